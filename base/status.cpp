@@ -1,0 +1,24 @@
+#include "base/status.h"
+
+namespace attune {
+
+Status Error(StatusCode code, std::string_view message) {
+  return Status(code, absl::string_view(message.data(), message.size()));
+}
+
+std::string_view Message(const Status& status) {
+  const absl::string_view message = status.message();
+  return {message.data(), message.size()};
+}
+
+Status Annotate(const Status& status, std::string_view doing) {
+  if (status.ok()) return status;
+  std::string message(doing);
+  message += ": ";
+  message += Message(status);
+  return Error(status.code(), message);
+}
+
+std::string ToString(const Status& status) { return status.ToString(); }
+
+}  // namespace attune

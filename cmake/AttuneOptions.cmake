@@ -1,0 +1,35 @@
+# Language level, warnings, sanitizers and build-wide choices. Set from presets (CMakePresets.json), rarely by hand.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+option(ATTUNE_BUILD_TESTS "Build the unit, simulation and local tests" ON)
+option(ATTUNE_BUILD_BENCH "Build the benchmarks" ON)
+set(ATTUNE_SANITIZE "" CACHE STRING "Sanitizers for every target, e.g. address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# -g1 keeps function names and lines for stack traces and profilers at a small cost in build time.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  # base_dir lets checkouts at different paths share results; the sloppiness is what precompiled headers need.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${CCACHE_PROGRAM}")
+endif()
+
+# Warnings are errors for our own code in every preset; generated code switches them off target by target.
+add_library(attune_warnings INTERFACE)
+target_compile_options(attune_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
+
+if(ATTUNE_SANITIZE)
+  add_compile_options(-fsanitize=${ATTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ATTUNE_SANITIZE})
+endif()

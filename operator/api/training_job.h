@@ -1,0 +1,148 @@
+// TrainingJob (attune.dev/v1alpha1) as C++ values. crds/ holds the same as a schema; tests keep both equal.
+// Parsing, defaults and validation: manifest.h (YAML with places) and training_job.cpp (JSON from the API).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "operator/kube/object.h"
+
+namespace attune::api {
+
+using kube::Json;
+
+// When training is over: whichever comes first. At least one is set; the default is one epoch.
+struct Goal {
+  std::optional<uint64_t> epochs;
+  std::optional<uint64_t> steps;                  // of all workers together
+  std::optional<double> target_loss;              // smoothed training loss at or below
+  std::optional<int64_t> max_duration_seconds;
+};
+
+struct Data {
+  uint64_t items = 0;        // per epoch; 0: the worker program says
+  uint64_t lease_items = 0;  // handed out at a time; 0: chosen
+};
+
+enum class SyncMode { kAsync };
+
+// What all pods of one kind have in common.
+struct Role {
+  int32_t replicas = 1;
+  int32_t min = 1;           // bounds of replicas, for scaling and tuning
+  int32_t max = 64;
+  Json pod_template;         // metadata.labels/annotations and spec of the pods; container named as the role. Null: built in (servers only)
+};
+
+enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job has ended
+
+struct RunPolicy {
+  int32_t backoff_limit = 3;                       // restarts of failed workers, all together
+  std::optional<int64_t> ttl_seconds_after_finished;
+  int64_t drain_seconds = 60;                      // how long a leaving worker may finish what it has in hand
+  CleanPods clean_pods = CleanPods::kRunning;
+};
+
+struct Model {
+  std::string claim;  // PersistentVolumeClaim shared by all pods for the model; "": the platform's default
+};
+
+struct TrainingJobSpec {
+  Goal goal;
+  Data data;
+  SyncMode synchronization = SyncMode::kAsync;
+  Role servers;
+  Role workers;
+  Model model;
+  RunPolicy run_policy;
+};
+
+// metav1.Condition.
+struct Condition {
+  std::string type;
+  std::string status;  // "True" | "False" | "Unknown"
+  std::string reason;  // PascalCase
+  std::string message;
+  std::string last_transition_time;  // RFC 3339
+  int64_t observed_generation = 0;
+};
+
+struct RoleStatus {
+  int32_t replicas = 0;   // pods that exist and are not on their way out
+  int32_t ready = 0;
+  int32_t failed = 0;     // failures so far
+};
+
+// Slow-changing summary of telemetry.
+struct Progress {
+  double fraction = 0;                      // of the goal, 0..1
+  uint64_t epoch = 0, epochs = 0;
+  uint64_t items_done = 0, items_total = 0, reprocessed_items = 0;
+  std::optional<double> loss;
+  std::optional<double> rate;               // samples per second, all workers
+  std::string sample_unit;
+  std::optional<double> remaining_seconds;
+};
+
+struct JobResult {
+  std::map<std::string, double> metrics;
+  std::string summary;
+  std::string model_path;
+};
+
+struct TrainingJobStatus {
+  int64_t observed_generation = 0;
+  std::vector<Condition> conditions;
+  std::string phase;            // for display, derived from conditions: Pending, Starting, Running, Succeeded, Failed
+  std::string start_time, completion_time;
+  RoleStatus servers, workers;
+  std::string worker_selector;  // for /scale
+  std::optional<Progress> progress;
+  std::optional<JobResult> result;
+  std::string coordinator;      // pod that runs the coordinator
+};
+
+struct TrainingJob {
+  std::string name, name_space, uid, resource_version, creation_time;
+  int64_t generation = 0;
+  bool being_deleted = false;
+  TrainingJobSpec spec;
+  TrainingJobStatus status;
+};
+
+// One fault of a manifest. `path` as in Kubernetes messages: spec.workers.replicas.
+struct FieldProblem {
+  std::string path;
+  std::string found;    // what was there
+  std::string allowed;  // what may be there; nearest known name for an unknown field
+  int line = 0;         // 1-based; 0 when not from a file
+  int column = 0;
+};
+std::string ToString(const FieldProblem& problem, const std::string& file = "");
+
+// JSON (API server or converted YAML) -> values with defaults. All problems at once; empty means valid.
+struct ParsedJob {
+  TrainingJob job;
+  std::vector<FieldProblem> problems;
+};
+ParsedJob ParseTrainingJob(const Json& object);
+
+Json ToJson(const TrainingJobStatus& status);
+const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type);
+bool IsTrue(const TrainingJobStatus& status, std::string_view type);
+
+// Condition types.
+inline constexpr char kReady[] = "Ready";                        // servers and workers all ready
+inline constexpr char kSucceeded[] = "Succeeded";
+inline constexpr char kFailed[] = "Failed";
+inline constexpr char kServersReady[] = "ServersReady";
+inline constexpr char kWorkersReady[] = "WorkersReady";
+inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
+inline constexpr char kReconfiguring[] = "Reconfiguring";
+
+}  // namespace attune::api

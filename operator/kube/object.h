@@ -1,0 +1,55 @@
+// Kubernetes objects as this system handles them: JSON values with typed access to what all objects share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace attune::kube {
+
+using Json = nlohmann::json;
+
+// A kind of object and where its API lives. Constants for the kinds in use are below.
+struct ResourceType {
+  std::string group;    // "" for the core group
+  std::string version;  // "v1"
+  std::string plural;   // "pods"
+  std::string kind;     // "Pod"
+  bool namespaced = true;
+
+  std::string api_version() const { return group.empty() ? version : group + "/" + version; }
+  friend bool operator==(const ResourceType&, const ResourceType&) = default;
+};
+
+inline const ResourceType kPods{"", "v1", "pods", "Pod"};
+inline const ResourceType kServices{"", "v1", "services", "Service"};
+inline const ResourceType kNodes{"", "v1", "nodes", "Node", false};
+inline const ResourceType kNamespaces{"", "v1", "namespaces", "Namespace", false};
+inline const ResourceType kEvents{"events.k8s.io", "v1", "events", "Event"};
+inline const ResourceType kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
+inline const ResourceType kTrainingJobs{"attune.dev", "v1alpha1", "trainingjobs", "TrainingJob"};
+
+struct ObjectKey {
+  std::string name_space;  // "" for cluster-scoped kinds
+  std::string name;
+
+  std::string ToString() const { return name_space.empty() ? name : name_space + "/" + name; }
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+
+// Absent fields read as "" / 0 / null; wrongly typed ones too: objects come from outside.
+std::string_view Name(const Json& object);
+std::string_view Namespace(const Json& object);
+std::string_view Uid(const Json& object);
+std::string_view ResourceVersion(const Json& object);
+int64_t Generation(const Json& object);
+std::string_view Label(const Json& object, std::string_view label);
+std::string_view Annotation(const Json& object, std::string_view annotation);
+bool IsBeingDeleted(const Json& object);
+ObjectKey KeyOf(const Json& object);
+// Walks fields: At(pod, {"status", "podIP"}); a null value when any is missing.
+const Json& At(const Json& object, std::initializer_list<std::string_view> path);
+std::string_view StringAt(const Json& object, std::initializer_list<std::string_view> path);
+int64_t IntegerAt(const Json& object, std::initializer_list<std::string_view> path, int64_t otherwise = 0);
+
+}  // namespace attune::kube

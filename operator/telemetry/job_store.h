@@ -1,0 +1,58 @@
+// What sidecars reported lately, by job and pod. Fed by the gRPC service (service.h), read by controllers and displays.
+// Bounded: the last window of each pod and a short history per job; a job's entry goes with the job. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attune/v1/telemetry.pb.h"
+#include "base/time_source.h"
+#include "operator/api/training_job.h"
+
+namespace attune::telemetry {
+
+struct PodSample {
+  std::string pod;
+  std::string role;
+  uint32_t index = 0;
+  bool connected = false;         // its sidecar's stream is open
+  MonotonicTime reported_at{};
+  v1::WindowReport window;
+  v1::ProcessUsage usage;
+};
+
+struct JobSample {
+  std::vector<PodSample> pods;                // ordered by role, index
+  std::optional<v1::JobWindow> job;           // last seen from the coordinator's process
+  std::optional<double> loss;                 // mean over the workers' last windows, weighted by samples
+  double rate = 0;                            // samples per second over live workers' last windows
+  std::string sample_unit;
+  std::optional<v1::FinalReport> final_report;
+};
+
+class JobStore {
+ public:
+  virtual ~JobStore() = default;
+
+  // Written by the service.
+  virtual void Connected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
+  virtual void Disconnected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
+  virtual void Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) = 0;
+  virtual void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) = 0;
+
+  // A worker's window older than this does not count in rate and loss.
+  static constexpr Duration kStaleAfter = std::chrono::seconds(10);
+  virtual JobSample Sample(const std::string& job_uid, MonotonicTime now) const = 0;
+  virtual void Forget(const std::string& job_uid) = 0;
+  // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report.
+  virtual void OnNews(std::function<void(const std::string& job_namespace, const std::string& job)> call) = 0;
+
+  static std::unique_ptr<JobStore> Create();
+};
+
+}  // namespace attune::telemetry

@@ -1,0 +1,31 @@
+// The gRPC service sidecars connect to: authenticates, fills the JobStore, sends directives.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "attune/v1/telemetry.pb.h"
+#include "base/status.h"
+#include "operator/kube/api.h"
+#include "operator/telemetry/job_store.h"
+
+namespace attune::telemetry {
+
+struct ServiceOptions {
+  std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
+  double report_seconds = 1;
+  bool authenticate = true;             // TokenReview of the sidecar's token, and the pod must belong to the job it names
+};
+
+class Service {
+ public:
+  // `api` reviews tokens; both must outlive the service. An occupied port is an error that names it.
+  static StatusOr<std::unique_ptr<Service>> Start(const ServiceOptions& options, kube::Api& api, JobStore& store);
+  virtual ~Service() = default;  // ends all streams, then returns
+
+  virtual std::string address() const = 0;  // host:port really bound
+  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile.
+  virtual bool Send(const std::string& pod_uid, const v1::Directive& directive) = 0;
+};
+
+}  // namespace attune::telemetry

@@ -1,0 +1,42 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace attune {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "file_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::filesystem::path directory_;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsRead) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "a", "one").ok());
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "a", "two").ok());
+  EXPECT_EQ(*ReadFile(directory_ / "a"), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1) << "no temporary file is left";
+}
+
+TEST_F(FileTest, MissingFileIsNotFoundAndNamesThePath) {
+  const Status status = ReadFile(directory_ / "absent").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_NE(Message(status).find("absent"), std::string_view::npos);
+}
+
+TEST_F(FileTest, FileAboveTheLimitIsRefused) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "a", "0123456789").ok());
+  EXPECT_EQ(ReadFile(directory_ / "a", 9).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(ReadFile(directory_ / "a", 10).ok());
+}
+
+}  // namespace
+}  // namespace attune
