@@ -37,12 +37,10 @@ void CopyField(const Json& from, Json& to, const char* field) {
 // Fields only the server writes, and the half of the object that `subresource` does not reach, stay as they were.
 void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const std::string& subresource) {
   if (subresource == "status") {
-    Json status = next.value("status", Json());
-    Json managed = next["metadata"].value("managedFields", Json());
-    next = old;
-    if (!status.is_null()) next["status"] = std::move(status);
-    if (status.is_null() && next.contains("status") && old.contains("status")) next["status"] = old["status"];
-    if (!managed.is_null()) next["metadata"]["managedFields"] = std::move(managed);
+    Json kept = old;
+    CopyField(next, kept, "status");
+    CopyField(next["metadata"], kept["metadata"], "managedFields");
+    next = std::move(kept);
     return;
   }
   if (info.has_status && subresource.empty()) CopyField(old, next, "status");
