@@ -11,8 +11,8 @@ namespace attune::structure {
 namespace {
 
 struct Rule {
-  std::string room;                  // path prefix; the first match of a file counts
-  std::vector<std::string> may_know; // include prefixes besides the room itself
+  std::string room;                   // path prefix; the first match of a file counts
+  std::vector<std::string> may_know;  // include prefixes besides the room itself
 };
 
 const std::vector<Rule>& Rules() {
@@ -28,6 +28,7 @@ const std::vector<Rule>& Rules() {
       {"operator/kube/", {"base/"}},
       {"operator/api/", {"base/", "proto/", "operator/kube/"}},
       {"operator/tuner/", {"base/"}},
+      {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/local/", {"base/", "proto/", "operator/kube/"}},
       {"operator/", {"attune/v1/", "base/", "proto/"}},

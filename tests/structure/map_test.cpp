@@ -24,7 +24,8 @@ std::set<std::string> RoomsOnDisk() {
   for (const char* parent : {"ps", "operator", "examples", "tests"}) {
     for (const auto& entry : fs::directory_iterator(Root() / parent)) {
       const std::string name = entry.path().filename();
-      if (entry.is_directory() && name != "include" && name != "__pycache__") rooms.insert(std::string(parent) + "/" + name + "/");
+      if (entry.is_directory() && name != "include" && name != "__pycache__")
+        rooms.insert(std::string(parent) + "/" + name + "/");
     }
   }
   return rooms;
@@ -57,7 +58,8 @@ TEST(MapTest, FilesNamedInTheMapExist) {
   const std::regex file(R"re(`([a-z0-9_]+(?:/[A-Za-z0-9_.-]+)+\.(?:h|cpp|proto|yaml|md))`)re");
   int named = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), file), end; it != end; ++it, ++named) {
-    EXPECT_TRUE(fs::exists(Root() / std::string((*it)[1]))) << "ARCHITECTURE.md names " << (*it)[1] << ", which does not exist";
+    EXPECT_TRUE(fs::exists(Root() / std::string((*it)[1])))
+        << "ARCHITECTURE.md names " << (*it)[1] << ", which does not exist";
   }
   EXPECT_GT(named, 10);
 }

@@ -1,4 +1,5 @@
-// Habits a reader relies on, checked over the sources: line length, banned calls with their replacement, leftover marks.
+// Habits a reader relies on, checked over the sources: line length, banned calls with their replacement, leftover
+// marks.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -18,7 +19,9 @@ struct Ban {
 
 TEST(TidyTest, BannedCallsHaveAReplacement) {
   const std::vector<Ban> bans = {
-      {std::regex(R"re((steady|system)_clock::now\()re"), "TimeSource (base/time_source.h)", {"base/", "bench/", "tests/", "examples/"}},
+      {std::regex(R"re((steady|system)_clock::now\()re"),
+       "TimeSource (base/time_source.h)",
+       {"base/", "bench/", "tests/", "examples/"}},
       {std::regex(R"re(\b(std::rand|srand|std::random_device|std::mt19937))re"), "Random (base/random.h)", {"tests/"}},
       {std::regex(R"re(\.detach\(\))re"), "a joined thread owned by an object with a clear end", {}},
       {std::regex(R"re(set_validate_certificates\(false\))re"), "the authority's certificate", {}},
@@ -38,7 +41,8 @@ TEST(TidyTest, BannedCallsHaveAReplacement) {
 }
 
 TEST(TidyTest, PureRoomsTouchNeitherThreadsNorFilesNorSockets) {
-  const std::regex impure(R"re(^\s*#include\s+<(thread|mutex|condition_variable|fstream|filesystem|sys/socket\.h|unistd\.h|future)>)re");
+  const std::regex impure(
+      R"re(^\s*#include\s+<(thread|mutex|condition_variable|fstream|filesystem|sys/socket\.h|unistd\.h|future)>)re");
   for (const SourceFile& file : CppFiles()) {
     if (file.path.rfind("ps/core/", 0) != 0 && file.path.rfind("operator/tuner/", 0) != 0) continue;
     for (size_t i = 0; i < file.lines.size(); ++i) {
