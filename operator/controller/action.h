@@ -2,10 +2,13 @@
 // before anything that would make the facts in it unobservable. Each has a reason, for logs, tests and `describe`.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/time_source.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/names.h"
 #include "operator/kube/object.h"
