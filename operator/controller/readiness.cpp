@@ -54,7 +54,7 @@ Readiness ServersReadiness(const Observed&, const ServersView& servers) {
     return {true, kReasonReady, Count(servers.ready, servers.count, "servers are ready")};
   }
   for (const ObservedPod* pod : servers.by_index) {
-    if (pod == nullptr || pod->ready) continue;
+    if (pod == nullptr || (pod->ready && !IsBeingDeleted(*pod))) continue;
     if (auto obstacle = Obstacle(*pod)) return *obstacle;
   }
   return {false, servers.formed ? kReasonNotReady : kReasonStarting, Count(servers.ready, servers.count, "servers are ready")};
@@ -69,7 +69,7 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
   }
   if (!servers.formed) return {false, kReasonWaitingForServers, "workers are created as soon as all servers run"};
   for (const ObservedPod* pod : workers.by_index) {
-    if (pod == nullptr || pod->ready || HasSucceeded(*pod)) continue;
+    if (pod == nullptr || ((pod->ready || HasSucceeded(*pod)) && !IsBeingDeleted(*pod))) continue;
     if (auto obstacle = Obstacle(*pod)) return *obstacle;
     if (HasFailed(*pod)) {
       return {false, kReasonRestarting,
