@@ -41,7 +41,8 @@ class Agent {
   static StatusOr<std::unique_ptr<Agent>> Create(AgentOptions options, const TimeSource& time);
   ~Agent();
 
-  // Until Terminate was called and what could be delivered within kTerminateTimeout has been. Once. The socket is gone then.
+  // Until Terminate was called and what could be delivered within kTerminateTimeout has been. Once. The socket is gone
+  // then.
   void Run();
   // From any thread or signal handler.
   void Terminate();

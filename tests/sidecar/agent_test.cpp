@@ -127,7 +127,6 @@ class AgentTest : public testing::Test {
     options.socket = directory_ / "sidecar.sock";
     options.telemetry = "127.0.0.1:" + std::to_string(operator_port);
     options.token_file = directory_ / "token";
-    options.metrics_host = "127.0.0.1";
     return options;
   }
   void Start(const AgentOptions& options) {
@@ -240,7 +239,9 @@ TEST_F(AgentTest, AForeignProcessIsToldWhy) {
 
 TEST_F(AgentTest, ServesMetricsOfTheLastWindowWithThePodsLabels) {
   TestOperator op;
-  Start(Options(op.port()));
+  AgentOptions options = Options(op.port());
+  options.metrics_host = "127.0.0.1";
+  Start(options);
   TestProcess process(directory_ / "sidecar.sock");
   process.Hello("uid", "worker", 0);
   process.Send(Window());
@@ -258,6 +259,7 @@ TEST_F(AgentTest, ServesMetricsOfTheLastWindowWithThePodsLabels) {
 TEST_F(AgentTest, AnOccupiedMetricsPortIsAWarningOnly) {
   TestOperator op;
   AgentOptions options = Options(op.port());
+  options.metrics_host = "127.0.0.1";
   options.metrics_port = static_cast<uint16_t>(op.port());
   Start(options);
   EXPECT_EQ(agent_->metrics_port(), 0);
