@@ -156,6 +156,7 @@ class Simulation {
   void EndProcess(Worker& worker, Fate fate);
   void ScheduleChanges();
   void Kill(Fate how);
+  void Die(size_t index);
   void CheckEnd();
   size_t Running() const;
 
@@ -188,6 +189,10 @@ class Simulation {
 void Simulation::OpenLink(LinkKey key) {
   Link& link = links_[key];
   if (link.up || !ClientAlive(key)) return;
+  if (key.server >= 0 && servers_[static_cast<size_t>(key.server)].core->node() == NodeId()) {
+    After(milliseconds(5), [this, key] { OpenLink(key); });  // it does not know its own id yet: no handshake
+    return;
+  }
   link.up = true;
   ++link.generation;
   if (key.server < 0) {
@@ -380,6 +385,7 @@ size_t Simulation::StartWorker(uint32_t index) {
                                                             .keys_per_message_max = parameters_.keys_per_message_max,
                                                             .reissue_after = milliseconds(300),
                                                             .reissue_after_max = seconds(2),
+                                                            .heartbeat_interval = milliseconds(200),
                                                             .mutations = mutations_});
   workers_.push_back(std::move(worker));
   const size_t place = workers_.size() - 1;
@@ -638,11 +644,21 @@ void Simulation::Kill(Fate how) {
     if (Running() > 1) workers_[victim]->asked_to_leave = true;
   } else if (how == Fate::kLost) {
     BreakLink(to_coordinator, seconds(15));  // runs on, is declared lost, learns it when it comes back
-  } else {
-    EndProcess(*workers_[victim], Fate::kDead);
+  } else if (random_.Chance(0.5)) {
+    Die(victim);
+  } else {  // cut off from the servers first: it dies with pushes they have not got, while its heartbeats arrive
     for (auto& [key, link] : links_) {
-      if (!key.from_server && key.client == victim) BreakLink(key, seconds(0));
+      if (!key.from_server && key.client == victim && key.server >= 0) BreakLink(key, seconds(2));
     }
+    After(milliseconds(500), [this, victim] { Die(victim); });
+  }
+}
+
+void Simulation::Die(size_t index) {
+  if (workers_[index]->fate != Fate::kRunning) return;
+  EndProcess(*workers_[index], Fate::kDead);
+  for (auto& [key, link] : links_) {
+    if (!key.from_server && key.client == index) BreakLink(key, seconds(0));
   }
 }
 
