@@ -21,7 +21,7 @@ struct BatchOptions {
   float negatives = 5;            // per pair of word and neighbor
   uint32_t group_words = 64;      // words that share negatives
   uint32_t group_negatives = 24;  // drawn for each group
-  double subsample = 1e-4;        // threshold of relative frequency; see Vocabulary::KeepProbabilities
+  double subsample = 3e-4;        // threshold of relative frequency; see Vocabulary::KeepProbabilities
 };
 
 // Row numbers count within the batch: row r of the inputs belongs to input_keys[r].

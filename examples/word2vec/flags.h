@@ -12,10 +12,10 @@
 namespace attune::word2vec {
 
 struct Flags {
-  CorpusOptions corpus{.directory = "/usr/include", .megabytes = 100};
+  CorpusOptions corpus{.directory = "/usr/include", .megabytes = 60};
   BatchOptions batch;
   uint32_t dim = 64;
-  uint32_t chunk_words = 4096;  // an item of the data set, and a step
+  uint32_t chunk_words = 2048;  // an item of the data set, and a step
   float rate = 0.1F;            // of Adagrad
   uint64_t seed = 1;
   std::vector<std::string> neighbors = {"mutex", "vector", "uint32_t", "begin"};
@@ -23,7 +23,7 @@ struct Flags {
   // Without servers:
   bool standalone = false;
   uint32_t threads = 2;
-  uint32_t epochs = 1;
+  uint32_t epochs = 10;  // as in job.yaml
 
   // One table for words as inputs, one for words as outputs; the servers and the standalone mode start from the same
   // rows.
