@@ -72,9 +72,11 @@ struct PushRefused {
   bool operator==(const PushRefused&) const = default;
 };
 
-// "The row of keys[key_index] must contain my push `sequence`." Only pushes not known to be acknowledged are listed.
+// "The row of keys[key_index] must contain my push `sequence`", of which it is the key at `position`. Only pushes not
+// known to be acknowledged are listed.
 struct After {
   SequenceNumber sequence;
+  uint32_t position = 0;
   uint32_t key_index = 0;
   bool operator==(const After&) const = default;
 };
