@@ -21,6 +21,7 @@ inline constexpr size_t kStatusBytesMax = 4096;  // text of an error; longer one
 inline constexpr size_t kKeysPerCallMax = 1 << 22;
 
 // One job.
+inline constexpr uint32_t kDimMax = 65536;
 inline constexpr uint32_t kShardsDefault = 1024;
 inline constexpr uint32_t kShardsMax = 1 << 16;
 inline constexpr size_t kMembersMax = 4096;

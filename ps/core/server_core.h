@@ -35,8 +35,8 @@ struct ServerOptions {
   std::string address;  // of the data plane, as workers reach it
   Duration heartbeat_interval = std::chrono::seconds(1);
   Duration coordinator_lost_after = std::chrono::seconds(30);
-  Duration ask_again_after = std::chrono::seconds(2);  // join, newer map
-  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store = TableStore::Create;
+  Duration ask_again_after = std::chrono::seconds(2);                                   // join, newer map
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;  // TableStore::Create
   Mutations mutations;
 };
 
@@ -130,6 +130,11 @@ class ServerCore {
   bool AllMine(const Slice<Key>& keys) const;
   TableStore* Find(TableId table) const;
   void Apply(const Push& push, ServerOutputs& out);
+  void AcknowledgeThenApply(Push&& push, ServerOutputs& out);  // mutation only
+  void Refuse(const Push& push, Status status, ServerOutputs& out);
+  void SendJoin(MonotonicTime now, ServerOutputs& out);
+  void Lose(Status status, ServerOutputs& out);
+  void HandleHeld(MonotonicTime now, ServerOutputs& out);
   void ApplyNew(const Push& push, const Positions& positions, std::span<const Key> keys,
                 std::span<const float> gradients, ServerOutputs& out);
   void ApplyOpenKeys(const Push& push, ServerOutputs& out);
@@ -156,7 +161,8 @@ class ServerCore {
   bool coordinator_connected_ = false;
   MonotonicTime coordinator_since_ = kNever;  // of the last change, or the first step
   MonotonicTime next_heartbeat_ = kNever;
-  MonotonicTime map_asked_ = MonotonicTime::min();
+  MonotonicTime join_sent_{};
+  std::optional<MonotonicTime> map_asked_;
   MonotonicTime next_deadline_ = kNever;  // of a parked pull or held message; may be early
   uint64_t heartbeat_ = 0;
 };

@@ -10,8 +10,10 @@
 // takes up what is open when told PeerConnected.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -199,7 +201,9 @@ class WorkerCore {
     uint32_t dim = 0;
     Slice<Key> keys;  // grouped by home as of the call
     Slice<float> gradients;
-    std::vector<uint64_t> settled;  // bit per position
+    std::vector<uint32_t> home_begin;  // by ordinal of the home, and the end; empty with one server
+    MapVersion homes_version;          // under which it was grouped
+    std::vector<uint64_t> settled;     // bit per position
     uint32_t open = 0;
     Status refused;
     MonotonicTime send_again = kNever;
@@ -225,7 +229,8 @@ class WorkerCore {
   };
   struct OpenLease {
     uint64_t begin = 0, end = 0;
-    uint64_t acknowledged = 0;  // position
+    uint64_t acknowledged = 0;  // position whose pushes are settled
+    uint64_t told = 0;          // position the program has named last
     // Positions not yet covered by acknowledgements: `position` holds once all pushes up to `after` are settled.
     struct Mark {
       uint64_t position;
@@ -233,7 +238,6 @@ class WorkerCore {
     };
     std::deque<Mark> marks;
     bool ended = false;
-    uint64_t end_position = 0;
   };
   struct ClockMark {
     uint64_t clock;
@@ -252,7 +256,7 @@ class WorkerCore {
     MonotonicTime since;  // of the last change of `connected`
   };
 
-  // on_call.cpp
+  // worker_calls.cpp
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
   void On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out);
@@ -295,15 +299,18 @@ class WorkerCore {
 
   // Pushes.
   void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
-  void SendWhole(OpenPush& push, MonotonicTime now, WorkerOutputs& out);
-  void SendOpenKeys(OpenPush& push, std::optional<NodeId> only, WorkerOutputs& out);
+  void MakeUniqueAndGroup(const PushCall& call, OpenPush& push);
+  void SendWhole(const OpenPush& push, WorkerOutputs& out);
+  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, WorkerOutputs& out);
+  void SendPositions(const OpenPush& push, NodeId home, std::span<const uint32_t> positions, WorkerOutputs& out);
   void SendPart(const OpenPush& push, NodeId home, Positions positions, Slice<Key> keys, Slice<float> gradients,
                 WorkerOutputs& out);
   void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
-  SequenceNumber AckedBelow() const;
+  SequenceNumber AckedBelow() const;    // as told to others
+  SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
   void GroupByHome(const Slice<Key>& keys);  // fills order_ and home_begin_
 
@@ -315,6 +322,11 @@ class WorkerCore {
   bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
   void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
            WorkerOutputs& out);
+  void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
+  void MarkLease(OpenLease& lease, uint64_t position);
+  void SendJoin(MonotonicTime now, WorkerOutputs& out);
+  Status PullTimeout(CallId call) const;
+  std::string WhatIsMissing() const;
   void EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out);
   void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
@@ -326,6 +338,8 @@ class WorkerCore {
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
   void CheckPeers(MonotonicTime now, WorkerOutputs& out);
   bool Connected(NodeId peer) const;
+  void AskForMap(MonotonicTime now, WorkerOutputs& out);
+  void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
   Duration NextBackoff(Duration backoff) const;
 
   WorkerOptions options_;
@@ -334,29 +348,36 @@ class WorkerCore {
   uint32_t servers_expected_ = 0, servers_joined_ = 0;
   std::vector<uint16_t> home_ordinal_;  // by shard: place of its home in servers_
   std::vector<NodeId> servers_;
-  std::unordered_map<NodeId, Peer> peers_;
+  MapVersion homes_version_;  // version at which homes last changed
+  std::map<NodeId, Peer> peers_;
   Status lost_;
   bool leaving_ = false;
+  bool left_ = false;
+  MonotonicTime join_sent_{};
 
   std::unordered_map<TableId, uint32_t> dims_;
 
   SequenceNumber next_sequence_{1};
-  std::deque<OpenPush> pushes_;  // ascending, without gaps
+  SequenceNumber next_to_send_{1};  // pushes from here on wait for room
+  std::deque<OpenPush> pushes_;     // ascending, without gaps
   UnacknowledgedKeys unacknowledged_;
-  KeySet unique_;                     // scratch
-  std::vector<uint32_t> order_;       // scratch: places of the keys, grouped by home
-  std::vector<uint32_t> home_begin_;  // scratch: by ordinal, and the end
+  KeySet unique_;                       // scratch
+  std::vector<uint32_t> order_;         // scratch: places of the keys, grouped by home
+  std::vector<uint32_t> home_begin_;    // scratch: by ordinal, and the end
+  std::vector<uint16_t> home_scratch_;  // by place: ordinal of the key's home
+  std::vector<uint32_t> next_place_;    // scratch
+  std::vector<uint32_t> unique_place_;  // scratch
 
-  std::unordered_map<CallId, OpenPull> pulls_;
-  std::unordered_map<RequestId, PullMessage> pull_messages_;
+  std::map<CallId, OpenPull> pulls_;
+  std::map<RequestId, PullMessage> pull_messages_;
   RequestId next_pull_{1};
 
-  std::unordered_map<CallId, OpenCall> calls_;
+  std::map<CallId, OpenCall> calls_;
   RequestBook requests_;  // to the coordinator
   std::optional<CallId> join_call_, leave_call_;
   bool leave_sent_ = false;
   std::vector<Flush> flushes_;
-  std::unordered_map<LeaseId, OpenLease> leases_;
+  std::map<LeaseId, OpenLease> leases_;
   bool goal_reached_ = false;
 
   uint64_t clock_ = 0, acknowledged_clock_ = 0, floor_clock_ = 0;
