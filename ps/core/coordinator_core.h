@@ -22,6 +22,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
 namespace attune::ps {
@@ -109,6 +110,8 @@ struct JobProgress {
 class CoordinatorCore {
  public:
   explicit CoordinatorCore(CoordinatorOptions options);
+  CoordinatorCore(const CoordinatorCore&) = delete;  // ledgers share its lease numbers
+  CoordinatorCore& operator=(const CoordinatorCore&) = delete;
 
   void Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out);
   MonotonicTime WakeAt() const;
@@ -168,7 +171,10 @@ class CoordinatorCore {
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
   void PublishMembers(CoordinatorOutputs& out);
-  void Remove(NodeId id, CoordinatorOutputs& out);
+  void Remove(NodeId id, Status why);
+  void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
+  void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
+  void SendWriteOrder(const Node& server, CoordinatorOutputs& out);
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
@@ -198,7 +204,7 @@ class CoordinatorCore {
   void StartNextSave(CoordinatorOutputs& out);
   void OrderManifestWhenWritten(CoordinatorOutputs& out);
   void EndSave(const Status& status, CoordinatorOutputs& out);
-  void SendAgain(MonotonicTime now, CoordinatorOutputs& out);
+  StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
@@ -214,7 +220,8 @@ class CoordinatorCore {
   NodeId next_node_{1};
   std::map<NodeId, Node> nodes_;  // members
   std::unordered_map<ConnectionId, NodeId> connections_;
-  std::unordered_map<uint64_t, Status> gone_;  // incarnations that may not come back, and why
+  std::unordered_map<uint64_t, NodeId> gone_incarnations_;  // processes that may not come back
+  std::unordered_map<NodeId, Status> gone_;                 // and why; OK: left cleanly
   Status failed_;
 
   std::vector<TableEntry> tables_;  // by TableId - 1
@@ -229,6 +236,7 @@ class CoordinatorCore {
   uint64_t floor_clock_ = 0;
   MonotonicTime first_worker_ = kNever;
   bool any_worker_ = false;
+  MonotonicTime now_{};  // of the step under way
   MonotonicTime next_check_ = kNever;
   MonotonicTime next_again_ = kNever;
 

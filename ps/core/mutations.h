@@ -12,7 +12,7 @@ struct Mutations {
   bool done_before_acknowledged = false;  // lease positions do not wait for the pushes of their items
   bool acked_below_skips_open = false;    // acked_below passes pushes that are still open
   bool no_reissue = false;                // a push is sent once
-  bool write_after_deadline = false;      // a pull ends only when answered
+  bool ignore_pull_deadline = false;      // a pull ends only when answered
 };
 
 }  // namespace attune::ps

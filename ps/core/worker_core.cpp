@@ -236,7 +236,7 @@ void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
   for (const auto& [call, pull] : pulls_) {
     if (now < pull.deadline) {
       WakeBy(pull.deadline);
-    } else if (!options_.mutations.write_after_deadline) {
+    } else if (!options_.mutations.ignore_pull_deadline) {
       overdue.push_back(call);
     }
   }
