@@ -152,7 +152,6 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   Remove(id, reason);
   PublishMembers(out);
   ServeLeases(now_, out);
-  FinishWhenEmpty(out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out) {
@@ -206,6 +205,7 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
       Remove(id, Error(StatusCode::kAborted, text));
     }
   }
+  FinishWhenEmpty(out);
 }
 
 }  // namespace attune::ps

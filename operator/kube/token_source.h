@@ -1,0 +1,34 @@
+// The bearer token of a client: fixed, or from a file that is rotated under us (service-account tokens live an hour).
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "base/status.h"
+#include "base/time_source.h"
+
+namespace attune::kube {
+
+// Thread-safe. `time` must outlive it.
+class TokenSource {
+ public:
+  // `token_file` "" = always `token` (which may be "").
+  TokenSource(std::string token, std::string token_file, const TimeSource& time);
+
+  // The token without surrounding white space. The file is read again every minute; when that fails, the last token is
+  // used until the next minute. Control characters within are InvalidArgument: they would become headers of their own.
+  StatusOr<std::string> Get();
+  // The server refused the token (401): the next Get reads the file. True when there is a file to read.
+  bool Invalidate();
+
+ private:
+  const std::string token_file_;
+  const TimeSource& time_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::string token_;
+  MonotonicTime read_at_{};
+  bool is_fresh_ = false;
+};
+
+}  // namespace attune::kube
