@@ -1,4 +1,5 @@
-// Invariants. A broken invariant stops the process with its place and text, in release builds too; bad input never comes here.
+// Invariants. A broken invariant stops the process with its place and text, in release builds too; bad input never
+// comes here.
 #pragma once
 
 #include <cstdio>

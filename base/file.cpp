@@ -29,10 +29,10 @@ class Descriptor {
 };
 
 Status FileError(const std::filesystem::path& path, std::string_view doing, int error) {
-  const StatusCode code = error == ENOENT              ? StatusCode::kNotFound
-                          : error == EACCES            ? StatusCode::kPermissionDenied
+  const StatusCode code = error == ENOENT                      ? StatusCode::kNotFound
+                          : error == EACCES                    ? StatusCode::kPermissionDenied
                           : error == ENOSPC || error == EDQUOT ? StatusCode::kResourceExhausted
-                                                       : StatusCode::kUnavailable;
+                                                               : StatusCode::kUnavailable;
   return Error(code, std::string(doing) + " '" + path.string() + "': " + ErrnoText(error));
 }
 

@@ -16,10 +16,14 @@ struct Sink {
 
 spdlog::level::level_enum ToSpdlog(Level level) {
   switch (level) {
-    case Level::kDebug: return spdlog::level::debug;
-    case Level::kInfo: return spdlog::level::info;
-    case Level::kWarn: return spdlog::level::warn;
-    case Level::kError: return spdlog::level::err;
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarn:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -44,11 +48,21 @@ Sink& Global() {
 void AppendEscaped(std::string& out, std::string_view text) {
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
@@ -67,8 +81,9 @@ void AppendQuoted(std::string& out, std::string_view text) {
 
 std::string JsonLine(Level level, std::string_view process, std::string_view message, Fields fields) {
   const auto now = std::chrono::system_clock::now();
-  std::string line = fmt::format("{{\"time\":{:.3f},\"level\":\"{}\",", std::chrono::duration<double>(now.time_since_epoch()).count(),
-                                 spdlog::level::to_string_view(ToSpdlog(level)));
+  std::string line =
+      fmt::format("{{\"time\":{:.3f},\"level\":\"{}\",", std::chrono::duration<double>(now.time_since_epoch()).count(),
+                  spdlog::level::to_string_view(ToSpdlog(level)));
   if (!process.empty()) {
     line += "\"process\":";
     AppendQuoted(line, process);

@@ -1,7 +1,8 @@
 // Structured logs: a constant message and key-value pairs, one line each on standard error.
 //   log::Info("worker joined", {{"job", job}, {"node", node_id}});
-// Text form for people ("12:00:01.250 info  worker joined job=word2vec node=3"), JSON lines when ATTUNE_LOG_FORMAT=json.
-// Level from ATTUNE_LOG_LEVEL (debug, info, warn, error; default info). Thread-safe. Never log secrets.
+// Text form for people ("12:00:01.250 info  worker joined job=word2vec node=3"), JSON lines when
+// ATTUNE_LOG_FORMAT=json. Level from ATTUNE_LOG_LEVEL (debug, info, warn, error; default info). Thread-safe. Never log
+// secrets.
 #pragma once
 
 #include <concepts>

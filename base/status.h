@@ -32,7 +32,8 @@ Status Error(StatusCode code, std::string_view message);
 // The message of `status` as a standard string view; valid as long as `status` lives.
 std::string_view Message(const Status& status);
 
-// The same error with what the caller was doing in front: Annotate(s, "reading job.yaml") -> "reading job.yaml: <message>".
+// The same error with what the caller was doing in front: Annotate(s, "reading job.yaml") -> "reading job.yaml:
+// <message>".
 Status Annotate(const Status& status, std::string_view doing);
 
 // "UNAVAILABLE: message" for logs and command lines.
@@ -44,11 +45,11 @@ std::string ToString(const Status& status);
 #define ATTUNE_CONCAT(a, b) ATTUNE_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expression` (a Status) is an error.
-#define RETURN_IF_ERROR(expression)                            \
-  do {                                                         \
-    if (auto status_ = (expression); !status_.ok()) {          \
-      return status_;                                          \
-    }                                                          \
+#define RETURN_IF_ERROR(expression)                   \
+  do {                                                \
+    if (auto status_ = (expression); !status_.ok()) { \
+      return status_;                                 \
+    }                                                 \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto value, StatusOrExpression());

@@ -1,4 +1,5 @@
-// Where time comes from. Cores take `now` as an argument; shells own a TimeSource; only SystemTime touches the OS clock.
+// Where time comes from. Cores take `now` as an argument; shells own a TimeSource; only SystemTime touches the OS
+// clock.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,7 @@ namespace attune {
 
 using Duration = std::chrono::nanoseconds;
 using MonotonicTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;  // for deadlines and rates
-using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;       // for people and Kubernetes objects
+using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;  // for people and Kubernetes objects
 
 inline constexpr MonotonicTime kNever = MonotonicTime::max();
 

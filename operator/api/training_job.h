@@ -122,17 +122,33 @@ struct FieldProblem {
   std::string allowed;  // what may be there; nearest known name for an unknown field
   int line = 0;         // 1-based; 0 when not from a file
   int column = 0;
+  bool about_key = false;  // the name is wrong, not the value
 };
+// "job.yaml:12:5: spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024".
 std::string ToString(const FieldProblem& problem, const std::string& file = "");
 
-// JSON (API server or converted YAML) -> values with defaults. All problems at once; empty means valid.
+// JSON (API server or converted YAML) -> values with defaults. All problems at once; empty means valid. A status is read
+// leniently: what does not fit is left at its default, since only this system writes it.
 struct ParsedJob {
   TrainingJob job;
   std::vector<FieldProblem> problems;
 };
 ParsedJob ParseTrainingJob(const Json& object);
 
+// `object` with the defaults of absent fields written in, as an API server stores it. Valid objects only.
+Json WithDefaults(Json object);
+Json ToJson(const TrainingJobSpec& spec);
+// Adds `display`, the strings of the table columns (Display below).
 Json ToJson(const TrainingJobStatus& status);
+
+// Ready-made strings for people, derived from the rest of a status: "2/2", "42%", "3.117", "181k words/s", "1m20s".
+// Empty where nothing is known.
+struct Display {
+  std::string servers, workers;  // ready / existing
+  std::string progress, loss, rate, remaining;
+};
+Display MakeDisplay(const TrainingJobStatus& status);
+
 const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type);
 bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 

@@ -1,0 +1,67 @@
+# Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help run test unit packages build debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
+
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+MANIFEST ?= examples/word2vec/job.yaml
+
+help:  ## list these commands
+	@echo "Attune: parameter-server training that tunes itself. Two commands are enough: make run, make test."
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@echo
+	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  MANIFEST=FILE  ARGS='...'"
+
+run: build  ## train word vectors on the C and C++ headers of this machine (installs packages, builds, runs)
+	$(BUILD)/bin/attune run $(MANIFEST) $(ARGS)
+
+test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
+	scripts/test $(ARGS)
+
+unit: build  ## unit and simulation tests only, a few seconds after the build
+	ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) -L 'unit|simulation'
+
+packages:  ## install the Debian packages that are missing
+	@scripts/install-packages build
+
+build: packages  ## configure and compile everything
+	@cmake --preset $(PRESET) >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+	cmake --build --preset $(PRESET) -j$(JOBS)
+
+debug:  ## build without optimization, with full debug information
+	$(MAKE) build PRESET=debug
+
+images: build  ## container images of operator, sidecar, server and the example, as archives in build/images
+	docker/build-images build/images
+
+cluster-up:  ## a real Kubernetes of two nodes on this machine (root; builds its binaries once, about 12 minutes)
+	scripts/install-packages cluster
+	tests/cluster/up 2
+
+cluster-down:  ## end that cluster
+	tests/cluster/down
+
+cluster-test: build  ## the cluster tier alone: chart, example, scaling, faults, on a real Kubernetes
+	scripts/test --tier cluster
+
+simulate: build  ## the protocol under a simulated network: make simulate SEEDS=10000 FIRST_SEED=1
+	$(BUILD)/bin/attune-simulate --seeds $(or $(SEEDS),1000) --first-seed $(or $(FIRST_SEED),1)
+
+bench: build  ## benchmarks, printed as ratios side by side (docs/benchmarks.md keeps figures)
+	bench/run $(BUILD) $(ARGS)
+
+format:  ## rewrite our sources in the project's style
+	git ls-files '*.cpp' '*.h' | xargs clang-format -i
+
+lint:  ## clang-format and clang-tidy without changing anything
+	git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run -Werror
+	git ls-files '*.cpp' | grep -v '^tests/' | xargs -P$(JOBS) -n4 clang-tidy -p $(BUILD) --quiet
+
+sanitize:  ## unit and simulation tests under address, undefined-behavior and thread sanitizers
+	$(MAKE) unit PRESET=asan
+	$(MAKE) unit PRESET=tsan
+
+clean:  ## remove everything that was built
+	rm -rf build

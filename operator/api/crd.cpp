@@ -1,0 +1,156 @@
+#include "operator/api/crd.h"
+
+#include "operator/api/fields.h"
+
+namespace attune::api {
+namespace {
+
+constexpr int kContainersMax = 64;  // bounds let the API server estimate the cost of a rule
+constexpr int kConditionsMax = 32;
+constexpr int kTextMax = 32768;
+
+Json StringSchema(const std::string& description = "", int length_max = 0) {
+  Json schema = {{"type", "string"}};
+  if (!description.empty()) schema["description"] = description;
+  if (length_max > 0) schema["maxLength"] = length_max;
+  return schema;
+}
+
+Json ConditionsSchema(const std::string& description) {
+  const Json item = {
+      {"type", "object"},
+      {"required", {"type", "status"}},
+      {"properties",
+       {{"type", StringSchema("", 316)},
+        {"status", {{"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
+        {"reason", StringSchema("", 1024)},
+        {"message", StringSchema("", kTextMax)},
+        {"lastTransitionTime", {{"type", "string"}, {"format", "date-time"}}},
+        {"observedGeneration", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", kConditionsMax},
+          {"x-kubernetes-list-type", "map"},
+          {"x-kubernetes-list-map-keys", {"type"}},
+          {"items", item}};
+}
+
+// Everything passes; the parts that rules look at are named.
+Json PodTemplateSchema(const Field& field) {
+  const std::string role = field.parent() == "spec.workers" ? "worker" : "server";
+  const Json container = {{"type", "object"},
+                          {"x-kubernetes-preserve-unknown-fields", true},
+                          {"required", {"name"}},
+                          {"properties", {{"name", StringSchema("", kDnsLabelMax)}}}};
+  const Json pod_spec = {{"type", "object"},
+                         {"x-kubernetes-preserve-unknown-fields", true},
+                         {"required", {"containers"}},
+                         {"properties",
+                          {{"containers", {{"type", "array"}, {"maxItems", kContainersMax}, {"items", container}}},
+                           {"restartPolicy", {{"type", "string"}, {"enum", {"Never"}}}}}}};
+  const Json rule = {{"rule", "self.spec.containers.exists(c, c.name == '" + role + "')"},
+                     {"message", field.path + ".spec.containers: name one container " + role + ", which is the " + role},
+                     {"fieldPath", ".spec.containers"}};
+  return {{"type", "object"},
+          {"description", field.description},
+          {"x-kubernetes-preserve-unknown-fields", true},
+          {"required", {"spec"}},
+          {"properties",
+           {{"metadata", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}, {"spec", pod_spec}}},
+          {"x-kubernetes-validations", Json::array({rule})}};
+}
+
+Json SchemaOf(const Field& field);
+
+Json ObjectSchema(const Field& field) {
+  Json schema = {{"type", "object"}};
+  for (const Field* child : ChildrenOf(field.path)) {
+    const std::string name(child->name());
+    schema["properties"][name] = SchemaOf(*child);
+    if (child->required) schema["required"].push_back(name);
+  }
+  for (const FieldRule& rule : Rules()) {
+    if (rule.path != field.path) continue;
+    Json entry = {{"rule", rule.cel}, {"message", rule.message}};
+    if (!rule.cel_field.empty()) entry["fieldPath"] = rule.cel_field;
+    schema["x-kubernetes-validations"].push_back(entry);
+  }
+  return schema;
+}
+
+Json SchemaOf(const Field& field) {
+  Json schema;
+  switch (field.type) {
+    case FieldType::kObject: schema = ObjectSchema(field); break;
+    case FieldType::kString: schema = StringSchema(); break;
+    case FieldType::kInteger: schema = {{"type", "integer"}, {"format", "int64"}, {"minimum", field.minimum.value_or(0)}}; break;
+    case FieldType::kNumber: schema = {{"type", "number"}, {"format", "double"}}; break;
+    case FieldType::kChoice: schema = {{"type", "string"}, {"enum", field.choices}}; break;
+    case FieldType::kPodTemplate: return PodTemplateSchema(field);
+    case FieldType::kMetrics: schema = {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}}; break;
+    case FieldType::kConditions: return ConditionsSchema(field.description);
+  }
+  schema["description"] = field.description;
+  if (field.maximum) schema["maximum"] = *field.maximum;
+  if (!field.pattern.empty()) schema["pattern"] = field.pattern;
+  if (field.length_max > 0) schema["maxLength"] = field.length_max;
+  if (!field.default_value.is_null()) schema["default"] = field.default_value;
+  return schema;
+}
+
+Json Column(const char* name, const char* path, const char* type = "string") {
+  return {{"name", name}, {"jsonPath", path}, {"type", type}};
+}
+
+Json Version() {
+  Json root = {{"type", "object"},
+               {"description", "Trains a model with parameter servers."},
+               {"required", {"spec"}},
+               {"properties",
+                {{"apiVersion", StringSchema()},
+                 {"kind", StringSchema()},
+                 {"metadata", {{"type", "object"}}},
+                 {"spec", SchemaOf(*FindField("spec"))},
+                 {"status", SchemaOf(*FindField("status"))}}}};
+  root["x-kubernetes-validations"] = Json::array(
+      {{{"rule", "self.metadata.name.size() <= " + std::to_string(kJobNameMax) + " && !self.metadata.name.contains('.')"},
+        {"message", "metadata.name: choose a name of at most " + std::to_string(kJobNameMax) +
+                        " characters without dots, so that pods can be named after it"}}});
+  return {{"name", kube::kTrainingJobs.version},
+          {"served", true},
+          {"storage", true},
+          {"schema", {{"openAPIV3Schema", root}}},
+          {"subresources",
+           {{"status", Json::object()},
+            {"scale",
+             {{"specReplicasPath", ".spec.workers.replicas"},
+              {"statusReplicasPath", ".status.workers.replicas"},
+              {"labelSelectorPath", ".status.workerSelector"}}}}},
+          {"additionalPrinterColumns",
+           {Column("Phase", ".status.phase"), Column("Servers", ".status.display.servers"),
+            Column("Workers", ".status.display.workers"), Column("Progress", ".status.display.progress"),
+            Column("Loss", ".status.display.loss"), Column("Rate", ".status.display.rate"),
+            Column("Remaining", ".status.display.remaining"), Column("Age", ".metadata.creationTimestamp", "date")}}};
+}
+
+}  // namespace
+
+Json TrainingJobCrd() {
+  const kube::ResourceType& type = kube::kTrainingJobs;
+  return {{"apiVersion", "apiextensions.k8s.io/v1"},
+          {"kind", "CustomResourceDefinition"},
+          {"metadata", {{"name", type.plural + "." + type.group}}},
+          {"spec",
+           {{"group", type.group},
+            {"scope", "Namespaced"},
+            {"names",
+             {{"kind", type.kind},
+              {"listKind", type.kind + "List"},
+              {"plural", type.plural},
+              {"singular", "trainingjob"},
+              {"shortNames", {"tj"}},
+              {"categories", {"training"}}}},
+            {"versions", Json::array({Version()})}}}};
+}
+
+}  // namespace attune::api

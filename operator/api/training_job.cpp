@@ -1,0 +1,330 @@
+#include "operator/api/training_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "operator/api/fields.h"
+#include "operator/api/format.h"
+#include "operator/api/pod_template.h"
+
+namespace attune::api {
+namespace {
+
+// Whole numbers may be written 3 or 3.0; JSON makes no difference.
+std::optional<int64_t> WholeNumber(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<uint64_t>();
+    if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+    return static_cast<int64_t>(number);
+  }
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (std::trunc(number) == number && std::abs(number) < 9e15) return static_cast<int64_t>(number);
+  }
+  return std::nullopt;
+}
+
+bool FitsPattern(const Field& field, const std::string& text) {
+  if (field.length_max > 0 && text.size() > static_cast<size_t>(field.length_max)) return false;
+  if (field.pattern.empty()) return true;
+  // The one pattern in use is that of DNS names.
+  size_t begin = 0;
+  while (true) {
+    const size_t dot = text.find('.', begin);
+    if (!IsDnsLabel(std::string_view(text).substr(begin, dot == std::string::npos ? dot : dot - begin))) return false;
+    if (dot == std::string::npos) return true;
+    begin = dot + 1;
+  }
+}
+
+class Parser {
+ public:
+  Parser(TrainingJob& job, std::vector<FieldProblem>& problems) : job_(job), problems_(problems) {}
+
+  void Members(const Field& object, const Json& value) {
+    const auto children = ChildrenOf(object.path);
+    for (const auto& [name, member] : value.items()) {
+      if (std::none_of(children.begin(), children.end(), [&](const Field* child) { return child->name() == name; })) {
+        Unknown(object, children, name);
+      }
+    }
+    for (const Field* child : children) {
+      const auto at = value.find(child->name());
+      if (at != value.end()) {
+        Value(*child, *at);
+      } else if (child->required) {
+        Problem(*child, "nothing");
+      } else if (!child->default_value.is_null()) {
+        Value(*child, child->default_value);
+      }
+    }
+  }
+
+ private:
+  void Problem(const Field& field, std::string found) {
+    problems_.push_back({field.path, std::move(found), AllowedText(field)});
+  }
+
+  void Unknown(const Field& object, const std::vector<const Field*>& children, const std::string& name) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const Field* child : children) {
+      names.emplace_back(child->name());
+      all += (all.empty() ? "" : ", ") + names.back();
+    }
+    std::string allowed = all;
+    if (const auto nearest = NearestName(name, names)) {
+      allowed = *nearest + " (nearest); all: " + all;
+    } else {
+      std::string elsewhere;
+      for (const Field& field : Fields()) {
+        if (field.name() == name && field.path.starts_with("spec.")) elsewhere += (elsewhere.empty() ? "" : " or ") + field.path;
+      }
+      if (!elsewhere.empty()) allowed = "the field at " + elsewhere + "; here: " + all;
+    }
+    problems_.push_back(NameProblem(object.path + "." + name, "an unknown field", allowed));
+  }
+
+  void Value(const Field& field, const Json& value) {
+    switch (field.type) {
+      case FieldType::kObject:
+        return value.is_object() ? Members(field, value) : Problem(field, FoundText(value));
+      case FieldType::kString:
+        if (!value.is_string() || !FitsPattern(field, value.get_ref<const std::string&>())) {
+          return Problem(field, FoundText(value));
+        }
+        return field.set(job_, value);
+      case FieldType::kInteger:
+        return Integer(field, value);
+      case FieldType::kNumber:
+        return value.is_number() && std::isfinite(value.get<double>()) ? field.set(job_, value)
+                                                                       : Problem(field, FoundText(value));
+      case FieldType::kChoice:
+        return Choice(field, value);
+      case FieldType::kPodTemplate:
+        if (!value.is_object()) return Problem(field, FoundText(value));
+        CheckPodTemplate(value, field.path, field.parent() == "spec.workers" ? "worker" : "server", problems_);
+        return field.set(job_, value);
+      case FieldType::kMetrics:
+        return value.is_object() ? field.set(job_, value) : Problem(field, FoundText(value));
+      case FieldType::kConditions:
+        return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
+    }
+  }
+
+  void Integer(const Field& field, const Json& value) {
+    const std::optional<int64_t> number = WholeNumber(value);
+    const int64_t minimum = field.minimum.value_or(0);
+    if (!number || *number < minimum || (field.maximum && *number > *field.maximum)) {
+      return Problem(field, FoundText(value));
+    }
+    field.set(job_, *number);
+  }
+
+  void Choice(const Field& field, const Json& value) {
+    const auto is = [&](const std::string& choice) { return value == choice; };
+    if (std::any_of(field.choices.begin(), field.choices.end(), is)) return field.set(job_, value);
+    std::string allowed = AllowedText(field);
+    if (std::any_of(field.later.begin(), field.later.end(), is)) {
+      allowed += "; the other modes of the design come with a later version";
+    } else if (value.is_string()) {
+      const auto nearest = NearestName(value.get_ref<const std::string&>(), field.choices);
+      if (nearest && field.choices.size() > 1) allowed = *nearest + " (nearest); all: " + allowed;
+    }
+    problems_.push_back({field.path, FoundText(value), allowed});
+  }
+
+  TrainingJob& job_;
+  std::vector<FieldProblem>& problems_;
+};
+
+std::string TextAt(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+void CheckStringMap(const Json& metadata, const char* key, std::vector<FieldProblem>& problems) {
+  const auto at = metadata.find(key);
+  if (at == metadata.end() || at->is_null()) return;
+  const std::string path = std::string("metadata.") + key;
+  if (!at->is_object()) {
+    problems.push_back({path, FoundText(*at), "a mapping of names to strings"});
+    return;
+  }
+  for (const auto& [name, value] : at->items()) {
+    if (!value.is_string()) problems.push_back({path + "." + name, FoundText(value), "a string; quote the value"});
+  }
+}
+
+void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProblem>& problems) {
+  static const std::vector<std::string> kKnown = {
+      "name", "namespace", "labels", "annotations", "uid", "resourceVersion", "generation", "creationTimestamp",
+      "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields", "selfLink"};
+  static const std::string kUsual = "name, namespace, labels, annotations";
+  for (const auto& [name, value] : metadata.items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+    const auto nearest = NearestName(name, kKnown);
+    problems.push_back(NameProblem("metadata." + name, "an unknown field",
+                        nearest ? *nearest + " (nearest); usual ones: " + kUsual : kUsual));
+  }
+  const auto name = metadata.find("name");
+  job.name = TextAt(metadata, "name");
+  if (!IsDnsLabel(job.name) || job.name.size() > kJobNameMax) {
+    problems.push_back({"metadata.name", name == metadata.end() ? "nothing" : FoundText(*name),
+                        "a DNS label: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most " +
+                            std::to_string(kJobNameMax) + " characters"});
+  }
+  const auto name_space = metadata.find("namespace");
+  job.name_space = TextAt(metadata, "namespace");
+  if (name_space != metadata.end() && !IsDnsLabel(job.name_space)) {
+    problems.push_back({"metadata.namespace", FoundText(*name_space),
+                        "a DNS label: lower-case letters, digits and '-', at most 63 characters"});
+  }
+  CheckStringMap(metadata, "labels", problems);
+  CheckStringMap(metadata, "annotations", problems);
+  job.uid = TextAt(metadata, "uid");
+  job.resource_version = TextAt(metadata, "resourceVersion");
+  job.creation_time = TextAt(metadata, "creationTimestamp");
+  job.being_deleted = !TextAt(metadata, "deletionTimestamp").empty();
+  const auto generation = metadata.find("generation");
+  if (generation != metadata.end() && generation->is_number_integer()) job.generation = generation->get<int64_t>();
+}
+
+// False when the object is of another kind, about which nothing more can be said.
+bool CheckKind(const Json& object, std::vector<FieldProblem>& problems) {
+  const std::string api_version = kube::kTrainingJobs.api_version();
+  const std::string& kind = kube::kTrainingJobs.kind;
+  const size_t before = problems.size();
+  const auto found = [&](const char* key) {
+    const auto at = object.find(key);
+    return at == object.end() ? std::string("nothing") : FoundText(*at);
+  };
+  if (TextAt(object, "apiVersion") != api_version) {
+    problems.push_back({"apiVersion", found("apiVersion"), api_version + ", the one version understood"});
+  }
+  if (TextAt(object, "kind") != kind) {
+    problems.push_back({"kind", found("kind"), kind + ", the one kind understood"});
+  }
+  return problems.size() == before;
+}
+
+Json MembersToJson(std::string_view path, const TrainingJob& job) {
+  Json object = Json::object();
+  for (const Field* field : ChildrenOf(path)) {
+    if (field->present && !field->present(job)) continue;
+    Json value = field->type == FieldType::kObject ? MembersToJson(field->path, job) : field->get(job);
+    if (value.is_null() || (field->omit_empty && value == "")) continue;
+    object[std::string(field->name())] = std::move(value);
+  }
+  return object;
+}
+
+void AddDefaults(const Field& object, Json& value) {
+  if (!value.is_object()) return;
+  for (const Field* child : ChildrenOf(object.path)) {
+    const std::string name(child->name());
+    if (!value.contains(name) && !child->default_value.is_null()) value[name] = child->default_value;
+    if (child->type == FieldType::kObject && value.contains(name)) AddDefaults(*child, value[name]);
+  }
+}
+
+}  // namespace
+
+ParsedJob ParseTrainingJob(const Json& object) {
+  ParsedJob parsed;
+  auto& [job, problems] = parsed;
+  if (!object.is_object()) {
+    problems.push_back({"(document)", FoundText(object), "a TrainingJob: a mapping with apiVersion, kind, metadata, spec"});
+    return parsed;
+  }
+  if (!CheckKind(object, problems)) return parsed;
+  static const std::vector<std::string> kTop = {"apiVersion", "kind", "metadata", "spec", "status"};
+  for (const auto& [name, value] : object.items()) {
+    if (std::find(kTop.begin(), kTop.end(), name) != kTop.end()) continue;
+    const auto nearest = NearestName(name, kTop);
+    std::string allowed = "apiVersion, kind, metadata, spec";
+    if (nearest) allowed = *nearest + " (nearest); all: " + allowed;
+    problems.push_back(NameProblem(name, "an unknown field", allowed));
+  }
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->is_object()) {
+    ParseMetadata(*metadata, job, problems);
+  } else {
+    problems.push_back({"metadata", metadata == object.end() ? "nothing" : FoundText(*metadata), "a mapping with name"});
+  }
+  const auto spec = object.find("spec");
+  if (spec != object.end() && spec->is_object()) {
+    Parser(job, problems).Members(*FindField("spec"), *spec);
+    // A rule speaks only where the single fields are right; otherwise it would judge defaults the user did not write.
+    for (const FieldRule& rule : Rules()) {
+      const bool fields_right = std::none_of(problems.begin(), problems.end(), [&](const FieldProblem& problem) {
+        return problem.path == rule.path || problem.path.substr(0, problem.path.rfind('.')) == rule.path;
+      });
+      if (rule.check && fields_right) rule.check(job, problems);
+    }
+  } else {
+    problems.push_back({"spec", spec == object.end() ? "nothing" : FoundText(*spec), AllowedText(*FindField("spec"))});
+  }
+  if (const auto status = object.find("status"); status != object.end() && status->is_object()) {
+    std::vector<FieldProblem> ignored;
+    Parser(job, ignored).Members(*FindField("status"), *status);
+  }
+  return parsed;
+}
+
+Json WithDefaults(Json object) {
+  if (object.is_object() && object.contains("spec")) AddDefaults(*FindField("spec"), object["spec"]);
+  return object;
+}
+
+Json ToJson(const TrainingJobSpec& spec) {
+  TrainingJob job;
+  job.spec = spec;
+  return MembersToJson("spec", job);
+}
+
+Json ToJson(const TrainingJobStatus& status) {
+  TrainingJob job;
+  job.status = status;
+  return MembersToJson("status", job);
+}
+
+Display MakeDisplay(const TrainingJobStatus& status) {
+  Display display;
+  const auto role = [](const RoleStatus& counts) {
+    return std::to_string(counts.ready) + "/" + std::to_string(counts.replicas);
+  };
+  display.servers = role(status.servers);
+  display.workers = role(status.workers);
+  const bool ended = IsTrue(status, kSucceeded) || IsTrue(status, kFailed);
+  if (!status.progress) return display;
+  display.progress = FormatPercent(status.progress->fraction);
+  if (status.progress->loss) display.loss = FormatFigure(*status.progress->loss);
+  if (status.progress->rate) display.rate = FormatRate(*status.progress->rate, status.progress->sample_unit);
+  if (status.progress->remaining_seconds && !ended) display.remaining = FormatSeconds(*status.progress->remaining_seconds);
+  return display;
+}
+
+std::string ToString(const FieldProblem& problem, const std::string& file) {
+  std::string text;
+  if (!file.empty()) text += file + ":";
+  if (problem.line > 0) text += std::to_string(problem.line) + ":" + std::to_string(problem.column) + ":";
+  if (!text.empty()) text += " ";
+  return text + problem.path + ": found " + problem.found + "; allowed: " + problem.allowed;
+}
+
+const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type) {
+  for (const Condition& condition : status.conditions) {
+    if (condition.type == type) return &condition;
+  }
+  return nullptr;
+}
+
+bool IsTrue(const TrainingJobStatus& status, std::string_view type) {
+  const Condition* condition = FindCondition(status, type);
+  return condition != nullptr && condition->status == "True";
+}
+
+}  // namespace attune::api

@@ -1,0 +1,100 @@
+#include "operator/api/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attune::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kGood[] = R"(# a job
+apiVersion: attune.dev/v1alpha1
+kind: TrainingJob
+metadata:
+  name: word2vec
+spec:
+  workers:
+    replicas: 2
+    template:
+      spec:
+        containers:
+        - name: worker
+          image: attune/word2vec:dev
+          args: ["--dim", "64", --rate=0.05]
+          env:
+          - {name: COUNT, value: "12"}
+          ports:
+          - containerPort: 80
+          securityContext: {runAsNonRoot: true}
+)";
+
+std::vector<std::string> Texts(const std::string& text) {
+  std::vector<std::string> texts;
+  const auto manifests = ParseManifests(text, "job.yaml");
+  EXPECT_TRUE(manifests.ok()) << manifests.status();
+  if (!manifests.ok()) return texts;
+  for (const Manifest& manifest : *manifests) {
+    for (const FieldProblem& problem : manifest.problems) texts.push_back(ToString(problem, manifest.file));
+  }
+  return texts;
+}
+
+TEST(Manifest, PodTemplatesKeepTheirTypes) {
+  const auto manifests = ParseManifests(kGood, "job.yaml");
+  ASSERT_TRUE(manifests.ok());
+  EXPECT_THAT(Texts(kGood), IsEmpty());
+  const Json& container = manifests->at(0).object["spec"]["workers"]["template"]["spec"]["containers"][0];
+  EXPECT_EQ(container["args"], Json::parse(R"(["--dim", "64", "--rate=0.05"])"));
+  EXPECT_EQ(container["env"][0]["value"], "12");
+  EXPECT_EQ(container["ports"][0]["containerPort"], 80);
+  EXPECT_EQ(container["securityContext"]["runAsNonRoot"], true);
+}
+
+TEST(Manifest, ProblemsHavePlacesInTheOrderOfTheFile) {
+  EXPECT_THAT(Texts(R"(apiVersion: attune.dev/v1alpha1
+kind: TrainingJob
+metadata:
+  name: Word2Vec
+spec:
+  goals: {epochs: 1}
+  workers:
+    replicas: none
+    replicas: 2
+    template:
+      spec:
+        containers: []
+  servers:
+    replicas: 2
+    max: 1
+)"),
+              ElementsAre(HasSubstr("job.yaml:4:9: metadata.name: found \"Word2Vec\"; allowed: a DNS label"),
+                          HasSubstr("job.yaml:6:3: spec.goals: found an unknown field; allowed: goal (nearest)"),
+                          HasSubstr("job.yaml:9:5: spec.workers.replicas: found the key a second time"),
+                          HasSubstr("job.yaml:12:9: spec.workers.template.spec.containers: found no container"),
+                          HasSubstr("job.yaml:14:15: spec.servers.replicas: found 2; allowed: from spec.servers.min (1) to "
+                                    "spec.servers.max (1)")));
+}
+
+TEST(Manifest, AMissingFieldIsToldAtItsParent) {
+  EXPECT_THAT(Texts("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n  workers:\n    replicas: 1\n"),
+              ElementsAre(HasSubstr("job.yaml:5:3: spec.workers.template: found nothing; allowed: a pod template")));
+}
+
+TEST(Manifest, SecondDocumentsAndOtherKinds) {
+  EXPECT_THAT(Texts(std::string(kGood) + "---\napiVersion: v1\nkind: Service\n"),
+              ElementsAre("job.yaml:21:13: apiVersion: found \"v1\"; allowed: attune.dev/v1alpha1, the one version understood",
+                          "job.yaml:22:7: kind: found \"Service\"; allowed: TrainingJob, the one kind understood"));
+  EXPECT_THAT(Texts(std::string(kGood) + "---\n" + kGood),
+              ElementsAre(HasSubstr("metadata.name: found \"word2vec\" again")));
+}
+
+TEST(Manifest, NothingAtAllIsAnError) {
+  EXPECT_THAT(std::string(ParseManifests("# only words\n", "job.yaml").status().message()), HasSubstr("holds no document"));
+  EXPECT_EQ(ReadManifests("/nonexistent/job.yaml").status().code(), StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace attune::api

@@ -1,0 +1,195 @@
+#include "operator/api/training_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/fields.h"
+
+namespace attune::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Json MinimalJob() {
+  return Json::parse(R"({
+    "apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "word2vec"},
+    "spec": {"workers": {"template": {"spec": {"containers": [{"name": "worker", "image": "w"}]}}}}})");
+}
+
+std::vector<std::string> Texts(const Json& object) {
+  std::vector<std::string> texts;
+  for (const FieldProblem& problem : ParseTrainingJob(object).problems) texts.push_back(ToString(problem));
+  return texts;
+}
+
+TEST(TrainingJob, AMinimalJobGetsAllDefaults) {
+  const ParsedJob parsed = ParseTrainingJob(MinimalJob());
+  EXPECT_THAT(Texts(MinimalJob()), IsEmpty());
+  const TrainingJobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(spec.goal.epochs, 1U);
+  EXPECT_FALSE(spec.goal.steps || spec.goal.target_loss || spec.goal.max_duration_seconds);
+  EXPECT_EQ(spec.servers.replicas, 1);
+  EXPECT_TRUE(spec.servers.pod_template.is_null());
+  EXPECT_EQ(spec.workers.max, 64);
+  EXPECT_EQ(spec.workers.pod_template["spec"]["containers"][0]["image"], "w");
+  EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kRunning);
+  EXPECT_EQ(spec.run_policy.drain_seconds, 60);
+}
+
+TEST(TrainingJob, EveryFieldArrivesInItsMember) {
+  Json job = MinimalJob();
+  job["spec"].merge_patch(Json::parse(R"({
+    "goal": {"epochs": 3, "steps": 5000000000, "targetLoss": 2, "maxDurationSeconds": 90},
+    "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "Async"},
+    "servers": {"replicas": 2, "min": 2, "max": 4}, "workers": {"replicas": 5, "min": 1, "max": 9},
+    "model": {"claim": "models"},
+    "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All"}})"));
+  EXPECT_THAT(Texts(job), IsEmpty());
+  const TrainingJobSpec spec = ParseTrainingJob(job).job.spec;
+  EXPECT_EQ(spec.goal.epochs, 3U);
+  EXPECT_EQ(spec.goal.steps, 5'000'000'000U);
+  EXPECT_EQ(spec.goal.target_loss, 2.0);
+  EXPECT_EQ(spec.goal.max_duration_seconds, 90);
+  EXPECT_EQ(spec.data.items, 7U);
+  EXPECT_EQ(spec.data.lease_items, 8U);
+  EXPECT_EQ(spec.servers.replicas, 2);
+  EXPECT_EQ(spec.servers.max, 4);
+  EXPECT_EQ(spec.workers.replicas, 5);
+  EXPECT_EQ(spec.model.claim, "models");
+  EXPECT_EQ(spec.run_policy.backoff_limit, 0);
+  EXPECT_EQ(spec.run_policy.ttl_seconds_after_finished, 0);
+  EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kAll);
+  EXPECT_EQ(ToJson(spec), job["spec"]);
+}
+
+TEST(TrainingJob, AllProblemsAtOnce) {
+  Json job = MinimalJob();
+  job["metadata"]["name"] = "Word.2vec";
+  job["spec"]["workers"]["replicas"] = 0;
+  job["spec"]["worker"] = 1;
+  job["spec"]["synchronization"]["mode"] = "SSP";
+  job["spec"]["runPolicy"]["cleanPods"] = "running";
+  EXPECT_THAT(Texts(job),
+              ElementsAre(HasSubstr("metadata.name: found \"Word.2vec\"; allowed: a DNS label"),
+                          HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest); all: goal, data"),
+                          HasSubstr("spec.synchronization.mode: found \"SSP\"; allowed: Async; the other modes"),
+                          "spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024",
+                          "spec.runPolicy.cleanPods: found \"running\"; allowed: Running (nearest); all: None, Running, All"));
+}
+
+struct Case {
+  const char* story;
+  const char* patch;  // merged into the spec
+  const char* want;   // part of the only problem
+};
+
+class OneProblem : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OneProblem, IsTold) {
+  Json job = MinimalJob();
+  job["spec"].merge_patch(Json::parse(GetParam().patch));
+  EXPECT_THAT(Texts(job), ElementsAre(HasSubstr(GetParam().want))) << GetParam().story;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OneProblem, ::testing::Values(
+    Case{"an empty goal", R"({"goal": {}})", "spec.goal: found no goal; allowed: at least one of epochs, steps"},
+    Case{"min above max", R"({"workers": {"min": 5, "max": 4, "replicas": 5}})", "spec.workers.min: found 5; allowed: at most spec.workers.max (4)"},
+    Case{"too many replicas", R"({"workers": {"replicas": 65}})", "spec.workers.replicas: found 65; allowed: from spec.workers.min (1) to spec.workers.max (64)"},
+    Case{"a shortened name", R"({"goal": {"maxDuration": 5, "epochs": 1}})", "spec.goal.maxDuration: found an unknown field; allowed: maxDurationSeconds (nearest)"},
+    Case{"a field at the wrong place", R"({"epochs": 3})", "spec.epochs: found an unknown field; allowed: the field at spec.goal.epochs"},
+    Case{"a string for a number", R"({"goal": {"epochs": "3"}})", "spec.goal.epochs: found \"3\"; allowed: a whole number from 1"},
+    Case{"a list for a mapping", R"({"data": [1]})", "spec.data: found a list; allowed: a mapping with items, leaseItems"},
+    Case{"a fraction for a count", R"({"data": {"items": 1.5}})", "spec.data.items: found 1.5"},
+    Case{"a number beyond 64 bits", R"({"data": {"items": 18446744073709551615}})", "spec.data.items: found 18446744073709551615"},
+    Case{"no container of the role", R"({"workers": {"template": {"spec": {"containers": [{"name": "main"}]}}}})", "spec.workers.template.spec.containers: found containers named main; allowed: one container named worker"},
+    Case{"no containers", R"({"workers": {"template": {"spec": {"containers": null}}}})", "spec.workers.template.spec.containers: found nothing; allowed: a list with one container named worker"},
+    Case{"the sidecar's name", R"({"workers": {"template": {"spec": {"containers": [{"name": "worker"}, {"name": "attune-sidecar"}]}}}})", "containers[1].name: found attune-sidecar"},
+    Case{"restarts by the kubelet", R"({"workers": {"template": {"spec": {"restartPolicy": "Always"}}}})", "restartPolicy: found \"Always\"; allowed: Never"},
+    Case{"an unquoted label", R"({"workers": {"template": {"metadata": {"labels": {"v": 1}}}}})", "labels.v: found 1; allowed: a string"},
+    Case{"a label of ours", R"({"workers": {"template": {"metadata": {"labels": {"attune.dev/job": "x"}}}}})", "a name the operator sets"},
+    Case{"a volume of ours", R"({"workers": {"template": {"spec": {"volumes": [{"name": "attune-run"}]}}}})", "volumes[0].name"},
+    Case{"a claim that is no name", R"({"model": {"claim": "My Models"}})", "spec.model.claim: found \"My Models\""}));
+
+TEST(TrainingJob, WhatIsBetweenTheUserAndKubernetesPasses) {
+  Json job = MinimalJob();
+  job["spec"]["workers"]["template"]["spec"]["hostNetwork"] = true;
+  job["spec"]["workers"]["template"]["spec"]["noSuchField"] = {1, "2"};
+  EXPECT_THAT(Texts(job), IsEmpty());
+  EXPECT_EQ(ParseTrainingJob(job).job.spec.workers.pod_template, job["spec"]["workers"]["template"]);
+}
+
+TEST(TrainingJob, OtherKindsAreToldWhatIsUnderstoodAndNothingElse) {
+  EXPECT_THAT(Texts({{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", {{"x", 1}}}}),
+              ElementsAre("apiVersion: found \"v1\"; allowed: attune.dev/v1alpha1, the one version understood",
+                          "kind: found \"Pod\"; allowed: TrainingJob, the one kind understood"));
+  EXPECT_THAT(Texts(Json(3)), ElementsAre(HasSubstr("(document): found 3")));
+  EXPECT_THAT(Texts(Json::object()), ElementsAre(HasSubstr("apiVersion: found nothing"), HasSubstr("kind: found nothing")));
+}
+
+TEST(TrainingJob, MetadataOfAnApiServerIsRead) {
+  Json job = MinimalJob();
+  job["metadata"].merge_patch(Json::parse(R"({"namespace": "n", "uid": "u", "resourceVersion": "12", "generation": 4,
+    "creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "2026-01-02T03:05:05Z", "managedFields": []})"));
+  const TrainingJob parsed = ParseTrainingJob(job).job;
+  EXPECT_EQ(parsed.name_space, "n");
+  EXPECT_EQ(parsed.uid, "u");
+  EXPECT_EQ(parsed.generation, 4);
+  EXPECT_TRUE(parsed.being_deleted);
+}
+
+TrainingJobStatus FullStatus() {
+  TrainingJobStatus status;
+  status.observed_generation = 3;
+  status.conditions = {{"Ready", "True", "AllReady", "fine", "2026-01-02T03:04:05Z", 3}};
+  status.phase = "Running";
+  status.start_time = "2026-01-02T03:04:05Z";
+  status.servers = {2, 2, 0};
+  status.workers = {3, 2, 1};
+  status.worker_selector = "attune.dev/job=a,attune.dev/role=worker";
+  status.progress = Progress{.fraction = 0.425, .epoch = 1, .epochs = 3, .items_done = 10, .items_total = 30,
+                             .reprocessed_items = 1, .loss = 3.1172, .rate = 181400.0, .sample_unit = "words",
+                             .remaining_seconds = 80.0};
+  status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a"};
+  status.coordinator = "a-server-0";
+  return status;
+}
+
+TEST(TrainingJobStatus, SurvivesJson) {
+  Json job = MinimalJob();
+  job["status"] = ToJson(FullStatus());
+  EXPECT_EQ(ToJson(ParseTrainingJob(job).job.status), job["status"]);
+  EXPECT_EQ(job["status"]["progress"]["itemsTotal"], 30);
+  EXPECT_EQ(job["status"]["conditions"][0]["lastTransitionTime"], "2026-01-02T03:04:05Z");
+}
+
+TEST(TrainingJobStatus, DisplayIsReadyMade) {
+  const Json display = ToJson(FullStatus())["display"];
+  EXPECT_EQ(display, Json::parse(R"({"servers": "2/2", "workers": "2/3", "progress": "42%", "loss": "3.117",
+                                     "rate": "181k words/s", "remaining": "1m20s"})"));
+  EXPECT_EQ(ToJson(TrainingJobStatus{})["display"], Json::parse(R"({"servers": "0/0", "workers": "0/0"})"));
+}
+
+TEST(TrainingJobStatus, AnOddStatusFromOutsideIsReadAsFarAsItGoes) {
+  Json job = MinimalJob();
+  job["status"] = Json::parse(R"({"phase": 3, "conditions": [1, {"type": "Ready", "status": "True"}], "workers": "x",
+                                  "progress": {"epoch": -1, "fraction": 0.5}, "other": {}})");
+  const ParsedJob parsed = ParseTrainingJob(job);
+  EXPECT_TRUE(parsed.problems.empty());
+  EXPECT_TRUE(IsTrue(parsed.job.status, kReady));
+  EXPECT_EQ(parsed.job.status.progress->fraction, 0.5);
+}
+
+TEST(NearestName, SwapsInsertsDropsAndCase) {
+  const std::vector<std::string> known = {"replicas", "min", "max", "template"};
+  EXPECT_EQ(NearestName("replcias", known), "replicas");
+  EXPECT_EQ(NearestName("Replicas", known), "replicas");
+  EXPECT_EQ(NearestName("replica", known), "replicas");
+  EXPECT_EQ(NearestName("templat", known), "template");
+  EXPECT_EQ(NearestName("image", known), std::nullopt);
+  EXPECT_EQ(NearestName("zz", known), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attune::api
