@@ -78,6 +78,17 @@ Json ObjectSchema(const Field& field) {
   return schema;
 }
 
+// The API server checks the rules against a default as it stands, before the members' own defaults are filled in.
+Json CompleteDefault(const Field& field) {
+  Json value = field.default_value;
+  if (field.type != FieldType::kObject || !value.is_object()) return value;
+  for (const Field* child : ChildrenOf(field.path)) {
+    const std::string name(child->name());
+    if (!value.contains(name) && !child->default_value.is_null()) value[name] = CompleteDefault(*child);
+  }
+  return value;
+}
+
 Json SchemaOf(const Field& field) {
   Json schema;
   switch (field.type) {
@@ -94,7 +105,7 @@ Json SchemaOf(const Field& field) {
   if (field.maximum) schema["maximum"] = *field.maximum;
   if (!field.pattern.empty()) schema["pattern"] = field.pattern;
   if (field.length_max > 0) schema["maxLength"] = field.length_max;
-  if (!field.default_value.is_null()) schema["default"] = field.default_value;
+  if (!field.default_value.is_null()) schema["default"] = CompleteDefault(field);
   return schema;
 }
 
