@@ -26,6 +26,13 @@ struct PodSample {
   v1::ProcessUsage usage;
 };
 
+// How far the job was at a time.
+struct HistoryPoint {
+  MonotonicTime at{};
+  uint64_t items_done = 0;  // over all epochs, as the coordinator said
+  uint64_t steps = 0;       // of all workers together
+};
+
 struct JobSample {
   std::vector<PodSample> pods;                // ordered by role, index
   std::optional<v1::JobWindow> job;           // last seen from the coordinator's process
@@ -33,6 +40,8 @@ struct JobSample {
   double rate = 0;                            // samples per second over live workers' last windows
   std::string sample_unit;
   std::optional<v1::FinalReport> final_report;
+  uint64_t steps = 0;                         // of all workers, those that left included, as far as this process saw them
+  std::vector<HistoryPoint> history;          // oldest first; thinned evenly, at most kHistoryMax points
 };
 
 class JobStore {
@@ -47,10 +56,18 @@ class JobStore {
 
   // A worker's window older than this does not count in rate and loss.
   static constexpr Duration kStaleAfter = std::chrono::seconds(10);
+  // Bounds of what is kept; beyond them new jobs, or new pods of a job, are not kept and counted as dropped.
+  static constexpr size_t kJobsMax = 20'000;
+  static constexpr size_t kPodsPerJobMax = 2'000;
+  static constexpr size_t kHistoryMax = 128;
   virtual JobSample Sample(const std::string& job_uid, MonotonicTime now) const = 0;
   virtual void Forget(const std::string& job_uid) = 0;
   // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report.
   virtual void OnNews(std::function<void(const std::string& job_namespace, const std::string& job)> call) = 0;
+
+  // Reports that were dropped because they cannot be true (negative or not finite numbers, parts of another role) or because
+  // a bound was reached.
+  virtual uint64_t dropped_reports() const = 0;
 
   static std::unique_ptr<JobStore> Create();
 };

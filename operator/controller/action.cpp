@@ -1,0 +1,31 @@
+#include "operator/controller/action.h"
+
+namespace attune::controller {
+namespace {
+
+std::string NameOf(const kube::Json& object) { return std::string(kube::Name(object)); }
+
+struct Describer {
+  std::string operator()(const CreatePod& a) const { return "CreatePod " + NameOf(a.pod) + Why(a.reason); }
+  std::string operator()(const CreateService& a) const { return "CreateService " + NameOf(a.service) + Why(a.reason); }
+  std::string operator()(const CreatePodDisruptionBudget& a) const {
+    return "CreatePodDisruptionBudget " + NameOf(a.budget) + Why(a.reason);
+  }
+  std::string operator()(const PatchPod& a) const { return "PatchPod " + a.name + Why(a.reason); }
+  std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
+  std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }
+  std::string operator()(const WriteStatus& a) const { return "WriteStatus " + a.status.phase + Why(a.reason); }
+  std::string operator()(const EmitEvent& a) const { return "EmitEvent " + a.event_reason + Why(a.note); }
+  std::string operator()(const DeleteJob& a) const { return "DeleteJob" + Why(a.reason); }
+  std::string operator()(const RequeueAfter& a) const {
+    return "RequeueAfter " + std::to_string(Seconds(a.delay)) + " s" + Why(a.reason);
+  }
+
+  static std::string Why(const std::string& reason) { return " (" + reason + ")"; }
+};
+
+}  // namespace
+
+std::string Describe(const Action& action) { return std::visit(Describer{}, action); }
+
+}  // namespace attune::controller

@@ -1,0 +1,67 @@
+// Every name this room gives away, in one place: reasons of conditions and Events, annotations, names of pods.
+#pragma once
+
+#include <string>
+
+#include "base/time_source.h"
+
+namespace attune::controller {
+
+// --- annotations of pods (those other programs read are in proto/contract.h)
+
+// How many servers the job was started with: their number is fixed while it runs.
+inline constexpr char kAnnotationServers[] = "attune.dev/servers";
+// "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a restarted
+// operator neither forgets nor counts it twice.
+inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
+
+// --- reasons of conditions
+
+inline constexpr char kReasonReady[] = "Ready";
+inline constexpr char kReasonStarting[] = "Starting";
+inline constexpr char kReasonNotReady[] = "NotReady";
+inline constexpr char kReasonWaitingForServers[] = "WaitingForServers";
+inline constexpr char kReasonUnschedulable[] = "Unschedulable";
+inline constexpr char kReasonImage[] = "ImageNotAvailable";
+inline constexpr char kReasonContainerConfig[] = "ContainerCannotStart";
+inline constexpr char kReasonRestarting[] = "WorkerRestarting";
+inline constexpr char kReasonLeaving[] = "PreviousPodLeaving";
+inline constexpr char kReasonFinished[] = "JobFinished";
+inline constexpr char kReasonReporting[] = "Reporting";
+inline constexpr char kReasonNoReports[] = "NoReports";
+inline constexpr char kReasonAllWorkersSucceeded[] = "AllWorkersSucceeded";
+inline constexpr char kReasonBackoffLimit[] = "BackoffLimitExceeded";
+inline constexpr char kReasonServerFailed[] = "ServerFailed";
+inline constexpr char kReasonServerLost[] = "ServerLost";
+inline constexpr char kReasonInvalid[] = "Invalid";
+inline constexpr char kReasonNameTaken[] = "NameTaken";
+inline constexpr char kReasonServersFixed[] = "ServerScalingNotSupported";
+inline constexpr char kReasonScaling[] = "WorkersLeaving";
+inline constexpr char kReasonSettled[] = "Settled";
+
+// --- reasons of Events
+
+inline constexpr char kEventServersCreated[] = "ServersCreated";
+inline constexpr char kEventWorkersCreated[] = "WorkersCreated";
+inline constexpr char kEventTrainingStarted[] = "TrainingStarted";
+inline constexpr char kEventWorkerFailed[] = "WorkerFailed";
+inline constexpr char kEventWorkerReplaced[] = "WorkerReplaced";
+inline constexpr char kEventWorkersDraining[] = "WorkersDraining";
+inline constexpr char kEventWorkerLeft[] = "WorkerLeft";
+inline constexpr char kEventDrainDeadline[] = "DrainDeadlinePassed";
+inline constexpr char kEventNodeLost[] = "NodeLost";
+inline constexpr char kEventSucceeded[] = "Succeeded";
+inline constexpr char kEventFailed[] = "Failed";
+inline constexpr char kEventCleanedUp[] = "CleanedUp";
+inline constexpr char kEventExpired[] = "Expired";
+
+enum class RoleName { kServer, kWorker };
+
+inline const char* ToString(RoleName role) { return role == RoleName::kServer ? "server" : "worker"; }
+inline std::string PodName(const std::string& job, RoleName role, int32_t index) {
+  return job + "-" + ToString(role) + "-" + std::to_string(index);
+}
+inline std::string ServiceName(const std::string& job) { return job; }
+inline std::string BudgetName(const std::string& job) { return job + "-servers"; }
+
+}  // namespace attune::controller

@@ -1,0 +1,81 @@
+// What one reconcile sees: values only, no live connection to anything. Plan() is a function of this.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time_source.h"
+#include "operator/api/training_job.h"
+#include "operator/controller/names.h"
+#include "operator/kube/object.h"
+#include "operator/telemetry/job_store.h"
+
+namespace attune::controller {
+
+enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+// The container that does the role's work; sidecars and helpers do not decide anything.
+struct RoleContainer {
+  enum class State { kWaiting, kRunning, kTerminated };
+  State state = State::kWaiting;
+  int32_t exit_code = 0;                 // when terminated
+  std::string reason, message;           // of the state: "ImagePullBackOff", "OOMKilled", ...
+  std::optional<WallTime> finished_at;   // the node's clock
+};
+
+// The fields of a pod that decisions are made from (and all that the watch cache keeps of it).
+struct ObservedPod {
+  std::string name, uid;
+  std::string job_uid;                   // of the job it was created for
+  RoleName role = RoleName::kWorker;
+  int32_t index = -1;
+  PodPhase phase = PodPhase::kPending;
+  bool ready = false;
+  bool scheduled = false;
+  std::string node;
+  std::string reason, message;           // of the pod: "Evicted", "NodeLost"
+  std::string unschedulable_message;     // the scheduler's words
+  std::string other_wait;                // an init container or sidecar that cannot start: "attune-sidecar: ErrImagePull: ..."
+  RoleContainer container;
+
+  std::optional<WallTime> deletion_time; // being deleted; the end of its grace period
+  bool held = false;                     // carries our finalizer
+  std::vector<std::string> other_finalizers;
+
+  std::optional<WallTime> drain_deadline;
+  std::optional<int32_t> failure_number;
+  std::optional<int32_t> servers;        // the job's number of servers when this pod was created
+};
+
+// Keeps only what ObservePod reads: a few hundred bytes instead of many KB.
+kube::Json ProjectPod(const kube::Json& pod);
+// Objects come from outside: whatever is missing or malformed reads as its default. `index` -1: not one of our pods.
+ObservedPod ObservePod(const kube::Json& pod);
+
+bool IsBeingDeleted(const ObservedPod& pod);
+bool HasSucceeded(const ObservedPod& pod);  // the role's container ended with 0
+bool HasFailed(const ObservedPod& pod);     // it ended otherwise, or the pod was failed as a whole (evicted, node gone)
+bool HasStarted(const ObservedPod& pod);    // the role's container runs or has run
+
+struct Observed {
+  api::TrainingJob job;
+  std::vector<api::FieldProblem> problems;        // of the job's manifest; not empty: nothing is started
+  std::vector<ObservedPod> pods;                  // labelled with the job's name
+  bool service_exists = false;
+  bool budget_exists = false;
+  telemetry::JobSample sample;
+  std::map<std::string, std::string> log_tails;   // by pod uid, of pods named by PodsWhoseLogIsNeeded
+  std::set<std::string> drain_sent;               // uids of pods whose sidecar has been told in this process' life
+  std::optional<std::string> name_taken;          // an object we need to create exists and is not ours
+  std::optional<MonotonicTime> status_written_at; // in this process' life
+};
+
+struct Now {
+  MonotonicTime monotonic;
+  WallTime wall;
+};
+
+}  // namespace attune::controller

@@ -1,0 +1,109 @@
+#include "operator/controller/plan.h"
+
+#include "operator/controller/draft.h"
+#include "operator/controller/ending.h"
+#include "operator/controller/pods.h"
+#include "operator/controller/servers.h"
+#include "operator/controller/status.h"
+#include "operator/controller/text.h"
+#include "operator/controller/workers.h"
+
+namespace attune::controller {
+namespace {
+
+void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, Draft& draft) {
+  for (const ObservedPod& pod : pods) {
+    if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) draft.Release(pod, "its job is gone");
+  }
+}
+
+std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
+  const api::Condition* condition = api::FindCondition(status, type);
+  return condition == nullptr ? "" : condition->reason;
+}
+
+// Events that go with a change of conditions, so that each is sent once.
+void TellTransitions(const Observed& observed, const api::TrainingJobStatus& next, Draft& draft) {
+  const api::TrainingJobStatus& before = observed.job.status;
+  const auto became_true = [&](const char* type) { return api::IsTrue(next, type) && !api::IsTrue(before, type); };
+  const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
+  if (became_true(api::kReady)) {
+    draft.Normal(kEventTrainingStarted, "Train",
+                 std::to_string(next.servers.ready) + " servers and " + std::to_string(next.workers.ready) + " workers are ready");
+  }
+  if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded));
+  if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed));
+  for (const char* type : {api::kReady, api::kReconfiguring}) {
+    const std::string reason = ReasonOf(next, type);
+    const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage || reason == kReasonContainerConfig ||
+                            reason == kReasonNameTaken || reason == kReasonServersFixed;
+    if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type));
+  }
+}
+
+std::vector<Action> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
+  Draft draft;
+  api::TrainingJobStatus next = BuildInvalidStatus(observed, now);
+  TellTransitions(observed, next, draft);
+  PlanStatus(observed, std::move(next), options, now, draft);
+  return std::move(draft).Finish();
+}
+
+// The job is going, its pods with it: nothing is made any more, everything that goes is let go.
+std::vector<Action> PlanDeletion(const Observed& observed) {
+  Draft draft;
+  for (const ObservedPod& pod : observed.pods) {
+    if (pod.index >= 0) draft.Remove(pod, std::nullopt, "the job is being deleted");
+  }
+  return std::move(draft).Finish();
+}
+
+std::vector<Action> PlanEnded(const Observed& observed, const PlanOptions& options, Now now) {
+  Draft draft;
+  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  PlanStatus(observed, BuildEndedStatus(observed), options, now, draft);
+  PlanEnding(observed, now, draft);
+  return std::move(draft).Finish();
+}
+
+void PlanShared(const Observed& observed, const ServersView& servers, Draft& draft) {
+  if (!observed.service_exists) draft.Create(CreateService{BuildService(observed.job), "gives servers their names"});
+  if (!observed.budget_exists) {
+    draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, servers.count), "keeps drains of nodes away from servers"});
+  }
+}
+
+}  // namespace
+
+std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, Now now) {
+  if (observed.job.being_deleted) return PlanDeletion(observed);
+  if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
+  if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
+
+  Draft draft;
+  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  const ServersView servers = ViewServers(observed);
+  const WorkersView workers = ViewWorkers(observed);
+  // Workers first: when the last one has finished, a server's end is no failure any more.
+  std::optional<Verdict> verdict = JudgeWorkers(observed, workers);
+  if (!verdict) verdict = JudgeServers(observed, servers);
+
+  if (!verdict) {
+    PlanShared(observed, servers, draft);
+    PlanServers(observed, servers, options, draft);
+    PlanWorkers(observed, servers, workers, options, now, draft);
+  }
+
+  api::TrainingJobStatus next = BuildStatus(observed, servers, workers, verdict, now);
+  TellTransitions(observed, next, draft);
+  PlanStatus(observed, std::move(next), options, now, draft);
+  return std::move(draft).Finish();
+}
+
+std::vector<Action> PlanWithoutJob(const std::vector<ObservedPod>& pods) {
+  Draft draft;
+  ReleaseAllGoing(pods, "", draft);
+  return std::move(draft).Finish();
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,84 @@
+#include "operator/controller/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "operator/controller/text.h"
+#include "operator/controller/timestamp.h"
+#include "operator/tuner/progress.h"
+
+namespace attune::controller {
+namespace {
+
+double ToSeconds(MonotonicTime time) { return Seconds(time.time_since_epoch()); }
+
+// Fraction of a countable goal over time, from the job's history.
+template <typename Done>
+std::vector<tuner::ProgressSample> Samples(const telemetry::JobSample& sample, double total, Done done) {
+  std::vector<tuner::ProgressSample> samples;
+  if (total <= 0) return samples;
+  for (const telemetry::HistoryPoint& point : sample.history) {
+    samples.push_back({ToSeconds(point.at), std::clamp(static_cast<double>(done(point)) / total, 0.0, 1.0)});
+  }
+  return samples;
+}
+
+// Whichever goal is reached first ends the job: the largest fraction and the least remaining time count.
+class Nearest {
+ public:
+  void Add(double fraction, std::optional<double> remaining_seconds) {
+    fraction_ = std::max(fraction_, std::clamp(fraction, 0.0, 1.0));
+    if (!remaining_seconds) return;
+    remaining_ = remaining_ ? std::min(*remaining_, *remaining_seconds) : *remaining_seconds;
+  }
+  void Add(const std::vector<tuner::ProgressSample>& samples, double now_seconds) {
+    if (samples.empty()) return;
+    const auto remaining = tuner::EstimateRemaining(samples, now_seconds);
+    Add(samples.back().fraction, remaining ? std::optional<double>(remaining->seconds) : std::nullopt);
+  }
+  double fraction() const { return fraction_; }
+  std::optional<double> remaining() const { return remaining_; }
+
+ private:
+  double fraction_ = 0;
+  std::optional<double> remaining_;
+};
+
+}  // namespace
+
+std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
+  const telemetry::JobSample& sample = observed.sample;
+  if (!sample.job && !sample.loss && sample.rate <= 0) return std::nullopt;
+  const api::Goal& goal = observed.job.spec.goal;
+  api::Progress progress;
+  Nearest nearest;
+  if (sample.job) {
+    progress.epoch = sample.job->epoch();
+    progress.epochs = sample.job->epochs();
+    progress.items_done = sample.job->items_done();
+    progress.items_total = sample.job->items_total();
+    progress.reprocessed_items = sample.job->reprocessed_items();
+    nearest.Add(Samples(sample, static_cast<double>(progress.items_total), [](const auto& p) { return p.items_done; }),
+                ToSeconds(now.monotonic));
+    if (progress.items_total > 0) {
+      nearest.Add(static_cast<double>(progress.items_done) / static_cast<double>(progress.items_total), std::nullopt);
+    }
+  }
+  if (goal.steps) {
+    nearest.Add(Samples(sample, static_cast<double>(*goal.steps), [](const auto& p) { return p.steps; }), ToSeconds(now.monotonic));
+  }
+  if (const auto started = ParseRfc3339(observed.job.status.start_time); goal.max_duration_seconds && started) {
+    const double limit = static_cast<double>(*goal.max_duration_seconds);
+    const double elapsed = Seconds(now.wall - *started);
+    if (limit > 0) nearest.Add(elapsed / limit, std::max(0.0, limit - elapsed));
+  }
+  progress.fraction = nearest.fraction();
+  progress.remaining_seconds = nearest.remaining();
+  progress.loss = sample.loss;
+  if (sample.rate > 0) progress.rate = sample.rate;
+  progress.sample_unit = FitText(sample.sample_unit, 32);
+  return progress;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,217 @@
+#include "operator/controller/status.h"
+
+#include <algorithm>
+
+#include "operator/controller/pods.h"
+#include "operator/controller/progress.h"
+#include "operator/controller/readiness.h"
+#include "operator/controller/text.h"
+#include "operator/controller/timestamp.h"
+
+namespace attune::controller {
+namespace {
+
+using api::TrainingJobStatus;
+
+constexpr size_t kMessageBytesMax = 4096;
+
+void SetMetricsAvailable(const Observed& observed, TrainingJobStatus& status, Now now) {
+  const int64_t generation = observed.job.generation;
+  const auto& pods = observed.sample.pods;
+  const bool reporting = std::any_of(pods.begin(), pods.end(), [&](const telemetry::PodSample& pod) {
+    return pod.connected && pod.window.sequence() > 0;
+  });
+  if (reporting) {
+    SetCondition(status, api::kMetricsAvailable, true, kReasonReporting, "sidecars report", generation, now.wall);
+    return;
+  }
+  // No sidecar yet in this process' life: after a restart they need a moment, so what is recorded stands until they said
+  // something.
+  if (pods.empty() && api::IsTrue(status, api::kMetricsAvailable)) return;
+  SetCondition(status, api::kMetricsAvailable, false, kReasonNoReports,
+               "no sidecar reports; training does not depend on it, but progress and loss are not shown", generation, now.wall);
+}
+
+void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                      TrainingJobStatus& status, Now now) {
+  const int64_t generation = observed.job.generation;
+  const int32_t asked = observed.job.spec.servers.replicas;
+  if (servers.existing > 0 && asked != servers.count) {
+    SetCondition(status, api::kReconfiguring, false, kReasonServersFixed,
+                 "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " + std::to_string(servers.count) +
+                     " servers and their number cannot change during a run yet; it goes on with " +
+                     std::to_string(servers.count) + ". Set it back, or delete and create the job again",
+                 generation, now.wall);
+  } else if (!workers.leaving.empty()) {
+    SetCondition(status, api::kReconfiguring, true, kReasonScaling,
+                 std::to_string(workers.leaving.size()) + (workers.leaving.size() == 1 ? " worker is" : " workers are") +
+                     " leaving the job",
+                 generation, now.wall);
+  } else if (api::FindCondition(status, api::kReconfiguring) != nullptr) {
+    SetCondition(status, api::kReconfiguring, false, kReasonSettled, "the job runs as the spec says", generation, now.wall);
+  }
+}
+
+void SetReady(const Observed& observed, const Readiness& servers, const Readiness& workers, TrainingJobStatus& status,
+              Now now) {
+  const int64_t generation = observed.job.generation;
+  SetCondition(status, api::kServersReady, servers.ready, servers.reason, servers.message, generation, now.wall);
+  SetCondition(status, api::kWorkersReady, workers.ready, workers.reason, workers.message, generation, now.wall);
+  if (observed.name_taken) {
+    SetCondition(status, api::kReady, false, kReasonNameTaken, *observed.name_taken, generation, now.wall);
+  } else if (servers.ready && workers.ready) {
+    SetCondition(status, api::kReady, true, kReasonReady, "servers and workers are ready", generation, now.wall);
+  } else {
+    const Readiness& first = servers.ready ? workers : servers;
+    SetCondition(status, api::kReady, false, first.reason, first.message, generation, now.wall);
+  }
+}
+
+// For display only; nothing decides by it.
+std::string Phase(const TrainingJobStatus& status, const ServersView& servers, const WorkersView& workers) {
+  if (api::IsTrue(status, api::kSucceeded)) return "Succeeded";
+  if (api::IsTrue(status, api::kFailed)) return "Failed";
+  if (servers.formed && workers.running + workers.succeeded > 0) return "Running";
+  const bool any = servers.started > 0 || std::any_of(servers.by_index.begin(), servers.by_index.end(), [](const auto* pod) {
+                     return pod != nullptr && pod->scheduled;
+                   });
+  return any ? "Starting" : "Pending";
+}
+
+void SetResult(const Observed& observed, TrainingJobStatus& status) {
+  constexpr size_t kSummaryBytesMax = 4096;
+  constexpr int kMetricsMax = 64;
+  if (!observed.sample.final_report) return;
+  const auto& report = *observed.sample.final_report;
+  api::JobResult result;
+  for (const auto& [name, value] : report.metrics()) {
+    if (result.metrics.size() < kMetricsMax) result.metrics[FitText(name, 128)] = value;
+  }
+  result.summary = FitText(report.summary(), kSummaryBytesMax);
+  result.model_path = FitText(report.model_path(), 1024);
+  status.result = std::move(result);
+}
+
+void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobStatus& status, Now now) {
+  const int64_t generation = observed.job.generation;
+  const char* type = verdict.success ? api::kSucceeded : api::kFailed;
+  SetCondition(status, type, true, verdict.reason, verdict.message, generation, now.wall);
+  SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed", generation,
+               now.wall);
+  status.completion_time = ToRfc3339(now.wall);
+  if (verdict.success && status.progress) {
+    status.progress->fraction = 1;
+    status.progress->remaining_seconds = 0;
+  } else if (status.progress) {
+    status.progress->remaining_seconds.reset();
+  }
+}
+
+// The status without what moves all the time.
+kube::Json Facts(TrainingJobStatus status) {
+  const bool shown = status.progress.has_value();
+  status.progress.reset();
+  kube::Json facts = api::ToJson(status);
+  facts["progress shown"] = shown;
+  return facts;
+}
+
+}  // namespace
+
+void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
+                  int64_t generation, WallTime now) {
+  const char* text = value ? "True" : "False";
+  auto found = std::find_if(status.conditions.begin(), status.conditions.end(), [&](const auto& c) { return c.type == type; });
+  if (found == status.conditions.end()) {
+    found = status.conditions.insert(found, api::Condition{});
+    found->type = type;
+  }
+  if (found->status != text) found->last_transition_time = ToRfc3339(now);
+  // The kubelet tells a failing pull in changing words; one of them is enough.
+  const bool same_story = found->status == text && found->reason == reason && reason == kReasonImage;
+  found->status = text;
+  found->reason = std::move(reason);
+  if (!same_story) found->message = FitText(message, kMessageBytesMax);
+  found->observed_generation = generation;
+}
+
+TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                              const std::optional<Verdict>& verdict, Now now) {
+  TrainingJobStatus status = observed.job.status;
+  status.observed_generation = observed.job.generation;
+  if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
+  status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
+  status.servers = {servers.existing, servers.ready, 0};
+  status.workers = {workers.existing, workers.ready, workers.failures};
+  std::erase_if(status.conditions, [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
+  if (!servers.formed && servers.count > 0 && servers.all_started()) {
+    status.coordinator = PodName(observed.job.name, RoleName::kServer, 0);
+  }
+  SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
+  SetMetricsAvailable(observed, status, now);
+  SetReconfiguring(observed, servers, workers, status, now);
+  if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
+  SetResult(observed, status);
+  if (verdict) {
+    if (!verdict->success && verdict->reason != kReasonBackoffLimit) status.servers.failed = 1;
+    SetVerdict(observed, *verdict, status, now);
+  }
+  status.phase = Phase(status, servers, workers);
+  return status;
+}
+
+TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now) {
+  constexpr size_t kProblemsMax = 20;
+  TrainingJobStatus status = observed.job.status;
+  status.observed_generation = observed.job.generation;
+  std::string message = std::to_string(observed.problems.size()) +
+                        (observed.problems.size() == 1 ? " problem in the manifest:" : " problems in the manifest:");
+  for (size_t i = 0; i < std::min(observed.problems.size(), kProblemsMax); ++i) {
+    message += "\n" + api::ToString(observed.problems[i]);
+  }
+  const bool running = std::any_of(observed.pods.begin(), observed.pods.end(), [&](const ObservedPod& pod) {
+    return pod.index >= 0 && pod.job_uid == observed.job.uid;
+  });
+  if (running) {
+    SetCondition(status, api::kReconfiguring, false, kReasonInvalid,
+                 message + "\nThe job goes on as it is; correct the manifest to steer it again", observed.job.generation, now.wall);
+    return status;
+  }
+  SetCondition(status, api::kFailed, true, kReasonInvalid, message, observed.job.generation, now.wall);
+  SetCondition(status, api::kReady, false, kReasonInvalid, "the manifest has problems, see condition Failed",
+               observed.job.generation, now.wall);
+  status.phase = "Failed";
+  return status;
+}
+
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed) {
+  api::TrainingJobStatus status = observed.job.status;
+  if (!status.result) SetResult(observed, status);
+  return status;
+}
+
+void PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOptions& options, Now now, Draft& draft) {
+  if (Facts(next) != Facts(observed.job.status)) {
+    draft.Status(std::move(next), "facts changed");
+    return;
+  }
+  if (!HasEnded(next) && next.phase == "Running" && api::IsTrue(next, api::kMetricsAvailable)) {
+    draft.Requeue(options.status_interval, "progress");
+  }
+  if (api::ToJson(next) == api::ToJson(observed.job.status)) return;
+  const Duration since = observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
+  if (since >= options.status_interval) {
+    draft.Status(std::move(next), "progress");
+  } else {
+    draft.Requeue(options.status_interval - since, "progress");
+  }
+}
+
+bool HasEnded(const TrainingJobStatus& status) {
+  if (api::IsTrue(status, api::kSucceeded)) return true;
+  const api::Condition* failed = api::FindCondition(status, api::kFailed);
+  // A manifest can be repaired; every other failure is final.
+  return failed != nullptr && failed->status == "True" && failed->reason != kReasonInvalid;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,35 @@
+// The job's status as a function of what was seen: conditions with messages that name the next step, counts, the display
+// phase, progress. Also decides whether a new status is worth a write.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/controller/observed.h"
+#include "operator/controller/options.h"
+#include "operator/controller/servers.h"
+#include "operator/controller/workers.h"
+
+namespace attune::controller {
+
+// Sets a condition; the transition time moves only when `status` of the condition changes.
+void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
+                  int64_t generation, WallTime now);
+
+// Of a job that goes on, or ends with this verdict.
+api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                                   const std::optional<Verdict>& verdict, Now now);
+
+// Of a job whose manifest has problems; nothing has been started for it, or what was started is left alone.
+api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);
+
+// Of a job that has ended: what was recorded, and the result should it have come a moment after the end.
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed);
+
+// Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of progress
+// moved (then a later look is requested).
+void PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now, Draft& draft);
+
+bool HasEnded(const api::TrainingJobStatus& status);
+
+}  // namespace attune::controller

@@ -1,0 +1,15 @@
+// Text from outside, made fit for objects of the API: valid UTF-8 of bounded length.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace attune::controller {
+
+// At most `bytes_max` bytes, cut between characters, "..." at the end when cut. Bytes that are no UTF-8 and control
+// characters other than newline and tab become '?'.
+std::string FitText(std::string_view text, size_t bytes_max);
+// The last `lines_max` lines, at most `bytes_max` bytes (the end is kept), made valid as above.
+std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max);
+
+}  // namespace attune::controller

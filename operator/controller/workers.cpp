@@ -1,0 +1,248 @@
+#include "operator/controller/workers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/controller/failure.h"
+#include "operator/controller/pods.h"
+#include "operator/controller/timestamp.h"
+#include "proto/contract.h"
+
+namespace attune::controller {
+namespace {
+
+constexpr int64_t kGraceAfterDeadlineSeconds = 5;  // a worker that let its deadline pass had its time
+
+bool IsOurs(const Observed& observed, const ObservedPod& pod) {
+  return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
+
+// Numbers of failures are handed out in order of pod names, after the highest known one.
+int32_t HighestNumber(const Observed& observed) {
+  int32_t highest = observed.job.status.workers.failed;
+  for (const ObservedPod& pod : observed.pods) {
+    if (IsOurs(observed, pod)) highest = std::max(highest, pod.failure_number.value_or(0));
+  }
+  return highest;
+}
+
+bool IsUncountedFailure(const ObservedPod& pod) {
+  return HasFailed(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+}
+
+const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
+  for (const telemetry::PodSample& sample : observed.sample.pods) {
+    if (sample.pod == pod.name) return &sample;
+  }
+  return nullptr;
+}
+
+std::string InSeconds(Duration delay) {
+  return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s";
+}
+
+class WorkerPlanner {
+ public:
+  WorkerPlanner(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                const PlanOptions& options, Now now, Draft& draft)
+      : observed_(observed), servers_(servers), workers_(workers), options_(options), now_(now), draft_(draft) {}
+
+  void Run() {
+    for (const ObservedPod* pod : workers_.leaving) PlanLeaving(*pod);
+    if (newly_draining_ > 0) {
+      draft_.Normal(kEventWorkersDraining, "ScaleWorkers",
+                    "Asked " + std::to_string(newly_draining_) + " of " +
+                        std::to_string(workers_.desired + newly_draining_) + " workers to leave, highest index first, within " +
+                        std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s");
+    }
+    int32_t next_number = HighestNumber(observed_) + 1;
+    for (int32_t index = 0; index < workers_.desired; ++index) {
+      const ObservedPod* pod = workers_.by_index[static_cast<size_t>(index)];
+      if (pod == nullptr) {
+        Create(index);
+      } else if (IsBeingDeleted(*pod)) {
+        PlanDeletedFromOutside(*pod);
+      } else if (HasFailed(*pod)) {
+        PlanFailed(*pod, next_number);
+      }
+    }
+    if (created_ > 0) {
+      draft_.Normal(kEventWorkersCreated, "CreateWorkers",
+                    "Created " + std::to_string(created_) + (created_ == 1 ? " worker pod" : " worker pods") + " (" +
+                        std::to_string(workers_.desired) + " wanted)");
+    }
+  }
+
+ private:
+  void Create(int32_t index) {
+    if (!servers_.formed) return;
+    const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
+    const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
+                                         [&](const ObservedPod& pod) { return pod.name == name; });
+    if (name_in_use) return;  // still leaving, or of an earlier job of this name; its end wakes us
+    draft_.Create(CreatePod{BuildPod(observed_.job, RoleName::kWorker, index, servers_.count, options_),
+                            std::to_string(workers_.desired) + " workers are wanted"});
+    ++created_;
+  }
+
+  void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
+    if (!pod.failure_number) {
+      const int32_t number = next_number++;
+      draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}}, "failure " + std::to_string(number) + " of the job");
+      const int32_t limit = observed_.job.spec.run_policy.backoff_limit;
+      const std::string next = number > limit ? "no restart is left (backoffLimit " + std::to_string(limit) + ")"
+                                              : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
+                                                    " follows in " + InSeconds(RestartDelay(options_, number));
+      draft_.Warn(kEventWorkerFailed, "RestartWorker",
+                  pod.name + " " + DescribeEnd(pod) + "; " + next + "." + LogTail(observed_, pod));
+      draft_.Requeue(RestartDelay(options_, number), "restart of " + pod.name);
+      return;
+    }
+    if (observed_.job.status.workers.failed < *pod.failure_number) return;  // counted by this plan's status, removed later
+    const Duration delay = RestartDelay(options_, *pod.failure_number);
+    const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
+    if (waited >= delay) {
+      draft_.Remove(pod, 0, "its failure is recorded; a new worker follows");
+    } else {
+      // Another clock than ours may have written the end: wait the delay at most.
+      draft_.Requeue(std::min(delay, delay - waited), "restart of " + pod.name);
+    }
+  }
+
+  void PlanDeletedFromOutside(const ObservedPod& pod) {
+    if (pod.held) {
+      draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                  pod.name + (pod.node.empty() ? "" : " on node " + pod.node) + " is being deleted from outside; a new worker follows");
+    }
+    PlanGoing(pod);
+  }
+
+  // Being deleted: let go of it, and see to it that its name gets free even when its machine is not heard from.
+  void PlanGoing(const ObservedPod& pod) {
+    draft_.Release(pod, "nothing more to record of it");
+    const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
+    if (now_.wall < overdue_at) {
+      draft_.Requeue(overdue_at - now_.wall, "deletion of " + pod.name);
+      return;
+    }
+    draft_.ForceDelete(pod, "its machine has not confirmed its end in time");
+    draft_.Warn(kEventNodeLost, "ForceDeleteWorker",
+                pod.name + " did not end within its grace period" + (pod.node.empty() ? "" : "; node " + pod.node + " is not heard from") +
+                    ". Removed it without confirmation, so that another worker can take its place");
+  }
+
+  void PlanLeaving(const ObservedPod& pod) {
+    if (IsBeingDeleted(pod)) {
+      PlanGoing(pod);
+    } else if (HasSucceeded(pod) || HasFailed(pod) || !HasStarted(pod)) {
+      RemoveLeaver(pod);
+    } else if (!pod.drain_deadline) {
+      const auto drain = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds);
+      draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}}, "beyond the wanted number of workers");
+      ++newly_draining_;
+      if (IsConnected(pod)) draft_.Drain(pod, "scaled down");
+      draft_.Requeue(std::min<Duration>(drain, options_.drain_connect_grace), "drain of " + pod.name);
+    } else {
+      PlanDraining(pod);
+    }
+  }
+
+  void PlanDraining(const ObservedPod& pod) {
+    const Duration left = *pod.drain_deadline - now_.wall;
+    const Duration asked_for = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds) - left;
+    if (left <= Duration::zero()) {
+      draft_.Warn(kEventDrainDeadline, "DeleteWorker",
+                  pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers");
+      draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed");
+    } else if (observed_.drain_sent.contains(pod.uid)) {
+      draft_.Requeue(left, "drain deadline of " + pod.name);
+    } else if (IsConnected(pod)) {
+      draft_.Drain(pod, "scaled down");
+      draft_.Requeue(left, "drain deadline of " + pod.name);
+    } else if (asked_for < options_.drain_connect_grace) {
+      draft_.Requeue(options_.drain_connect_grace - asked_for, "sidecar of " + pod.name);
+    } else {
+      const auto grace = std::max<int64_t>(kGraceAfterDeadlineSeconds, std::chrono::ceil<std::chrono::seconds>(left).count());
+      draft_.Remove(pod, grace, "no sidecar to ask; SIGTERM asks the worker itself");
+    }
+  }
+
+  void RemoveLeaver(const ObservedPod& pod) {
+    const std::string how = HasStarted(pod) ? DescribeEnd(pod) : "had not started";
+    if (HasFailed(pod)) {
+      draft_.Warn(kEventWorkerLeft, "DeleteWorker", pod.name + " " + how + " while leaving." + LogTail(observed_, pod));
+    } else {
+      draft_.Normal(kEventWorkerLeft, "DeleteWorker", pod.name + " left the job (" + how + ")");
+    }
+    draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
+  }
+
+  bool IsConnected(const ObservedPod& pod) const {
+    const telemetry::PodSample* sample = SampleOf(observed_, pod);
+    return sample != nullptr && sample->connected;
+  }
+
+  const Observed& observed_;
+  const ServersView& servers_;
+  const WorkersView& workers_;
+  const PlanOptions& options_;
+  const Now now_;
+  Draft& draft_;
+  int32_t created_ = 0;
+  int32_t newly_draining_ = 0;
+};
+
+}  // namespace
+
+WorkersView ViewWorkers(const Observed& observed) {
+  WorkersView view;
+  view.desired = std::max(observed.job.spec.workers.replicas, 0);
+  view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
+  view.failures = HighestNumber(observed);
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsOurs(observed, pod)) continue;
+    if (pod.index >= view.desired || pod.drain_deadline) {
+      view.leaving.push_back(&pod);
+      continue;
+    }
+    view.by_index[static_cast<size_t>(pod.index)] = &pod;
+    if (IsUncountedFailure(pod)) ++view.failures;
+    if (IsBeingDeleted(pod) || HasFailed(pod)) continue;
+    ++view.existing;
+    if (HasSucceeded(pod)) {
+      ++view.succeeded;
+    } else if (HasStarted(pod)) {
+      ++view.running;
+      if (pod.ready) ++view.ready;
+    }
+  }
+  std::sort(view.leaving.begin(), view.leaving.end(), [](const auto* a, const auto* b) { return a->index > b->index; });
+  return view;
+}
+
+std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers) {
+  if (workers.desired > 0 && workers.succeeded == workers.desired) {
+    return Verdict{true, kReasonAllWorkersSucceeded,
+                   workers.desired == 1 ? "the worker finished" : "all " + std::to_string(workers.desired) + " workers finished"};
+  }
+  const int32_t limit = observed.job.spec.run_policy.backoff_limit;
+  if (workers.failures <= limit) return std::nullopt;
+  for (const ObservedPod* pod : workers.by_index) {
+    // The failure that was one too many; the highest number when all are counted already.
+    if (pod == nullptr || IsBeingDeleted(*pod) || !HasFailed(*pod)) continue;
+    if (pod->failure_number && *pod->failure_number <= limit) continue;
+    return Verdict{false, kReasonBackoffLimit,
+                   pod->name + " " + DescribeEnd(*pod) + "; workers failed " + std::to_string(workers.failures) +
+                       " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." + LogTail(observed, *pod)};
+  }
+  return Verdict{false, kReasonBackoffLimit,
+                 "workers failed " + std::to_string(workers.failures) + " times, and runPolicy.backoffLimit allows " +
+                     std::to_string(limit) + " restarts."};
+}
+
+void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                 const PlanOptions& options, Now now, Draft& draft) {
+  WorkerPlanner(observed, servers, workers, options, now, draft).Run();
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,34 @@
+// Policy of workers: who is created, who is asked to leave, who is replaced, and when their end is the job's end.
+//
+// Workers are created as soon as the containers of all servers run. Earlier, a slow image pull of a server would use up the time a
+// worker has to connect; waiting for readiness would cost a probe period at every start, and the worker's own connect
+// loop covers what remains.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "operator/controller/draft.h"
+#include "operator/controller/observed.h"
+#include "operator/controller/options.h"
+#include "operator/controller/servers.h"
+
+namespace attune::controller {
+
+struct WorkersView {
+  int32_t desired = 0;
+  std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
+  std::vector<const ObservedPod*> leaving;   // highest index first: beyond the desired number, or asked to leave before
+  int32_t existing = 0, running = 0, ready = 0, succeeded = 0;
+  // Failures so far, those not yet counted in the status included.
+  int32_t failures = 0;
+};
+
+WorkersView ViewWorkers(const Observed& observed);
+
+std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers);
+
+void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                 const PlanOptions& options, Now now, Draft& draft);
+
+}  // namespace attune::controller

@@ -1,0 +1,199 @@
+#include "tests/operator/controller/fake_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/controller/failure.h"
+#include "operator/controller/timestamp.h"
+#include "proto/contract.h"
+
+namespace attune::controller {
+
+using kube::Json;
+
+JobBuilder::JobBuilder(const std::string& name) {
+  job_.name = name;
+  job_.name_space = "default";
+  job_.uid = "uid-of-" + name;
+  job_.generation = 1;
+  job_.spec.workers.replicas = 2;
+  job_.spec.servers.replicas = 2;
+  job_.spec.workers.pod_template = {
+      {"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "example"}, {"command", Json::array({"train"})}}})}}}};
+}
+
+void FakeCluster::Start(const std::string& name) {
+  Json& pod = pods_.at(name);
+  pod["spec"]["nodeName"] = "node-1";
+  pod["status"] = {{"phase", "Running"},
+                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+                   {"containerStatuses",
+                    Json::array({{{"name", kube::Label(pod, contract::kLabelRole)}, {"state", {{"running", Json::object()}}}}})}};
+}
+
+void FakeCluster::StartAll() {
+  for (auto& [name, pod] : pods_) {
+    if (!pod.contains("status") || pod["status"]["phase"] == "Pending") Start(name);
+  }
+}
+
+void FakeCluster::Unschedulable(const std::string& name, const std::string& message) {
+  Json condition = {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}};
+  pods_.at(name)["status"] = {{"phase", "Pending"}, {"conditions", Json::array({condition})}};
+}
+
+void FakeCluster::Waiting(const std::string& name, const std::string& reason, const std::string& message) {
+  Json& pod = pods_.at(name);
+  pod["spec"]["nodeName"] = "node-1";
+  Json state = {{"waiting", {{"reason", reason}, {"message", message}}}};
+  Json container = {{"name", kube::Label(pod, contract::kLabelRole)}, {"state", state}};
+  pod["status"] = {{"phase", "Pending"}, {"containerStatuses", Json::array({container})}};
+}
+
+void FakeCluster::Exit(const std::string& name, int code, const std::string& log) {
+  Start(name);
+  Json& pod = pods_.at(name);
+  logs_[std::string(kube::Uid(pod))] = log;
+  pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
+  pod["status"]["conditions"][0]["status"] = "False";
+  pod["status"]["containerStatuses"][0]["state"] = {
+      {"terminated", {{"exitCode", code}, {"reason", code == 0 ? "Completed" : "Error"}, {"finishedAt", ToRfc3339(now_.wall)}}}};
+}
+
+void FakeCluster::Evict(const std::string& name) {
+  pods_.at(name)["status"] = {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on resource: memory."}};
+}
+
+void FakeCluster::DeleteFromOutside(const std::string& name, int grace_seconds) {
+  Json& metadata = pods_.at(name)["metadata"];
+  if (!metadata.contains("deletionTimestamp")) {
+    metadata["deletionTimestamp"] = ToRfc3339(now_.wall + std::chrono::seconds(grace_seconds));
+  }
+}
+
+void FakeCluster::RemoveIfFree(const std::string& name) {
+  const Json& metadata = pods_.at(name)["metadata"];
+  const bool free = !metadata.contains("finalizers") || metadata["finalizers"].empty();
+  if (metadata.contains("deletionTimestamp") && free) pods_.erase(name);
+}
+
+void FakeCluster::ConfirmDeletions() {
+  for (const std::string& name : PodNames()) {
+    if (!lost_.contains(name)) RemoveIfFree(name);
+  }
+}
+
+void FakeCluster::Connect(const std::string& name, bool connected) {
+  std::erase_if(sample.pods, [&](const auto& pod) { return pod.pod == name; });
+  telemetry::PodSample pod;
+  pod.pod = name;
+  pod.role = kube::Label(pods_.at(name), contract::kLabelRole);
+  pod.connected = connected;
+  pod.reported_at = now_.monotonic;
+  pod.window.set_sequence(1);
+  sample.pods.push_back(pod);
+}
+
+Observed FakeCluster::Observe() const {
+  Observed observed;
+  observed.job = job_;
+  observed.problems = problems;
+  for (const auto& [name, pod] : pods_) observed.pods.push_back(ObservePod(ProjectPod(pod)));
+  observed.service_exists = service_;
+  observed.budget_exists = budget_;
+  observed.sample = sample;
+  observed.drain_sent = drain_sent_;
+  observed.status_written_at = status_written_at_;
+  for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed)) {
+    if (const auto log = logs_.find(pod->uid); log != logs_.end()) observed.log_tails[pod->uid] = log->second;
+  }
+  return observed;
+}
+
+std::vector<std::string> FakeCluster::Reconcile(size_t actions_max) {
+  std::vector<std::string> done;
+  requeue_.reset();
+  for (const Action& action : Plan(Observe(), options, now_)) {
+    if (done.size() >= actions_max) break;
+    if (const auto* requeue = std::get_if<RequeueAfter>(&action)) {
+      requeue_ = requeue->delay;
+      continue;
+    }
+    Carry(action);
+    done.push_back(Describe(action));
+  }
+  return done;
+}
+
+std::vector<std::string> FakeCluster::Settle() {
+  constexpr int kRoundsMax = 50;
+  std::vector<std::string> all;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    std::vector<std::string> done = Reconcile();
+    if (done.empty()) return all;
+    all.insert(all.end(), done.begin(), done.end());
+    ConfirmDeletions();
+  }
+  ADD_FAILURE() << "plans never end; the last: " << all.back();
+  return all;
+}
+
+void FakeCluster::RestartOperator() {
+  drain_sent_.clear();
+  status_written_at_.reset();
+  sample = {};
+}
+
+void FakeCluster::Carry(const Action& action) {
+  if (const auto* create = std::get_if<CreatePod>(&action)) {
+    const std::string name(kube::Name(create->pod));
+    ASSERT_FALSE(pods_.contains(name)) << "created twice: " << name;
+    pods_[name] = create->pod;
+    pods_[name]["metadata"]["uid"] = "pod-uid-" + std::to_string(next_uid_++);
+  } else if (std::holds_alternative<CreateService>(action)) {
+    ASSERT_FALSE(service_);
+    service_ = true;
+  } else if (std::holds_alternative<CreatePodDisruptionBudget>(action)) {
+    ASSERT_FALSE(budget_);
+    budget_ = true;
+  } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
+    ASSERT_TRUE(pods_.contains(patch->name));
+    ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";
+    pods_[patch->name].merge_patch(patch->patch);
+  } else if (const auto* remove = std::get_if<DeletePod>(&action)) {
+    if (!pods_.contains(remove->name)) return;
+    ASSERT_EQ(remove->uid, kube::Uid(pods_[remove->name])) << "deletion of a successor";
+    DeleteFromOutside(remove->name, static_cast<int>(remove->grace_period_seconds.value_or(30)));
+    if (remove->grace_period_seconds == 0) RemoveIfFree(remove->name);
+  } else if (const auto* drain = std::get_if<SendDrain>(&action)) {
+    drained_.push_back(drain->name);
+    drain_sent_.insert(drain->uid);
+  } else if (const auto* write = std::get_if<WriteStatus>(&action)) {
+    job_.status = write->status;
+    status_written_at_ = now_.monotonic;
+  } else if (const auto* event = std::get_if<EmitEvent>(&action)) {
+    EXPECT_LE(event->note.size(), 1024U);
+    events_.push_back(*event);
+  } else if (std::holds_alternative<DeleteJob>(action)) {
+    job_deleted_ = true;
+  }
+}
+
+std::string FakeCluster::Condition(const char* type) const {
+  const api::Condition* condition = api::FindCondition(job_.status, type);
+  return condition == nullptr ? "absent" : condition->status + "/" + condition->reason + ": " + condition->message;
+}
+
+std::vector<std::string> FakeCluster::PodNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, pod] : pods_) names.push_back(name);
+  return names;
+}
+
+bool FakeCluster::HasEvent(const std::string& reason) const {
+  for (const EmitEvent& event : events_) {
+    if (event.event_reason == reason) return true;
+  }
+  return false;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,95 @@
+// One job in a cluster that exists only as values: Kubernetes' side (kubelet, deletion with grace and finalizers) and an
+// executor that carries plans out, whole or up to a crash. Pods are real JSON, so observation is tested on the way.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/controller/plan.h"
+
+namespace attune::controller {
+
+class JobBuilder {
+ public:
+  explicit JobBuilder(const std::string& name);
+  JobBuilder& Servers(int32_t n) { return job_.spec.servers.replicas = n, *this; }
+  JobBuilder& Workers(int32_t n) { return job_.spec.workers.replicas = n, *this; }
+  JobBuilder& BackoffLimit(int32_t n) { return job_.spec.run_policy.backoff_limit = n, *this; }
+  JobBuilder& DrainSeconds(int64_t n) { return job_.spec.run_policy.drain_seconds = n, *this; }
+  JobBuilder& TimeToLive(int64_t n) { return job_.spec.run_policy.ttl_seconds_after_finished = n, *this; }
+  JobBuilder& Clean(api::CleanPods clean) { return job_.spec.run_policy.clean_pods = clean, *this; }
+  JobBuilder& Goal(api::Goal goal) { return job_.spec.goal = goal, *this; }
+  JobBuilder& Claim(const std::string& claim) { return job_.spec.model.claim = claim, *this; }
+  JobBuilder& WorkerTemplate(kube::Json pod_template) { return job_.spec.workers.pod_template = std::move(pod_template), *this; }
+  api::TrainingJob Build() const { return job_; }
+
+ private:
+  api::TrainingJob job_;
+};
+inline JobBuilder MakeTrainingJob(const std::string& name) { return JobBuilder(name); }
+
+class FakeCluster {
+ public:
+  explicit FakeCluster(api::TrainingJob job) : job_(std::move(job)) {}
+
+  // --- Kubernetes' side
+  void Start(const std::string& pod);   // scheduled, running, ready
+  void StartAll();
+  void Unschedulable(const std::string& pod, const std::string& message);
+  void Waiting(const std::string& pod, const std::string& reason, const std::string& message);
+  void Exit(const std::string& pod, int code, const std::string& log = "");
+  void Evict(const std::string& pod);
+  void DeleteFromOutside(const std::string& pod, int grace_seconds = 30);
+  void ConfirmDeletions();              // kubelets end what is being deleted, except on lost nodes
+  void LoseNodeOf(const std::string& pod) { lost_.insert(pod); }
+  void Connect(const std::string& pod, bool connected = true);
+  void Vanish(const std::string& pod) { pods_.erase(pod); }
+
+  // --- the operator's side
+  Observed Observe() const;
+  // One plan, carried out up to `actions_max` actions; what was done, described. Requeues are not listed.
+  std::vector<std::string> Reconcile(size_t actions_max = SIZE_MAX);
+  // Until nothing is planned any more (at most 50 rounds, which is a failure of the test).
+  std::vector<std::string> Settle();
+  void RestartOperator();
+  void Advance(Duration by) { now_.monotonic += by, now_.wall += by; }
+
+  api::TrainingJob& job() { return job_; }
+  const api::TrainingJobStatus& status() const { return job_.status; }
+  std::string Condition(const char* type) const;  // "True/Ready: message"
+  bool Has(const std::string& pod) const { return pods_.contains(pod); }
+  kube::Json& pod(const std::string& name) { return pods_.at(name); }
+  std::vector<std::string> PodNames() const;
+  const std::vector<EmitEvent>& events() const { return events_; }
+  bool HasEvent(const std::string& reason) const;
+  const std::vector<std::string>& drained() const { return drained_; }
+  std::optional<Duration> requeue() const { return requeue_; }
+  bool job_deleted() const { return job_deleted_; }
+  Now now() const { return now_; }
+
+  PlanOptions options;
+  telemetry::JobSample sample;
+  std::vector<api::FieldProblem> problems;
+
+ private:
+  void Carry(const Action& action);
+  void RemoveIfFree(const std::string& name);
+
+  api::TrainingJob job_;
+  Now now_{MonotonicTime{} + std::chrono::hours(1), WallTime{} + std::chrono::seconds(1'700'000'000)};
+  std::map<std::string, kube::Json> pods_;
+  std::map<std::string, std::string> logs_;  // by uid
+  std::set<std::string> lost_;
+  bool service_ = false, budget_ = false, job_deleted_ = false;
+  std::set<std::string> drain_sent_;
+  std::optional<MonotonicTime> status_written_at_;
+  std::vector<EmitEvent> events_;
+  std::vector<std::string> drained_;
+  std::optional<Duration> requeue_;
+  int next_uid_ = 1;
+};
+
+}  // namespace attune::controller

@@ -1,0 +1,417 @@
+#include "operator/controller/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "operator/controller/timestamp.h"
+#include "proto/contract.h"
+#include "tests/operator/controller/fake_cluster.h"
+
+namespace attune::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A job of one server and `workers` workers, all running and ready.
+FakeCluster Running(JobBuilder job) {
+  FakeCluster cluster(job.Build());
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Settle();
+  return cluster;
+}
+
+TEST(PlanTest, ANewJobGetsItsServiceBudgetAndServersButNoWorkersYet) {
+  FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(2).Build());
+  EXPECT_THAT(cluster.Reconcile(),
+              ElementsAre(StartsWith("WriteStatus Pending"), StartsWith("CreateService a "),
+                          StartsWith("CreatePodDisruptionBudget a-servers"), StartsWith("CreatePod a-server-0"),
+                          StartsWith("CreatePod a-server-1"), StartsWith("EmitEvent ServersCreated")));
+  EXPECT_THAT(cluster.Condition(api::kWorkersReady), StartsWith("False/WaitingForServers"));
+}
+
+TEST(PlanTest, WorkersAreCreatedWhenAllServersRunEvenIfNotReadyYet) {
+  FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(2).Build());
+  cluster.Settle();
+  cluster.Start("a-server-0");
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1"));
+  cluster.Start("a-server-1");
+  cluster.pod("a-server-1")["status"]["conditions"][0]["status"] = "False";
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0", "a-worker-1"));
+  EXPECT_EQ(cluster.status().coordinator, "a-server-0");
+}
+
+TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2));
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre());
+  EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("True/Ready"));
+  EXPECT_EQ(cluster.status().phase, "Running");
+  EXPECT_TRUE(cluster.HasEvent("TrainingStarted"));
+}
+
+TEST(PlanTest, AllWorkersExitingWithZeroIsSuccessAndServersEndWithTheJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().phase, "Running") << "one worker that finishes earlier is normal";
+  cluster.Exit("a-worker-1", 0);
+  const auto done = cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/AllWorkersSucceeded"));
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-worker-0", "a-worker-1")) << "finished pods stay for their logs";
+  EXPECT_TRUE(cluster.pod("a-worker-0")["metadata"]["finalizers"].empty()) << "and are let go";
+  EXPECT_FALSE(cluster.status().completion_time.empty());
+  EXPECT_THAT(done.front(), StartsWith("WriteStatus")) << "recorded before anything is removed";
+}
+
+TEST(PlanTest, AServerThatExitsAfterTheLastWorkerIsNoFailure) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Exit("a-worker-0", 0);
+  cluster.Exit("a-server-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().phase, "Succeeded");
+}
+
+TEST(PlanTest, AFailedWorkerIsCountedThenReplacedAfterItsBackoff) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(3));
+  cluster.Exit("a-worker-1", 3, "cannot open /data\n");
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre(StartsWith("PatchPod a-worker-1 (failure 1"), StartsWith("WriteStatus"),
+                                               HasSubstr("exited with code 3; restart 1 of at most 3 follows in 1 s")));
+  EXPECT_THAT(cluster.events().back().note, HasSubstr("cannot open /data"));
+  EXPECT_EQ(cluster.status().workers.failed, 1);
+  EXPECT_THAT(cluster.Condition(api::kWorkersReady), StartsWith("False/WorkerRestarting: a-worker-1 exited with code 3"));
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre()) << "waits for its backoff";
+  EXPECT_TRUE(cluster.requeue().has_value());
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre(StartsWith("PatchPod a-worker-1"), StartsWith("DeletePod a-worker-1")));
+  cluster.ConfirmDeletions();
+  cluster.Settle();
+  EXPECT_TRUE(cluster.Has("a-worker-1"));
+  EXPECT_EQ(cluster.status().workers.failed, 1);
+}
+
+TEST(PlanTest, OneFailureTooManyFailsTheJobWithTheEndOfTheLog) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).BackoffLimit(1));
+  cluster.Exit("a-worker-0", 1);
+  cluster.Settle();
+  cluster.Advance(seconds(10));
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Settle();
+  cluster.Exit("a-worker-0", 1, "corpus is empty");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/BackoffLimitExceeded: a-worker-0 exited with code 1"));
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("corpus is empty"));
+  EXPECT_EQ(cluster.status().workers.failed, 2);
+  EXPECT_EQ(cluster.status().phase, "Failed");
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-worker-0")) << "the failed pod stays for its log, the server ends";
+}
+
+TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2));
+  cluster.Exit("a-server-1", 139, "rows_max reached");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerFailed: a-server-1 was killed by signal 11"));
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("rows_max reached"));
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-1")) << "workers that still ran are removed (cleanPods: Running)";
+}
+
+TEST(PlanTest, AServerDeletedFromOutsideFailsARunningJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.DeleteFromOutside("a-server-1");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerLost: a-server-1 (on node node-1) is being deleted"));
+}
+
+TEST(PlanTest, AServerThatIsGoneFailsARunningJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.Vanish("a-server-0");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerLost: a-server-0 is gone"));
+}
+
+TEST(PlanTest, AServerDeletedBeforeTheJobFormedIsCreatedAgain) {
+  FakeCluster cluster(MakeTrainingJob("a").Servers(2).Build());
+  cluster.Settle();
+  cluster.DeleteFromOutside("a-server-1");
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1"));
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+}
+
+TEST(PlanTest, AWorkerDeletedFromOutsideIsReplacedAndNotCounted) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(0));
+  const auto old_uid = kube::Uid(cluster.pod("a-worker-1"));
+  const std::string old(old_uid);
+  cluster.DeleteFromOutside("a-worker-1");
+  cluster.Settle();
+  ASSERT_TRUE(cluster.Has("a-worker-1"));
+  EXPECT_NE(kube::Uid(cluster.pod("a-worker-1")), old);
+  EXPECT_EQ(cluster.status().workers.failed, 0);
+  EXPECT_TRUE(cluster.HasEvent("WorkerReplaced"));
+}
+
+TEST(PlanTest, AWorkerThatExitsZeroWhileBeingDeletedHasNotFinishedTheJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.DeleteFromOutside("a-worker-0");
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kSucceeded), nullptr);
+  EXPECT_TRUE(cluster.Has("a-worker-0"));
+}
+
+TEST(PlanTest, AWorkerWhoseMachineShutsDownHasNotFinishedThoughItsContainerReturnedZero) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Exit("a-worker-0", 0);
+  cluster.pod("a-worker-0")["status"]["phase"] = "Failed";
+  cluster.pod("a-worker-0")["status"]["reason"] = "Terminated";
+  cluster.Settle();
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kSucceeded), nullptr);
+  EXPECT_EQ(cluster.status().workers.failed, 1);
+}
+
+TEST(PlanTest, AnEvictedWorkerCountsAsAFailureAndIsReplaced) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  cluster.Evict("a-worker-0");
+  cluster.Settle();
+  cluster.Advance(seconds(5));
+  cluster.Settle();
+  EXPECT_TRUE(cluster.Has("a-worker-0"));
+  EXPECT_EQ(cluster.status().workers.failed, 1);
+  EXPECT_THAT(cluster.events()[cluster.events().size() - 2].note, HasSubstr("Evicted"));
+}
+
+TEST(PlanTest, AWorkerOnALostNodeIsRemovedWithoutConfirmationAfterItsGrace) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  const std::string old(kube::Uid(cluster.pod("a-worker-1")));
+  cluster.LoseNodeOf("a-worker-1");
+  cluster.DeleteFromOutside("a-worker-1", 30);
+  cluster.Settle();
+  EXPECT_EQ(kube::Uid(cluster.pod("a-worker-1")), old) << "its name is still taken";
+  EXPECT_THAT(cluster.Condition(api::kWorkersReady), HasSubstr("waiting for the previous pod a-worker-1"));
+  cluster.Advance(seconds(61));
+  cluster.Settle();
+  EXPECT_NE(kube::Uid(cluster.pod("a-worker-1")), old);
+  EXPECT_TRUE(cluster.HasEvent("NodeLost"));
+}
+
+TEST(PlanTest, ScalingUpAddsNewIndexesOnly) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.workers.replicas = 3;
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0", "a-worker-1", "a-worker-2"));
+}
+
+TEST(PlanTest, ScalingDownDrainsTheHighestIndexesThroughTheirSidecars) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(3).DrainSeconds(60));
+  cluster.Connect("a-worker-1");
+  cluster.Connect("a-worker-2");
+  cluster.Settle();
+  cluster.job().spec.workers.replicas = 1;
+  cluster.Settle();
+  EXPECT_THAT(cluster.drained(), ElementsAre("a-worker-2", "a-worker-1"));
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/WorkersLeaving: 2 workers"));
+  EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-2"), contract::kAnnotationDrainDeadline),
+            ToRfc3339(cluster.now().wall + seconds(60)));
+  cluster.Exit("a-worker-2", 0);
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0", "a-worker-1"));
+  cluster.Advance(seconds(61));
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0")) << "its deadline passed";
+  EXPECT_TRUE(cluster.HasEvent("DrainDeadlinePassed"));
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
+}
+
+TEST(PlanTest, ARestartedOperatorCarriesOnADrain) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
+  cluster.Connect("a-worker-1");
+  cluster.job().spec.workers.replicas = 1;
+  cluster.Settle();
+  const auto deadline = std::string(kube::Annotation(cluster.pod("a-worker-1"), contract::kAnnotationDrainDeadline));
+  cluster.Advance(seconds(30));
+  cluster.RestartOperator();
+  cluster.Connect("a-worker-1");
+  cluster.Settle();
+  EXPECT_THAT(cluster.drained(), ElementsAre("a-worker-1", "a-worker-1")) << "said again: nobody knows whether it was heard";
+  EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-1"), contract::kAnnotationDrainDeadline), deadline) << "the deadline stands";
+  cluster.Advance(seconds(31));
+  cluster.Settle();
+  EXPECT_FALSE(cluster.Has("a-worker-1"));
+}
+
+TEST(PlanTest, ALeavingWorkerWithoutSidecarIsAskedBySigterm) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
+  cluster.job().spec.workers.replicas = 1;
+  cluster.Settle();
+  EXPECT_TRUE(cluster.Has("a-worker-1")) << "its sidecar may come back";
+  cluster.Advance(seconds(5));
+  EXPECT_THAT(cluster.Reconcile(), Contains(HasSubstr("DeletePod a-worker-1 (no sidecar to ask; SIGTERM")));
+}
+
+TEST(PlanTest, ALeavingWorkerThatNeverStartedIsRemovedAtOnce) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.workers.replicas = 2;
+  cluster.Settle();
+  cluster.job().spec.workers.replicas = 1;
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0"));
+}
+
+TEST(PlanTest, ScalingUpAgainDuringADrainWaitsForTheLeaverAndThenReplacesIt) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  cluster.Connect("a-worker-1");
+  cluster.job().spec.workers.replicas = 1;
+  cluster.Settle();
+  cluster.job().spec.workers.replicas = 2;
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kWorkersReady), StartsWith("False/PreviousPodLeaving"));
+  const std::string old(kube::Uid(cluster.pod("a-worker-1")));
+  cluster.Exit("a-worker-1", 0);
+  cluster.Settle();
+  ASSERT_TRUE(cluster.Has("a-worker-1"));
+  EXPECT_NE(kube::Uid(cluster.pod("a-worker-1")), old);
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kSucceeded), nullptr) << "a drained worker's 0 is no result";
+}
+
+TEST(PlanTest, ChangingTheNumberOfServersOfARunningJobIsToldAndLeftAlone) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.job().spec.servers.replicas = 3;
+  cluster.Settle();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0"));
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/ServerScalingNotSupported: spec.servers.replicas is 3"));
+  EXPECT_TRUE(cluster.HasEvent("ServerScalingNotSupported"));
+  cluster.job().spec.workers.replicas = 2;
+  cluster.Settle();
+  EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-1"), kAnnotationServers), "2");
+}
+
+TEST(PlanTest, ObstaclesAreToldInConditions) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.workers.replicas = 2;
+  cluster.Settle();
+  cluster.Unschedulable("a-worker-1", "0/2 nodes are available: 2 Insufficient cpu.");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("False/Unschedulable: a-worker-1 cannot be placed on a node: 0/2 nodes"));
+  EXPECT_TRUE(cluster.HasEvent("Unschedulable"));
+  cluster.Waiting("a-worker-1", "ErrImagePull", "not found");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("False/ImageNotAvailable: a-worker-1"));
+  const size_t events = cluster.events().size();
+  cluster.Waiting("a-worker-1", "ImagePullBackOff", "Back-off pulling image");
+  EXPECT_THAT(cluster.Settle(), ElementsAre()) << "the kubelet's changing words are one story";
+  EXPECT_EQ(cluster.events().size(), events);
+}
+
+TEST(PlanTest, AnInvalidManifestStartsNothingAndIsRepairable) {
+  FakeCluster cluster(MakeTrainingJob("a").Build());
+  cluster.problems = {{"spec.workers.replicas", "\"two\"", "a number"}, {"spec.gaol", "", "did you mean goal?"}};
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/Invalid: 2 problems"));
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("spec.gaol"));
+  EXPECT_TRUE(cluster.PodNames().empty());
+  cluster.problems.clear();
+  cluster.Settle();
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+  EXPECT_FALSE(cluster.PodNames().empty());
+}
+
+TEST(PlanTest, ARunningJobWhoseManifestBecomesInvalidGoesOn) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.problems = {{"spec.goal", "", "at least one goal"}};
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Invalid"));
+  EXPECT_EQ(cluster.PodNames().size(), 2U);
+  EXPECT_EQ(cluster.status().phase, "Running");
+}
+
+TEST(PlanTest, ADeletedJobLetsEverythingGo) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  cluster.job().being_deleted = true;
+  cluster.Settle();
+  EXPECT_TRUE(cluster.PodNames().empty());
+}
+
+TEST(PlanTest, PodsOfAJobThatIsGoneAreLetGoWhenTheyAreDeleted) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  EXPECT_TRUE(PlanWithoutJob(cluster.Observe().pods).empty()) << "deletion is the garbage collector's";
+  cluster.DeleteFromOutside("a-worker-0");
+  const auto plan = PlanWithoutJob(cluster.Observe().pods);
+  ASSERT_EQ(plan.size(), 1U);
+  EXPECT_THAT(Describe(plan[0]), StartsWith("PatchPod a-worker-0 (its job is gone"));
+}
+
+TEST(PlanTest, ANewJobOfTheSameNameWaitsForTheOldPodsNames) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().uid = "uid-of-its-successor";
+  cluster.job().status = {};
+  cluster.Settle();
+  EXPECT_EQ(kube::Label(cluster.pod("a-server-0"), contract::kLabelJobUid), "uid-of-a");
+  cluster.DeleteFromOutside("a-server-0");
+  cluster.DeleteFromOutside("a-worker-0");
+  cluster.Settle();
+  EXPECT_EQ(kube::Label(cluster.pod("a-server-0"), contract::kLabelJobUid), "uid-of-its-successor");
+}
+
+TEST(PlanTest, CleanPodsDecidesWhatStays) {
+  struct Case {
+    api::CleanPods clean;
+    std::vector<std::string> want_pods;
+  };
+  for (const Case& c : {Case{api::CleanPods::kNone, {"a-server-0", "a-worker-0", "a-worker-1"}},
+                        Case{api::CleanPods::kRunning, {"a-server-0", "a-worker-0"}}, Case{api::CleanPods::kAll, {}}}) {
+    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).Clean(c.clean));
+    cluster.Exit("a-worker-0", 0);
+    cluster.Exit("a-server-0", 1);
+    cluster.Settle();
+    EXPECT_EQ(cluster.PodNames(), c.want_pods);
+  }
+}
+
+TEST(PlanTest, AJobWithATimeToLiveIsDeletedAfterIt) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).TimeToLive(100));
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  EXPECT_FALSE(cluster.job_deleted());
+  ASSERT_TRUE(cluster.requeue().has_value());
+  EXPECT_LE(*cluster.requeue(), seconds(100));
+  cluster.Advance(seconds(101));
+  cluster.Reconcile();
+  EXPECT_TRUE(cluster.job_deleted());
+}
+
+TEST(PlanTest, ProgressAloneIsWrittenNoOftenerThanTheInterval) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Connect("a-worker-0");
+  cluster.sample.job.emplace().set_items_total(100);
+  cluster.Settle();
+  cluster.Advance(seconds(1));
+  cluster.sample.job->set_items_done(10);
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre());
+  EXPECT_EQ(cluster.requeue(), seconds(9));
+  cluster.Advance(seconds(9));
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre(HasSubstr("(progress)")));
+  EXPECT_DOUBLE_EQ(cluster.status().progress->fraction, 0.1);
+}
+
+TEST(PlanTest, TheFinalReportIsKeptEvenWhenItComesAfterTheEnd) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  (*cluster.sample.final_report.emplace().mutable_metrics())["held_out_loss"] = 2.5;
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().result.has_value());
+  EXPECT_EQ(cluster.status().result->metrics.at("held_out_loss"), 2.5);
+}
+
+}  // namespace
+}  // namespace attune::controller
