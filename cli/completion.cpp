@@ -14,7 +14,7 @@ std::string Join(const std::vector<std::string>& words) {
   return text;
 }
 
-constexpr char kBody[] = R"(
+constexpr char kBody[] = R"bash(
 _attune() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -46,7 +46,7 @@ _attune() {
   esac
 }
 complete -F _attune attune
-)";
+)bash";
 
 }  // namespace
 
