@@ -129,8 +129,7 @@ double ToUnixSeconds(WallTime time) { return Seconds(time.time_since_epoch()); }
 std::string AgeText(const std::string& since, double now) {
   const double from = ParseTime(since);
   if (from == 0) return "";
-  const double age = std::max(0.0, std::floor(now - from));
-  return age < 10 ? std::to_string(static_cast<int>(age)) + "s" : api::FormatSeconds(age);
+  return api::FormatAge(now - from);
 }
 
 }  // namespace attune::cli

@@ -215,7 +215,7 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
                       .Add(view.name, Style::kBold)
                       .Add("  ")
                       .Add(view.phase, PhaseStyle(view))
-                      .Add("  " + api::FormatSeconds(std::floor(Elapsed(view, now))), Style::kDim)
+                      .Add("  " + api::FormatAge(Elapsed(view, now)), Style::kDim)
                       .text());
   lines.push_back(ProgressLine(view, screen));
   lines.push_back(FiguresLine(view, screen));

@@ -78,14 +78,13 @@ Json ObjectSchema(const Field& field) {
   return schema;
 }
 
-// The API server evaluates rules on a default as it is written, before the defaults of the fields inside it are filled in;
-// so it is written out.
-Json WholeDefault(const Field& field) {
+// The API server checks the rules against a default as it stands, before the members' own defaults are filled in.
+Json CompleteDefault(const Field& field) {
   Json value = field.default_value;
   if (field.type != FieldType::kObject || !value.is_object()) return value;
   for (const Field* child : ChildrenOf(field.path)) {
     const std::string name(child->name());
-    if (Json inner = WholeDefault(*child); !inner.is_null() && !value.contains(name)) value[name] = std::move(inner);
+    if (!value.contains(name) && !child->default_value.is_null()) value[name] = CompleteDefault(*child);
   }
   return value;
 }
@@ -106,7 +105,7 @@ Json SchemaOf(const Field& field) {
   if (field.maximum) schema["maximum"] = *field.maximum;
   if (!field.pattern.empty()) schema["pattern"] = field.pattern;
   if (field.length_max > 0) schema["maxLength"] = field.length_max;
-  if (!field.default_value.is_null()) schema["default"] = WholeDefault(field);
+  if (!field.default_value.is_null()) schema["default"] = CompleteDefault(field);
   return schema;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/api/names.h"
 #include "operator/api/training_job.h"
 
 namespace attune::api {
@@ -52,6 +53,7 @@ struct FieldRule {
   std::string cel;
   std::string message;     // names the fix
   std::string cel_field;   // the field the API server names, ".replicas"; "" the object
+  std::vector<std::string> reads;  // members; a problem of one of them leaves the rule silent
   // Adds a problem when broken. Empty for rules about a change, which only the API server can see.
   std::function<void(const TrainingJob&, std::vector<FieldProblem>&)> check;
 };
@@ -71,13 +73,5 @@ inline FieldProblem NameProblem(std::string path, std::string found, std::string
   problem.about_key = true;
   return problem;
 }
-
-// The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
-std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);
-
-// Pod names are <job>-worker-<index> and must be DNS labels (63 characters).
-inline constexpr size_t kJobNameMax = 50;
-inline constexpr size_t kDnsLabelMax = 63;
-bool IsDnsLabel(std::string_view text);
 
 }  // namespace attune::api

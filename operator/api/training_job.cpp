@@ -210,6 +210,15 @@ bool CheckKind(const Json& object, std::vector<FieldProblem>& problems) {
   return problems.size() == before;
 }
 
+// Whether `problem` is about something the rule reads; a misspelled name counts as the one it probably means.
+bool Silences(const FieldProblem& problem, const FieldRule& rule) {
+  if (problem.path == rule.path) return true;
+  return std::any_of(rule.reads.begin(), rule.reads.end(), [&](const std::string& name) {
+    return problem.path == rule.path + "." + name ||
+           (problem.about_key && problem.path.starts_with(rule.path + ".") && problem.allowed.starts_with(name + " (nearest)"));
+  });
+}
+
 Json MembersToJson(std::string_view path, const TrainingJob& job) {
   Json object = Json::object();
   for (const Field* field : ChildrenOf(path)) {
@@ -259,9 +268,8 @@ ParsedJob ParseTrainingJob(const Json& object) {
     Parser(job, problems).Members(*FindField("spec"), *spec);
     // A rule speaks only where the single fields are right; otherwise it would judge defaults the user did not write.
     for (const FieldRule& rule : Rules()) {
-      const bool fields_right = std::none_of(problems.begin(), problems.end(), [&](const FieldProblem& problem) {
-        return problem.path == rule.path || problem.path.substr(0, problem.path.rfind('.')) == rule.path;
-      });
+      const bool fields_right = std::none_of(problems.begin(), problems.end(),
+                                             [&](const FieldProblem& problem) { return Silences(problem, rule); });
       if (rule.check && fields_right) rule.check(job, problems);
     }
   } else {

@@ -66,7 +66,8 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"logs", "j", "chief"}, "see attune logs --help"},
       {{"logs", "j", "worker", "-1"}, "see attune logs --help"},
       {{"completion", "fish"}, "bash"},
-      {{"fly"}, "fly"}};
+      {{"fly"}, "there is no command fly"},
+      {{"scael", "j"}, "did you mean scale?"}};
   for (const auto& [words, want] : kTable) {
     const ParsedArguments parsed = ParseArguments(words);
     EXPECT_FALSE(parsed.arguments.has_value()) << want;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/api/fields.h"
+#include "operator/api/names.h"
 
 namespace attune::api {
 namespace {
