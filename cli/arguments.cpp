@@ -11,7 +11,8 @@ namespace attune::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or when\n"
+    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or "
+    "when\n"
     "none runs, the cluster of the kubeconfig.\n"
     "Exit codes: 0 done, 1 job failed or command failed, 2 bad input, 130 interrupted.\n";
 
@@ -48,7 +49,8 @@ CLI::Validator OneOf(std::vector<std::string> words) {
   for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
   return CLI::Validator(
       [words, all](std::string& value) {
-        return std::find(words.begin(), words.end(), value) != words.end() ? std::string() : "\"" + value + "\" is not one of: " + all;
+        return std::find(words.begin(), words.end(), value) != words.end() ? std::string()
+                                                                           : "\"" + value + "\" is not one of: " + all;
       },
       "");
 }
@@ -61,30 +63,37 @@ CLI::App* Add(CLI::App& app, const char* name, const char* description, const ch
 }
 
 void AddRunAndValidate(CLI::App& app, Values& values) {
-  CLI::App* run = Add(app, "run", "Train what a manifest says and follow it to the end",
-                      "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
-                      "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
-                      "  attune run examples/word2vec/job.yaml\n"
-                      "  attune run --detach job.yaml && attune get\n");
+  CLI::App* run =
+      Add(app, "run", "Train what a manifest says and follow it to the end",
+          "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
+          "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
+          "  attune run examples/word2vec/job.yaml\n"
+          "  attune run --detach job.yaml && attune get\n");
   run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs")->required();
   run->add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
   run->add_flag("-d,--detach", values.run.detach, "Start in the background and return");
-  run->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(OneOf({"json"}))->type_name("FORMAT");
+  run->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
   run->add_option("--run-directory", values.run.run_directory,
                   "Logs and models of a local run\n(default ./attune-runs/<job>-<time>)")
       ->type_name("DIR");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
-  CLI::App* validate = Add(app, "validate", "Check manifests and tell every problem at once",
-                           "  attune validate job.yaml other.yaml\n");
+  CLI::App* validate =
+      Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
   validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
-  validate->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(OneOf({"json"}))->type_name("FORMAT");
+  validate->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
 }
 
 void AddLooking(CLI::App& app, Values& values) {
   CLI::App* get = Add(app, "get", "List jobs, or show one", "  attune get\n  attune get word2vec -o yaml\n");
   get->add_option("JOB", values.get.job, "Name of a job");
   get->add_flag("-A,--all-namespaces", values.get.all_namespaces, "Jobs of all namespaces");
-  get->add_option("-o,--output", values.get.output, "json, yaml or name")->check(OneOf({"json", "yaml", "name"}))->type_name("FORMAT");
+  get->add_option("-o,--output", values.get.output, "json, yaml or name")
+      ->check(OneOf({"json", "yaml", "name"}))
+      ->type_name("FORMAT");
   CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
                            "  attune describe word2vec\n");
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
@@ -102,7 +111,8 @@ void AddLooking(CLI::App& app, Values& values) {
 }
 
 void AddSteering(CLI::App& app, Values& values) {
-  CLI::App* scale = Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
+  CLI::App* scale =
+      Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
   scale->add_option("JOB", values.scale.job, "Name of a job")->required();
   scale->add_option("CHANGE", values.scale.changes, "workers=N, between spec.workers.min and max")->required();
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
@@ -126,7 +136,8 @@ void Build(CLI::App& app, Values& values) {
   app.footer(kFooter);
   app.add_option("--kubeconfig", values.target.kubeconfig, "Cluster of this kubeconfig file")->type_name("FILE");
   app.add_option("--context", values.target.context, "Cluster of this context of the kubeconfig")->type_name("NAME");
-  app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")")->type_name("NAME");
+  app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")")
+      ->type_name("NAME");
   app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)")
       ->type_name("PID");
   AddRunAndValidate(app, values);
@@ -137,9 +148,11 @@ void Build(CLI::App& app, Values& values) {
 std::string UnknownCommandText(const CLI::App& app) {
   const std::string word = app.remaining().front();
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   const auto nearest = api::NearestName(word, names);
-  return "attune: there is no command " + word + (nearest ? "; did you mean " + *nearest + "?" : "") + "\nsee attune --help\n";
+  return "attune: there is no command " + word + (nearest ? "; did you mean " + *nearest + "?" : "") +
+         "\nsee attune --help\n";
 }
 
 Arguments Collect(const CLI::App& app, Values& values) {

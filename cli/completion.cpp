@@ -51,9 +51,10 @@ complete -F _attune attune
 }  // namespace
 
 std::string CompletionScript(const std::string& shell) {
-  std::string text = shell == "zsh" ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
-                                      "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
-                                    : "# bash completion of attune\n";
+  std::string text = shell == "zsh"
+                         ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
+                           "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
+                         : "# bash completion of attune\n";
   std::vector<std::string> names;
   std::string options = "_attune_options() {\n  case \"$1\" in\n";
   std::string global;

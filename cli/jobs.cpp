@@ -27,8 +27,9 @@ std::string FirstText(std::initializer_list<std::string_view> texts) {
 
 JobEvent FromJson(const Json& event) {
   JobEvent result;
-  result.time = FirstText({StringAt(event, {"series", "lastObservedTime"}), StringAt(event, {"deprecatedLastTimestamp"}),
-                           StringAt(event, {"eventTime"}), StringAt(event, {"metadata", "creationTimestamp"})});
+  result.time =
+      FirstText({StringAt(event, {"series", "lastObservedTime"}), StringAt(event, {"deprecatedLastTimestamp"}),
+                 StringAt(event, {"eventTime"}), StringAt(event, {"metadata", "creationTimestamp"})});
   result.reason = StringAt(event, {"reason"});
   result.note = StringAt(event, {"note"});
   result.object = StringAt(event, {"regarding", "name"});

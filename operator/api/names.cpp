@@ -17,7 +17,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1)});
-      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) row[j] = std::min(row[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
     before = last;
     last = row;
@@ -33,7 +34,8 @@ std::optional<std::string> NearestName(std::string_view name, const std::vector<
   for (const std::string& each : known) {
     size_t distance = EditDistance(name, each);
     // "maxDuration" means maxDurationSeconds however long the rest is.
-    if (name.size() >= 4 && (each.starts_with(name) || name.starts_with(each))) distance = std::min<size_t>(distance, 1);
+    if (name.size() >= 4 && (each.starts_with(name) || name.starts_with(each)))
+      distance = std::min<size_t>(distance, 1);
     if (distance < best && distance < std::max(name.size(), each.size())) {
       best = distance;
       nearest = each;

@@ -29,8 +29,8 @@ TEST(Arguments, NothingAtAllPrintsTheHelpAsAnError) {
 }
 
 TEST(Arguments, GlobalOptionsMayStandBeforeAndAfterTheCommand) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--context", "c", "-n", "m", "get", "j"}, std::vector<std::string>{"get", "j", "-n", "m", "--context", "c"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--context", "c", "-n", "m", "get", "j"},
+                                                std::vector<std::string>{"get", "j", "-n", "m", "--context", "c"}}) {
     const ParsedArguments parsed = ParseArguments(words);
     ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
     EXPECT_EQ(parsed.arguments->target.context, "c");

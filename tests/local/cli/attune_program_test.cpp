@@ -1,5 +1,5 @@
-// The program as a user meets it: real processes under the real platform and controllers, with shell scripts in the roles of
-// server, worker and sidecar, so that what is seen here is the program's own.
+// The program as a user meets it: real processes under the real platform and controllers, with shell scripts in the
+// roles of server, worker and sidecar, so that what is seen here is the program's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -43,8 +43,10 @@ class AttuneProgram : public ::testing::Test {
         << "  servers:\n    template:\n      spec:\n        terminationGracePeriodSeconds: 1\n        containers:\n"
         << "        - {name: server, image: none, command: [/bin/sh, -c, 'exec sleep 600'],\n"
         << "           readinessProbe: {exec: {command: [/bin/true]}, periodSeconds: 1}}\n"
-        << "  workers:\n    replicas: 2\n    max: 4\n    template:\n      spec:\n        terminationGracePeriodSeconds: 1\n"
-        << "        containers:\n        - name: worker\n          image: none\n          command: [/bin/sh, -c]\n          args:\n          - |\n";
+        << "  workers:\n    replicas: 2\n    max: 4\n    template:\n      spec:\n        "
+           "terminationGracePeriodSeconds: 1\n"
+        << "        containers:\n        - name: worker\n          image: none\n          command: [/bin/sh, -c]\n     "
+           "     args:\n          - |\n";
     std::istringstream lines(script);
     for (std::string line; std::getline(lines, line);) out << "            " << line << "\n";
     return file;
