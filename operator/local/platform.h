@@ -23,6 +23,8 @@ struct PlatformOptions {
   std::vector<std::filesystem::path> program_directories;    // where attune's own programs lie
   std::string listen = "127.0.0.1:0";                        // API over HTTP; "" = not served
   std::string token;                                         // bearer token of that API; "" = made up
+  // Program and first arguments of a pod shim: this program's hidden subcommand that calls PodShimMain.
+  std::vector<std::string> shim_command{"/proc/self/exe", "pod-shim"};
 };
 
 class Platform {

@@ -1,0 +1,146 @@
+#include "operator/local/container_launch.h"
+
+#include "absl/strings/str_split.h"
+
+namespace attune::local {
+namespace {
+
+using kube::Json;
+
+// metadata.labels['key'] -> key
+std::string KeyInBrackets(std::string_view path) {
+  const size_t open = path.find("['");
+  const size_t close = path.rfind("']");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) return "";
+  return std::string(path.substr(open + 2, close - open - 2));
+}
+
+StatusOr<std::string> FieldReference(const LaunchInput& input, std::string_view path) {
+  if (path == "metadata.name") return std::string(kube::Name(input.pod));
+  if (path == "metadata.namespace") return std::string(kube::Namespace(input.pod));
+  if (path == "metadata.uid") return std::string(kube::Uid(input.pod));
+  if (path == "status.podIP" || path == "status.podIPs") return input.ip;
+  if (path == "status.hostIP") return std::string("127.0.0.1");
+  if (path == "spec.nodeName") return std::string(kube::StringAt(input.pod, {"spec", "nodeName"}));
+  if (path == "spec.serviceAccountName") return std::string(kube::StringAt(input.pod, {"spec", "serviceAccountName"}));
+  if (path.starts_with("metadata.labels[")) return std::string(kube::Label(input.pod, KeyInBrackets(path)));
+  if (path.starts_with("metadata.annotations[")) return std::string(kube::Annotation(input.pod, KeyInBrackets(path)));
+  return Error(StatusCode::kInvalidArgument, "fieldPath \"" + std::string(path) + "\" is not supported on the local platform");
+}
+
+StatusOr<std::map<std::string, std::filesystem::path>> MountsOf(const LaunchInput& input) {
+  std::map<std::string, std::filesystem::path> mounts;
+  for (const Json& mount : kube::At(input.container, {"volumeMounts"})) {
+    const std::string name(kube::StringAt(mount, {"name"}));
+    const auto volume = input.volumes.find(name);
+    if (volume == input.volumes.end()) return Error(StatusCode::kInvalidArgument, "volumeMount of volume \"" + name + "\", which the pod does not have");
+    std::string path(kube::StringAt(mount, {"mountPath"}));
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    const std::string_view sub_path = kube::StringAt(mount, {"subPath"});
+    if (sub_path.find("..") != std::string_view::npos) return Error(StatusCode::kInvalidArgument, "subPath must not contain \"..\"");
+    mounts[path] = sub_path.empty() ? volume->second : volume->second / std::string(sub_path);
+  }
+  return mounts;
+}
+
+bool StartsWithPath(std::string_view text, std::string_view path) {
+  return text.starts_with(path) && (text.size() == path.size() || text[path.size()] == '/' || text[path.size()] == ':');
+}
+
+bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; }
+
+}  // namespace
+
+std::string ExpandVariables(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '$' && text.substr(i + 1).starts_with("$")) {
+      result += '$';
+      ++i;
+      continue;
+    }
+    const size_t close = text[i] == '$' && text.substr(i + 1).starts_with("(") ? text.find(')', i) : std::string_view::npos;
+    if (close != std::string_view::npos) {
+      const auto found = values.find(std::string(text.substr(i + 2, close - i - 2)));
+      if (found != values.end()) {
+        result += found->second;
+        i = close;
+        continue;
+      }
+    }
+    result += text[i];
+  }
+  return result;
+}
+
+std::string RewriteMounts(const std::string& text, const std::map<std::string, std::filesystem::path>& mounts) {
+  size_t start = 0;
+  if (text.starts_with("-")) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) return text;
+    start = equals + 1;
+  }
+  const std::string_view value = std::string_view(text).substr(start);
+  const std::pair<const std::string, std::filesystem::path>* best = nullptr;
+  for (const auto& mount : mounts) {
+    if (StartsWithPath(value, mount.first) && (best == nullptr || mount.first.size() > best->first.size())) best = &mount;
+  }
+  if (best == nullptr) return text;
+  return text.substr(0, start) + best->second.string() + std::string(value.substr(best->first.size()));
+}
+
+StatusOr<std::string> RewriteNames(const std::string& text, const std::function<StatusOr<std::string>(const kube::ObjectKey&)>& resolve) {
+  constexpr std::string_view kSuffix = ".svc";
+  constexpr std::string_view kClusterDomain = ".cluster.local";
+  std::string result = text;
+  size_t from = 0;
+  while (true) {
+    const size_t suffix = result.find(kSuffix, from);
+    if (suffix == std::string::npos) return result;
+    size_t start = suffix;
+    while (start > 0 && IsNameCharacter(result[start - 1])) --start;
+    size_t end = suffix + kSuffix.size();
+    if (std::string_view(result).substr(end).starts_with(kClusterDomain)) end += kClusterDomain.size();
+    const std::vector<std::string> labels = absl::StrSplit(result.substr(start, suffix - start), '.');
+    if (labels.size() != 3 || labels[0].empty() || (end < result.size() && IsNameCharacter(result[end]))) {
+      from = suffix + kSuffix.size();
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::string address, resolve({labels[2], labels[0]}));
+    result.replace(start, end - start, address);
+    from = start + address.size();
+  }
+}
+
+StatusOr<Launch> MakeLaunch(const LaunchInput& input) {
+  ASSIGN_OR_RETURN(const auto mounts, MountsOf(input));
+  const auto rewrite = [&](const std::string& text) { return RewriteNames(RewriteMounts(text, mounts), input.resolve); };
+  Launch launch;
+  std::map<std::string, std::string> values;
+  for (const Json& variable : kube::At(input.container, {"env"})) {
+    const std::string name(kube::StringAt(variable, {"name"}));
+    std::string value = ExpandVariables(kube::StringAt(variable, {"value"}), values);
+    if (variable.contains("valueFrom")) {
+      const Json& from = variable["valueFrom"];
+      if (!kube::At(from, {"fieldRef"}).is_object()) {
+        return Error(StatusCode::kInvalidArgument, "environment variable " + name + ": only fieldRef is supported on the local platform");
+      }
+      ASSIGN_OR_RETURN(value, FieldReference(input, kube::StringAt(from, {"fieldRef", "fieldPath"})));
+    }
+    ASSIGN_OR_RETURN(value, rewrite(value));
+    if (name.empty() || name.find('=') != std::string::npos) return Error(StatusCode::kInvalidArgument, "an environment variable has no usable name");
+    values[name] = value;
+    launch.environment.emplace_back(name, std::move(value));
+  }
+  for (const auto& [field, words] : {std::pair{"command", &launch.command}, std::pair{"args", &launch.arguments}}) {
+    for (const Json& word : kube::At(input.container, {field})) {
+      if (!word.is_string()) return Error(StatusCode::kInvalidArgument, std::string(field) + ": every word is a string; got " + word.dump());
+      ASSIGN_OR_RETURN(std::string text, rewrite(ExpandVariables(word.get_ref<const std::string&>(), values)));
+      words->push_back(std::move(text));
+    }
+  }
+  launch.directory = RewriteMounts(std::string(kube::StringAt(input.container, {"workingDir"})), mounts);
+  return launch;
+}
+
+}  // namespace attune::local

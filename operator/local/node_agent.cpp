@@ -1,0 +1,582 @@
+#include "operator/local/node_agent.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "operator/local/addresses.h"
+#include "operator/local/container_launch.h"
+#include "operator/local/memory_api_internal.h"
+#include "operator/local/pod_logs.h"
+#include "operator/local/pod_plan.h"
+#include "operator/local/pod_volumes.h"
+#include "operator/local/prober.h"
+#include "operator/local/process.h"
+#include "operator/local/resource_limits.h"
+
+namespace attune::local {
+namespace {
+
+using kube::Json;
+using kube::ObjectKey;
+using kube::WatchSignal;
+
+constexpr std::chrono::milliseconds kLookMax{500};    // longest time between two looks at everything
+constexpr size_t kVolumesPathBytesMax = 50;           // beyond it volumes move to the temporary directory: socket paths are short
+constexpr std::chrono::milliseconds kStopLook{20};
+
+struct PodState {
+  Json object;
+  PodRecord record;
+  PodVolumes volumes;
+  bool volumes_made = false;
+  std::vector<std::optional<Process>> processes;     // as record.containers
+  std::vector<ContainerLimits> limits;               // as record.containers
+  std::vector<MonotonicTime> next_probe;
+  std::vector<bool> probing;
+  Json written_status;
+  bool finished = false;
+};
+
+class Agent final : public NodeAgent {
+ public:
+  Agent(NodeAgentOptions options, MemoryApi& api, const TimeSource& time, std::unique_ptr<AddressBook> addresses)
+      : options_(std::move(options)), api_(api), time_(time), addresses_(std::move(addresses)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  Status Begin() {
+    RETURN_IF_ERROR(PrepareDirectories());
+    RETURN_IF_ERROR(CreateNode());
+    api_.SetLogSource([this](const Json& pod, const kube::LogOptions& log, const auto& on_text, const kube::CallOptions& call) {
+      return ReadLog(pod, log, on_text, call);
+    });
+    RETURN_IF_ERROR(StartWatch(""));
+    prober_ = std::make_unique<Prober>();
+    thread_ = std::thread([this] { Loop(); });
+    return OkStatus();
+  }
+
+  ~Agent() override {
+    Stop(std::chrono::seconds(2));
+    api_.SetLogSource({});
+    if (wake_ >= 0) close(wake_);
+    if (!temporary_.empty()) {
+      std::error_code error;
+      std::filesystem::remove_all(temporary_, error);
+    }
+  }
+
+  void Stop(Duration grace) override {
+    if (!thread_.joinable()) return;
+    stop_deadline_ = time_.Now() + grace;
+    stopping_ = true;
+    Wake();
+    thread_.join();
+    watch_.reset();
+    prober_.reset();
+  }
+
+ private:
+  // --- input from other threads ---
+
+  void Wake() {
+    const uint64_t one = 1;
+    if (write(wake_, &one, sizeof one) < 0) return;  // full means awake already
+  }
+
+  void Post(std::function<void()> input) {
+    {
+      const std::lock_guard lock(inputs_mutex_);
+      inputs_.push_back(std::move(input));
+    }
+    Wake();
+  }
+
+  // --- start ---
+
+  Status PrepareDirectories() {
+    std::error_code error;
+    options_.run_directory = std::filesystem::absolute(options_.run_directory, error);
+    for (const char* name : {"pods", "claims", "volumes"}) {
+      std::filesystem::create_directories(options_.run_directory / name, error);
+      if (error) return Error(StatusCode::kUnavailable, "cannot make " + (options_.run_directory / name).string() + ": " + error.message());
+    }
+    volumes_root_ = options_.run_directory / "volumes";
+    if (volumes_root_.string().size() <= kVolumesPathBytesMax) return OkStatus();
+    std::string name = (std::filesystem::temp_directory_path(error) / "attune-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return Error(StatusCode::kUnavailable, "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
+    temporary_ = volumes_root_ = name;
+    return OkStatus();
+  }
+
+  Status CreateNode() {
+    const std::string cpus = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
+    const std::string memory = std::to_string(sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024)) + "Ki";
+    const Json capacity{{"cpu", cpus}, {"memory", memory}, {"pods", "1000"}};
+    const Json object{{"metadata", {{"name", options_.node_name}, {"labels", {{"kubernetes.io/hostname", options_.node_name}}}}}, {"spec", Json::object()}};
+    StatusOr<Json> node = api_.Create(kube::kNodes, object);
+    if (!node.ok()) return Annotate(node.status(), "registering the node");
+    (*node)["status"] = {{"capacity", capacity},
+                         {"allocatable", capacity},
+                         {"addresses", Json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}}})},
+                         {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}, {"reason", "AgentReady"}}})}};
+    return api_.Update(kube::kNodes, *node, "status").status();
+  }
+
+  Status StartWatch(const std::string& version) {
+    auto watch = api_.StartWatch(kube::kPods, {.resource_version = version}, [this](WatchSignal signal) {
+      Post([this, signal = std::move(signal)] { OnSignal(signal); });
+    });
+    if (!watch.ok()) return watch.status();
+    watch_ = std::move(watch).value();
+    return OkStatus();
+  }
+
+  // --- the agent's thread ---
+
+  void Loop() {
+    bool stop_asked = false;
+    while (true) {
+      RunInputs();
+      if (stopping_ && !std::exchange(stop_asked, true)) BeginStop();
+      MonotonicTime next = time_.Now() + (stop_asked ? kStopLook : kLookMax);
+      for (auto at = pods_.begin(); at != pods_.end();) {
+        next = std::min(next, Advance(at->first, *at->second));
+        at = at->second->record.force && at->second->finished ? Forget(at) : std::next(at);
+      }
+      if (stop_asked && std::all_of(pods_.begin(), pods_.end(), [](const auto& pod) { return pod.second->finished; })) break;
+      WaitUntil(next);
+    }
+    for (auto& [key, pod] : pods_) pod->volumes.Remove();
+    pods_.clear();
+  }
+
+  void RunInputs() {
+    std::deque<std::function<void()>> inputs;
+    {
+      const std::lock_guard lock(inputs_mutex_);
+      inputs.swap(inputs_);
+    }
+    for (const auto& input : inputs) input();
+  }
+
+  void WaitUntil(MonotonicTime next) {
+    std::vector<pollfd> waits{{wake_, POLLIN, 0}};
+    for (const auto& [key, pod] : pods_) {
+      for (const auto& process : pod->processes) {
+        if (process.has_value()) waits.push_back({process->descriptor(), POLLIN, 0});
+      }
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - time_.Now()).count();
+    poll(waits.data(), waits.size(), static_cast<int>(std::clamp<int64_t>(left, 0, std::chrono::milliseconds(kLookMax).count())));
+    uint64_t count = 0;
+    if (read(wake_, &count, sizeof count) < 0) return;  // another descriptor woke us
+  }
+
+  void BeginStop() {
+    for (auto& [key, pod] : pods_) {
+      pod->record.deleting = true;
+      pod->record.delete_deadline = std::min(pod->record.delete_deadline, stop_deadline_);
+    }
+  }
+
+  void OnSignal(const WatchSignal& signal) {
+    switch (signal.kind) {
+      case WatchSignal::Kind::kAdded:
+      case WatchSignal::Kind::kModified: return OnPod(signal.object);
+      case WatchSignal::Kind::kDeleted: return OnPodGone(signal.object);
+      case WatchSignal::Kind::kBookmark: last_version_ = kube::ResourceVersion(signal.object); return;
+      case WatchSignal::Kind::kEnded: (void)StartWatch(last_version_); return;
+      case WatchSignal::Kind::kError:
+      case WatchSignal::Kind::kBroken: return Relist();
+    }
+  }
+
+  // After a gap in the watch: what is no longer listed is gone.
+  void Relist() {
+    const StatusOr<kube::ListResult> list = api_.List(kube::kPods, {});
+    if (!list.ok()) return;
+    std::map<std::string, const Json*, std::less<>> present;
+    for (const Json& pod : list->items) present[std::string(kube::Uid(pod))] = &pod;
+    for (auto& [key, pod] : pods_) {
+      if (!present.contains(kube::Uid(pod->object))) pod->record.force = true;
+    }
+    for (const Json& pod : list->items) OnPod(pod);
+    last_version_ = list->resource_version;
+    (void)StartWatch(last_version_);
+  }
+
+  void OnPod(const Json& object) {
+    last_version_ = kube::ResourceVersion(object);
+    const ObjectKey key = kube::KeyOf(object);
+    auto found = pods_.find(key);
+    if (found != pods_.end() && kube::Uid(found->second->object) != kube::Uid(object)) {
+      // Another pod of the same name before we heard of the end of the first; its processes end with its state.
+      Forget(found);
+      found = pods_.end();
+    }
+    if (found == pods_.end()) {
+      const std::string_view phase = kube::StringAt(object, {"status", "phase"});
+      if (stopping_ || phase == "Succeeded" || phase == "Failed") return;
+      if (!kube::At(object, {"spec", "schedulingGates"}).empty() || kube::IsBeingDeleted(object)) return;
+      Adopt(key, object);
+      return;
+    }
+    PodState& pod = *found->second;
+    pod.object = object;
+    if (kube::IsBeingDeleted(object)) {
+      const auto grace = std::chrono::seconds(kube::IntegerAt(object, {"metadata", "deletionGracePeriodSeconds"}));
+      pod.record.delete_deadline = std::min(pod.record.delete_deadline, pod.record.deleting ? pod.record.delete_deadline : time_.Now() + grace);
+      if (pod.record.deleting) pod.record.delete_deadline = std::min(pod.record.delete_deadline, time_.Now() + grace);
+      pod.record.deleting = true;
+    }
+  }
+
+  void OnPodGone(const Json& object) {
+    last_version_ = kube::ResourceVersion(object);
+    const auto found = pods_.find(kube::KeyOf(object));
+    if (found != pods_.end() && kube::Uid(found->second->object) == kube::Uid(object)) found->second->record.force = true;
+  }
+
+  void Adopt(const ObjectKey& key, const Json& object) {
+    if (const std::string_view node = kube::StringAt(object, {"spec", "nodeName"}); node.empty()) {
+      if (!api_.Bind(key, options_.node_name).ok()) return;  // changed meanwhile: the watch brings it again
+    } else if (node != options_.node_name) {
+      return;
+    }
+    auto pod = std::make_unique<PodState>();
+    pod->object = api_.Get(kube::kPods, key).value_or(object);
+    pod->record.specs = ContainersOf(object);
+    const size_t count = pod->record.specs.size();
+    pod->record.containers.resize(count);
+    pod->record.start_time = time_.WallNow();
+    pod->processes.resize(count);
+    pod->limits.resize(count);
+    pod->next_probe.resize(count);
+    pod->probing.resize(count);
+    std::error_code error;
+    std::filesystem::remove_all(PodDirectory(options_.run_directory, key), error);
+    const StatusOr<std::string> ip = addresses_->AddressOf(key);
+    if (ip.ok()) pod->record.ip = *ip;
+    addresses_->SetInUse(key, true);
+    pods_[key] = std::move(pod);
+  }
+
+  using PodMap = std::map<ObjectKey, std::unique_ptr<PodState>>;
+  PodMap::iterator Forget(PodMap::iterator at) {
+    addresses_->SetInUse(at->first, false);
+    at->second->volumes.Remove();
+    return pods_.erase(at);
+  }
+
+  // Brings one pod as far as it can get now; returns when to look again.
+  MonotonicTime Advance(const ObjectKey& key, PodState& pod) {
+    const MonotonicTime now = time_.Now();
+    CollectExits(pod);
+    if (pod.volumes_made) {
+      if (const Status renewed = pod.volumes.RenewTokens(api_, time_.WallNow()); !renewed.ok() && !pod.record.deleting && !pod.record.force) {
+        log::Warn("cannot renew a pod's token", {{"pod", key.ToString()}, {"status", renewed}});
+      }
+    }
+    const PodPlan plan = PlanPod(pod.record, now);
+    for (const ContainerAction& action : plan.actions) Execute(key, pod, action);
+    SubmitProbes(key, pod, now);
+    WriteStatus(key, pod);
+    if (plan.finished && plan.actions.empty() && !pod.finished) Finish(key, pod);
+    if (pod.finished && pod.record.deleting && !pod.record.force) FinishDeletion(key, pod);
+    return plan.actions.empty() ? plan.next_look : now;
+  }
+
+  void CollectExits(PodState& pod) {
+    for (size_t i = 0; i < pod.processes.size(); ++i) {
+      int exit_code = 0;
+      if (!pod.processes[i].has_value() || !pod.processes[i]->Poll(exit_code)) continue;
+      const bool out_of_memory = pod.limits[i].RanOutOfMemory();
+      pod.processes[i].reset();
+      pod.limits[i].Remove();
+      OnExit(pod.record, i, exit_code, time_.Now(), time_.WallNow());
+      if (out_of_memory && pod.record.containers[i].last.has_value()) pod.record.containers[i].last->reason = "OOMKilled";
+    }
+  }
+
+  void Execute(const ObjectKey& key, PodState& pod, const ContainerAction& action) {
+    ContainerRecord& record = pod.record.containers[action.container];
+    std::optional<Process>& process = pod.processes[action.container];
+    switch (action.kind) {
+      case ContainerAction::Kind::kStart: {
+        const Status started = StartContainer(key, pod, action.container);
+        if (started.ok()) {
+          OnStarted(pod.record, action.container, time_.Now(), time_.WallNow());
+          pod.next_probe[action.container] = time_.Now() + ProbeDelay(pod.record.specs[action.container]);
+        } else {
+          OnStartFailed(pod.record, action.container, "CreateContainerError", std::string(Message(started)), time_.Now());
+          if (record.failed_starts == 1) EmitEvent(pod.object, "Failed", std::string(Message(started)));
+        }
+        return;
+      }
+      case ContainerAction::Kind::kTerminate:
+        record.term_sent = true;
+        record.term_sent_at = time_.Now();
+        if (process.has_value()) process->Terminate();
+        return;
+      case ContainerAction::Kind::kKill:
+        record.kill_sent = true;
+        if (process.has_value()) process->Kill();
+        return;
+    }
+  }
+
+  static Duration ProbeDelay(const ContainerSpec& spec) {
+    return std::chrono::seconds(spec.readiness.has_value() ? spec.readiness->initial_delay_seconds : 0);
+  }
+
+  const Json& ContainerJson(const PodState& pod, size_t index) const {
+    const size_t inits = kube::At(pod.object, {"spec", "initContainers"}).size();
+    return index < inits ? kube::At(pod.object, {"spec", "initContainers"})[index] : kube::At(pod.object, {"spec", "containers"})[index - inits];
+  }
+
+  StatusOr<Launch> LaunchOf(PodState& pod, size_t index) {
+    const auto resolve = [this](const ObjectKey& other) { return addresses_->AddressOf(other); };
+    return MakeLaunch({pod.object, ContainerJson(pod, index), pod.record.ip, pod.volumes.directories(), resolve});
+  }
+
+  Status StartContainer(const ObjectKey& key, PodState& pod, size_t index) {
+    if (pod.record.ip.empty()) {
+      ASSIGN_OR_RETURN(pod.record.ip, addresses_->AddressOf(key));
+      addresses_->SetInUse(key, true);
+    }
+    if (!pod.volumes_made) {
+      ASSIGN_OR_RETURN(pod.volumes, PodVolumes::Make(pod.object, volumes_root_, options_.run_directory / "claims", api_, time_.WallNow()));
+      pod.volumes_made = true;
+    }
+    ASSIGN_OR_RETURN(Launch launch, LaunchOf(pod, index));
+    ProcessOptions process;
+    ASSIGN_OR_RETURN(process.program, ProgramOf(launch, ContainerJson(pod, index)));
+    const size_t words = std::min<size_t>(1, launch.command.size());
+    process.arguments.assign(launch.command.begin() + static_cast<std::ptrdiff_t>(words), launch.command.end());
+    process.arguments.insert(process.arguments.end(), launch.arguments.begin(), launch.arguments.end());
+    process.environment = EnvironmentOf(key, pod, launch);
+    process.directory = launch.directory.empty() ? PodDirectory(options_.run_directory, key) : launch.directory;
+    process.shim_command = options_.shim_command;
+    process.container_id = RandomHex(8);
+    const std::string& name = pod.record.specs[index].name;
+    process.log_file = LogFile(PodDirectory(options_.run_directory, key), name, pod.record.containers[index].restarts);
+    process.log_bytes_max = options_.log_bytes_max;
+    std::error_code error;
+    std::filesystem::create_directories(process.log_file.parent_path(), error);
+    if (error) return Error(StatusCode::kUnavailable, "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
+    pod.limits[index] = ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}), process.container_id);
+    process.cgroup_files = pod.limits[index].files();
+    StatusOr<Process> started = Process::Start(process);
+    if (!started.ok()) return started.status();
+    pod.processes[index].emplace(std::move(*started));
+    return OkStatus();
+  }
+
+  // The image's own program where the container names none: attune/server:dev -> attune-server, then server.
+  StatusOr<std::filesystem::path> ProgramOf(const Launch& launch, const Json& container) const {
+    const char* path = std::getenv("PATH");
+    const std::string search = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+    if (!launch.command.empty()) return FindProgram(launch.command.front(), options_.program_directories, search);
+    std::string image(kube::StringAt(container, {"image"}));
+    image = image.substr(0, image.find('@'));
+    const size_t slash = image.rfind('/');
+    if (const size_t colon = image.rfind(':'); colon != std::string::npos && (slash == std::string::npos || colon > slash)) image.resize(colon);
+    const std::string name = slash == std::string::npos ? image : image.substr(slash + 1);
+    if (StatusOr<std::filesystem::path> found = FindProgram("attune-" + name, options_.program_directories, search); found.ok()) return found;
+    return FindProgram(name, options_.program_directories, search);
+  }
+
+  std::vector<std::string> EnvironmentOf(const ObjectKey& key, const PodState& pod, const Launch& launch) const {
+    std::map<std::string, std::string> values{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", key.name}};
+    // What an image would bring, and what the developer of the program set for it.
+    for (const char* name : {"PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "ATTUNE_LOG_LEVEL", "ATTUNE_LOG_FORMAT",
+                             "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
+      if (const char* value = std::getenv(name); value != nullptr) values[name] = value;
+    }
+    std::string directories;
+    for (const std::filesystem::path& directory : options_.program_directories) directories += directory.string() + ":";
+    values["PATH"] = directories + values["PATH"];
+    (void)pod;
+    for (const auto& [name, value] : launch.environment) values[name] = value;
+    std::vector<std::string> environment;
+    for (const auto& [name, value] : values) environment.push_back(name + "=" + value);
+    return environment;
+  }
+
+  void SubmitProbes(const ObjectKey& key, PodState& pod, MonotonicTime now) {
+    for (size_t i = 0; i < pod.record.specs.size(); ++i) {
+      const std::optional<Probe>& probe = pod.record.specs[i].readiness;
+      if (!probe.has_value() || pod.record.containers[i].state != ContainerRecord::State::kRunning) continue;
+      if (pod.probing[i] || now < pod.next_probe[i]) continue;
+      // Until it is ready for the first time a container is looked at more often than a busy one needs.
+      const Duration period = pod.record.containers[i].probe_ok ? Duration(std::chrono::seconds(probe->period_seconds)) : Duration(std::chrono::milliseconds(100));
+      pod.next_probe[i] = now + period;
+      ProbeRequest request{*probe, pod.record.ip, {}, {}, {}};
+      if (probe->kind == Probe::Kind::kExec && !PrepareExec(key, pod, i, request)) continue;
+      const int run = pod.record.containers[i].restarts;
+      request.on_result = [this, key, i, run, uid = std::string(kube::Uid(pod.object))](bool success) {
+        Post([this, key, i, run, uid, success] { OnProbeResult(key, uid, i, run, success); });
+      };
+      pod.probing[i] = prober_->Submit(std::move(request));
+    }
+  }
+
+  bool PrepareExec(const ObjectKey& key, PodState& pod, size_t index, ProbeRequest& request) {
+    const StatusOr<Launch> launch = LaunchOf(pod, index);
+    if (!launch.ok() || request.probe.command.empty()) return false;
+    const StatusOr<std::filesystem::path> program = FindProgram(request.probe.command.front(), options_.program_directories, std::getenv("PATH") == nullptr ? "/usr/bin:/bin" : std::getenv("PATH"));
+    if (!program.ok()) return false;
+    request.command = request.probe.command;
+    request.command.front() = program->string();
+    request.environment = EnvironmentOf(key, pod, *launch);
+    return true;
+  }
+
+  void OnProbeResult(const ObjectKey& key, const std::string& uid, size_t container, int run, bool success) {
+    const auto found = pods_.find(key);
+    if (found == pods_.end() || kube::Uid(found->second->object) != uid) return;
+    found->second->probing[container] = false;
+    if (found->second->record.containers[container].restarts == run) OnProbe(found->second->record, container, success);
+  }
+
+  void WriteStatus(const ObjectKey& key, PodState& pod) {
+    if (pod.record.force) return;
+    Json status = StatusOf(pod.record, pod.object, time_.WallNow());
+    if (status == pod.written_status) return;
+    const Json object{{"metadata", {{"name", key.name}, {"namespace", key.name_space}, {"uid", kube::Uid(pod.object)}}}, {"status", status}};
+    const StatusOr<Json> written = api_.Update(kube::kPods, object, "status");
+    if (!written.ok()) return;  // gone or replaced: the watch tells
+    pod.object["status"] = status;
+    pod.written_status = std::move(status);
+  }
+
+  void Finish(const ObjectKey& key, PodState& pod) {
+    pod.finished = true;
+    pod.volumes.Remove();
+    pod.volumes_made = false;
+    addresses_->SetInUse(key, false);
+  }
+
+  // The node's word that nothing of the pod runs any more: the object goes when its finalizers allow.
+  void FinishDeletion(const ObjectKey& key, PodState& pod) {
+    if (!kube::IsBeingDeleted(pod.object)) return;  // the agent itself is stopping
+    if (kube::IntegerAt(pod.object, {"metadata", "deletionGracePeriodSeconds"}) == 0 && deletions_finished_.contains(std::string(kube::Uid(pod.object)))) return;
+    if (deletions_finished_.size() > 10000) deletions_finished_.clear();
+    deletions_finished_.insert(std::string(kube::Uid(pod.object)));
+    (void)api_.Delete(kube::kPods, key, {.uid = std::string(kube::Uid(pod.object)), .grace_period_seconds = 0});  // gone already is as good
+  }
+
+  void EmitEvent(const Json& pod, const std::string& reason, const std::string& note) {
+    const std::string now = Rfc3339(time_.WallNow());
+    const Json event{{"metadata", {{"generateName", std::string(kube::Name(pod)) + "."}, {"namespace", kube::Namespace(pod)}}},
+                     {"eventTime", now.substr(0, now.size() - 1) + ".000000Z"},
+                     {"type", "Warning"},
+                     {"reason", reason},
+                     {"action", "Starting"},
+                     {"note", note.substr(0, 1024)},
+                     {"reportingController", "attune-local-agent"},
+                     {"reportingInstance", options_.node_name},
+                     {"regarding",
+                      {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", kube::Name(pod)}, {"namespace", kube::Namespace(pod)}, {"uid", kube::Uid(pod)}}}};
+    if (const Status created = api_.Create(kube::kEvents, event).status(); !created.ok()) log::Warn("cannot record an event", {{"status", created}});
+  }
+
+  // --- logs, on callers' threads ---
+
+  Status ReadLog(const Json& pod, const kube::LogOptions& log, const std::function<bool(std::string_view)>& on_text, const kube::CallOptions& call) {
+    const ObjectKey key = kube::KeyOf(pod);
+    std::string container = log.container;
+    if (container.empty()) container = kube::StringAt(kube::At(pod, {"spec", "containers"}).at(0), {"name"});
+    const Json* status = FindContainerStatus(pod, container);
+    if (status == nullptr) {
+      for (const ContainerSpec& spec : ContainersOf(pod)) {
+        if (spec.name == container) return Error(StatusCode::kInvalidArgument, "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
+      }
+      return Error(StatusCode::kInvalidArgument, "container " + container + " is not valid for pod " + key.name);
+    }
+    const int64_t restarts = kube::IntegerAt(*status, {"restartCount"});
+    // A container that waits for its next run shows the last one.
+    const bool waiting = kube::At(*status, {"state", "waiting"}).is_object();
+    const int64_t run = restarts - (log.previous || (waiting && restarts > 0) ? 1 : 0);
+    if (run < 0) return Error(StatusCode::kInvalidArgument, "previous terminated container \"" + container + "\" in pod \"" + key.name + "\" not found");
+    const std::filesystem::path file = LogFile(PodDirectory(options_.run_directory, key), container, run);
+    if (!log.follow) {
+      const StatusOr<std::string> text = ReadLogTail(file, log.tail_lines, log.bytes_max);
+      if (!text.ok()) return Error(StatusCode::kInvalidArgument, "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
+      if (!text->empty()) on_text(*text);
+      return OkStatus();
+    }
+    const auto ended = [&, uid = std::string(kube::Uid(pod))] {
+      const StatusOr<Json> now = api_.Get(kube::kPods, key);
+      if (stopping_ || !now.ok() || kube::Uid(*now) != uid) return true;
+      const Json* state = FindContainerStatus(*now, container);
+      return state == nullptr || kube::IntegerAt(*state, {"restartCount"}) != run || kube::At(*state, {"state", "terminated"}).is_object();
+    };
+    return FollowLog(file, log.tail_lines, on_text, ended, time_.Now() + call.timeout, time_);
+  }
+
+  static const Json* FindContainerStatus(const Json& pod, std::string_view name) {
+    for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+      for (const Json& status : kube::At(pod, {"status", list})) {
+        if (kube::StringAt(status, {"name"}) == name) return &status;
+      }
+    }
+    return nullptr;
+  }
+
+  // Constant once started.
+  NodeAgentOptions options_;
+  MemoryApi& api_;
+  const TimeSource& time_;
+  const std::unique_ptr<AddressBook> addresses_;
+  std::filesystem::path volumes_root_, temporary_;
+  const int wake_;
+  std::unique_ptr<Prober> prober_;
+
+  std::mutex inputs_mutex_;
+  std::deque<std::function<void()>> inputs_;  // bounded by the pods there are: one or two per change and per probe
+
+  std::atomic<bool> stopping_ = false;
+  MonotonicTime stop_deadline_{};  // set before stopping_
+
+  // The agent's thread only.
+  PodMap pods_;
+  std::string last_version_;
+  std::set<std::string> deletions_finished_;  // uids whose final delete was sent
+  std::unique_ptr<kube::Watch> watch_;
+
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::filesystem::path PodDirectory(const std::filesystem::path& run_directory, const ObjectKey& pod) {
+  return run_directory / "pods" / pod.name_space / pod.name;
+}
+
+StatusOr<std::unique_ptr<NodeAgent>> NodeAgent::Start(const NodeAgentOptions& options, MemoryApi& api, const TimeSource& time) {
+  NodeAgentOptions complete = options;
+  if (complete.shim_command.empty()) return Error(StatusCode::kInvalidArgument, "the node agent needs a shim command, for example {\"/proc/self/exe\", \"pod-shim\"}");
+  if (complete.node_name.empty()) {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    for (const char c : std::string_view(name.data())) complete.node_name += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    if (!IsDnsSubdomain(complete.node_name)) complete.node_name = "localhost";
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<AddressBook> addresses, AddressBook::Open());
+  auto agent = std::make_unique<Agent>(std::move(complete), api, time, std::move(addresses));
+  RETURN_IF_ERROR(agent->Begin());
+  return agent;
+}
+
+}  // namespace attune::local

@@ -1,0 +1,95 @@
+#include "operator/local/pod_volumes.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "operator/local/kinds.h"
+
+namespace attune::local {
+namespace {
+
+using kube::Json;
+
+constexpr std::chrono::seconds kTokenLifetime{3600};
+constexpr std::chrono::seconds kTokenLifetimeMin{600};
+
+Status MakeDirectory(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return OkStatus();
+  return Error(StatusCode::kUnavailable, "cannot make the directory " + path.string() + ": " + error.message());
+}
+
+// File names come from manifests: they stay inside their directory.
+bool IsPlainFileName(std::string_view name) {
+  return !name.empty() && name != "." && name.find('/') == std::string_view::npos && name.find("..") == std::string_view::npos;
+}
+
+}  // namespace
+
+StatusOr<PodVolumes> PodVolumes::Make(const Json& pod, const std::filesystem::path& volumes_root, const std::filesystem::path& claims_root,
+                                      MemoryApi& api, WallTime now) {
+  PodVolumes volumes;
+  volumes.pod_ = kube::KeyOf(pod);
+  volumes.own_ = volumes_root / std::string(kube::Uid(pod).substr(0, 8));  // short: Unix socket paths end at 107 bytes
+  for (const Json& volume : kube::At(pod, {"spec", "volumes"})) {
+    const std::string name(kube::StringAt(volume, {"name"}));
+    if (!IsDnsLabel(name)) return Error(StatusCode::kInvalidArgument, "volume name \"" + name + "\" is not a DNS label");
+    ASSIGN_OR_RETURN(volumes.directories_[name], volumes.MakeVolume(volume, claims_root));
+  }
+  RETURN_IF_ERROR(volumes.RenewTokens(api, now));
+  return volumes;
+}
+
+StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const std::filesystem::path& claims_root) {
+  const std::string name(kube::StringAt(volume, {"name"}));
+  std::filesystem::path directory = own_ / name;
+  if (volume.contains("persistentVolumeClaim")) {
+    const std::string claim(kube::StringAt(volume, {"persistentVolumeClaim", "claimName"}));
+    if (!IsDnsSubdomain(claim)) return Error(StatusCode::kInvalidArgument, "volume " + name + ": claimName \"" + claim + "\" is not a valid name");
+    directory = claims_root / claim;
+  } else if (volume.contains("projected")) {
+    RETURN_IF_ERROR(MakeDirectory(directory));
+    RETURN_IF_ERROR(MakeProjected(volume, directory));
+  } else if (volume.contains("hostPath")) {
+    return std::filesystem::path(kube::StringAt(volume, {"hostPath", "path"}));
+  } else if (!volume.contains("emptyDir")) {
+    return Error(StatusCode::kInvalidArgument,
+                 "volume " + name + " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, hostPath or "
+                 "a projected serviceAccountToken");
+  }
+  RETURN_IF_ERROR(MakeDirectory(directory));
+  return directory;
+}
+
+Status PodVolumes::MakeProjected(const Json& volume, const std::filesystem::path& directory) {
+  for (const Json& source : kube::At(volume, {"projected", "sources"})) {
+    const Json& token = kube::At(source, {"serviceAccountToken"});
+    const std::string file(kube::StringAt(token, {"path"}));
+    if (!token.is_object() || !IsPlainFileName(file)) {
+      return Error(StatusCode::kInvalidArgument, "volume " + std::string(kube::StringAt(volume, {"name"})) +
+                                                     ": only projected serviceAccountToken sources with a plain file name work here");
+    }
+    const std::chrono::seconds lifetime(kube::IntegerAt(token, {"expirationSeconds"}, kTokenLifetime.count()));
+    tokens_.push_back({directory / file, std::string(kube::StringAt(token, {"audience"})), std::max(lifetime, kTokenLifetimeMin), WallTime::min()});
+  }
+  return OkStatus();
+}
+
+Status PodVolumes::RenewTokens(MemoryApi& api, WallTime now) {
+  for (TokenFile& file : tokens_) {
+    if (now < file.renew_at) continue;
+    ASSIGN_OR_RETURN(const std::string token, api.IssueToken(pod_, {file.audience}, now + file.lifetime));
+    RETURN_IF_ERROR(WriteFileAtomically(file.path, token, 0600));
+    file.renew_at = now + file.lifetime * 4 / 5;
+  }
+  return OkStatus();
+}
+
+void PodVolumes::Remove() {
+  std::error_code error;
+  if (!own_.empty()) std::filesystem::remove_all(own_, error);
+  tokens_.clear();
+}
+
+}  // namespace attune::local

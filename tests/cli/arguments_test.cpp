@@ -1,0 +1,80 @@
+#include "cli/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/golden.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Arguments, HelpOfTheProgramAndOfEveryCommand) {
+  const ParsedArguments help = ParseArguments({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  ExpectGolden(help.text, "help.txt");
+  for (const CommandWords& command : AllCommandWords()) {
+    if (command.name.empty()) continue;
+    const ParsedArguments of_command = ParseArguments({command.name, "--help"});
+    EXPECT_EQ(of_command.exit_code, 0);
+    ExpectGolden(of_command.text, "help-" + command.name + ".txt");
+  }
+}
+
+TEST(Arguments, NothingAtAllPrintsTheHelpAsAnError) {
+  const ParsedArguments parsed = ParseArguments({});
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_THAT(parsed.text, HasSubstr("attune trains models"));
+}
+
+TEST(Arguments, GlobalOptionsMayStandBeforeAndAfterTheCommand) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--context", "c", "-n", "m", "get", "j"},
+                                                std::vector<std::string>{"get", "j", "-n", "m", "--context", "c"}}) {
+    const ParsedArguments parsed = ParseArguments(words);
+    ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+    EXPECT_EQ(parsed.arguments->target.context, "c");
+    EXPECT_EQ(parsed.arguments->target.name_space, "m");
+    EXPECT_EQ(std::get<GetArguments>(parsed.arguments->command).job, "j");
+  }
+}
+
+TEST(Arguments, LogsOfOneWorker) {
+  const ParsedArguments parsed = ParseArguments({"logs", "j", "worker", "0", "--follow", "--tail", "20", "-p"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+  const auto& logs = std::get<LogsArguments>(parsed.arguments->command);
+  EXPECT_EQ(logs.role, "worker");
+  EXPECT_EQ(logs.index, 0U);
+  EXPECT_EQ(logs.tail, 20);
+  EXPECT_TRUE(logs.follow && logs.previous);
+}
+
+TEST(Arguments, RunForPrograms) {
+  const ParsedArguments parsed = ParseArguments({"run", "job.yaml", "-o", "json", "--run-directory", "d"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+  const auto& run = std::get<RunArguments>(parsed.arguments->command);
+  EXPECT_TRUE(run.json);
+  EXPECT_FALSE(run.detach);
+  EXPECT_EQ(run.run_directory, "d");
+}
+
+TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
+  const std::pair<std::vector<std::string>, const char*> kTable[] = {
+      {{"run"}, "see attune run --help"},
+      {{"run", "f", "--follow", "--detach"}, "see attune run --help"},
+      {{"get", "-o", "xml"}, "json"},
+      {{"logs", "j", "chief"}, "see attune logs --help"},
+      {{"logs", "j", "worker", "-1"}, "see attune logs --help"},
+      {{"completion", "fish"}, "bash"},
+      {{"fly"}, "there is no command fly"},
+      {{"scael", "j"}, "did you mean scale?"}};
+  for (const auto& [words, want] : kTable) {
+    const ParsedArguments parsed = ParseArguments(words);
+    EXPECT_FALSE(parsed.arguments.has_value()) << want;
+    EXPECT_EQ(parsed.exit_code, 2) << want;
+    EXPECT_THAT(parsed.text, HasSubstr(want));
+  }
+}
+
+}  // namespace
+}  // namespace attune::cli

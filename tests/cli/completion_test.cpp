@@ -1,0 +1,50 @@
+#include "cli/completion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Sources the script in bash, pretends the words were typed, and returns the suggestions.
+std::string Suggest(const std::string& words, int current) {
+  const auto file = std::filesystem::temp_directory_path() / ("attune-completion-" + std::to_string(getpid()));
+  const std::string script = CompletionScript("bash") + "attune() { echo word2vec; }\nCOMP_WORDS=(" + words +
+                             ")\nCOMP_CWORD=" + std::to_string(current) + "\n_attune\necho \"${COMPREPLY[@]}\"\n";
+  EXPECT_TRUE(WriteFileAtomically(file, script).ok());
+  std::string output;
+  FILE* pipe = popen(("bash -eu " + file.string() + " 2>&1").c_str(), "r");
+  std::array<char, 256> part{};
+  while (pipe != nullptr && std::fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  EXPECT_EQ(pclose(pipe), 0) << output;
+  std::filesystem::remove(file);
+  return output;
+}
+
+TEST(Completion, SuggestsCommandsJobsAndOptions) {
+  EXPECT_THAT(Suggest("attune \"\"", 1), HasSubstr("run validate get describe logs scale stop version completion"));
+  EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
+  EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
+  EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5), "workers=\n");
+  EXPECT_EQ(Suggest("attune logs word2vec \"\"", 3), "server worker\n");
+  EXPECT_THAT(Suggest("attune logs --f", 2), HasSubstr("--follow"));
+  EXPECT_THAT(Suggest("attune get --c", 2), HasSubstr("--context"));
+}
+
+TEST(Completion, TheZshScriptUsesTheSameFunctions) {
+  const std::string script = CompletionScript("zsh");
+  EXPECT_TRUE(script.starts_with("#compdef attune\n"));
+  EXPECT_THAT(script, HasSubstr("bashcompinit"));
+}
+
+}  // namespace
+}  // namespace attune::cli

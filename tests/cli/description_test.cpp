@@ -1,0 +1,39 @@
+#include "cli/description.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cli/golden.h"
+
+namespace attune::cli {
+namespace {
+
+TEST(Description, TellsTheStory) {
+  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "word2vec", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
+    "spec": {"goal": {"epochs": 2, "maxDurationSeconds": 600}, "servers": {"replicas": 2},
+             "workers": {"replicas": 3, "max": 8, "template": {"spec": {"containers": [{"name": "worker"}]}}}},
+    "status": {"phase": "Failed", "startTime": "2027-01-15T08:00:01Z", "completionTime": "2027-01-15T08:00:40Z",
+      "conditions": [
+        {"type": "Ready", "status": "False", "reason": "JobEnded", "message": "", "lastTransitionTime": "2027-01-15T08:00:40Z"},
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2027-01-15T08:00:40Z",
+         "message": "worker 0 failed 4 times; last lines of its log:\n  no such directory: /corpus"}],
+      "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 0, "failed": 4}, "coordinator": "word2vec-server-0",
+      "progress": {"fraction": 0.1, "epoch": 0, "epochs": 2, "loss": 4.5, "rate": 1000, "sampleUnit": "words", "reprocessedItems": 12}}})");
+  const kube::Json pod =
+      kube::Json::parse(R"({"metadata": {"name": "word2vec-worker-0", "creationTimestamp": "2027-01-15T08:00:30Z"},
+    "spec": {"nodeName": "node-1"}, "status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0, "state": {"terminated": {"exitCode": 3}}}]}})");
+  const std::vector<JobEvent> events = {
+      {"2027-01-15T08:00:01Z", "Started", "2 servers and 3 workers", "word2vec", false, 1},
+      {"2027-01-15T08:00:38Z", "WorkerFailed", "exit code 3", "word2vec-worker-0", true, 4}};
+  ExpectGolden(DescriptionText(job, {pod}, events, 1'800'000'062), "describe.txt");
+}
+
+TEST(Description, OfAJobThatHasJustBeenCreated) {
+  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:01:00Z"},
+    "spec": {"workers": {"template": {"spec": {"containers": [{"name": "worker"}]}}}}})");
+  ExpectGolden(DescriptionText(job, {}, {}, 1'800'000'062), "describe-new.txt");
+}
+
+}  // namespace
+}  // namespace attune::cli

@@ -1,0 +1,143 @@
+#include "cli/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cli/job_table.h"
+#include "cli/table.h"
+#include "tests/cli/golden.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kNow = 1'800'000'062;
+
+JobView Training() {
+  JobView view;
+  view.name = "word2vec";
+  view.name_space = "default";
+  view.phase = "Running";
+  view.fraction = 0.475;
+  view.epochs = 1;
+  view.loss = 3.1172;
+  view.rate = 181'400;
+  view.sample_unit = "words";
+  view.remaining_seconds = 80;
+  view.servers_ready = view.servers_wanted = 2;
+  view.workers_ready = 2;
+  view.workers_wanted = 3;
+  view.started = kNow - 62;
+  view.pods = {{"word2vec-server-0", "server", "Ready", {}, 38'100, 12 << 20, 0.41},
+               {"word2vec-server-1", "server", "Ready", {}, 37'900, 12 << 20, 0.40},
+               {"word2vec-worker-0", "worker", "Ready", 91'000, {}, 84 << 20, 0.99},
+               {"word2vec-worker-1", "worker", "Ready", 90'400, {}, 84 << 20, 1.00},
+               {"word2vec-worker-2", "worker", "Pending", {}, {}, {}, {}}};
+  view.events = {{"2027-01-15T08:00:01Z", "Started", "2 servers and 2 workers are ready", "word2vec", false, 1},
+                 {"2027-01-15T08:00:50Z", "Scaling", "workers 2 -> 3", "word2vec", false, 1}};
+  return view;
+}
+
+std::string Text(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST(Render, TheDisplayAtSeveralWidths) {
+  std::string all;
+  for (const int width : {100, 72, 40}) {
+    const Screen screen{.width = width, .height = 24, .color = false, .unicode = true};
+    all += "--- " + std::to_string(width) + " columns\n" + Text(Render(Training(), screen, kNow));
+  }
+  all += "--- plain characters, before the first news\n";
+  JobView early;
+  early.name = "word2vec";
+  early.phase = "Starting";
+  early.servers_wanted = early.workers_wanted = 2;
+  all += Text(Render(early, {.width = 80, .height = 24, .color = false, .unicode = false}, kNow));
+  ExpectGolden(all, "render.txt");
+}
+
+TEST(Render, EveryLineFitsEveryScreen) {
+  for (int width = 1; width <= 130; ++width) {
+    for (const int height : {4, 5, 8, 10, 14, 40}) {
+      for (const bool color : {false, true}) {
+        const auto lines =
+            Render(Training(), {.width = width, .height = height, .color = color, .unicode = true}, kNow);
+        EXPECT_LE(lines.size(), static_cast<size_t>(height - 1)) << width << "x" << height;
+        for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
+      }
+    }
+  }
+}
+
+TEST(Render, ManyPodsAreCutWithWords) {
+  JobView view = Training();
+  for (int i = 3; i < 60; ++i)
+    view.pods.push_back({"word2vec-worker-" + std::to_string(i), "worker", "Ready", {}, {}, {}, {}});
+  const std::string text = Text(Render(view, {.width = 80, .height = 24, .color = false, .unicode = true}, kNow));
+  EXPECT_THAT(text, HasSubstr("more pods"));
+  EXPECT_THAT(text, HasSubstr("workers 2 -> 3"));
+}
+
+TEST(Render, ColorsOnlyWhereTheyAreWanted) {
+  const Screen plain{.width = 80, .height = 24, .color = false, .unicode = true};
+  const Screen color{.width = 80, .height = 24, .color = true, .unicode = true};
+  EXPECT_THAT(Text(Render(Training(), plain, kNow)), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Text(Render(Training(), color, kNow)), HasSubstr("\x1b[32mRunning\x1b[0m"));
+}
+
+TEST(Render, TextFromOutsideCannotMoveTheCursor) {
+  JobView view = Training();
+  view.events.back().note = "a\x1b[2Jb\nc";
+  const std::string text = Text(Render(view, {.width = 80, .height = 24, .color = false, .unicode = true}, kNow));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, HasSubstr("a [2Jb c"));
+}
+
+TEST(Render, PlainLinesSummariesAndJson) {
+  setenv("TZ", "UTC", 1);
+  std::string all = "--- plain\n" + RenderPlain(Training(), kNow) + "\n";
+  JobView done = Training();
+  done.outcome = JobView::Outcome::kSucceeded;
+  done.phase = "Succeeded";
+  done.ended = kNow;
+  done.fraction = 1;
+  done.result = api::JobResult{
+      {{"held_out_loss", 3.2031}}, "mutex: lock_guard, unique_lock\nvector: deque, list", "/runs/word2vec/model"};
+  all += RenderPlain(done, kNow) + "\n--- succeeded\n" + RenderSummary(done, {});
+  JobView failed = Training();
+  failed.outcome = JobView::Outcome::kFailed;
+  failed.ended = kNow;
+  failed.failure = "worker 0 failed 4 times (backoffLimit 3); last lines of its log:\n  no such directory: /corpus";
+  all += "--- failed\n" + RenderSummary(failed, {});
+  JobView gone = Training();
+  gone.outcome = JobView::Outcome::kDeleted;
+  all += "--- deleted\n" + RenderSummary(gone, {});
+  all += "--- json\n" + RenderJson(Training(), kNow) + "\n" + RenderJson(done, kNow) + "\n";
+  ExpectGolden(all, "render-plain.txt");
+}
+
+TEST(Table, LooksLikeKubectl) {
+  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "word2vec", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
+    "spec": {"workers": {}},
+    "status": {"phase": "Running", "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 2},
+               "progress": {"fraction": 0.475, "epoch": 0, "epochs": 1, "loss": 3.1172, "rate": 181400, "sampleUnit": "words", "remainingSeconds": 80}}})");
+  ExpectGolden(Text(FormatTable(JobTable({job}, false, kNow))) + Text(FormatTable(JobTable({job}, true, kNow))),
+               "get.txt");
+}
+
+TEST(DisplayWidth, CountsWhatIsSeen) {
+  EXPECT_EQ(DisplayWidth("abc"), 3);
+  EXPECT_EQ(DisplayWidth("\x1b[32mab\x1b[0m"), 2);
+  EXPECT_EQ(DisplayWidth("\u2501\u2500"), 2);
+}
+
+}  // namespace
+}  // namespace attune::cli

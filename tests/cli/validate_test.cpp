@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "tests/cli/golden.h"
+
+namespace attune::cli {
+namespace {
+
+// Paths in the recorded text are relative: the test works inside the directory of its samples.
+class Validation : public ::testing::Test {
+ protected:
+  Validation() : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(std::string(ATTUNE_SOURCE_DIR) + "/tests/cli/samples");
+  }
+  ~Validation() override { std::filesystem::current_path(before_); }
+
+  int Run(const ValidateArguments& arguments) {
+    ::testing::internal::CaptureStdout();
+    const int code = Validate(arguments);
+    output_ = ::testing::internal::GetCapturedStdout();
+    return code;
+  }
+
+  std::filesystem::path before_;
+  std::string output_;
+};
+
+TEST_F(Validation, TellsEveryProblemOfEveryFile) {
+  EXPECT_EQ(Run({.files = {"good.yaml", "bad.yaml", "tab.yaml", "service.yaml", "missing.yaml"}}), 2);
+  ExpectGolden(output_, "validate.txt");
+}
+
+TEST_F(Validation, AGoodFileIsCalledValid) {
+  EXPECT_EQ(Run({.files = {"good.yaml"}}), 0);
+  EXPECT_EQ(output_, "good.yaml: valid (word2vec)\n");
+}
+
+TEST_F(Validation, ForPrograms) {
+  EXPECT_EQ(Run({.files = {"service.yaml"}, .json = true}), 2);
+  EXPECT_EQ(output_,
+            "{\"allowed\":\"attune.dev/v1alpha1, the one version "
+            "understood\",\"column\":13,\"file\":\"service.yaml\",\"found\":\"\\\"v1\\\"\","
+            "\"line\":1,\"path\":\"apiVersion\"}\n"
+            "{\"allowed\":\"TrainingJob, the one kind "
+            "understood\",\"column\":7,\"file\":\"service.yaml\",\"found\":\"\\\"Service\\\"\","
+            "\"line\":2,\"path\":\"kind\"}\n");
+}
+
+}  // namespace
+}  // namespace attune::cli

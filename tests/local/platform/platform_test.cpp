@@ -1,0 +1,228 @@
+// A whole local platform with real processes: pods of /bin/sh, awaited through the API.
+#include "operator/local/platform.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "operator/local/instance.h"
+#include "tests/local/platform/support.h"
+#include "tests/operator/local/objects.h"
+
+namespace attune::local {
+namespace {
+
+using testing::Eventually;
+using testing::Json;
+using testing::Key;
+using ::testing::HasSubstr;
+
+class PlatformTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = Platform::Start({.run_directory = directory.path() / "run", .shim_command = {POD_SHIM_PROGRAM, "pod-shim"}}, time);
+    ASSERT_TRUE(started.ok()) << ToString(started.status());
+    platform = std::move(*started);
+  }
+  static Json Container(const std::string& name, const std::string& script) {
+    return {{"name", name}, {"command", {"sh", "-c", script}}};
+  }
+  static Json Pod(const std::string& name, const std::string& script) {
+    Json pod = testing::MakePod(name);
+    pod["spec"] = {{"restartPolicy", "Never"}, {"terminationGracePeriodSeconds", 1}, {"containers", Json::array({Container("main", script)})}};
+    return pod;
+  }
+  void Create(const Json& pod) {
+    const auto created = api().Create(kube::kPods, pod);
+    ASSERT_TRUE(created.ok()) << ToString(created.status());
+  }
+  kube::Api& api() { return platform->api(); }
+  Json Read(const std::string& name) { return api().Get(kube::kPods, Key(name)).value_or(Json()); }
+  bool AwaitPhase(const std::string& name, const std::string& phase) {
+    const bool reached = Eventually([&] { return kube::StringAt(Read(name), {"status", "phase"}) == phase; });
+    if (!reached) ADD_FAILURE() << Read(name)["status"].dump(2);
+    return reached;
+  }
+  std::string Log(const std::string& name, const kube::LogOptions& options = {}) {
+    std::string text;
+    const Status status = api().ReadLog(Key(name), options, [&](std::string_view piece) {
+      text += piece;
+      return true;
+    });
+    return status.ok() ? text : ToString(status);
+  }
+
+  const SystemTime time;
+  testing::TemporaryDirectory directory;
+  std::unique_ptr<Platform> platform;
+};
+
+TEST_F(PlatformTest, APodRunsToItsEndAndTellsTheStory) {
+  Create(Pod("a", "echo hello; exit 0"));
+  ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+  const Json pod = Read("a");
+  EXPECT_THAT(std::string(kube::StringAt(pod, {"status", "podIP"})), ::testing::StartsWith("127."));
+  EXPECT_FALSE(kube::StringAt(pod, {"spec", "nodeName"}).empty());
+  const Json& end = pod["status"]["containerStatuses"][0]["state"]["terminated"];
+  EXPECT_EQ(end["exitCode"], 0);
+  EXPECT_EQ(end["reason"], "Completed");
+  EXPECT_EQ(Log("a"), "hello\n");
+}
+
+TEST_F(PlatformTest, AFailureHasItsExitCode) {
+  Create(Pod("a", "echo broken >&2; exit 3"));
+  ASSERT_TRUE(AwaitPhase("a", "Failed"));
+  EXPECT_EQ(Read("a")["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
+  EXPECT_EQ(Log("a"), "broken\n");
+}
+
+TEST_F(PlatformTest, PodsFindEachOtherByNameAndShareClaims) {
+  Json pod = Pod("a", "echo $PEER > $DATA/peer; cat $TOKEN_FILE | wc -c; echo $SELF");
+  pod["spec"]["containers"][0]["env"] = {{{"name", "PEER"}, {"value", "b.svc-name.default.svc:7400"}},
+                                         {{"name", "SELF"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}},
+                                         {{"name", "DATA"}, {"value", "/data"}},
+                                         {{"name", "TOKEN_FILE"}, {"value", "/secrets/token"}}};
+  pod["spec"]["containers"][0]["volumeMounts"] = {{{"name", "data"}, {"mountPath", "/data"}}, {{"name", "token"}, {"mountPath", "/secrets"}}};
+  const Json token = {{"path", "token"}, {"audience", "attune.dev"}, {"expirationSeconds", 3600}};
+  pod["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "shared"}}}},
+                            {{"name", "token"}, {"projected", {{"sources", Json::array({{{"serviceAccountToken", token}}})}}}}};
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+  EXPECT_EQ(Log("a"), "64\n" + std::string(kube::StringAt(Read("a"), {"status", "podIP"})) + "\n");
+  Json peer = Pod("b", "cat /data/peer; true");
+  peer["spec"]["containers"][0]["command"] = {"cat", "/data/peer"};
+  peer["spec"]["containers"][0]["volumeMounts"] = Json::array({{{"name", "data"}, {"mountPath", "/data"}}});
+  peer["spec"]["volumes"] = Json::array({pod["spec"]["volumes"][0]});
+  Create(peer);
+  ASSERT_TRUE(AwaitPhase("b", "Succeeded"));
+  EXPECT_EQ(Log("b"), std::string(kube::StringAt(Read("b"), {"status", "podIP"})) + ":7400\n") << "the address was promised before the pod was there";
+}
+
+TEST_F(PlatformTest, ASidecarStartsFirstEndsLastAndDecidesNothing) {
+  Json pod = Pod("a", "sleep 0.3; exit 0");
+  Json sidecar = Container("side", "trap 'echo term; exit 9' TERM; echo up; while :; do sleep 0.05; done");
+  sidecar["restartPolicy"] = "Always";
+  pod["spec"]["initContainers"] = Json::array({sidecar});
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+  EXPECT_EQ(Log("a", {.container = "side"}), "up\nterm\n");
+  EXPECT_EQ(Read("a")["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"], 9);
+}
+
+TEST_F(PlatformTest, ReadyFollowsTheProbe) {
+  Json pod = Pod("a", "trap 'exit 0' TERM; until [ -e go ]; do sleep 0.05; done; while :; do sleep 0.05; done");
+  pod["spec"]["containers"][0]["readinessProbe"] = {{"exec", {{"command", {"test", "-e", (platform->pod_directory(Key("a")) / "go").string()}}}}};
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Running"));
+  const auto ready = [&] { return Read("a")["status"]["containerStatuses"][0]["ready"].get<bool>(); };
+  EXPECT_FALSE(ready());
+  std::ofstream(platform->pod_directory(Key("a")) / "go") << "x";
+  EXPECT_TRUE(Eventually(ready));
+}
+
+TEST_F(PlatformTest, AnAbsentProgramIsExplained) {
+  Json pod = Pod("a", "");
+  pod["spec"]["containers"][0]["command"] = Json::array({"no-such-program"});
+  Create(pod);
+  ASSERT_TRUE(Eventually([&] { return !kube::At(Read("a"), {"status", "containerStatuses"}).empty() &&
+                                      Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CreateContainerError"; }));
+  EXPECT_THAT(Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["message"].get<std::string>(), HasSubstr("no-such-program"));
+  ASSERT_TRUE(Eventually([&] { return !api().List(kube::kEvents, {}).value().items.empty(); }));
+  EXPECT_THAT(api().List(kube::kEvents, {}).value().items[0]["note"].get<std::string>(), HasSubstr("looked in"));
+}
+
+TEST_F(PlatformTest, DeletionGivesGraceThenKillsAndKeepsFinalizedObjects) {
+  Json pod = Pod("a", "trap 'echo asked' TERM; echo ready; while :; do sleep 0.05; done");
+  pod["metadata"]["finalizers"] = {"attune.dev/outcome"};
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Running"));
+  ASSERT_TRUE(Eventually([&] { return Log("a") == "ready\n"; }));
+  ASSERT_TRUE(api().Delete(kube::kPods, Key("a")).ok());
+  ASSERT_TRUE(AwaitPhase("a", "Failed"));
+  EXPECT_EQ(Log("a"), "ready\nasked\n");
+  EXPECT_EQ(Read("a")["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 137);
+  ASSERT_TRUE(api().Patch(kube::kPods, Key("a"), kube::PatchType::kMerge, {{"metadata", {{"finalizers", nullptr}}}}).ok());
+  EXPECT_TRUE(Eventually([&] { return Read("a").is_null(); }));
+}
+
+TEST_F(PlatformTest, APodOfTheSameNameStartsAfresh) {
+  for (const char* word : {"one", "two"}) {
+    Create(Pod("a", std::string("echo ") + word));
+    ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+    EXPECT_EQ(Log("a"), std::string(word) + "\n");
+    ASSERT_TRUE(api().Delete(kube::kPods, Key("a")).ok());
+    ASSERT_TRUE(Eventually([&] { return Read("a").is_null(); }));
+  }
+}
+
+TEST_F(PlatformTest, LogsAreFollowedToTheEnd) {
+  Create(Pod("a", "for i in 1 2 3 4 5; do echo $i; sleep 0.05; done"));
+  ASSERT_TRUE(Eventually([&] { return Log("a").starts_with("1\n"); }));
+  EXPECT_EQ(Log("a", {.follow = true}), "1\n2\n3\n4\n5\n");
+  EXPECT_EQ(Log("a", {.tail_lines = 2}), "4\n5\n");
+}
+
+TEST_F(PlatformTest, RestartsKeepTheFormerLog) {
+  Json pod = Pod("a", "echo run; test -e again || { touch again; exit 1; }");
+  pod["spec"]["restartPolicy"] = "OnFailure";
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+  EXPECT_EQ(Read("a")["status"]["containerStatuses"][0]["restartCount"], 1);
+  EXPECT_EQ(Log("a", {.previous = true}), "run\n");
+}
+
+TEST_F(PlatformTest, TheEndOfThePlatformEndsItsProcesses) {
+  const std::string marker = "MARK=end-test-" + std::to_string(getpid());
+  Json pod = Pod("a", "trap '' TERM; setsid sleep 1000 & while :; do sleep 0.1; done");
+  pod["spec"]["containers"][0]["env"] = Json::array({{{"name", "MARK"}, {"value", marker.substr(5)}}});
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Running"));
+  ASSERT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).size() >= 3; })) << "shim, shell and sleep";
+  platform.reset();
+  EXPECT_TRUE(testing::ProcessesWith(marker).empty());
+}
+
+TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
+  const testing::TemporaryDirectory directory;
+  setenv("LANG", ("kill-test-" + std::to_string(getpid())).c_str(), 1);  // passed on to containers: marks them for this test
+  const std::string marker = std::string("LANG=") + getenv("LANG");
+  int output[2];
+  ASSERT_EQ(pipe(output), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(output[1], 1);
+    execl(POD_SHIM_PROGRAM, POD_SHIM_PROGRAM, "run-platform", directory.path().c_str(), nullptr);
+    _exit(127);
+  }
+  close(output[1]);
+  ASSERT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).size() >= 4; })) << "platform, shim, shell and its child";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).empty(); }));
+  close(output[0]);
+  unsetenv("LANG");
+}
+
+TEST(InstanceTest, LivingInstancesAreFoundAndStaleFilesRemoved) {
+  const testing::TemporaryDirectory directory;
+  setenv("XDG_RUNTIME_DIR", directory.path().c_str(), 1);
+  Instance instance{.process_id = getpid(), .url = "http://127.0.0.1:1", .token = "t", .job = "default/a", .run_directory = "/r", .started = "2026-01-01T00:00:00Z"};
+  {
+    const auto registration = InstanceRegistration::Register(instance);
+    ASSERT_TRUE(registration.ok()) << ToString(registration.status());
+    std::ofstream(directory.path() / "attune" / "999999999.json") << R"({"processId": 999999999})";
+    std::ofstream(directory.path() / "attune" / "1.json") << "not json";
+    const auto found = FindInstances();
+    ASSERT_TRUE(found.ok());
+    ASSERT_EQ(found->size(), 1u);
+    EXPECT_EQ(found->front().token, "t");
+    EXPECT_FALSE(std::filesystem::exists(directory.path() / "attune" / "999999999.json"));
+  }
+  EXPECT_TRUE(FindInstances().value().empty());
+  unsetenv("XDG_RUNTIME_DIR");
+}
+
+}  // namespace
+}  // namespace attune::local

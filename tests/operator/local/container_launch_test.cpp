@@ -1,0 +1,79 @@
+#include "operator/local/container_launch.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/local/resource_limits.h"
+#include "tests/operator/local/objects.h"
+
+namespace attune::local {
+namespace {
+
+using testing::Json;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+StatusOr<std::string> Resolve(const kube::ObjectKey& pod) {
+  if (pod.name == "a-server-0" && pod.name_space == "default") return std::string("127.70.0.2");
+  return Error(StatusCode::kResourceExhausted, "none left");
+}
+
+TEST(ContainerLaunchTest, ExpandsReferencesVariablesMountsAndNames) {
+  Json pod = testing::MakePod("a-worker-0", {{"app", "x"}});
+  pod["metadata"]["uid"] = "u-1";
+  const Json container = {
+      {"name", "main"},
+      {"command", {"prog", "$(ROLE)", "$$(ROLE)", "$(UNKNOWN)"}},
+      {"args", {"--out=/var/model/x", "/var/model", "/var/modelling", "a-server-0.a.default.svc:7400"}},
+      {"workingDir", "/var/model"},
+      {"env",
+       {{{"name", "ROLE"}, {"value", "worker"}},
+        {{"name", "POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
+        {{"name", "IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}},
+        {{"name", "APP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.labels['app']"}}}}}},
+        {{"name", "BOTH"}, {"value", "$(ROLE)@$(IP)"}},
+        {{"name", "SOCKET"}, {"value", "/run/attune/sidecar.sock"}}}},
+      {"volumeMounts",
+       {{{"name", "model"}, {"mountPath", "/var/model"}}, {{"name", "run"}, {"mountPath", "/run/attune/"}, {"subPath", "s"}}}}};
+  const StatusOr<Launch> launch = MakeLaunch({pod, container, "127.70.0.9", {{"model", "/real/m"}, {"run", "/real/r"}}, Resolve});
+  ASSERT_TRUE(launch.ok()) << ToString(launch.status());
+  EXPECT_THAT(launch->command, ElementsAre("prog", "worker", "$(ROLE)", "$(UNKNOWN)"));
+  EXPECT_THAT(launch->arguments, ElementsAre("--out=/real/m/x", "/real/m", "/var/modelling", "127.70.0.2:7400"));
+  EXPECT_EQ(launch->directory, "/real/m");
+  EXPECT_THAT(launch->environment,
+              ElementsAre(Pair("ROLE", "worker"), Pair("POD", "a-worker-0"), Pair("IP", "127.70.0.9"), Pair("APP", "x"),
+                          Pair("BOTH", "worker@127.70.0.9"), Pair("SOCKET", "/real/r/s/sidecar.sock")));
+}
+
+TEST(ContainerLaunchTest, NamesInsideTexts) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"a-server-0.a.default.svc", "127.70.0.2"},
+      {"a-server-0.a.default.svc.cluster.local:1", "127.70.0.2:1"},
+      {"http://a-server-0.a.default.svc:80/x,a-server-0.a.default.svc", "http://127.70.0.2:80/x,127.70.0.2"},
+      {"a.default.svc", "a.default.svc"},
+      {"a-server-0.a.default.svcs", "a-server-0.a.default.svcs"},
+      {"x.svc", "x.svc"},
+  };
+  for (const auto& [text, want] : cases) EXPECT_EQ(RewriteNames(text, Resolve).value(), want) << text;
+  EXPECT_EQ(RewriteNames("b.a.default.svc", Resolve).status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST(ContainerLaunchTest, ClearErrors) {
+  const Json pod = testing::MakePod("a");
+  const auto message = [&](const Json& container) { return std::string(Message(MakeLaunch({pod, container, "", {}, Resolve}).status())); };
+  EXPECT_THAT(message({{"volumeMounts", Json::array({{{"name", "v"}, {"mountPath", "/v"}}})}}), ::testing::HasSubstr("\"v\""));
+  EXPECT_THAT(message({{"env", Json::array({{{"name", "S"}, {"valueFrom", {{"secretKeyRef", {{"name", "s"}}}}}}})}}), ::testing::HasSubstr("S: only fieldRef"));
+  EXPECT_THAT(message({{"args", Json::array({1})}}), ::testing::HasSubstr("string"));
+}
+
+TEST(QuantityTest, Reads) {
+  EXPECT_EQ(ParseQuantity("512Mi"), 536870912.0);
+  EXPECT_EQ(ParseQuantity("500m"), 0.5);
+  EXPECT_EQ(ParseQuantity("2"), 2.0);
+  EXPECT_EQ(ParseQuantity("1.5G"), 1.5e9);
+  EXPECT_EQ(ParseQuantity("x"), std::nullopt);
+  EXPECT_EQ(ParseQuantity("1Q"), std::nullopt);
+  EXPECT_EQ(ParseQuantity("-1"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attune::local
