@@ -1,4 +1,5 @@
-// C and C++ identifiers of a text, keywords included; comments, literals and numbers are passed over.
+// C and C++ identifiers of a text, keywords included; comments, literals, numbers and #include lines are passed over
+// (lists of headers would make every header a neighbor of every other).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ inline constexpr size_t kIdentifierBytesMax = 64;  // longer ones are passed ove
 
 namespace internal {
 
-enum ByteClass : uint8_t { kOther, kLetter, kDigit, kQuote, kSlash };
+enum ByteClass : uint8_t { kOther, kLetter, kDigit, kQuote, kSlash, kHash };
 
 constexpr std::array<uint8_t, 256> MakeByteClasses() {
   std::array<uint8_t, 256> classes{};
@@ -23,6 +24,7 @@ constexpr std::array<uint8_t, 256> MakeByteClasses() {
   classes['_'] = kLetter;
   classes['"'] = classes['\''] = kQuote;
   classes['/'] = kSlash;
+  classes['#'] = kHash;
   return classes;
 }
 inline constexpr std::array<uint8_t, 256> kByteClasses = MakeByteClasses();
@@ -43,6 +45,12 @@ inline size_t SkipComment(std::string_view text, size_t at) {
   if (text[at + 1] != '*') return at + 1;
   const size_t end = text.find("*/", at + 2);
   return end == std::string_view::npos ? text.size() : end + 2;
+}
+
+// `at` is a number sign; returns the place after the line if it is an #include, else after the sign.
+inline size_t SkipInclude(std::string_view text, size_t at) {
+  const size_t word = std::min(text.find_first_not_of(" \t", ++at), text.size());
+  return text.substr(word).starts_with("include") ? std::min(text.find('\n', word), text.size()) : at;
 }
 
 }  // namespace internal
@@ -68,6 +76,9 @@ void ForEachIdentifier(std::string_view text, Visit&& visit) {
         break;
       case kSlash:
         at = SkipComment(text, at);
+        break;
+      case kHash:
+        at = SkipInclude(text, at);
         break;
       default:
         ++at;

@@ -17,7 +17,6 @@ using Words = std::vector<std::string>;
 
 TEST(Tokenizer, FindsIdentifiersAndKeywords) {
   EXPECT_EQ(Identifiers("std::vector<int> a_1 = _b;"), (Words{"std", "vector", "int", "a_1", "_b"}));
-  EXPECT_EQ(Identifiers("#include <mutex>"), (Words{"include", "mutex"}));
   EXPECT_EQ(Identifiers(""), Words{});
 }
 
@@ -36,6 +35,13 @@ TEST(Tokenizer, PassesOverLiteralsAndNumbers) {
   EXPECT_EQ(Identifiers("#error don't\nnext"), (Words{"error", "don", "next"})) << "a stray quote ends with its line";
   EXPECT_EQ(Identifiers("a \"open"), Words{"a"});
   EXPECT_EQ(Identifiers("a \"\\"), Words{"a"});
+}
+
+TEST(Tokenizer, PassesOverIncludesButNoOtherDirectives) {
+  EXPECT_EQ(Identifiers("#include <mutex>\na\n#  include \"b.h\" // c\nd"), (Words{"a", "d"}));
+  EXPECT_EQ(Identifiers("#define A B\n#ifdef C"), (Words{"define", "A", "B", "ifdef", "C"}));
+  EXPECT_EQ(Identifiers("a #"), Words{"a"});
+  EXPECT_EQ(Identifiers("a #include"), Words{"a"});
 }
 
 TEST(Tokenizer, PassesOverAbsurdlyLongIdentifiers) {
