@@ -89,7 +89,7 @@ class Store final : public JobStore {
     bool first = false;
     {
       const std::lock_guard lock(mutex_);
-      Pod* pod = IsPlausible(hello, report) ? FindOrAdd(hello) : nullptr;
+      Pod* pod = IsPlausible(hello, report) ? Find(hello) : nullptr;  // only a connection adds: late words of a forgotten job do not
       if (pod == nullptr) {
         ++dropped_;
         return;
@@ -111,7 +111,7 @@ class Store final : public JobStore {
   void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
     {
       const std::lock_guard lock(mutex_);
-      if (!IsPlausible(report) || FindOrAdd(hello) == nullptr) {
+      if (!IsPlausible(report) || Find(hello) == nullptr) {
         ++dropped_;
         return;
       }

@@ -117,7 +117,7 @@ class History {
 TEST(PlanPropertyTest, RandomHistoriesComeToRest) {
   const char* given = std::getenv("ATTUNE_SEED");
   const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-  const uint64_t count = given != nullptr ? 1 : 50;
+  const uint64_t count = given != nullptr ? 1 : 20;
   std::cout << "seeds " << first << " .. " << first + count - 1 << ", 60 disturbances each\n";
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("replay with ATTUNE_SEED=" + std::to_string(seed));

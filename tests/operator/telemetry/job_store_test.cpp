@@ -137,6 +137,8 @@ TEST_F(JobStoreTest, AForgottenJobLeavesNothing) {
   store_->Connected(Hello("worker", 0), now_);
   store_->Forget("job-uid");
   EXPECT_TRUE(Sample().pods.empty());
+  Report(Hello("worker", 0), WorkerReport(1, 1));
+  EXPECT_TRUE(Sample().pods.empty()) << "late words of a stream that still ends do not bring it back";
 }
 
 }  // namespace
