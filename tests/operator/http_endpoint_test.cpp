@@ -17,7 +17,8 @@ using testing::StartsWith;
 class HttpEndpointTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto started = HttpEndpoint::Start("127.0.0.1", 0, {{"/readyz", [this] { return HttpPage{.code = ready_ ? 200 : 503, .body = "page\n"}; }}});
+    auto started = HttpEndpoint::Start(
+        "127.0.0.1", 0, {{"/readyz", [this] { return HttpPage{.code = ready_ ? 200 : 503, .body = "page\n"}; }}});
     ASSERT_TRUE(started.ok()) << started.status();
     endpoint_ = *std::move(started);
   }
@@ -34,7 +35,8 @@ class HttpEndpointTest : public testing::Test {
     send(client, request.data(), request.size(), MSG_NOSIGNAL);
     std::string answer;
     char buffer[1024];
-    for (ssize_t got = 0; (got = recv(client, buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<size_t>(got));
+    for (ssize_t got = 0; (got = recv(client, buffer, sizeof buffer, 0)) > 0;)
+      answer.append(buffer, static_cast<size_t>(got));
     close(client);
     return answer;
   }

@@ -36,7 +36,8 @@ TEST(TimestampTest, WritesAndReadsBack) {
   EXPECT_EQ(ToRfc3339(time), "2023-11-14T22:13:20Z");
   EXPECT_EQ(ParseRfc3339("2023-11-14T22:13:20Z"), time);
   EXPECT_EQ(ParseRfc3339("2023-11-14T22:13:20.123456Z"), time);
-  for (const char* bad : {"", "Z", "2023-11-14", "2023-13-14T22:13:20Z", "2023-11-14T25:13:20Z", "yesterday at noon  Z"}) {
+  for (const char* bad :
+       {"", "Z", "2023-11-14", "2023-13-14T22:13:20Z", "2023-11-14T25:13:20Z", "yesterday at noon  Z"}) {
     EXPECT_FALSE(ParseRfc3339(bad).has_value()) << bad;
   }
 }

@@ -1,5 +1,5 @@
-// The running operator against the in-memory API: reflectors, queue, executor, Events and status end to end. The test plays the
-// kubelet; every wait has a deadline.
+// The running operator against the in-memory API: reflectors, queue, executor, Events and status end to end. The test
+// plays the kubelet; every wait has a deadline.
 #include "operator/controller/operator.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,9 @@ Json JobManifest(int servers, int workers) {
             {"workers",
              {{"replicas", workers},
               {"template",
-               {{"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "x"}, {"command", Json::array({"train"})}}})}}}}}}}}}};
+               {{"spec",
+                 {{"containers",
+                   Json::array({{{"name", "worker"}, {"image", "x"}, {"command", Json::array({"train"})}}})}}}}}}}}}};
 }
 
 class OperatorTest : public testing::Test {
@@ -58,7 +60,8 @@ class OperatorTest : public testing::Test {
   testing::AssertionResult Eventually(const std::function<bool()>& condition) {
     const MonotonicTime deadline = time_.Now() + seconds(20);
     while (!condition()) {
-      if (time_.Now() > deadline) return testing::AssertionFailure() << "not within 20 s; the job: " << Get(kube::kTrainingJobs, "j").dump(1);
+      if (time_.Now() > deadline)
+        return testing::AssertionFailure() << "not within 20 s; the job: " << Get(kube::kTrainingJobs, "j").dump(1);
       std::this_thread::yield();
     }
     return testing::AssertionSuccess();
@@ -76,29 +79,34 @@ class OperatorTest : public testing::Test {
     if (!conditions.is_array()) return "absent";
     for (const Json& condition : conditions) {
       if (condition["type"] == type) {
-        return condition["status"].get<std::string>() + "/" + condition["reason"].get<std::string>() + ": " + condition["message"].get<std::string>();
+        return condition["status"].get<std::string>() + "/" + condition["reason"].get<std::string>() + ": " +
+               condition["message"].get<std::string>();
       }
     }
     return "absent";
   }
 
   void SetPodStatus(const std::string& pod, const Json& status) {
-    const auto patched = api_.Patch(kube::kPods, {"default", pod}, kube::PatchType::kMerge, {{"status", status}}, "status");
+    const auto patched =
+        api_.Patch(kube::kPods, {"default", pod}, kube::PatchType::kMerge, {{"status", status}}, "status");
     ASSERT_TRUE(patched.ok()) << patched.status();
   }
   void Run(const std::string& pod) {
     ASSERT_TRUE(Eventually([&] { return Exists(pod); })) << pod;
     const std::string role(kube::Label(Get(kube::kPods, pod), contract::kLabelRole));
-    SetPodStatus(pod, {{"phase", "Running"},
-                       {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
-                       {"containerStatuses", Json::array({{{"name", role}, {"state", {{"running", Json::object()}}}}})}});
+    SetPodStatus(pod,
+                 {{"phase", "Running"},
+                  {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+                  {"containerStatuses", Json::array({{{"name", role}, {"state", {{"running", Json::object()}}}}})}});
   }
   void Exit(const std::string& pod, int code) {
     const std::string role(kube::Label(Get(kube::kPods, pod), contract::kLabelRole));
-    SetPodStatus(pod, {{"phase", code == 0 ? "Succeeded" : "Failed"},
-                       {"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})},
-                       {"containerStatuses",
-                        Json::array({{{"name", role}, {"state", {{"running", nullptr}, {"terminated", {{"exitCode", code}}}}}}})}});
+    SetPodStatus(
+        pod,
+        {{"phase", code == 0 ? "Succeeded" : "Failed"},
+         {"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})},
+         {"containerStatuses",
+          Json::array({{{"name", role}, {"state", {{"running", nullptr}, {"terminated", {{"exitCode", code}}}}}}})}});
   }
   void CreateRunningJob(int servers, int workers) {
     const auto created = api_.Create(kube::kTrainingJobs, JobManifest(servers, workers));
@@ -166,9 +174,8 @@ TEST_F(OperatorTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
 TEST_F(OperatorTest, ANewOperatorCarriesOnADrain) {
   CreateRunningJob(1, 2);
   Scale(1);
-  ASSERT_TRUE(Eventually([&] {
-    return !kube::Annotation(Get(kube::kPods, "j-worker-1"), contract::kAnnotationDrainDeadline).empty();
-  }));
+  ASSERT_TRUE(Eventually(
+      [&] { return !kube::Annotation(Get(kube::kPods, "j-worker-1"), contract::kAnnotationDrainDeadline).empty(); }));
   operator_.reset();
   StartOperator();
   Exit("j-worker-1", 0);
@@ -194,7 +201,9 @@ TEST_F(OperatorTest, AManifestThatDoesNotParseIsToldNotFatal) {
 }
 
 TEST_F(OperatorTest, AnObjectOfSomebodyElseIsLeftAloneAndTold) {
-  const Json service = {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "j"}, {"namespace", "default"}}},
+  const Json service = {{"apiVersion", "v1"},
+                        {"kind", "Service"},
+                        {"metadata", {{"name", "j"}, {"namespace", "default"}}},
                         {"spec", {{"ports", Json::array({{{"port", 80}}})}}}};
   ASSERT_TRUE(api_.Create(kube::kServices, service).ok());
   ASSERT_TRUE(api_.Create(kube::kTrainingJobs, JobManifest(1, 1)).ok());

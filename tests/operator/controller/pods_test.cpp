@@ -21,10 +21,16 @@ const Json& Named(const Json& list, const std::string& name) {
   ADD_FAILURE() << name << " is not in " << list.dump();
   return null;
 }
-std::string Env(const Json& container, const char* name) { return Named(container["env"], name).value("value", "from a field"); }
+std::string Env(const Json& container, const char* name) {
+  return Named(container["env"], name).value("value", "from a field");
+}
 
-Json Server(const api::TrainingJob& job) { return BuildPod(job, RoleName::kServer, 1, 2, PlanOptions{.telemetry_address = "op:7410"}); }
-Json Worker(const api::TrainingJob& job) { return BuildPod(job, RoleName::kWorker, 3, 2, PlanOptions{.telemetry_address = "op:7410"}); }
+Json Server(const api::TrainingJob& job) {
+  return BuildPod(job, RoleName::kServer, 1, 2, PlanOptions{.telemetry_address = "op:7410"});
+}
+Json Worker(const api::TrainingJob& job) {
+  return BuildPod(job, RoleName::kWorker, 3, 2, PlanOptions{.telemetry_address = "op:7410"});
+}
 
 TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
   const auto job = MakeTrainingJob("w").Build();
@@ -33,7 +39,8 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
   EXPECT_EQ(pod["spec"]["hostname"], "w-server-1");
   EXPECT_EQ(pod["spec"]["subdomain"], kube::Name(BuildService(job)));
   EXPECT_TRUE(IsOwnedBy(pod, job));
-  for (const auto& [label, value] : BuildService(job)["spec"]["selector"].items()) EXPECT_EQ(kube::Label(pod, label), value);
+  for (const auto& [label, value] : BuildService(job)["spec"]["selector"].items())
+    EXPECT_EQ(kube::Label(pod, label), value);
   for (const auto& [label, value] : BuildPodDisruptionBudget(job, 2)["spec"]["selector"]["matchLabels"].items()) {
     EXPECT_EQ(kube::Label(pod, label), value);
   }
@@ -42,10 +49,15 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
   EXPECT_THAT(pod["metadata"]["finalizers"], ElementsAre(contract::kPodFinalizer));
 }
 
-TEST(PodsTest, ServersGetTheirNumberAndTheGoalAsArguments) {
-  const auto job = MakeTrainingJob("w").Goal({.epochs = 2, .steps = {}, .target_loss = 0.1, .max_duration_seconds = 60}).Build();
-  EXPECT_THAT(Named(Server(job)["spec"]["containers"], "server")["args"],
-              ElementsAre("--servers", "2", "--epochs", "2", "--target-loss", "0.1", "--max-duration-seconds", "60"));
+TEST(PodsTest, ServersGetTheirNumberAndTheFirstTheCoordinatorWithTheGoal) {
+  const auto job =
+      MakeTrainingJob("w").Goal({.epochs = 2, .steps = {}, .target_loss = 0.1, .max_duration_seconds = 60}).Build();
+  const auto arguments = [&](int32_t index) {
+    return Named(BuildPod(job, RoleName::kServer, index, 2, {})["spec"]["containers"], "server")["args"];
+  };
+  EXPECT_THAT(arguments(0), ElementsAre("--servers", "2", "--coordinator-here", "--epochs", "2", "--target-loss", "0.1",
+                                        "--max-duration", "60"));
+  EXPECT_THAT(arguments(1), ElementsAre("--servers", "2"));
 }
 
 TEST(PodsTest, WorkersKnowWhoTheyAreAndNeverHowManyThereAre) {
@@ -70,7 +82,8 @@ TEST(PodsTest, TheSidecarIsARestartableInitContainerWithItsOwnToken) {
   EXPECT_EQ(Env(sidecar, contract::kEnvTelemetry), "op:7410");
   const Json& token = Named(pod["spec"]["volumes"], "attune-token")["projected"]["sources"][0]["serviceAccountToken"];
   EXPECT_EQ(token["audience"], contract::kTokenAudience);
-  for (const Json& mount : Named(pod["spec"]["containers"], "worker")["volumeMounts"]) EXPECT_NE(mount["name"], "attune-token");
+  for (const Json& mount : Named(pod["spec"]["containers"], "worker")["volumeMounts"])
+    EXPECT_NE(mount["name"], "attune-token");
 }
 
 // https://kubernetes.io/docs/concepts/security/pod-security-standards/ "restricted"
@@ -88,14 +101,17 @@ TEST(PodsTest, EverythingPassesPodSecurityRestricted) {
 }
 
 TEST(PodsTest, AUsersTemplateIsCompletedNotOverruled) {
-  const Json user = {{"metadata", {{"labels", {{"team", "nlp"}, {contract::kLabelIndex, "99"}}}, {"annotations", {{"a", "b"}}}}},
-                     {"spec", {{"nodeSelector", {{"gpu", "no"}}},
-                               {"terminationGracePeriodSeconds", 5},
-                               {"volumes", Json::array({{{"name", "corpus"}, {"hostPath", {{"path", "/data"}}}}})},
-                               {"containers", Json::array({{{"name", "logger"}, {"image", "l"}},
-                                                           {{"name", "worker"}, {"image", "x"},
-                                                            {"env", Json::array({{{"name", "MY"}, {"value", "1"}}})},
-                                                            {"securityContext", {{"runAsUser", 7}}}}})}}}};
+  const Json user = {
+      {"metadata", {{"labels", {{"team", "nlp"}, {contract::kLabelIndex, "99"}}}, {"annotations", {{"a", "b"}}}}},
+      {"spec",
+       {{"nodeSelector", {{"gpu", "no"}}},
+        {"terminationGracePeriodSeconds", 5},
+        {"volumes", Json::array({{{"name", "corpus"}, {"hostPath", {{"path", "/data"}}}}})},
+        {"containers", Json::array({{{"name", "logger"}, {"image", "l"}},
+                                    {{"name", "worker"},
+                                     {"image", "x"},
+                                     {"env", Json::array({{{"name", "MY"}, {"value", "1"}}})},
+                                     {"securityContext", {{"runAsUser", 7}}}}})}}}};
   const Json pod = Worker(MakeTrainingJob("w").WorkerTemplate(user).Build());
   EXPECT_EQ(kube::Label(pod, "team"), "nlp");
   EXPECT_EQ(kube::Label(pod, contract::kLabelIndex), "3") << "labels we rely on are ours";
