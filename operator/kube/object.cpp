@@ -1,5 +1,7 @@
 #include "operator/kube/object.h"
 
+template class nlohmann::basic_json<>;
+
 namespace attune::kube {
 namespace {
 

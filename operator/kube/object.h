@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+// Instantiated once, in object.cpp: every file of the control plane uses it.
+extern template class nlohmann::basic_json<>;
+
 namespace attune::kube {
 
 using Json = nlohmann::json;

@@ -1,0 +1,48 @@
+#include "cli/application.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+
+namespace attune::cli {
+namespace {
+
+struct Dispatch {
+  const Target& target;
+  int operator()(const RunArguments& arguments) const { return Run(arguments, target); }
+  int operator()(const ValidateArguments& arguments) const { return Validate(arguments); }
+  int operator()(const GetArguments& arguments) const { return Get(arguments, target); }
+  int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }
+  int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
+  int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
+  int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
+  int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }
+  int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }
+};
+
+}  // namespace
+
+int Fail(const Status& status) {
+  const std::string text(Message(status));
+  std::fprintf(stderr, "attune: %s\n", text.c_str());
+  return status.code() == StatusCode::kInvalidArgument ? kExitBadInput : kExitFailed;
+}
+
+int Main(int argc, char** argv) {
+  log::SetProcessName("attune");
+  ParsedArguments parsed = ParseArguments(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  if (!parsed.arguments) {
+    std::fputs(parsed.text.c_str(), parsed.exit_code == kExitOk ? stdout : stderr);
+    return parsed.exit_code;
+  }
+  if (argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl-attune") parsed.arguments->target.as_kubectl_plugin = true;
+  return std::visit(Dispatch{parsed.arguments->target}, parsed.arguments->command);
+}
+
+}  // namespace attune::cli

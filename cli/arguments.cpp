@@ -1,0 +1,160 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "cli/application.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr char kFooter[] =
+    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or when\n"
+    "none runs, the cluster of the kubeconfig.\n"
+    "Exit codes: 0 done, 1 job failed or command failed, 2 bad input, 130 interrupted.\n";
+
+struct Values {
+  Target target;
+  RunArguments run;
+  ValidateArguments validate;
+  GetArguments get;
+  DescribeArguments describe;
+  LogsArguments logs;
+  ScaleArguments scale;
+  StopArguments stop;
+  VersionArguments version;
+  CompletionArguments completion;
+  bool follow = false;
+  std::string output;
+};
+
+CLI::App* Add(CLI::App& app, const char* name, const char* description, const char* footer) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->fallthrough();
+  command->footer(footer);
+  return command;
+}
+
+void AddRunAndValidate(CLI::App& app, Values& values) {
+  CLI::App* run = Add(app, "run", "Train what a manifest says and follow it to the end",
+                      "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
+                      "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
+                      "  attune run examples/word2vec/job.yaml\n"
+                      "  attune run --detach job.yaml && attune get\n");
+  run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs")->required();
+  auto* follow = run->add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
+  run->add_flag("-d,--detach", values.run.detach, "Start in the background and return")->excludes(follow);
+  run->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(CLI::IsMember({"json"}));
+  run->add_option("--run-directory", values.run.run_directory,
+                  "Logs and models of a local run (default ./attune-runs/<job>-<time>)");
+  run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
+  CLI::App* validate = Add(app, "validate", "Check manifests and tell every problem at once",
+                           "  attune validate job.yaml other.yaml\n");
+  validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
+  validate->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(CLI::IsMember({"json"}));
+}
+
+void AddLooking(CLI::App& app, Values& values) {
+  CLI::App* get = Add(app, "get", "List jobs, or show one", "  attune get\n  attune get word2vec -o yaml\n");
+  get->add_option("JOB", values.get.job, "Name of a job");
+  get->add_flag("-A,--all-namespaces", values.get.all_namespaces, "Jobs of all namespaces");
+  get->add_option("-o,--output", values.get.output, "json, yaml or name")->check(CLI::IsMember({"json", "yaml", "name"}));
+  CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
+                           "  attune describe word2vec\n");
+  describe->add_option("JOB", values.describe.job, "Name of a job")->required();
+  CLI::App* logs = Add(app, "logs", "Print what the pods of a job wrote",
+                       "Without ROLE, or with several pods, each line begins with its pod.\n\n"
+                       "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
+  logs->add_option("JOB", values.logs.job, "Name of a job")->required();
+  logs->add_option("ROLE", values.logs.role, "server or worker")->check(CLI::IsMember({"server", "worker"}));
+  logs->add_option("INDEX", values.logs.index, "Which one: 0, 1, ...");
+  logs->add_flag("-f,--follow", values.logs.follow, "Go on until the pods end");
+  logs->add_option("--tail", values.logs.tail, "Only the last lines")->check(CLI::NonNegativeNumber);
+  logs->add_flag("-p,--previous", values.logs.previous, "Of the run before the last restart");
+}
+
+void AddSteering(CLI::App& app, Values& values) {
+  CLI::App* scale = Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
+  scale->add_option("JOB", values.scale.job, "Name of a job")->required();
+  scale->add_option("CHANGE", values.scale.changes, "workers=N, between spec.workers.min and max")->required();
+  CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
+  stop->add_option("JOB", values.stop.job, "Name of a job")->required();
+  stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait, in seconds")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  CLI::App* version = Add(app, "version", "Print the version of this program and of what it talks to", "");
+  version->add_flag("--client", values.version.client_only, "Only of this program");
+  CLI::App* completion = Add(app, "completion", "Print a completion script for a shell",
+                             "  source <(attune completion bash)\n  attune completion zsh > \"${fpath[1]}/_attune\"\n");
+  completion->add_option("SHELL", values.completion.shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+void Build(CLI::App& app, Values& values) {
+  app.name("attune");
+  app.description("attune trains models with parameter servers, on this machine or on Kubernetes.");
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.add_option("--kubeconfig", values.target.kubeconfig, "Cluster of this kubeconfig file");
+  app.add_option("--context", values.target.context, "Cluster of this context of the kubeconfig");
+  app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")");
+  app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)");
+  AddRunAndValidate(app, values);
+  AddLooking(app, values);
+  AddSteering(app, values);
+}
+
+Arguments Collect(const CLI::App& app, Values& values) {
+  values.run.json = values.validate.json = values.output == "json";
+  const std::string name = app.get_subcommands().front()->get_name();
+  Arguments arguments{values.target, values.run};
+  if (name == "validate") arguments.command = values.validate;
+  if (name == "get") arguments.command = values.get;
+  if (name == "describe") arguments.command = values.describe;
+  if (name == "logs") arguments.command = values.logs;
+  if (name == "scale") arguments.command = values.scale;
+  if (name == "stop") arguments.command = values.stop;
+  if (name == "version") arguments.command = values.version;
+  if (name == "completion") arguments.command = values.completion;
+  return arguments;
+}
+
+}  // namespace
+
+ParsedArguments ParseArguments(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  Values values;
+  Build(app, values);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the library's convention
+    app.parse(reversed);
+    return {Collect(app, values), "", kExitOk};
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = app.get_subcommands();
+    return {std::nullopt, chosen.empty() ? app.help() : chosen.front()->help("attune"), kExitOk};
+  } catch (const CLI::ParseError& error) {
+    if (arguments.empty()) return {std::nullopt, app.help(), kExitBadInput};
+    const auto chosen = app.get_subcommands();
+    const std::string help = chosen.empty() ? "attune --help" : "attune " + chosen.front()->get_name() + " --help";
+    return {std::nullopt, std::string("attune: ") + error.what() + "\nsee " + help + "\n", kExitBadInput};
+  }
+}
+
+std::vector<CommandWords> AllCommandWords() {
+  CLI::App app;
+  Values values;
+  Build(app, values);
+  std::vector<CommandWords> all;
+  const auto words = [](const CLI::App& command) {
+    CommandWords entry{command.get_name(), {}};
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) entry.options.push_back("--" + name);
+    }
+    return entry;
+  };
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) all.push_back(words(*command));
+  all.push_back(words(app));
+  all.back().name.clear();  // options all commands understand
+  return all;
+}
+
+}  // namespace attune::cli

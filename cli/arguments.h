@@ -1,0 +1,83 @@
+// What the command line said, as plain values. arguments.cpp is the only file that knows the parsing library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace attune::cli {
+
+// Which API a command talks to; see connection.h.
+struct Target {
+  std::string kubeconfig, context;
+  std::string name_space;         // "": of the kubeconfig, else "default"
+  std::optional<int> instance;    // process id of a local instance
+  bool as_kubectl_plugin = false; // called as kubectl-attune: the cluster, not a local instance
+};
+
+struct RunArguments {
+  std::string file;
+  bool detach = false;
+  bool json = false;
+  bool plain = false;
+  std::string run_directory;  // "": ./attune-runs/<job>-<time>
+};
+struct ValidateArguments {
+  std::vector<std::string> files;
+  bool json = false;
+};
+struct GetArguments {
+  std::string job;  // "": all
+  bool all_namespaces = false;
+  std::string output;  // "", json, yaml, name
+};
+struct DescribeArguments {
+  std::string job;
+};
+struct LogsArguments {
+  std::string job, role;
+  std::optional<uint32_t> index;
+  bool follow = false, previous = false;
+  std::optional<int64_t> tail;
+};
+struct ScaleArguments {
+  std::string job;
+  std::vector<std::string> changes;  // "workers=3"
+};
+struct StopArguments {
+  std::string job;
+  int64_t timeout_seconds = 120;
+};
+struct VersionArguments {
+  bool client_only = false;
+};
+struct CompletionArguments {
+  std::string shell;
+};
+
+using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments, ScaleArguments,
+                             StopArguments, VersionArguments, CompletionArguments>;
+
+struct Arguments {
+  Target target;
+  Command command;
+};
+
+// Either what to do, or what to print and end with (help, mistakes).
+struct ParsedArguments {
+  std::optional<Arguments> arguments;
+  std::string text;
+  int exit_code = 0;
+};
+ParsedArguments ParseArguments(const std::vector<std::string>& arguments);  // without the program's name
+
+// For completion scripts and their test: commands with their options, in the order of the help text.
+struct CommandWords {
+  std::string name;
+  std::vector<std::string> options;  // long names with dashes
+};
+std::vector<CommandWords> AllCommandWords();
+
+}  // namespace attune::cli

@@ -1,0 +1,49 @@
+#include "cli/cluster_run.h"
+
+#include <cstdio>
+
+#include "cli/application.h"
+#include "cli/connection.h"
+#include "cli/failure.h"
+#include "cli/follow.h"
+#include "cli/terminal.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr char kFieldManager[] = "attune";
+
+Status ApplyJob(kube::Api& api, const kube::Json& object) {
+  const kube::ObjectKey key = kube::KeyOf(object);
+  if (const auto existing = api.Get(kube::kTrainingJobs, key); existing.ok()) {
+    const api::TrainingJob job = api::ParseTrainingJob(*existing).job;
+    if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
+      return Error(StatusCode::kFailedPrecondition, "job " + key.ToString() + " has run and ended (" + job.status.phase +
+                                                        "); `attune stop " + key.name + "` removes it, then run it again");
+    }
+  }
+  return Annotate(api.Apply(kube::kTrainingJobs, object, {.field_manager = kFieldManager}).status(), "applying " + key.ToString());
+}
+
+}  // namespace
+
+int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, const Target& target) {
+  auto connection = ConnectToCluster(target);
+  if (!connection.ok()) return Fail(connection.status());
+  Interrupts::Install();
+  std::vector<kube::ObjectKey> keys;
+  for (kube::Json& job : jobs) {
+    if (!job["metadata"].contains("namespace")) job["metadata"]["namespace"] = connection->name_space;
+    if (const Status status = ApplyJob(*connection->api, job); !status.ok()) return Fail(status);
+    keys.push_back(kube::KeyOf(job));
+    if (!arguments.json) std::printf("%s applied to %s\n", keys.back().ToString().c_str(), connection->description.c_str());
+  }
+  if (arguments.detach) return kExitOk;
+  FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = false, .add_telemetry = nullptr};
+  const SystemTime time;
+  const FollowResult result = Follow(*connection->api, keys, options, time);
+  if (result.interrupted) std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n", keys.front().name.c_str());
+  return Conclude(result, arguments.json);
+}
+
+}  // namespace attune::cli

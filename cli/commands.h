@@ -1,0 +1,18 @@
+// One function per command, each in a file of its name. They print and return an exit code.
+#pragma once
+
+#include "cli/arguments.h"
+
+namespace attune::cli {
+
+int Run(const RunArguments& arguments, const Target& target);
+int Validate(const ValidateArguments& arguments);
+int Get(const GetArguments& arguments, const Target& target);
+int Describe(const DescribeArguments& arguments, const Target& target);
+int Logs(const LogsArguments& arguments, const Target& target);
+int Scale(const ScaleArguments& arguments, const Target& target);
+int Stop(const StopArguments& arguments, const Target& target);
+int Version(const VersionArguments& arguments, const Target& target);
+int Completion(const CompletionArguments& arguments);
+
+}  // namespace attune::cli

@@ -1,0 +1,77 @@
+#include "cli/completion.h"
+
+#include <cstdio>
+
+#include "cli/application.h"
+#include "cli/commands.h"
+
+namespace attune::cli {
+namespace {
+
+std::string Join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+constexpr char kBody[] = R"(
+_attune() {
+  local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "${COMP_WORDS[i]}" in
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory) ((i++)) ;;
+      -*) ;;
+      *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else ((position++)); fi ;;
+    esac
+  done
+  case "${COMP_WORDS[COMP_CWORD-1]}" in
+    --kubeconfig) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --run-directory) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    -o|--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
+  esac
+  if [ -z "$command" ]; then
+    COMPREPLY=($(compgen -W "$_attune_commands $_attune_global" -- "$cur"))
+    return
+  fi
+  if [ "${cur#-}" != "$cur" ]; then
+    COMPREPLY=($(compgen -W "$(_attune_options "$command") $_attune_global" -- "$cur"))
+    return
+  fi
+  case "$command:$position" in
+    run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    get:0|describe:0|logs:0|scale:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
+    scale:1) COMPREPLY=($(compgen -W "workers=" -- "$cur")); compopt -o nospace 2>/dev/null ;;
+    completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
+  esac
+}
+complete -F _attune attune
+)";
+
+}  // namespace
+
+std::string CompletionScript(const std::string& shell) {
+  std::string text = shell == "zsh" ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
+                                      "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
+                                    : "# bash completion of attune\n";
+  std::vector<std::string> names;
+  std::string options = "_attune_options() {\n  case \"$1\" in\n";
+  std::string global;
+  for (const CommandWords& command : AllCommandWords()) {
+    if (command.name.empty()) {
+      global = Join(command.options);
+      continue;
+    }
+    names.push_back(command.name);
+    options += "    " + command.name + ") echo \"" + Join(command.options) + "\" ;;\n";
+  }
+  options += "  esac\n}\n";
+  return text + "_attune_commands=\"" + Join(names) + "\"\n_attune_global=\"" + global + "\"\n" + options + (kBody + 1);
+}
+
+int Completion(const CompletionArguments& arguments) {
+  std::fputs(CompletionScript(arguments.shell).c_str(), stdout);
+  return kExitOk;
+}
+
+}  // namespace attune::cli

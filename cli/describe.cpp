@@ -1,0 +1,28 @@
+#include <cstdio>
+
+#include "cli/application.h"
+#include "cli/commands.h"
+#include "cli/connection.h"
+#include "cli/description.h"
+#include "cli/failure.h"
+
+namespace attune::cli {
+
+int Describe(const DescribeArguments& arguments, const Target& target) {
+  auto connection = Connect(target);
+  if (!connection.ok()) return Fail(connection.status());
+  const kube::ObjectKey key{connection->name_space, arguments.job};
+  const auto object = GetJob(*connection->api, key);
+  if (!object.ok()) return Fail(object.status());
+  const auto pods = GetPods(*connection->api, key);
+  if (!pods.ok()) return Fail(Annotate(pods.status(), "listing the pods of " + key.ToString()));
+  const auto events = GetEvents(*connection->api, key, true);
+  // Events are a courtesy; a user without the right to read them still sees the rest.
+  const std::string text = DescriptionText(*object, *pods, events.ok() ? *events : std::vector<JobEvent>(),
+                                           ToUnixSeconds(SystemTime().WallNow()));
+  std::fputs(text.c_str(), stdout);
+  if (!events.ok()) std::printf("Events: not readable: %s\n", std::string(Message(events.status())).c_str());
+  return kExitOk;
+}
+
+}  // namespace attune::cli

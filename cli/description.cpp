@@ -1,0 +1,134 @@
+#include "cli/description.h"
+
+#include <cmath>
+
+#include "cli/table.h"
+#include "operator/api/format.h"
+#include "operator/api/training_job.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr size_t kNameWidth = 13;
+
+void Row(std::string& text, const std::string& name, const std::string& value) {
+  if (value.empty()) return;
+  text += name + ":" + std::string(name.size() < kNameWidth ? kNameWidth - name.size() : 1, ' ') + value + "\n";
+}
+
+std::string GoalText(const api::Goal& goal) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", or ") + part; };
+  if (goal.epochs) add(std::to_string(*goal.epochs) + (*goal.epochs == 1 ? " epoch" : " epochs"));
+  if (goal.steps) add(std::to_string(*goal.steps) + " steps");
+  if (goal.target_loss) add("a training loss of " + api::FormatFigure(*goal.target_loss));
+  if (goal.max_duration_seconds) add(api::FormatSeconds(static_cast<double>(*goal.max_duration_seconds)));
+  return text;
+}
+
+std::string RoleText(const api::Role& role, const api::RoleStatus& status) {
+  std::string text = std::to_string(role.replicas) + " wanted (" + std::to_string(role.min) + " to " +
+                     std::to_string(role.max) + "), " + std::to_string(status.ready) + " ready";
+  if (status.failed > 0) text += ", " + std::to_string(status.failed) + (status.failed == 1 ? " failure" : " failures");
+  return text;
+}
+
+std::string ProgressText(const api::TrainingJobStatus& status) {
+  if (!status.progress) return "";
+  const api::Display display = api::MakeDisplay(status);
+  std::string text = display.progress;
+  if (status.progress->epochs > 0) {
+    text += ", epoch " + std::to_string(std::min(status.progress->epoch + 1, status.progress->epochs)) + "/" +
+            std::to_string(status.progress->epochs);
+  }
+  if (!display.loss.empty()) text += ", loss " + display.loss;
+  if (!display.rate.empty()) text += ", " + display.rate;
+  if (!display.remaining.empty()) text += ", " + display.remaining + " left";
+  if (status.progress->reprocessed_items > 0) {
+    text += ", " + std::to_string(status.progress->reprocessed_items) + " items done again";
+  }
+  return text;
+}
+
+void AddTable(std::string& text, const std::string& title, const Table& table) {
+  if (table.rows.empty()) {
+    text += "\n" + title + ": none\n";
+    return;
+  }
+  text += "\n" + title + ":\n";
+  for (const std::string& line : FormatTable(table)) text += "  " + line + "\n";
+}
+
+Table ConditionTable(const api::TrainingJobStatus& status, double now) {
+  Table table{{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, {}};
+  for (const api::Condition& condition : status.conditions) {
+    // The log lines in a message stand below the table.
+    const std::string first = condition.message.substr(0, condition.message.find('\n'));
+    table.rows.push_back({condition.type, condition.status, AgeText(condition.last_transition_time, now), condition.reason, first});
+  }
+  return table;
+}
+
+Table PodTable(const std::vector<kube::Json>& pods, double now) {
+  Table table{{"NAME", "STATE", "RESTARTS", "NODE", "AGE"}, {}};
+  for (const kube::Json& pod : pods) {
+    int64_t restarts = 0;
+    const kube::Json& statuses = kube::At(pod, {"status", "containerStatuses"});
+    if (statuses.is_array()) {
+      for (const kube::Json& status : statuses) restarts += kube::IntegerAt(status, {"restartCount"});
+    }
+    table.rows.push_back({std::string(kube::Name(pod)), PodState(pod), std::to_string(restarts),
+                          std::string(kube::StringAt(pod, {"spec", "nodeName"})),
+                          AgeText(std::string(kube::StringAt(pod, {"metadata", "creationTimestamp"})), now)});
+  }
+  return table;
+}
+
+Table EventTable(const std::vector<JobEvent>& events, double now) {
+  Table table{{"AGE", "TYPE", "REASON", "ABOUT", "WHAT"}, {}};
+  for (const JobEvent& event : events) {
+    std::string note = event.note;
+    for (char& c : note) {
+      if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+    }
+    if (event.count > 1) note += " (" + std::to_string(event.count) + " times)";
+    table.rows.push_back({AgeText(event.time, now), event.warning ? "Warning" : "Normal", event.reason, event.object, note});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string DescriptionText(const kube::Json& object, const std::vector<kube::Json>& pods, const std::vector<JobEvent>& events,
+                            double now) {
+  const api::TrainingJob job = api::ParseTrainingJob(object).job;
+  std::string text;
+  Row(text, "Name", job.name);
+  Row(text, "Namespace", job.name_space);
+  Row(text, "Phase", job.being_deleted ? "Deleting" : job.status.phase);
+  Row(text, "Created", job.creation_time + " (" + AgeText(job.creation_time, now) + " ago)");
+  Row(text, "Started", job.status.start_time);
+  Row(text, "Ended", job.status.completion_time);
+  Row(text, "Goal", GoalText(job.spec.goal));
+  Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
+  Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
+  Row(text, "Progress", ProgressText(job.status));
+  Row(text, "Coordinator", job.status.coordinator);
+  if (job.status.result) {
+    for (const auto& [name, value] : job.status.result->metrics) Row(text, name, api::FormatFigure(value));
+    Row(text, "Model", job.status.result->model_path);
+  }
+  AddTable(text, "Conditions", ConditionTable(job.status, now));
+  if (const api::Condition* failed = api::FindCondition(job.status, api::kFailed);
+      failed != nullptr && failed->status == "True" && failed->message.find('\n') != std::string::npos) {
+    text += "\nWhy it failed:\n" + failed->message + (failed->message.ends_with('\n') ? "" : "\n");
+  }
+  AddTable(text, "Pods", PodTable(pods, now));
+  AddTable(text, "Events", EventTable(events, now));
+  if (job.status.result && !job.status.result->summary.empty()) {
+    text += "\nResult:\n" + job.status.result->summary + (job.status.result->summary.ends_with('\n') ? "" : "\n");
+  }
+  return text;
+}
+
+}  // namespace attune::cli

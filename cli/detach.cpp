@@ -1,0 +1,102 @@
+// `attune run --detach`: the same program again, in a session of its own.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+#include "base/file.h"
+#include "cli/application.h"
+#include "cli/failure.h"
+#include "cli/local_run.h"
+#include "cli/run_directory.h"
+#include "cli/terminal.h"
+#include "operator/local/instance.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr Duration kStartMax = std::chrono::seconds(20);
+constexpr Duration kLook = std::chrono::milliseconds(50);
+
+StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::filesystem::path& output) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  // Away from this terminal: its end and its Ctrl-C do not reach the instance.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, "/proc/self/exe", &files, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return Error(StatusCode::kInternal, "cannot start the background process: " + ErrnoText(failed));
+  return child;
+}
+
+bool IsRegistered(pid_t child) {
+  const auto instances = local::FindInstances();
+  if (!instances.ok()) return false;
+  for (const local::Instance& instance : *instances) {
+    if (instance.process_id == child) return true;
+  }
+  return false;
+}
+
+// The exit code of a child that ended, if it did.
+std::optional<int> ExitCode(pid_t child) {
+  int state = 0;
+  if (waitpid(child, &state, WNOHANG) != child) return std::nullopt;
+  return WIFEXITED(state) ? WEXITSTATUS(state) : kExitFailed;
+}
+
+void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
+  std::printf("%s: training in the background, process %d, logs in %s\n\n"
+              "  attune get                       how far it is\n"
+              "  attune logs %s worker 0 -f   what a worker writes\n"
+              "  attune scale %s workers=3    more workers\n"
+              "  attune stop %s               end it\n",
+              job.c_str(), child, directory.c_str(), job.c_str(), job.c_str(), job.c_str());
+}
+
+}  // namespace
+
+int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& arguments, const Target& target) {
+  const SystemTime time;
+  const std::string job(kube::Name(jobs.front()));
+  const auto directory = MakeRunDirectory(arguments.run_directory, job, time.WallNow());
+  if (!directory.ok()) return Fail(directory.status());
+  std::vector<std::string> words = {"attune", "run", arguments.file, "--plain", "--run-directory", directory->string()};
+  if (!target.name_space.empty()) words.insert(words.end(), {"--namespace", target.name_space});
+  const std::filesystem::path output = *directory / "output.log";
+  const auto child = Spawn(words, output);
+  if (!child.ok()) return Fail(child.status());
+  Interrupts::Install();
+  for (const MonotonicTime deadline = time.Now() + kStartMax; time.Now() < deadline;) {
+    if (IsRegistered(*child)) {
+      TellHowToLook(job, *child, *directory);
+      return kExitOk;
+    }
+    if (const auto code = ExitCode(*child)) {
+      const auto said = ReadFile(output);
+      std::fputs(said.ok() ? said->c_str() : "", stderr);
+      return *code;
+    }
+    if (Interrupts::Wait(kLook)) break;
+  }
+  kill(*child, SIGTERM);
+  if (Interrupts::requested()) return kExitInterrupted;
+  return Fail(Error(StatusCode::kDeadlineExceeded, "the background process was not up after 20 s and was told to end; see " +
+                                                       output.string() + " and " + (*directory / "attune.log").string()));
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,80 @@
+#include "cli/job_view.h"
+
+#include <algorithm>
+
+#include "operator/telemetry/job_store.h"
+#include "proto/contract.h"
+
+namespace attune::cli {
+namespace {
+
+void AddOutcome(const api::TrainingJob& job, JobView& view) {
+  if (api::IsTrue(job.status, api::kSucceeded)) view.outcome = JobView::Outcome::kSucceeded;
+  if (api::IsTrue(job.status, api::kFailed)) {
+    view.outcome = JobView::Outcome::kFailed;
+    const api::Condition* failed = api::FindCondition(job.status, api::kFailed);
+    view.failure = failed->message.empty() ? failed->reason : failed->message;
+  }
+}
+
+PodView FromPod(const kube::Json& pod) {
+  PodView view;
+  view.name = kube::Name(pod);
+  view.role = kube::Label(pod, contract::kLabelRole);
+  view.state = PodState(pod);
+  return view;
+}
+
+}  // namespace
+
+JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
+  JobView view;
+  view.name = job.name;
+  view.name_space = job.name_space;
+  view.phase = job.status.phase.empty() ? "Pending" : job.status.phase;
+  if (job.being_deleted) view.phase = "Deleting";
+  if (const auto& progress = job.status.progress) {
+    view.fraction = progress->fraction;
+    view.epoch = progress->epoch;
+    view.epochs = progress->epochs;
+    view.loss = progress->loss;
+    view.rate = progress->rate;
+    view.remaining_seconds = progress->remaining_seconds;
+    view.sample_unit = progress->sample_unit;
+    view.reprocessed_items = progress->reprocessed_items;
+  }
+  view.servers_ready = job.status.servers.ready;
+  view.workers_ready = job.status.workers.ready;
+  view.servers_wanted = job.spec.servers.replicas;
+  view.workers_wanted = job.spec.workers.replicas;
+  for (const kube::Json& pod : pods) view.pods.push_back(FromPod(pod));
+  view.events = std::move(events);
+  view.started = ParseTime(job.status.start_time.empty() ? job.creation_time : job.status.start_time);
+  view.ended = ParseTime(job.status.completion_time);
+  AddOutcome(job, view);
+  view.result = job.status.result;
+  return view;
+}
+
+void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
+  if (view.outcome != JobView::Outcome::kNone) return;
+  if (sample.loss) view.loss = sample.loss;
+  if (sample.rate > 0) view.rate = sample.rate;
+  if (!sample.sample_unit.empty()) view.sample_unit = sample.sample_unit;
+  if (sample.job) {
+    view.epoch = sample.job->epoch();
+    view.epochs = sample.job->epochs();
+    view.reprocessed_items = sample.job->reprocessed_items();
+  }
+  for (const telemetry::PodSample& pod : sample.pods) {
+    const auto at = std::find_if(view.pods.begin(), view.pods.end(), [&](const PodView& each) { return each.name == pod.pod; });
+    if (at == view.pods.end() || !pod.connected) continue;
+    const double seconds = pod.window.duration_seconds();
+    if (pod.window.has_worker() && seconds > 0) at->rate = static_cast<double>(pod.window.worker().samples()) / seconds;
+    if (pod.window.has_server()) at->rows = pod.window.server().rows();
+    if (pod.usage.memory_bytes() > 0) at->memory_bytes = pod.usage.memory_bytes();
+    if (pod.usage.window_seconds() > 0) at->cpu_cores = pod.usage.cpu_seconds() / pod.usage.window_seconds();
+  }
+}
+
+}  // namespace attune::cli

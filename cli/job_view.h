@@ -1,0 +1,46 @@
+// One job as the display shows it: plain values, gathered from the API and, in a local run, from live telemetry.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/jobs.h"
+#include "operator/api/training_job.h"
+
+namespace attune::telemetry {
+struct JobSample;
+}
+
+namespace attune::cli {
+
+struct PodView {
+  std::string name, role, state;
+  std::optional<double> rate;             // workers, samples per second
+  std::optional<uint64_t> rows;           // servers
+  std::optional<uint64_t> memory_bytes;
+  std::optional<double> cpu_cores;
+};
+
+struct JobView {
+  std::string name, name_space, phase;
+  std::optional<double> fraction;         // of the goal
+  uint64_t epoch = 0, epochs = 0;         // epoch counts from 0; epochs 0: the goal is not in epochs
+  std::optional<double> loss, rate, remaining_seconds;
+  std::string sample_unit;
+  int32_t servers_ready = 0, servers_wanted = 0, workers_ready = 0, workers_wanted = 0;
+  uint64_t reprocessed_items = 0;
+  std::vector<PodView> pods;              // ordered by role and index
+  std::vector<JobEvent> events;           // oldest first
+  double started = 0, ended = 0;          // seconds since 1970; 0: not yet
+  enum class Outcome { kNone, kSucceeded, kFailed, kDeleted } outcome = Outcome::kNone;
+  std::string failure;                    // message of the Failed condition, with the last lines of the log
+  std::optional<api::JobResult> result;
+};
+
+JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events);
+// Replaces the slow-changing figures of the status by what the sidecars said last.
+void AddTelemetry(const telemetry::JobSample& sample, JobView& view);
+
+}  // namespace attune::cli

@@ -1,0 +1,15 @@
+// `attune run` on this machine: platform, operator and jobs in this process, or in one started in the background.
+#pragma once
+
+#include <vector>
+
+#include "cli/arguments.h"
+#include "operator/kube/object.h"
+
+namespace attune::cli {
+
+int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, const Target& target);
+// Starts this program again with the same file in the background, waits until its instance is found, and says how to look.
+int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& arguments, const Target& target);
+
+}  // namespace attune::cli

@@ -1,0 +1,97 @@
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "cli/application.h"
+#include "cli/commands.h"
+#include "cli/connection.h"
+#include "cli/failure.h"
+#include "cli/jobs.h"
+#include "cli/line_splitter.h"
+#include "proto/contract.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr size_t kPodsMax = 256;  // one thread each while following
+constexpr Duration kFollowMax = std::chrono::hours(24);
+
+StatusOr<std::vector<kube::Json>> ChoosePods(Connection& connection, const LogsArguments& arguments) {
+  const kube::ObjectKey key{connection.name_space, arguments.job};
+  ASSIGN_OR_RETURN(const std::vector<kube::Json> pods, GetPods(*connection.api, key));
+  std::vector<kube::Json> chosen;
+  for (const kube::Json& pod : pods) {
+    if (!arguments.role.empty() && kube::Label(pod, contract::kLabelRole) != arguments.role) continue;
+    if (arguments.index && kube::Label(pod, contract::kLabelIndex) != std::to_string(*arguments.index)) continue;
+    chosen.push_back(pod);
+  }
+  if (chosen.size() > kPodsMax) {
+    return Error(StatusCode::kInvalidArgument, std::to_string(chosen.size()) + " pods match, at most " +
+                                                   std::to_string(kPodsMax) + " can be shown together; name a ROLE and an INDEX");
+  }
+  if (!chosen.empty()) return chosen;
+  RETURN_IF_ERROR(GetJob(*connection.api, key).status());  // a wrong name is the likelier reason
+  std::string known;
+  for (const kube::Json& pod : pods) known += (known.empty() ? "" : ", ") + std::string(kube::Name(pod));
+  return Error(StatusCode::kNotFound,
+               "job " + arguments.job + " has no such pod" + (known.empty() ? "; it has none now" : "; it has " + known));
+}
+
+// Whole lines of several pods, one at a time.
+class Printer {
+ public:
+  void Print(const std::string& prefix, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    std::fwrite(prefix.data(), 1, prefix.size(), stdout);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+Status ReadPod(kube::Api& api, const kube::Json& pod, const LogsArguments& arguments, bool prefixed, Printer& printer) {
+  kube::LogOptions options;
+  options.container = std::string(kube::Label(pod, contract::kLabelRole));
+  options.tail_lines = arguments.tail;
+  options.follow = arguments.follow;
+  options.previous = arguments.previous;
+  kube::CallOptions call;
+  if (arguments.follow) call.timeout = kFollowMax;
+  const std::string prefix = prefixed ? std::string(kube::Name(pod)) + "  " : "";
+  LineSplitter lines([&](std::string_view line) { printer.Print(prefix, line); });
+  const Status status = api.ReadLog(kube::KeyOf(pod), options, [&](std::string_view text) {
+    lines.Add(text);
+    return true;
+  }, call);
+  lines.Finish();
+  return status;
+}
+
+}  // namespace
+
+int Logs(const LogsArguments& arguments, const Target& target) {
+  auto connection = Connect(target);
+  if (!connection.ok()) return Fail(connection.status());
+  const auto pods = ChoosePods(*connection, arguments);
+  if (!pods.ok()) return Fail(pods.status());
+  Printer printer;
+  std::atomic<int> failures{0};
+  const auto read = [&](const kube::Json& pod) {
+    const Status status = ReadPod(*connection->api, pod, arguments, pods->size() > 1, printer);
+    if (status.ok()) return;
+    ++failures;
+    Fail(Annotate(status, "reading the log of " + std::string(kube::Name(pod))));
+  };
+  if (!arguments.follow || pods->size() == 1) {
+    for (const kube::Json& pod : *pods) read(pod);
+  } else {
+    std::vector<std::jthread> threads;
+    for (const kube::Json& pod : *pods) threads.emplace_back([&read, &pod] { read(pod); });
+  }
+  return failures == 0 ? kExitOk : kExitFailed;
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,304 @@
+#include "cli/render.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "cli/table.h"
+#include "operator/api/format.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr size_t kEventsMax = 4;
+constexpr int kBarMax = 60;
+constexpr int kColumnsForDetails = 66;  // below, the table shows only the name, state and rate
+
+enum class Style { kPlain, kBold, kDim, kGood, kBad, kAccent };
+
+const char* Code(Style style) {
+  switch (style) {
+    case Style::kPlain: return "";
+    case Style::kBold: return "\x1b[1m";
+    case Style::kDim: return "\x1b[2m";
+    case Style::kGood: return "\x1b[32m";
+    case Style::kBad: return "\x1b[31m";
+    case Style::kAccent: return "\x1b[36m";
+  }
+  return "";
+}
+
+// Bytes of `text` that fit `columns`; counts code points, which is right for all text this program writes itself.
+size_t FittingBytes(std::string_view text, int columns) {
+  size_t at = 0;
+  for (int used = 0; at < text.size(); ++used) {
+    if (used == columns) break;
+    ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  }
+  return at;
+}
+
+// One line under construction; what does not fit is cut.
+class Line {
+ public:
+  explicit Line(const Screen& screen) : screen_(screen), left_(screen.width) {}
+
+  Line& Add(std::string_view text, Style style = Style::kPlain) {
+    const std::string_view shown = text.substr(0, FittingBytes(text, left_));
+    left_ -= DisplayWidth(shown);
+    if (screen_.color && style != Style::kPlain && !shown.empty()) {
+      text_ += Code(style) + std::string(shown) + "\x1b[0m";
+    } else {
+      text_ += shown;
+    }
+    return *this;
+  }
+  int left() const { return left_; }
+  std::string text() const { return text_; }
+
+ private:
+  const Screen& screen_;
+  int left_;
+  std::string text_;
+};
+
+Style PhaseStyle(const JobView& view) {
+  if (view.outcome == JobView::Outcome::kSucceeded || view.phase == "Running") return Style::kGood;
+  if (view.outcome == JobView::Outcome::kFailed) return Style::kBad;
+  return Style::kAccent;
+}
+
+double Elapsed(const JobView& view, double now) {
+  if (view.started == 0) return 0;
+  return std::max(0.0, (view.ended > 0 ? view.ended : now) - view.started);
+}
+
+std::string EpochText(const JobView& view) {
+  if (view.epochs == 0) return "epoch " + std::to_string(view.epoch + 1);
+  return "epoch " + std::to_string(std::min(view.epoch + 1, view.epochs)) + "/" + std::to_string(view.epochs);
+}
+
+std::string Bar(double fraction, int width, bool unicode) {
+  const int full = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * width + 1e-9));
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < full ? (unicode ? "\u2501" : "=") : (unicode ? "\u2500" : "-");
+  return bar;
+}
+
+std::string ProgressLine(const JobView& view, const Screen& screen) {
+  Line line(screen);
+  line.Add(EpochText(view) + "  ");
+  const std::string percent = "  " + (view.fraction ? api::FormatPercent(*view.fraction) : std::string("waiting"));
+  const std::string remaining = view.remaining_seconds && view.outcome == JobView::Outcome::kNone
+                                    ? "  " + api::FormatSeconds(*view.remaining_seconds) + " left"
+                                    : "";
+  const int room = line.left() - DisplayWidth(percent) - std::max(DisplayWidth(remaining), 12);
+  const int width = std::min(kBarMax, room);
+  if (width >= 5) {
+    const std::string bar = Bar(view.fraction.value_or(0), width, screen.unicode);
+    const int full = static_cast<int>(std::floor(std::clamp(view.fraction.value_or(0), 0.0, 1.0) * width + 1e-9));
+    const size_t cut = FittingBytes(bar, full);
+    line.Add(std::string_view(bar).substr(0, cut), Style::kAccent).Add(std::string_view(bar).substr(cut), Style::kDim);
+  }
+  return line.Add(percent, Style::kBold).Add(remaining).text();
+}
+
+std::string FiguresLine(const JobView& view, const Screen& screen) {
+  Line line(screen);
+  line.Add("loss ").Add(view.loss ? api::FormatFigure(*view.loss) : "-", Style::kBold);
+  line.Add("   rate ").Add(view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "-", Style::kBold);
+  line.Add("   servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted));
+  line.Add("   workers " + std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted));
+  return line.text();
+}
+
+std::string CpuText(double cores) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", cores);
+  return text;
+}
+
+Table PodTable(const JobView& view, bool details) {
+  Table table;
+  table.header = {"POD", "STATE", "RATE"};
+  if (details) table.header.insert(table.header.end(), {"ROWS", "MEMORY", "CPU"});
+  for (const PodView& pod : view.pods) {
+    std::vector<std::string> row = {pod.name, pod.state, pod.rate ? api::FormatRate(*pod.rate, view.sample_unit) : "-"};
+    if (details) {
+      row.push_back(pod.rows ? api::FormatCount(static_cast<double>(*pod.rows)) : "-");
+      row.push_back(pod.memory_bytes ? api::FormatBytes(*pod.memory_bytes) : "-");
+      row.push_back(pod.cpu_cores ? CpuText(*pod.cpu_cores) : "-");
+    }
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+// Figures outside JSON's range become null by the library; text may hold anything.
+std::string Dump(const kube::Json& value) { return value.dump(-1, ' ', false, kube::Json::error_handler_t::replace); }
+
+const char* OutcomeName(JobView::Outcome outcome) {
+  switch (outcome) {
+    case JobView::Outcome::kNone: return "";
+    case JobView::Outcome::kSucceeded: return "Succeeded";
+    case JobView::Outcome::kFailed: return "Failed";
+    case JobView::Outcome::kDeleted: return "Deleted";
+  }
+  return "";
+}
+
+void AddPods(const JobView& view, const Screen& screen, size_t room, std::vector<std::string>& lines) {
+  if (view.pods.empty() || room < 3) return;
+  std::vector<std::string> rows = FormatTable(PodTable(view, screen.width >= kColumnsForDetails));
+  lines.emplace_back();
+  size_t shown = std::min(rows.size(), room - 1);
+  if (shown < rows.size()) --shown;
+  for (size_t i = 0; i < shown; ++i) {
+    lines.push_back(Line(screen).Add("  ").Add(rows[i], i == 0 ? Style::kDim : Style::kPlain).text());
+  }
+  if (shown < rows.size()) {
+    lines.push_back(Line(screen).Add("  ... and " + std::to_string(rows.size() - shown) + " more pods", Style::kDim).text());
+  }
+}
+
+void AddEvents(const JobView& view, const Screen& screen, double now, size_t room, std::vector<std::string>& lines) {
+  if (view.events.empty() || room < 2) return;
+  lines.emplace_back();
+  const size_t shown = std::min({kEventsMax, room - 1, view.events.size()});
+  for (size_t i = view.events.size() - shown; i < view.events.size(); ++i) {
+    const JobEvent& event = view.events[i];
+    std::string age = AgeText(event.time, now);
+    if (age.size() < 6) age.insert(0, 6 - age.size(), ' ');
+    lines.push_back(Line(screen)
+                        .Add("  " + age + "  ", Style::kDim)
+                        .Add(event.reason, event.warning ? Style::kBad : Style::kAccent)
+                        .Add("  " + OneLine(event.note))
+                        .text());
+  }
+}
+
+}  // namespace
+
+int DisplayWidth(std::string_view text) {
+  int width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
+      i += 2;
+      while (i < text.size() && (text[i] < '@' || text[i] > '~')) ++i;
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++width;
+  }
+  return width;
+}
+
+std::string ClockText(double unix_seconds) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%H:%M:%S", &parts);
+  return text;
+}
+
+std::vector<std::string> Render(const JobView& view, const Screen& screen, double now) {
+  std::vector<std::string> lines;
+  lines.push_back(Line(screen)
+                      .Add(view.name, Style::kBold)
+                      .Add("  ")
+                      .Add(view.phase, PhaseStyle(view))
+                      .Add("  " + api::FormatSeconds(std::floor(Elapsed(view, now))), Style::kDim)
+                      .text());
+  lines.push_back(ProgressLine(view, screen));
+  lines.push_back(FiguresLine(view, screen));
+  const size_t rows = static_cast<size_t>(std::max(screen.height - 1, 3));
+  const size_t events = view.events.empty() ? 0 : std::min(kEventsMax, view.events.size()) + 1;
+  const size_t left = rows - lines.size();
+  AddPods(view, screen, left > events + 3 ? left - events : left, lines);
+  AddEvents(view, screen, now, rows - std::min(rows, lines.size()), lines);
+  if (lines.size() > rows) lines.resize(rows);
+  return lines;
+}
+
+std::string RenderPlain(const JobView& view, double now) {
+  std::string line = ClockText(now) + "  " + view.name + "  " + view.phase;
+  if (view.fraction) line += "  " + api::FormatPercent(*view.fraction) + "  " + EpochText(view);
+  if (view.loss) line += "  loss " + api::FormatFigure(*view.loss);
+  if (view.rate) line += "  " + api::FormatRate(*view.rate, view.sample_unit);
+  line += "  servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted) + "  workers " +
+          std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted);
+  if (view.remaining_seconds && view.outcome == JobView::Outcome::kNone) {
+    line += "  " + api::FormatSeconds(*view.remaining_seconds) + " left";
+  }
+  return line;
+}
+
+std::string RenderSummary(const JobView& view, const Screen& screen) {
+  if (view.outcome == JobView::Outcome::kDeleted) return view.name + " was deleted before it ended\n";
+  const bool failed = view.outcome == JobView::Outcome::kFailed;
+  Screen wide = screen;
+  wide.width = 4096;  // the summary is not cut: it is meant to be copied and kept
+  std::string text = Line(wide).Add(view.name, Style::kBold).Add(" ").Add(failed ? "failed" : "succeeded", PhaseStyle(view)).text();
+  text += " after " + api::FormatSeconds(Elapsed(view, view.ended)) + "\n";
+  if (failed) return text + view.failure + (view.failure.ends_with('\n') ? "" : "\n");
+  const auto figure = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) text += "  " + name + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ') + value + "\n";
+  };
+  figure("training loss", view.loss ? api::FormatFigure(*view.loss) : "");
+  if (view.result) {
+    for (const auto& [name, value] : view.result->metrics) {
+      std::string words = name;
+      std::replace(words.begin(), words.end(), '_', ' ');
+      figure(words, api::FormatFigure(value));
+    }
+  }
+  figure("rate", view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "");
+  if (view.reprocessed_items > 0) figure("done again", std::to_string(view.reprocessed_items) + " items");
+  if (!view.result) return text;
+  figure("model", view.result->model_path);
+  if (!view.result->summary.empty()) text += "\n" + view.result->summary + (view.result->summary.ends_with('\n') ? "" : "\n");
+  return text;
+}
+
+std::string RenderJson(const JobView& view, double now) {
+  kube::Json object = {{"type", view.outcome == JobView::Outcome::kNone ? "progress" : "result"},
+                       {"time", now},
+                       {"job", view.name},
+                       {"namespace", view.name_space},
+                       {"phase", view.phase},
+                       {"epoch", view.epoch},
+                       {"epochs", view.epochs},
+                       {"servers", {{"ready", view.servers_ready}, {"wanted", view.servers_wanted}}},
+                       {"workers", {{"ready", view.workers_ready}, {"wanted", view.workers_wanted}}},
+                       {"elapsedSeconds", Elapsed(view, now)}};
+  if (view.fraction) object["fraction"] = *view.fraction;
+  if (view.loss) object["loss"] = *view.loss;
+  if (view.rate) object["rate"] = *view.rate;
+  if (!view.sample_unit.empty()) object["sampleUnit"] = view.sample_unit;
+  if (view.remaining_seconds) object["remainingSeconds"] = *view.remaining_seconds;
+  object["reprocessedItems"] = view.reprocessed_items;
+  for (const PodView& pod : view.pods) {
+    kube::Json entry = {{"name", pod.name}, {"role", pod.role}, {"state", pod.state}};
+    if (pod.rate) entry["rate"] = *pod.rate;
+    if (pod.rows) entry["rows"] = *pod.rows;
+    if (pod.memory_bytes) entry["memoryBytes"] = *pod.memory_bytes;
+    if (pod.cpu_cores) entry["cpuCores"] = *pod.cpu_cores;
+    object["pods"].push_back(entry);
+  }
+  if (view.outcome != JobView::Outcome::kNone) object["outcome"] = OutcomeName(view.outcome);
+  if (!view.failure.empty()) object["failure"] = view.failure;
+  if (view.result) {
+    object["result"] = {{"metrics", view.result->metrics}, {"summary", view.result->summary}, {"modelPath", view.result->model_path}};
+  }
+  return Dump(object);
+}
+
+}  // namespace attune::cli

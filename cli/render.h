@@ -1,0 +1,30 @@
+// JobView -> text. Pure: the same values give the same lines; time and width are arguments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/job_view.h"
+
+namespace attune::cli {
+
+struct Screen {
+  int width = 80, height = 24;  // columns, rows
+  bool color = false;
+  bool unicode = true;
+};
+
+// The live display. Every line fits the width, all lines together fit the height (one row is left for the cursor).
+std::vector<std::string> Render(const JobView& view, const Screen& screen, double now);
+// One line for logs: "12:00:05 word2vec Running 42% epoch 1/1 loss 3.117 181k words/s remaining 1m20s".
+std::string RenderPlain(const JobView& view, double now);
+// What is said once at the end.
+std::string RenderSummary(const JobView& view, const Screen& screen);
+// The same for programs, without line breaks.
+std::string RenderJson(const JobView& view, double now);
+
+// Columns a text takes on a terminal (UTF-8; escape sequences take none).
+int DisplayWidth(std::string_view text);
+std::string ClockText(double unix_seconds);  // "12:00:05", local time
+
+}  // namespace attune::cli

@@ -1,0 +1,16 @@
+// Where a local run keeps its logs and models, and which program this is.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/status.h"
+#include "base/time_source.h"
+
+namespace attune::cli {
+
+// `wanted`, or ./attune-runs/<job>-<date>-<time> (UTC) with a number when taken. Created; absolute.
+StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, const std::string& job, WallTime now);
+std::filesystem::path ThisProgram();
+
+}  // namespace attune::cli

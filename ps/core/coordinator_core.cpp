@@ -1,0 +1,237 @@
+#include "ps/core/coordinator_core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::ps {
+
+void CoordinatorOutputs::Clear() {
+  send.clear();
+  close.clear();
+  write_manifest.reset();
+  events.clear();
+  goal_reached.reset();
+  finished = false;
+  failed.reset();
+}
+
+CoordinatorCore::CoordinatorCore(CoordinatorOptions options) : options_(std::move(options)) {
+  options_.servers = std::max(1U, options_.servers);
+  options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
+}
+
+void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
+  now_ = now;
+  if (next_check_ == kNever) {
+    next_check_ = now + options_.check_interval;
+    next_again_ = now + options_.send_again_after;
+    window_end_ = now + options_.loss_window;
+  }
+  std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
+  if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+}
+
+MonotonicTime CoordinatorCore::WakeAt() const { return next_check_; }
+
+void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
+  if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
+  const auto known = connections_.find(input.from);
+  if (known == connections_.end()) return;  // has not introduced itself
+  Node* node = Find(known->second);
+  if (node == nullptr) return AnswerGone(input.from, known->second, input.message, out);
+  std::visit([&](const auto& body) { OnMessage(*node, body, now, out); }, input.message);
+}
+
+void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutputs&) {
+  const auto known = connections_.find(input.connection);
+  if (known == connections_.end()) return;
+  if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
+    node->connection.reset();
+  }
+  connections_.erase(known);
+}
+
+void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
+  next_check_ = now + options_.check_interval;
+  if (!failed_.ok()) return;
+  CheckLiveness(now, out);
+  if (!failed_.ok()) return;
+  ServeLeases(now, out);  // drops the overdue
+  CheckGoals(now, out);
+  if (now >= next_again_) {
+    next_again_ = now + options_.send_again_after;
+    for (const auto& [id, node] : nodes_) {
+      if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+    }
+  }
+}
+
+CoordinatorCore::Node* CoordinatorCore::Find(NodeId id) {
+  const auto it = nodes_.find(id);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+CoordinatorCore::DataSet* CoordinatorCore::Find(DataSetId id) {
+  const size_t index = size_t{id.value()} - 1;
+  return index < data_sets_.size() ? &data_sets_[index] : nullptr;
+}
+
+std::string CoordinatorCore::Name(NodeId id) const {
+  const auto it = nodes_.find(id);
+  if (it == nodes_.end()) return "node " + std::to_string(id.value());
+  return (it->second.member.role == Role::kServer ? "server " : "worker ") + std::to_string(it->second.member.index) +
+         " (node " + std::to_string(id.value()) + ")";
+}
+
+void CoordinatorCore::Send(const Node& node, Message message, CoordinatorOutputs& out) {
+  if (node.connection) out.send.push_back({.to = *node.connection, .message = std::move(message)});
+}
+
+bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out) {
+  node.answered_below = std::max(node.answered_below, header.answered_below);
+  node.answers.erase(node.answers.begin(), node.answers.upper_bound(node.answered_below));
+  if (header.request <= node.answered_below || node.pending.contains(header.request)) return false;
+  if (const auto given = node.answers.find(header.request); given != node.answers.end()) {
+    Send(node, given->second, out);
+    return false;
+  }
+  if (node.pending.size() + node.answers.size() >= kRequestsInFlightMax) {
+    Send(node,
+         Refused{.request = header.request,
+                 .status = Error(StatusCode::kResourceExhausted, std::to_string(kRequestsInFlightMax) +
+                                                                     " requests of one node are open; wait for some")},
+         out);
+    return false;
+  }
+  node.pending.insert(header.request);
+  return true;
+}
+
+void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
+  Node* node = Find(id);
+  if (node == nullptr) return;
+  node->pending.erase(request);
+  Send(*node, message, out);
+  node->answers.insert_or_assign(request, std::move(message));
+}
+
+// --- heartbeats, clocks and goals
+
+void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (message.number <= node.last.number) return;
+  node.heard = now;
+  window_loss_sum_ += message.loss_sum - node.last.loss_sum;
+  window_loss_samples_ += message.loss_samples - node.last.loss_samples;
+  node.last = message;
+  for (const LeasePosition& lease : message.leases) {
+    for (DataSet& data_set : data_sets_) {
+      if (data_set.ledger.leases().contains(lease.lease)) {
+        (void)data_set.ledger.Advance(node.member.node, lease.lease, lease.position);  // an old lease: nothing to do
+      }
+    }
+  }
+  floor_clock_ = std::max(floor_clock_, FloorClock());
+  Send(node, HeartbeatAck{.number = message.number, .floor_clock = floor_clock_}, out);
+  if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
+  if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
+  if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
+  CheckGoals(now, out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (message.have < map_.version) Send(node, MapUpdate{.map = map_}, out);
+}
+
+uint64_t CoordinatorCore::FloorClock() const {
+  std::optional<uint64_t> floor;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kWorker) continue;
+    const uint64_t clock = node.clock_base + node.last.clock;
+    floor = floor ? std::min(*floor, clock) : clock;
+  }
+  return floor.value_or(floor_clock_);
+}
+
+uint64_t CoordinatorCore::TotalSteps() const {
+  uint64_t steps = steps_of_gone_;
+  for (const auto& [id, node] : nodes_) steps += node.last.clock;
+  return steps;
+}
+
+// Mean over a window, then exponential smoothing over windows: one noisy step does not end a job.
+void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
+  if (now < window_end_) return;
+  window_end_ = now + options_.loss_window;
+  if (window_loss_samples_ == 0) return;
+  constexpr double kNewest = 0.3;
+  const double mean = window_loss_sum_ / static_cast<double>(window_loss_samples_);
+  smoothed_loss_ = smoothed_loss_ ? (1 - kNewest) * *smoothed_loss_ + kNewest * mean : mean;
+  ++loss_windows_;
+  window_loss_sum_ = 0;
+  window_loss_samples_ = 0;
+}
+
+void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
+  CloseLossWindow(now);
+  if (!goal_reached_.empty()) return;
+  const JobGoal& goal = options_.goal;
+  if (!data_sets_.empty() && std::ranges::all_of(data_sets_, [](const DataSet& s) { return s.ledger.AllDone(); })) {
+    const uint64_t epochs = data_sets_.front().ledger.epochs();
+    return ReachGoal(std::to_string(epochs) + (epochs == 1 ? " epoch done" : " epochs done"), out);
+  }
+  if (goal.steps && TotalSteps() >= *goal.steps) {
+    return ReachGoal(std::to_string(*goal.steps) + " steps done", out);
+  }
+  constexpr uint64_t kWindowsMin = 5;  // before that the smoothed loss is mostly its first window
+  if (goal.target_loss && smoothed_loss_ && loss_windows_ >= kWindowsMin && *smoothed_loss_ <= *goal.target_loss) {
+    return ReachGoal(
+        "loss " + std::to_string(*smoothed_loss_) + " reached the target " + std::to_string(*goal.target_loss), out);
+  }
+  if (goal.max_duration && first_worker_ != kNever && now - first_worker_ >= *goal.max_duration) {
+    return ReachGoal("trained for " + std::to_string(static_cast<int64_t>(Seconds(*goal.max_duration))) + " s", out);
+  }
+}
+
+void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
+  goal_reached_ = std::move(reason);
+  out.goal_reached = goal_reached_;
+  out.events.push_back("goal reached: " + goal_reached_);
+  for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
+  ServeLeases(now_, out);  // all who wait are told that there is no more
+  FinishWhenEmpty(out);
+}
+
+void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
+  if (goal_reached_.empty() || finished_) return;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker) return;
+  }
+  finished_ = true;
+  out.finished = true;
+  out.events.push_back("finished: the last worker has left");
+  for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
+}
+
+JobProgress CoordinatorCore::progress() const {
+  JobProgress progress{.servers_expected = options_.servers,
+                       .floor_clock = floor_clock_,
+                       .steps = TotalSteps(),
+                       .smoothed_loss = smoothed_loss_,
+                       .serving = map_.formed() && failed_.ok(),
+                       .goal_reached = goal_reached_};
+  for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  if (current_data_set_) {
+    const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
+    const LeaseLedger& ledger = data_set.ledger;
+    progress.data_set = data_set.name;
+    progress.epochs = ledger.epochs();
+    progress.epoch = ledger.AllDone() ? ledger.epochs() - 1 : ledger.epoch();
+    progress.items = ledger.items();
+    progress.items_done = ledger.items_done();
+    progress.items_total = ledger.items() * ledger.epochs();
+    progress.reprocessed_items = ledger.reprocessed_items();
+  }
+  return progress;
+}
+
+}  // namespace attune::ps

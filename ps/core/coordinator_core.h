@@ -1,0 +1,253 @@
+// The coordinator of one job: membership, the shard map, tables, data leases, clocks, goals and saves. A state machine
+// without sockets, threads or clock, run inside one server.
+//
+// It speaks over connections, which the shell numbers; a node names itself by Join, again after every reconnect.
+// Externally synchronized: one Step at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/ids.h"
+#include "ps/core/lease_ledger.h"
+#include "ps/core/limits.h"
+#include "ps/core/messages.h"
+#include "ps/core/mutations.h"
+#include "ps/core/request_book.h"
+#include "ps/core/shard_map.h"
+
+namespace attune::ps {
+
+// Given by the shell to each connection, unique per coordinator.
+using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
+
+// When training is over: whichever comes first. All empty: one epoch.
+struct JobGoal {
+  std::optional<uint64_t> epochs;
+  std::optional<uint64_t> steps;         // of all workers together
+  std::optional<double> target_loss;     // smoothed loss at or below
+  std::optional<Duration> max_duration;  // since the first worker joined
+};
+
+struct CoordinatorOptions {
+  std::string job_uid;
+  uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
+  uint32_t shards = kShardsDefault;
+  JobGoal goal;
+  uint64_t items = 0;                                     // of a data set that does not say; 0: it must
+  uint64_t lease_items = 0;                               // 0: chosen
+  Duration worker_lost_after = std::chrono::seconds(10);  // without a heartbeat
+  Duration server_lost_after = std::chrono::seconds(20);
+  Duration check_interval = std::chrono::milliseconds(500);
+  Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
+  Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
+  Mutations mutations;
+};
+
+struct FromConnection {
+  ConnectionId from;
+  Message message;
+};
+struct ConnectionClosed {
+  ConnectionId connection;
+};
+// The shell's answer to CoordinatorOutputs::write_manifest.
+struct ManifestWritten {
+  SaveId save;
+  Status status;
+};
+struct CoordinatorTimer {};
+
+using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CoordinatorTimer>;
+
+struct ToConnection {
+  ConnectionId to;
+  Message message;
+};
+
+// All servers have written: check that the files are there and write the manifest that makes them a model; answer with
+// ManifestWritten.
+struct ManifestOrder {
+  SaveId save;
+  std::string directory;
+  std::vector<TableSpec> tables;  // by TableId - 1
+  std::vector<WrittenFile> files;
+};
+
+struct CoordinatorOutputs {
+  std::vector<ToConnection> send;
+  std::vector<ConnectionId> close;  // after sending
+  std::optional<ManifestOrder> write_manifest;
+  std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
+  std::optional<std::string> goal_reached;
+  bool finished = false;         // goal reached and all workers have left
+  std::optional<Status> failed;  // the job cannot go on
+
+  void Clear();
+};
+
+// For telemetry; see JobWindow.
+struct JobProgress {
+  std::string data_set;  // the one leases were last taken from
+  uint64_t epoch = 0, epochs = 0;
+  uint64_t items = 0, items_done = 0, items_total = 0, reprocessed_items = 0;
+  uint32_t servers = 0, servers_expected = 0, workers = 0;
+  uint64_t floor_clock = 0, steps = 0;
+  std::optional<double> smoothed_loss;
+  bool serving = false;
+  std::string goal_reached;  // reason; empty: not yet
+};
+
+class CoordinatorCore {
+ public:
+  explicit CoordinatorCore(CoordinatorOptions options);
+  CoordinatorCore(const CoordinatorCore&) = delete;  // ledgers share its lease numbers
+  CoordinatorCore& operator=(const CoordinatorCore&) = delete;
+
+  void Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out);
+  MonotonicTime WakeAt() const;
+
+  JobProgress progress() const;
+  const ShardMap& map() const { return map_; }
+
+ private:
+  struct Node {
+    Member member;
+    uint64_t incarnation = 0;
+    std::optional<ConnectionId> connection;
+    MonotonicTime heard;      // last heartbeat or join
+    Heartbeat last;           // totals
+    uint64_t clock_base = 0;  // floor when it joined, so that a newcomer does not pull the floor down
+    RequestId answered_below;
+    std::map<RequestId, Message> answers;  // given, not known to have arrived
+    std::set<RequestId> pending;           // taken up, not answered
+  };
+  struct TableEntry {
+    TableSpec spec;
+    TableId id;
+    std::set<NodeId> missing;  // servers that have not installed it
+    Status failed;
+    std::vector<std::pair<NodeId, RequestId>> waiting;
+  };
+  struct DataSet {
+    DataSetId id;
+    std::string name;
+    DataSetOptions asked;  // by the first opener
+    LeaseLedger ledger;
+  };
+  struct WaitingLease {
+    NodeId worker;
+    RequestId request;
+    DataSetId data_set;
+    MonotonicTime deadline;
+  };
+  struct Save {
+    SaveId id;
+    NodeId asker;
+    RequestId request;
+    std::string directory;
+    std::map<NodeId, std::optional<TablesWritten>> parts;
+    bool manifest_ordered = false;
+  };
+
+  void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(ManifestWritten input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_members.cpp
+  void OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  Status CheckJoin(const Join& join) const;
+  void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  void SendWelcome(Node& node, CoordinatorOutputs& out);
+  void FormMapWhenComplete(CoordinatorOutputs& out);
+  void PublishMembers(CoordinatorOutputs& out);
+  void Remove(NodeId id, Status why);
+  void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
+  void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
+  void SendWriteOrder(const Node& server, CoordinatorOutputs& out);
+  void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void FailJob(const Status& reason, CoordinatorOutputs& out);
+  void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+
+  // Messages of members.
+  template <typename Other>
+  void OnMessage(Node&, const Other&, MonotonicTime, CoordinatorOutputs&) {}
+  void OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const MapRequest& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const OpenTable& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const TableInstalled& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const OpenDataSet& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseRequest& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const TablesWritten& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out);
+
+  // True when the request is new and is to be handled now.
+  bool TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out);
+  void Reply(NodeId node, RequestId request, Message message, CoordinatorOutputs& out);
+  void Send(const Node& node, Message message, CoordinatorOutputs& out);
+
+  void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
+  void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
+  void StartNextSave(CoordinatorOutputs& out);
+  void OrderManifestWhenWritten(CoordinatorOutputs& out);
+  void EndSave(const Status& status, CoordinatorOutputs& out);
+  StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
+  void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
+  void ReachGoal(std::string reason, CoordinatorOutputs& out);
+  void FinishWhenEmpty(CoordinatorOutputs& out);
+  void CloseLossWindow(MonotonicTime now);
+  uint64_t FloorClock() const;
+  uint64_t TotalSteps() const;
+  Node* Find(NodeId id);
+  DataSet* Find(DataSetId id);
+  std::string Name(NodeId id) const;
+
+  CoordinatorOptions options_;
+  ShardMap map_;
+  NodeId next_node_{1};
+  std::map<NodeId, Node> nodes_;  // members
+  std::unordered_map<ConnectionId, NodeId> connections_;
+  std::unordered_map<uint64_t, NodeId> gone_incarnations_;  // processes that may not come back
+  std::unordered_map<NodeId, Status> gone_;                 // and why; OK: left cleanly
+  Status failed_;
+
+  std::vector<TableEntry> tables_;  // by TableId - 1
+  std::vector<DataSet> data_sets_;  // by DataSetId - 1
+  std::optional<DataSetId> current_data_set_;
+  LeaseId next_lease_{1};
+  std::deque<WaitingLease> waiting_leases_;
+  std::deque<Save> saves_;  // the first is under way
+  SaveId next_save_{1};
+
+  uint64_t steps_of_gone_ = 0;
+  uint64_t floor_clock_ = 0;
+  MonotonicTime first_worker_ = kNever;
+  bool any_worker_ = false;
+  MonotonicTime now_{};  // of the step under way
+  MonotonicTime next_check_ = kNever;
+  MonotonicTime next_again_ = kNever;
+
+  double window_loss_sum_ = 0;
+  uint64_t window_loss_samples_ = 0;
+  MonotonicTime window_end_ = kNever;
+  uint64_t loss_windows_ = 0;
+  std::optional<double> smoothed_loss_;
+
+  std::string goal_reached_;
+  bool finished_ = false;
+};
+
+}  // namespace attune::ps

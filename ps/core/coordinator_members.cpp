@@ -1,0 +1,211 @@
+// Who takes part: join, leave, loss, and the map that says so.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+
+void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
+  const auto refuse = [&](Status status) {
+    out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(status)}});
+  };
+  if (const auto gone = gone_incarnations_.find(join.incarnation); gone != gone_incarnations_.end()) {
+    const Status& why = gone_.at(gone->second);
+    if (!why.ok()) return refuse(why);
+    connections_[from] = gone->second;  // it has left; its question about that is answered when it comes
+    return;
+  }
+  if (!failed_.ok()) return refuse(failed_);
+  for (auto& [id, node] : nodes_) {
+    if (node.incarnation != join.incarnation) continue;
+    if (node.connection && *node.connection != from) connections_.erase(*node.connection);
+    node.connection = from;
+    node.heard = now;
+    connections_[from] = id;
+    SendWelcome(node, out);
+    if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+    return;
+  }
+  if (const Status status = CheckJoin(join); !status.ok()) {
+    out.events.push_back("join refused: " + std::string(status.message()));
+    return refuse(status);
+  }
+  Admit(from, join, now, out);
+}
+
+Status CoordinatorCore::CheckJoin(const Join& join) const {
+  if (join.job_uid != options_.job_uid) {
+    return Error(StatusCode::kFailedPrecondition, "this coordinator serves job id \"" + options_.job_uid +
+                                                      "\", not \"" + join.job_uid +
+                                                      "\"; check the coordinator's address of this process");
+  }
+  if (finished_) return Error(StatusCode::kFailedPrecondition, "the job is finished: " + goal_reached_);
+  if (nodes_.size() >= kMembersMax) {
+    return Error(StatusCode::kResourceExhausted,
+                 "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");
+  }
+  if (join.role == Role::kWorker) return OkStatus();
+  if (join.index >= options_.servers || join.address.empty()) {
+    return Error(StatusCode::kInvalidArgument, "server " + std::to_string(join.index) + " at \"" + join.address +
+                                                   "\": the job has servers 0 to " +
+                                                   std::to_string(options_.servers - 1) + ", each with an address");
+  }
+  return OkStatus();
+}
+
+void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
+  for (const auto& [id, other] : nodes_) {
+    if (other.member.role != join.role || other.member.index != join.index) continue;
+    // The platform replaced that process: the old one is gone for good.
+    const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
+    if (join.role == Role::kWorker) {
+      LoseWorker(id, why, out);
+    } else if (map_.formed()) {
+      FailJob(Error(StatusCode::kDataLoss, Name(id) + " was started again and its rows are gone; start the job again"),
+              out);
+      out.send.push_back({.to = from, .message = JoinRefused{.status = failed_}});
+      return;
+    } else {
+      out.events.push_back(Name(id) + " was replaced before the job served");
+      Remove(id, why);
+    }
+    break;
+  }
+
+  const NodeId id = std::exchange(next_node_, next_node_.Next());
+  Node& node = nodes_[id];
+  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address};
+  node.incarnation = join.incarnation;
+  node.connection = from;
+  node.heard = now;
+  node.clock_base = floor_clock_;
+  connections_[from] = id;
+  out.events.push_back(Name(id) + " joined");
+  if (join.role == Role::kWorker && first_worker_ == kNever) first_worker_ = now;
+  FormMapWhenComplete(out);
+  PublishMembers(out);
+  SendWelcome(node, out);
+  if (join.role == Role::kServer) SendOpenOrders(node, out);
+}
+
+void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
+  uint32_t joined = 0;
+  for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
+  Send(node,
+       Welcome{.node = node.member.node, .map = map_, .servers_expected = options_.servers, .servers_joined = joined},
+       out);
+}
+
+void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
+  if (map_.formed()) return;
+  std::vector<Member> servers;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kServer) servers.push_back(node.member);
+  }
+  if (servers.size() < options_.servers) return;
+  std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, whoever joined first
+  std::vector<NodeId> ids;
+  for (const Member& server : servers) ids.push_back(server.node);
+  map_.homes = EvenHomes(options_.shards, ids);
+  map_.version = MapVersion(1, 0);
+  out.events.push_back("all " + std::to_string(servers.size()) + " servers have joined; the job serves");
+}
+
+void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
+  if (!map_.formed()) return;
+  map_.version = map_.version.Next();
+  map_.members.clear();
+  for (const auto& [id, node] : nodes_) map_.members.push_back(node.member);
+  for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
+}
+
+void CoordinatorCore::Remove(NodeId id, Status why) {
+  const auto it = nodes_.find(id);
+  gone_incarnations_.emplace(it->second.incarnation, id);
+  gone_.emplace(id, std::move(why));
+  nodes_.erase(it);
+  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
+}
+
+// What a node that is no longer a member hears when it still speaks.
+void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) {
+  const auto gone = gone_.find(node);
+  if (gone == gone_.end()) return;
+  if (!gone->second.ok()) {
+    out.send.push_back({.to = from, .message = SessionLost{.status = gone->second}});
+  } else if (const RequestHeader* header = HeaderOf(message); header != nullptr) {
+    out.send.push_back({.to = from, .message = Done{.request = header->request}});
+  }
+}
+
+void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  const Node& node = nodes_.at(id);
+  uint64_t again = 0;
+  if (!options_.mutations.keep_leases_of_lost_workers) {
+    for (DataSet& data_set : data_sets_) again += data_set.ledger.ReleaseAll(id);
+  }
+  out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
+                       " items go to others: " + std::string(reason.message()));
+  steps_of_gone_ += node.last.clock;
+  Send(node, SessionLost{.status = reason}, out);
+  Remove(id, reason);
+  PublishMembers(out);
+  ServeLeases(now_, out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const NodeId id = node.member.node;
+  // Leases granted but not known to the worker are handed back untouched; it has ended all others before.
+  for (DataSet& data_set : data_sets_) {
+    std::vector<Lease> held;
+    for (const auto& [lease_id, lease] : data_set.ledger.leases()) {
+      if (lease.worker == id) held.push_back(lease);
+    }
+    for (const Lease& lease : held) (void)data_set.ledger.Return(id, lease.id, lease.position);
+  }
+  Reply(id, message.header.request, Done{.request = message.header.request}, out);
+  out.events.push_back(Name(id) + " left after " + std::to_string(message.clock) + " steps");
+  steps_of_gone_ += message.clock;
+  Remove(id, OkStatus());
+  PublishMembers(out);
+  ServeLeases(now, out);
+  CheckGoals(now, out);
+  FinishWhenEmpty(out);
+}
+
+void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
+  if (!failed_.ok()) return;
+  failed_ = reason;
+  out.failed = reason;
+  out.events.push_back("the job failed: " + std::string(reason.message()));
+  for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
+}
+
+void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
+  std::vector<NodeId> silent;
+  for (const auto& [id, node] : nodes_) {
+    const Duration allowed =
+        node.member.role == Role::kServer ? options_.server_lost_after : options_.worker_lost_after;
+    if (now - node.heard >= allowed) silent.push_back(id);
+  }
+  for (const NodeId id : silent) {
+    const Node& node = nodes_.at(id);
+    const std::string text = Name(id) + " has not been heard of for " +
+                             std::to_string(static_cast<int64_t>(Seconds(now - node.heard))) + " s";
+    if (node.member.role == Role::kWorker) {
+      LoseWorker(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
+    } else if (map_.formed()) {
+      if (finished_) continue;  // has ended as it should
+      return FailJob(
+          Error(StatusCode::kDataLoss, text + " and its rows are gone; see its log, then start the job again"), out);
+    } else {
+      out.events.push_back(text + "; it may join again");
+      Remove(id, Error(StatusCode::kAborted, text));
+    }
+  }
+  FinishWhenEmpty(out);
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,353 @@
+// What workers ask of the coordinator: tables, data leases, saves.
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+namespace {
+
+MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
+  return remaining < kNever - now ? now + remaining : kNever;
+}
+
+std::string Text(const Optimizer& optimizer) {
+  std::ostringstream text;
+  if (const auto* sgd = std::get_if<Sgd>(&optimizer)) {
+    text << "Sgd(rate " << sgd->rate << ")";
+  } else {
+    const auto& adagrad = std::get<Adagrad>(optimizer);
+    text << "Adagrad(rate " << adagrad.rate << ", initial accumulator " << adagrad.initial_accumulator << ", epsilon "
+         << adagrad.epsilon << ")";
+  }
+  return text.str();
+}
+
+std::string Text(const Initializer& initializer) {
+  std::ostringstream text;
+  if (const auto* constant = std::get_if<ConstantInitializer>(&initializer)) {
+    text << "Constant(" << constant->value << ")";
+  } else if (const auto* uniform = std::get_if<UniformInitializer>(&initializer)) {
+    text << "Uniform(" << uniform->low << " to " << uniform->high << ")";
+  } else {
+    const auto& normal = std::get<NormalInitializer>(initializer);
+    text << "Normal(mean " << normal.mean << ", standard deviation " << normal.standard_deviation << ")";
+  }
+  return text.str();
+}
+
+// "dim is 32 here and 64 there, ...": every difference, empty when there is none.
+class Differences {
+ public:
+  void Compare(const char* field, const std::string& here, const std::string& there) {
+    if (here == there) return;
+    if (!text_.empty()) text_ += ", ";
+    text_ += std::string(field) + " is " + here + " here and was " + there + " when it was opened first";
+  }
+  void Compare(const char* field, uint64_t here, uint64_t there) {
+    Compare(field, std::to_string(here), std::to_string(there));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string Difference(const TableOptions& here, const TableOptions& there) {
+  Differences differences;
+  differences.Compare("dim", here.dim, there.dim);
+  differences.Compare("optimizer", Text(here.optimizer), Text(there.optimizer));
+  differences.Compare("initializer", Text(here.initializer), Text(there.initializer));
+  differences.Compare("seed", here.seed, there.seed);
+  differences.Compare("rows_max", here.rows_max, there.rows_max);
+  return differences.text();
+}
+
+std::string Difference(const DataSetOptions& here, const DataSetOptions& there) {
+  Differences differences;
+  differences.Compare("items", here.items, there.items);
+  differences.Compare("epochs", here.epochs, there.epochs);
+  differences.Compare("lease_items", here.lease_items, there.lease_items);
+  return differences.text();
+}
+
+}  // namespace
+
+// --- tables
+
+void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const NodeId asker = node.member.node;
+  const RequestId request = message.header.request;
+  const auto refuse = [&](StatusCode code, const std::string& text) {
+    Reply(asker, request, Refused{.request = request, .status = Error(code, text)}, out);
+  };
+  if (message.spec.name.empty() || message.spec.name.size() > kNameBytesMax) {
+    return refuse(StatusCode::kInvalidArgument, "a table's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
+  }
+  const auto known = std::ranges::find_if(tables_, [&](const TableEntry& table) {
+    return table.failed.ok() && table.spec.name == message.spec.name;  // a failed one may be opened anew
+  });
+  if (known != tables_.end()) {
+    if (const std::string difference = Difference(message.spec.options, known->spec.options); !difference.empty()) {
+      return refuse(StatusCode::kFailedPrecondition, difference + "; all workers must say the same");
+    }
+    known->waiting.emplace_back(asker, request);
+    return AnswerTableWaiters(*known, out);
+  }
+  if (tables_.size() >= kTablesMax) {
+    return refuse(StatusCode::kResourceExhausted,
+                  "the job has " + std::to_string(kTablesMax) + " tables, more are not allowed");
+  }
+  TableEntry table{.spec = message.spec,
+                   .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
+                   .missing = {},
+                   .failed = {},
+                   .waiting = {{asker, request}}};
+  for (const auto& [id, member] : nodes_) {
+    if (member.member.role != Role::kServer) continue;
+    table.missing.insert(id);
+    Send(member, InstallTable{.table = table.id, .spec = table.spec}, out);
+  }
+  tables_.push_back(std::move(table));
+}
+
+void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, MonotonicTime, CoordinatorOutputs& out) {
+  const size_t index = size_t{message.table.value()} - 1;
+  if (index >= tables_.size()) return;
+  TableEntry& table = tables_[index];
+  if (table.missing.erase(node.member.node) == 0) return;
+  if (!message.status.ok() && table.failed.ok()) table.failed = Annotate(message.status, Name(node.member.node));
+  AnswerTableWaiters(table, out);
+}
+
+void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out) {
+  if (!table.missing.empty() && table.failed.ok()) return;
+  for (const auto& [asker, request] : std::exchange(table.waiting, {})) {
+    if (table.failed.ok()) {
+      Reply(asker, request, TableOpened{.request = request, .table = table.id}, out);
+    } else {
+      Reply(asker, request, Refused{.request = request, .status = table.failed}, out);
+    }
+  }
+}
+
+// --- data
+
+StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) const {
+  if (message.name.empty() || message.name.size() > kNameBytesMax) {
+    return Error(StatusCode::kInvalidArgument,
+                 "a data set's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
+  }
+  DataSetOptions resolved = message.options;
+  if (resolved.items == 0) resolved.items = options_.items;
+  if (resolved.items == 0) {
+    return Error(StatusCode::kInvalidArgument,
+                 "the number of items is given neither by the worker (DataSetOptions::items) nor by the manifest "
+                 "(spec.data.items)");
+  }
+  const JobGoal& goal = options_.goal;
+  const bool any_goal = goal.epochs || goal.steps || goal.target_loss || goal.max_duration;
+  const uint64_t of_goal = goal.epochs.value_or(any_goal ? 0 : 1);  // 0: until another goal is reached
+  if (resolved.epochs == 0 || (of_goal > 0 && of_goal < resolved.epochs)) resolved.epochs = of_goal;
+  if (resolved.lease_items == 0) resolved.lease_items = options_.lease_items;
+  constexpr uint64_t kLeasesPerEpoch = 256;  // enough to balance tens of workers, few enough to cost nothing
+  if (resolved.lease_items == 0) resolved.lease_items = std::max<uint64_t>(1, resolved.items / kLeasesPerEpoch);
+  resolved.lease_items = std::max(resolved.lease_items, resolved.items / kLeasesPerEpochMax);
+  return resolved;
+}
+
+void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const RequestId request = message.header.request;
+  const auto reply = [&](Message answer) { Reply(node.member.node, request, std::move(answer), out); };
+  StatusOr<DataSetOptions> resolved = Resolve(message);
+  if (!resolved.ok()) return reply(Refused{.request = request, .status = resolved.status()});
+  auto known = std::ranges::find(data_sets_, message.name, &DataSet::name);
+  if (known == data_sets_.end()) {
+    if (data_sets_.size() >= kDataSetsMax) {
+      return reply(Refused{.request = request,
+                           .status = Error(StatusCode::kResourceExhausted,
+                                           "the job has " + std::to_string(kDataSetsMax) + " data sets")});
+    }
+    data_sets_.push_back(
+        {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
+         .name = message.name,
+         .asked = *resolved,
+         .ledger = LeaseLedger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_)});
+    known = std::prev(data_sets_.end());
+    if (!current_data_set_) current_data_set_ = known->id;
+  } else if (const std::string difference = Difference(*resolved, known->asked); !difference.empty()) {
+    return reply(
+        Refused{.request = request,
+                .status = Error(StatusCode::kFailedPrecondition, difference + "; all workers must say the same")});
+  }
+  reply(DataSetOpened{.request = request, .data_set = known->id, .options = known->asked});
+}
+
+void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const RequestId request = message.header.request;
+  const DataSet* data_set = Find(message.data_set);
+  Status problem;
+  if (data_set == nullptr) {
+    problem = Error(StatusCode::kNotFound, "there is no data set " + std::to_string(message.data_set.value()));
+  } else {
+    const auto held = std::ranges::count_if(data_set->ledger.leases(),
+                                            [&](const auto& entry) { return entry.second.worker == node.member.node; });
+    if (static_cast<size_t>(held) >= kLeasesPerWorkerMax) {
+      problem = Error(StatusCode::kResourceExhausted,
+                      "this worker holds " + std::to_string(held) + " leases; end some before taking more");
+    }
+  }
+  if (!problem.ok()) {
+    return Reply(node.member.node, request, Refused{.request = request, .status = std::move(problem)}, out);
+  }
+  waiting_leases_.push_back({.worker = node.member.node,
+                             .request = request,
+                             .data_set = message.data_set,
+                             .deadline = DeadlineAfter(message.header.remaining, now)});
+  ServeLeases(now, out);
+}
+
+// First come, first served, as far as there is something free.
+void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
+  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
+    DataSet& data_set = *Find(waiting.data_set);
+    Message answer;
+    if (data_set.ledger.AllDone()) {
+      answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
+    } else if (!goal_reached_.empty()) {
+      answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
+    } else if (const std::optional<Lease> lease = data_set.ledger.Grant(waiting.worker)) {
+      current_data_set_ = data_set.id;
+      answer = LeaseGrant{.request = waiting.request,
+                          .lease = lease->id,
+                          .data_set = data_set.id,
+                          .epoch = lease->epoch,
+                          .begin = lease->begin,
+                          .end = lease->end};
+    } else if (waiting.deadline <= now) {
+      answer = Refused{
+          .request = waiting.request,
+          .status = Error(StatusCode::kDeadlineExceeded, "all remaining items are with other workers; ask again")};
+    } else {
+      return false;
+    }
+    Reply(waiting.worker, waiting.request, std::move(answer), out);
+    return true;
+  });
+}
+
+void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  for (DataSet& data_set : data_sets_) (void)data_set.ledger.Done(node.member.node, message.lease);  // one knows it
+  Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
+  ServeLeases(now, out);
+  CheckGoals(now, out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  for (DataSet& data_set : data_sets_) {
+    (void)data_set.ledger.Return(node.member.node, message.lease, message.position);  // one knows it
+  }
+  Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
+  ServeLeases(now, out);
+  CheckGoals(now, out);
+}
+
+// --- saves
+
+void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const RequestId request = message.header.request;
+  if (message.directory.empty() || message.directory.size() > kPathBytesMax || !map_.formed()) {
+    return Reply(node.member.node, request,
+                 Refused{.request = request,
+                         .status = Error(StatusCode::kInvalidArgument,
+                                         "a directory has 1 to " + std::to_string(kPathBytesMax) + " bytes")},
+                 out);
+  }
+  saves_.push_back({.id = std::exchange(next_save_, next_save_.Next()),
+                    .asker = node.member.node,
+                    .request = request,
+                    .directory = message.directory,
+                    .parts = {}});
+  if (saves_.size() == 1) StartNextSave(out);
+}
+
+void CoordinatorCore::StartNextSave(CoordinatorOutputs& out) {
+  if (saves_.empty()) return;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kServer) saves_.front().parts[id] = std::nullopt;
+  }
+  for (const auto& [id, part] : saves_.front().parts) SendWriteOrder(nodes_.at(id), out);
+}
+
+void CoordinatorCore::SendWriteOrder(const Node& server, CoordinatorOutputs& out) {
+  const Save& save = saves_.front();
+  Send(server,
+       WriteTables{.save = save.id,
+                   .directory = save.directory,
+                   .part = server.member.index,
+                   .parts = static_cast<uint32_t>(save.parts.size())},
+       out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const TablesWritten& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (saves_.empty() || saves_.front().id != message.save || saves_.front().manifest_ordered) return;
+  Save& save = saves_.front();
+  const auto part = save.parts.find(node.member.node);
+  if (part == save.parts.end() || part->second) return;
+  part->second = message;
+  if (!message.status.ok()) return EndSave(Annotate(message.status, Name(node.member.node)), out);
+  OrderManifestWhenWritten(out);
+}
+
+// The manifest makes the files a model, so it is written when all of them are complete.
+void CoordinatorCore::OrderManifestWhenWritten(CoordinatorOutputs& out) {
+  Save& save = saves_.front();
+  for (const auto& [id, part] : save.parts) {
+    if (!part) return;
+  }
+  ManifestOrder order{.save = save.id, .directory = save.directory, .tables = {}, .files = {}};
+  for (const TableEntry& table : tables_) order.tables.push_back(table.spec);
+  for (const auto& [id, part] : save.parts) {
+    order.files.insert(order.files.end(), part->files.begin(), part->files.end());
+  }
+  save.manifest_ordered = true;
+  out.write_manifest = std::move(order);
+}
+
+void CoordinatorCore::On(ManifestWritten input, MonotonicTime, CoordinatorOutputs& out) {
+  if (saves_.empty() || saves_.front().id != input.save) return;
+  EndSave(input.status, out);
+}
+
+void CoordinatorCore::EndSave(const Status& status, CoordinatorOutputs& out) {
+  const Save save = std::move(saves_.front());
+  saves_.pop_front();
+  if (status.ok()) {
+    out.events.push_back("tables saved to " + save.directory);
+    Reply(save.asker, save.request, Done{.request = save.request}, out);
+  } else {
+    out.events.push_back("saving tables to " + save.directory + " failed: " + std::string(status.message()));
+    Reply(save.asker, save.request, Refused{.request = save.request, .status = status}, out);
+  }
+  StartNextSave(out);
+}
+
+// Everything this server has been told to do and has not reported: after a reconnect, and now and then.
+void CoordinatorCore::SendOpenOrders(const Node& server, CoordinatorOutputs& out) {
+  const NodeId id = server.member.node;
+  for (const TableEntry& table : tables_) {
+    if (table.missing.contains(id)) Send(server, InstallTable{.table = table.id, .spec = table.spec}, out);
+  }
+  if (saves_.empty()) return;
+  const auto part = saves_.front().parts.find(id);
+  if (part != saves_.front().parts.end() && !part->second) SendWriteOrder(server, out);
+}
+
+}  // namespace attune::ps

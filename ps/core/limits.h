@@ -1,0 +1,40 @@
+// Sizes that nothing received may exceed and no queue may outgrow. Transports check the message limits before they take
+// memory; cores check them again, because a simulated or in-process transport does not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace attune::ps {
+
+// One message.
+inline constexpr size_t kKeysPerMessageMax = 1 << 16;
+inline constexpr size_t kFloatsPerMessageMax = 4 << 20;     // 16 MiB of rows or gradients
+inline constexpr size_t kAfterPerMessageMax = 1 << 20;      // entries of Pull::after
+inline constexpr size_t kMessageBytesMax = 32 << 20;        // any encoded message
+inline constexpr size_t kControlMessageBytesMax = 4 << 20;  // any encoded message to or from the coordinator
+inline constexpr size_t kNameBytesMax = 256;                // table, data set, job
+inline constexpr size_t kPathBytesMax = 4096;
+inline constexpr size_t kStatusBytesMax = 4096;  // text of an error; longer ones are cut by the sender
+
+// One call of a worker program; larger ones are refused before anything is sent.
+inline constexpr size_t kKeysPerCallMax = 1 << 22;
+
+// One job.
+inline constexpr uint32_t kDimMax = 65536;
+inline constexpr uint32_t kShardsDefault = 1024;
+inline constexpr uint32_t kShardsMax = 1 << 16;
+inline constexpr size_t kMembersMax = 4096;
+inline constexpr size_t kTablesMax = 4096;
+inline constexpr size_t kDataSetsMax = 256;
+inline constexpr uint64_t kLeasesPerEpochMax = 1 << 20;  // smaller leases are made larger
+
+// Queues of a node.
+inline constexpr uint32_t kPushWindowMax = 1024;          // sequence numbers of one origin beyond its acked_below
+inline constexpr size_t kParkedPullsPerOriginMax = 4096;  // waiting for own pushes
+inline constexpr size_t kHeldMessagesMax = 4096;          // waiting for a map
+inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
+inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
+inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
+
+}  // namespace attune::ps

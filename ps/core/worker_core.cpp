@@ -1,0 +1,328 @@
+#include "ps/core/worker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::ps {
+
+void WorkerOutputs::Clear() {
+  send.clear();
+  completions.clear();
+  connect.clear();
+  goal_reached.reset();
+  lost.reset();
+}
+
+WorkerCore::WorkerCore(WorkerOptions options) : options_(std::move(options)) {
+  options_.pushes_in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax);
+}
+
+void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
+  std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
+  if (now >= next_wake_) On(Timer{}, now, out);
+}
+
+MonotonicTime WorkerCore::WakeAt() const { return next_wake_; }
+
+bool WorkerCore::Connected(NodeId peer) const {
+  const auto it = peers_.find(peer);
+  return it != peers_.end() && it->second.connected;
+}
+
+void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
+  if (!lost_.ok() || left_) return;
+  std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
+}
+
+// --- connections
+
+void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) {
+  if (!lost_.ok() || left_) return;
+  peers_[input.peer] = {.connected = true, .since = now};
+  if (input.peer == kCoordinator) {
+    SendJoin(now, out);
+    if (node_ != NodeId()) {
+      for (const auto& [request, open] : requests_.open()) {
+        out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
+      }
+    }
+    return;
+  }
+  for (const OpenPush& push : pushes_) {
+    if (push.sent && !options_.mutations.no_reissue) SendOpenKeys(push, input.peer, out);
+  }
+  for (auto& [request, pull] : pull_messages_) {
+    if (pull.home == input.peer) SendPull(request, pull, now, out);
+  }
+  CompleteJoin(out);
+}
+
+void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs&) {
+  const auto it = peers_.find(input.peer);
+  if (it == peers_.end() || !it->second.connected) return;
+  it->second = {.connected = false, .since = now};
+  WakeBy(now + options_.peer_lost_after);
+}
+
+void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
+  join_sent_ = now;
+  if (node_ == NodeId()) WakeBy(now + options_.reissue_after);
+  out.send.push_back({.to = kCoordinator,
+                      .message = Join{.incarnation = options_.incarnation,
+                                      .job_uid = options_.job_uid,
+                                      .role = Role::kWorker,
+                                      .index = options_.index,
+                                      .address = {}}});
+}
+
+void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerOutputs& out) {
+  servers_expected_ = message.servers_expected;
+  servers_joined_ = message.servers_joined;
+  if (node_ == NodeId()) {
+    node_ = message.node;
+    SendHeartbeat(now, out);
+    for (const auto& [request, open] : requests_.open()) {
+      out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
+    }
+  }
+  if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, JoinRefused&& message, MonotonicTime, WorkerOutputs& out) {
+  LoseSession(Annotate(message.status, "joining the job"), out);
+}
+
+void WorkerCore::OnMessage(NodeId, SessionLost&& message, MonotonicTime, WorkerOutputs& out) {
+  LoseSession(std::move(message.status), out);
+}
+
+// --- map
+
+void WorkerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out) {
+  AdoptMap(std::move(message.map), now, out);
+}
+
+void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
+  if (map.version <= map_.version || node_ == NodeId()) return;
+  if (const Status status = Validate(map); !status.ok()) return LoseSession(status, out);
+  if (!map.Contains(node_)) {
+    if (leaving_) return;
+    return LoseSession(Error(StatusCode::kAborted, "this worker (node " + std::to_string(node_.value()) +
+                                                       ") is no longer a member of the job; start it again"),
+                       out);
+  }
+  const bool homes_changed = map.homes != map_.homes;
+  map_ = std::move(map);
+  if (!homes_changed) return;
+  homes_version_ = map_.version;
+  servers_.clear();
+  for (const Member& member : map_.members) {
+    if (member.role != Role::kServer) continue;
+    servers_.push_back(member.node);
+    if (peers_.try_emplace(member.node, Peer{.connected = false, .since = now}).second) out.connect.push_back(member);
+  }
+  home_ordinal_.resize(map_.homes.size());
+  for (size_t shard = 0; shard < map_.homes.size(); ++shard) {
+    home_ordinal_[shard] =
+        static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.homes[shard]) - servers_.begin());
+  }
+  WakeBy(now + options_.peer_lost_after);
+  CompleteJoin(out);
+}
+
+void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
+  if (!Connected(kCoordinator) || now < map_asked_ + options_.reissue_after) return;
+  map_asked_ = now;
+  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = map_.version}});
+}
+
+// --- heartbeat, goal, end
+
+void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
+  next_heartbeat_ = now + options_.heartbeat_interval;
+  WakeBy(next_heartbeat_);
+  if (!Connected(kCoordinator)) return;
+  Heartbeat heartbeat{.number = ++heartbeat_,
+                      .map_version = map_.version,
+                      .clock = acknowledged_clock_,
+                      .loss_sum = loss_sum_,
+                      .loss_samples = loss_samples_,
+                      .samples = samples_,
+                      .acked_below = AckedBelow(),
+                      .leases = {}};
+  for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.acknowledged});
+  out.send.push_back({.to = kCoordinator, .message = std::move(heartbeat)});
+}
+
+void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime, WorkerOutputs&) {
+  floor_clock_ = std::max(floor_clock_, message.floor_clock);
+}
+
+void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {
+  if (std::exchange(goal_reached_, true)) return;
+  out.goal_reached = std::move(message.reason);
+}
+
+void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
+  if (!lost_.ok()) return;
+  lost_ = status;
+  for (OpenPush& push : pushes_) {
+    if (std::exchange(push.call_open, false)) {
+      out.completions.push_back({.call = push.call, .status = status, .result = {}});
+    }
+  }
+  for (const auto& [call, pull] : pulls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  pushes_.clear();
+  pulls_.clear();
+  pull_messages_.clear();
+  calls_.clear();
+  leases_.clear();
+  flushes_.clear();
+  next_wake_ = kNever;
+  out.lost = std::move(status);
+}
+
+// --- time
+
+Duration WorkerCore::NextBackoff(Duration backoff) const { return std::min(backoff * 2, options_.reissue_after_max); }
+
+void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
+  next_wake_ = kNever;
+  if (!lost_.ok() || left_) return;
+  CheckPeers(now, out);
+  if (!lost_.ok()) return;
+  EndOverdueCalls(now, out);
+  SendAgain(now, out);
+  if (node_ != NodeId()) {
+    if (now >= next_heartbeat_) SendHeartbeat(now, out);
+    WakeBy(next_heartbeat_);
+  }
+}
+
+void WorkerCore::CheckPeers(MonotonicTime now, WorkerOutputs& out) {
+  for (const auto& [peer, state] : peers_) {
+    if (state.connected) continue;
+    const MonotonicTime lost_at = state.since + options_.peer_lost_after;
+    if (now < lost_at) {
+      WakeBy(lost_at);
+      continue;
+    }
+    return LoseSession(
+        Error(StatusCode::kUnavailable,
+              Describe(map_, peer) + " has not been reachable for " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - state.since).count()) +
+                  " s; the session is lost. See that server's log, then start the job again"),
+        out);
+  }
+}
+
+void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
+  for (OpenPush& push : pushes_) {
+    if (!push.call_open) continue;
+    if (now < push.deadline) {
+      WakeBy(push.deadline);
+      continue;
+    }
+    push.call_open = false;
+    out.completions.push_back(
+        {.call = push.call,
+         .status = Error(StatusCode::kDeadlineExceeded,
+                         "push of " + std::to_string(push.keys.size()) + " keys: " + std::to_string(push.open) +
+                             " are not acknowledged yet; the outcome is open, the session keeps sending"),
+         .result = {}});
+  }
+  std::vector<CallId> overdue;
+  for (const auto& [call, pull] : pulls_) {
+    if (now < pull.deadline) {
+      WakeBy(pull.deadline);
+    } else if (!options_.mutations.ignore_pull_deadline) {
+      overdue.push_back(call);
+    }
+  }
+  for (const CallId call : overdue) EndPull(call, PullTimeout(call), out);
+
+  std::vector<CallId> late;
+  for (const auto& [call, open] : calls_) {
+    if (now < open.deadline) {
+      WakeBy(open.deadline);
+    } else {
+      late.push_back(call);
+    }
+  }
+  for (const CallId call : late) {
+    requests_.Abandon(call.value());
+    std::erase_if(flushes_, [&](const Flush& flush) { return flush.call == call; });
+    if (join_call_ == call) join_call_.reset();
+    EndCall(call, Error(StatusCode::kDeadlineExceeded, calls_.at(call).what + ": " + WhatIsMissing()), {}, out);
+  }
+}
+
+Status WorkerCore::PullTimeout(CallId call) const {
+  const OpenPull& pull = pulls_.at(call);
+  std::string text = "pull: no answer from";
+  const char* separator = " ";
+  std::vector<NodeId> silent;
+  for (const RequestId request : pull.messages) {
+    const auto it = pull_messages_.find(request);
+    if (it != pull_messages_.end() && std::ranges::find(silent, it->second.home) == silent.end()) {
+      silent.push_back(it->second.home);
+      text += separator + Describe(map_, it->second.home);
+      separator = ", ";
+    }
+  }
+  return Error(StatusCode::kDeadlineExceeded, text + " within the call's time; try again");
+}
+
+std::string WorkerCore::WhatIsMissing() const {
+  if (!Connected(kCoordinator)) return "the coordinator is not reachable; see the log of server 0";
+  if (node_ == NodeId()) return "the coordinator has not answered";
+  if (!map_.formed()) {
+    return std::to_string(servers_joined_) + " of " + std::to_string(servers_expected_) +
+           " servers have joined; see the logs of the missing ones";
+  }
+  for (const NodeId server : servers_) {
+    if (!Connected(server)) return Describe(map_, server) + " is not reachable; see its log";
+  }
+  if (!pushes_.empty()) return std::to_string(pushes_.size()) + " pushes are not acknowledged yet";
+  return "no answer within the call's time; try again";
+}
+
+void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
+  if (node_ == NodeId()) {
+    if (Connected(kCoordinator)) {
+      if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
+      WakeBy(join_sent_ + options_.reissue_after);
+    }
+    return;
+  }
+  for (OpenPush& push : pushes_) {
+    if (!push.sent) break;
+    if (now >= push.send_again && push.open > 0) {
+      SendOpenKeys(push, {}, out);
+      push.backoff = NextBackoff(push.backoff);
+      push.send_again = now + push.backoff;
+    }
+    if (push.open > 0) WakeBy(push.send_again);
+  }
+  for (auto& [request, pull] : pull_messages_) {
+    if (now >= pull.send_again) {
+      SendPull(request, pull, now, out);
+      pull.backoff = NextBackoff(pull.backoff);
+      pull.send_again = now + pull.backoff;
+    }
+    WakeBy(pull.send_again);
+  }
+  for (auto& [request, open] : requests_.open()) {
+    if (now >= open.send_again) {
+      if (Connected(kCoordinator)) {
+        out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
+      }
+      open.backoff = NextBackoff(open.backoff);
+      open.send_again = now + open.backoff;
+    }
+    WakeBy(open.send_again);
+  }
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,393 @@
+// A worker's side of the protocol: a state machine without sockets, threads or clock.
+//
+//   WorkerCore core(options);
+//   WorkerOutputs out;
+//   core.Step(PullCall{...}, now, out);       // a call, a message, a connection event or the timer
+//   // send out.send, answer out.completions, connect to out.connect; call Step(Timer{}) at core.WakeAt()
+//
+// Externally synchronized: one Step at a time. `now` never goes back. Each call ends in exactly one Completion, by its
+// deadline (given that the shell steps at WakeAt()). A core never sends to a peer it was not told is connected, and
+// takes up what is open when told PeerConnected.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/ids.h"
+#include "ps/core/key_index.h"
+#include "ps/core/limits.h"
+#include "ps/core/messages.h"
+#include "ps/core/mutations.h"
+#include "ps/core/request_book.h"
+#include "ps/core/shard_map.h"
+
+namespace attune::ps {
+
+using CallId = StrongId<struct CallIdTag, uint64_t>;  // chosen by the shell, unique per core
+
+struct WorkerOptions {
+  std::string job_uid;
+  uint64_t incarnation = 0;  // random per process
+  uint32_t index = 0;
+  uint32_t pushes_in_flight_max = 64;  // sequence numbers beyond the oldest open push; <= kPushWindowMax
+  size_t keys_per_message_max = kKeysPerMessageMax;
+  Duration reissue_after = std::chrono::seconds(2);  // doubles per attempt up to reissue_after_max
+  Duration reissue_after_max = std::chrono::seconds(16);
+  Duration heartbeat_interval = std::chrono::seconds(1);
+  Duration peer_lost_after = std::chrono::seconds(30);  // a server or the coordinator away for so long: session lost
+  Mutations mutations;
+};
+
+// --- inputs: calls of the program
+
+// Joins the job; done when the map is known and every server is connected.
+struct JoinCall {
+  CallId call;
+  MonotonicTime deadline;
+};
+struct OpenTableCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableSpec spec;
+};
+struct PullCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;        // may repeat
+  std::span<float> rows;  // keys.size() * dim; written until the completion, never after it
+};
+struct PushCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;         // gradients of equal keys are summed
+  Slice<float> gradients;  // keys.size() * dim
+};
+struct OpenDataSetCall {
+  CallId call;
+  MonotonicTime deadline;
+  std::string name;
+  DataSetOptions options;
+};
+// Result: LeaseResult, or OutOfRange when there are no more (all done, or the goal is reached).
+struct LeaseCall {
+  CallId call;
+  MonotonicTime deadline;
+  DataSetId data_set;
+};
+// Items before `position` are processed and their pushes issued. No completion.
+struct AdvanceLease {
+  LeaseId lease;
+  uint64_t position = 0;
+};
+// The program is through with the lease: items from `position` on, if any, go back. No completion.
+struct EndLease {
+  LeaseId lease;
+  uint64_t position = 0;
+};
+// Ends a step. No completion.
+struct StepCall {
+  double loss = 0;  // mean over the samples; NaN: none
+  uint64_t samples = 0;
+};
+// Done when every push issued before it is settled.
+struct FlushCall {
+  CallId call;
+  MonotonicTime deadline;
+};
+struct SaveCall {
+  CallId call;
+  MonotonicTime deadline;
+  std::string directory;
+};
+// Settles pushes, hands back leases, then leaves. Later calls are refused.
+struct LeaveCall {
+  CallId call;
+  MonotonicTime deadline;
+};
+
+// --- inputs: the world
+
+struct Received {
+  NodeId from;  // kCoordinator, or the peer the link's handshake named
+  Message message;
+};
+struct PeerConnected {
+  NodeId peer;
+};
+struct PeerDisconnected {
+  NodeId peer;
+};
+// Nothing but time has passed.
+struct Timer {};
+
+using WorkerInput =
+    std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
+                 StepCall, FlushCall, SaveCall, LeaveCall, Received, PeerConnected, PeerDisconnected, Timer>;
+
+// --- outputs
+
+struct Outgoing {
+  NodeId to;
+  Message message;
+};
+
+struct TableResult {
+  TableId table;
+};
+struct DataSetResult {
+  DataSetId data_set;
+  DataSetOptions options;  // resolved
+};
+struct LeaseResult {
+  LeaseId lease;
+  uint64_t epoch = 0, begin = 0, end = 0;
+};
+using CallResult = std::variant<std::monostate, TableResult, DataSetResult, LeaseResult>;
+
+struct Completion {
+  CallId call;
+  Status status;
+  CallResult result;
+};
+
+struct WorkerOutputs {
+  std::vector<Outgoing> send;
+  std::vector<Completion> completions;
+  std::vector<Member> connect;              // servers to keep a link to, from now on
+  std::optional<std::string> goal_reached;  // reason; leases end
+  std::optional<Status> lost;               // the session is over; every call has been completed with this
+
+  void Clear();
+};
+
+class WorkerCore {
+ public:
+  explicit WorkerCore(WorkerOptions options);
+
+  void Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out);
+  // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
+  MonotonicTime WakeAt() const;
+
+  NodeId node() const { return node_; }  // 0 before the welcome
+  const ShardMap& map() const { return map_; }
+  uint64_t clock() const { return clock_; }  // steps ended
+  uint64_t acknowledged_clock() const { return acknowledged_clock_; }
+  uint64_t floor_clock() const { return floor_clock_; }  // of the job, as last heard
+  size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
+  const Status& status() const { return lost_; }         // not OK: session lost
+
+ private:
+  // One Push call until all its keys are settled (acknowledged or refused).
+  struct OpenPush {
+    SequenceNumber sequence;
+    CallId call;
+    bool call_open = true;
+    bool sent = false;  // false while it waits for room
+    MonotonicTime deadline;
+    TableId table;
+    uint32_t dim = 0;
+    Slice<Key> keys;  // grouped by home as of the call
+    Slice<float> gradients;
+    std::vector<uint32_t> home_begin;  // by ordinal of the home, and the end; empty with one server
+    MapVersion homes_version;          // under which it was grouped
+    std::vector<uint64_t> settled;     // bit per position
+    uint32_t open = 0;
+    Status refused;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
+  struct OpenPull {
+    MonotonicTime deadline;
+    std::span<float> rows;
+    std::vector<RequestId> messages;
+    uint32_t open = 0;
+    TableId table;
+  };
+  struct PullMessage {
+    CallId call;
+    NodeId home;
+    TableId table;
+    uint32_t dim = 0;
+    Slice<Key> keys;
+    std::vector<uint32_t> places;  // in the call's rows
+    std::vector<After> after;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
+  struct OpenLease {
+    uint64_t begin = 0, end = 0;
+    uint64_t acknowledged = 0;  // position whose pushes are settled
+    uint64_t told = 0;          // position the program has named last
+    // Positions not yet covered by acknowledgements: `position` holds once all pushes up to `after` are settled.
+    struct Mark {
+      uint64_t position;
+      SequenceNumber after;
+    };
+    std::deque<Mark> marks;
+    bool ended = false;
+  };
+  struct ClockMark {
+    uint64_t clock;
+    SequenceNumber after;
+  };
+  struct OpenCall {  // waits for an answer of the coordinator, or for pushes
+    MonotonicTime deadline;
+    std::string what;  // "opening table \"embedding\""
+  };
+  struct Flush {
+    CallId call;
+    SequenceNumber after;
+  };
+  struct Peer {
+    bool connected = false;
+    MonotonicTime since;  // of the last change of `connected`
+  };
+
+  // worker_calls.cpp
+  void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(LeaseCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out);
+  void On(EndLease call, MonotonicTime now, WorkerOutputs& out);
+  void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(LeaveCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_push.cpp, worker_pull.cpp
+  void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_core.cpp
+  void On(Received input, MonotonicTime now, WorkerOutputs& out);
+  void On(PeerConnected input, MonotonicTime now, WorkerOutputs& out);
+  void On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out);
+  void On(Timer input, MonotonicTime now, WorkerOutputs& out);
+
+  // Messages. Those a worker never gets fall into the template and are ignored.
+  template <typename Other>
+  void OnMessage(NodeId, Other&&, MonotonicTime, WorkerOutputs&) {}
+  void OnMessage(NodeId from, PushAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PushRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PullReply&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PullRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Moved&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Welcome&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Done&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Refused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, GoalReached&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, WorkerOutputs& out);
+
+  // Pushes.
+  void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
+  void MakeUniqueAndGroup(const PushCall& call, OpenPush& push);
+  void SendWhole(const OpenPush& push, WorkerOutputs& out);
+  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, WorkerOutputs& out);
+  void SendPositions(const OpenPush& push, NodeId home, std::span<const uint32_t> positions, WorkerOutputs& out);
+  void SendPart(const OpenPush& push, NodeId home, Positions positions, Slice<Key> keys, Slice<float> gradients,
+                WorkerOutputs& out);
+  void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
+              WorkerOutputs& out);
+  void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
+  OpenPush* FindPush(SequenceNumber sequence);
+  SequenceNumber AckedBelow() const;    // as told to others
+  SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
+  size_t KeysPerMessage(uint32_t dim) const;
+  void GroupByHome(const Slice<Key>& keys);  // fills order_ and home_begin_
+
+  // Pulls.
+  void SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out);
+  void EndPull(CallId call, const Status& status, WorkerOutputs& out);
+
+  // Calls, requests, time.
+  bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
+  void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
+           WorkerOutputs& out);
+  void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
+  void MarkLease(OpenLease& lease, uint64_t position);
+  void SendJoin(MonotonicTime now, WorkerOutputs& out);
+  Status PullTimeout(CallId call) const;
+  std::string WhatIsMissing() const;
+  void EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out);
+  void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
+  void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
+  void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
+  void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
+  void CompleteJoin(WorkerOutputs& out);
+  void LoseSession(Status status, WorkerOutputs& out);
+  void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
+  void SendAgain(MonotonicTime now, WorkerOutputs& out);
+  void CheckPeers(MonotonicTime now, WorkerOutputs& out);
+  bool Connected(NodeId peer) const;
+  void AskForMap(MonotonicTime now, WorkerOutputs& out);
+  void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
+  Duration NextBackoff(Duration backoff) const;
+
+  WorkerOptions options_;
+  NodeId node_;
+  ShardMap map_;
+  uint32_t servers_expected_ = 0, servers_joined_ = 0;
+  std::vector<uint16_t> home_ordinal_;  // by shard: place of its home in servers_
+  std::vector<NodeId> servers_;
+  MapVersion homes_version_;  // version at which homes last changed
+  std::map<NodeId, Peer> peers_;
+  Status lost_;
+  bool leaving_ = false;
+  bool left_ = false;
+  MonotonicTime join_sent_{};
+
+  std::unordered_map<TableId, uint32_t> dims_;
+
+  SequenceNumber next_sequence_{1};
+  SequenceNumber next_to_send_{1};  // pushes from here on wait for room
+  std::deque<OpenPush> pushes_;     // ascending, without gaps
+  UnacknowledgedKeys unacknowledged_;
+  KeySet unique_;                       // scratch
+  std::vector<uint32_t> order_;         // scratch: places of the keys, grouped by home
+  std::vector<uint32_t> home_begin_;    // scratch: by ordinal, and the end
+  std::vector<uint16_t> home_scratch_;  // by place: ordinal of the key's home
+  std::vector<uint32_t> next_place_;    // scratch
+  std::vector<uint32_t> unique_place_;  // scratch
+
+  std::map<CallId, OpenPull> pulls_;
+  std::map<RequestId, PullMessage> pull_messages_;
+  RequestId next_pull_{1};
+
+  std::map<CallId, OpenCall> calls_;
+  RequestBook requests_;  // to the coordinator
+  std::optional<CallId> join_call_, leave_call_;
+  bool leave_sent_ = false;
+  std::vector<Flush> flushes_;
+  std::map<LeaseId, OpenLease> leases_;
+  bool goal_reached_ = false;
+
+  uint64_t clock_ = 0, acknowledged_clock_ = 0, floor_clock_ = 0;
+  std::deque<ClockMark> clock_marks_;
+  double loss_sum_ = 0;
+  uint64_t loss_samples_ = 0, samples_ = 0;
+  uint64_t heartbeat_ = 0;
+  MonotonicTime next_heartbeat_ = kNever;
+  MonotonicTime map_asked_{};
+  MonotonicTime next_wake_ = kNever;  // earliest deadline or re-issue; recomputed when passed
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,124 @@
+// Pulls of a worker: one call becomes a message per home, whose answers are written into the caller's rows.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/worker_core.h"
+
+namespace attune::ps {
+
+void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (Refuse(call.call, out)) return;
+  const auto refuse = [&](StatusCode code, const std::string& text) {
+    out.completions.push_back({.call = call.call, .status = Error(code, "pull refused: " + text), .result = {}});
+  };
+  const auto dim_entry = dims_.find(call.table);
+  if (dim_entry == dims_.end()) return refuse(StatusCode::kNotFound, "this table is not open; open it first");
+  const uint32_t dim = dim_entry->second;
+  if (call.keys.size() > kKeysPerCallMax) {
+    return refuse(StatusCode::kInvalidArgument, std::to_string(call.keys.size()) + " keys in one call, at most " +
+                                                    std::to_string(kKeysPerCallMax) + " are allowed; pull in pieces");
+  }
+  if (call.rows.size() != call.keys.size() * dim) {
+    return refuse(StatusCode::kInvalidArgument, "room for " + std::to_string(call.rows.size()) + " values given, " +
+                                                    std::to_string(call.keys.size()) + " keys of dim " +
+                                                    std::to_string(dim) + " need keys * dim");
+  }
+  const size_t chunk = KeysPerMessage(dim);
+  if (pull_messages_.size() + call.keys.size() / chunk + servers_.size() > kPullsInFlightMax) {
+    return refuse(StatusCode::kResourceExhausted,
+                  std::to_string(pull_messages_.size()) + " pulls of this worker are under way; wait for some to end");
+  }
+  if (call.keys.empty()) {
+    out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});
+    return;
+  }
+
+  GroupByHome(call.keys);
+  OpenPull& pull = pulls_[call.call];
+  pull = {.deadline = call.deadline, .rows = call.rows, .messages = {}, .open = 0, .table = call.table};
+  WakeBy(call.deadline);
+  for (size_t home = 0; home < servers_.size(); ++home) {
+    for (size_t at = home_begin_[home]; at < home_begin_[home + 1]; at += chunk) {
+      const size_t count = std::min<size_t>(chunk, home_begin_[home + 1] - at);
+      const RequestId request = std::exchange(next_pull_, next_pull_.Next());
+      PullMessage& message = pull_messages_[request];
+      message = {.call = call.call, .home = servers_[home], .table = call.table, .dim = dim};
+      message.places.assign(order_.begin() + static_cast<ptrdiff_t>(at),
+                            order_.begin() + static_cast<ptrdiff_t>(at + count));
+      const std::vector<uint32_t>& places = message.places;
+      message.keys = Slice<Key>::Filled(count, [&](std::span<Key> keys) {
+        for (size_t i = 0; i < count; ++i) keys[i] = call.keys[places[i]];
+      });
+      if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
+        for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
+      }
+      message.backoff = options_.reissue_after;
+      message.send_again = now + message.backoff;
+      WakeBy(message.send_again);
+      pull.messages.push_back(request);
+      ++pull.open;
+      SendPull(request, message, now, out);
+    }
+  }
+}
+
+void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out) {
+  if (!Connected(pull.home)) return;  // sent when the connection is there
+  const SequenceNumber acked_below = AckedBelow();
+  std::erase_if(pull.after, [&](const After& after) { return after.sequence <= acked_below; });
+  out.send.push_back({.to = pull.home,
+                      .message = Pull{.origin = node_,
+                                      .request = request,
+                                      .table = pull.table,
+                                      .map_version = map_.version,
+                                      .acked_below = acked_below,
+                                      .remaining = pulls_.at(pull.call).deadline - now,
+                                      .keys = pull.keys,
+                                      .after = pull.after}});
+}
+
+void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
+  const auto it = pull_messages_.find(message.request);
+  if (it == pull_messages_.end()) return;  // a second answer, or the call has ended
+  const PullMessage& part = it->second;
+  if (message.rows.size() != part.keys.size() * part.dim) {
+    const CallId call = part.call;
+    EndPull(call,
+            Error(StatusCode::kInternal, "pull: " + Describe(map_, from) + " answered with " +
+                                             std::to_string(message.rows.size()) + " values, expected were " +
+                                             std::to_string(part.keys.size() * part.dim) +
+                                             "; worker and server do not fit together"),
+            out);
+    return;
+  }
+  OpenPull& pull = pulls_.at(part.call);
+  for (size_t i = 0; i < part.places.size(); ++i) {
+    std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[size_t{part.places[i]} * part.dim]);
+  }
+  const CallId call = part.call;
+  pull_messages_.erase(it);
+  if (--pull.open > 0) return;
+  EndPull(call, OkStatus(), out);
+}
+
+void WorkerCore::OnMessage(NodeId from, PullRefused&& message, MonotonicTime, WorkerOutputs& out) {
+  const auto it = pull_messages_.find(message.request);
+  if (it == pull_messages_.end()) return;
+  EndPull(it->second.call, Annotate(message.status, "pull from " + Describe(map_, from)), out);
+}
+
+void WorkerCore::EndPull(CallId call, const Status& status, WorkerOutputs& out) {
+  const auto it = pulls_.find(call);
+  if (it == pulls_.end()) return;
+  for (const RequestId request : it->second.messages) pull_messages_.erase(request);
+  pulls_.erase(it);
+  out.completions.push_back({.call = call, .status = status, .result = {}});
+}
+
+// The server's map is another one. The newer map, wherever it is missing, sets things right: here it is asked for; the
+// message goes out again after the usual time.
+void WorkerCore::OnMessage(NodeId, Moved&& message, MonotonicTime now, WorkerOutputs& out) {
+  if (message.map_version > map_.version) AskForMap(now, out);
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,204 @@
+#include "ps/runtime/coordinator_client.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include <grpcpp/grpcpp.h>
+
+#include "attune/v1/coordinator.grpc.pb.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "ps/core/limits.h"
+#include "ps/runtime/coordinator_codec.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr Duration kBackoffFirst = std::chrono::milliseconds(50);
+constexpr Duration kBackoffMax = std::chrono::seconds(2);
+constexpr Duration kDrainOnClose = std::chrono::seconds(1);
+
+using Stream = grpc::ClientReaderWriter<v1::NodeMessage, v1::CoordinatorMessage>;
+
+std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the coordinator is inside the cluster
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+class GrpcClient final : public CoordinatorClient {
+ public:
+  GrpcClient(const std::string& address, EventLoop& loop, Events events)
+      : address_(address), loop_(loop), shared_(std::make_shared<Shared>(std::move(events))), thread_([this] { Run(); }) {}
+
+  ~GrpcClient() override {
+    shared_->alive = false;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kDrainOnClose, [this] { return queue_.empty() || !connected_; });
+      stopping_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void Send(const Message& message) override {
+    const StatusOr<v1::NodeMessage> encoded = ToNodeMessage(message);
+    if (!encoded.ok()) return log::Error("cannot send to the coordinator", {{"reason", encoded.status()}});
+    {
+      std::lock_guard lock(mutex_);
+      if (!connected_ || queue_.size() >= kUnsentMax) return;
+      queue_.push_back(*encoded);
+    }
+    changed_.notify_all();
+  }
+
+  Status last_error() const override {
+    std::lock_guard lock(mutex_);
+    return last_error_;
+  }
+
+ private:
+  // Outlives the client in what has been posted to the loop.
+  struct Shared {
+    explicit Shared(Events events) : events(std::move(events)) {}
+    std::atomic<bool> alive = true;
+    Events events;
+  };
+
+  template <typename Call>
+  void Tell(Call call) {
+    loop_.Post([shared = shared_, call = std::move(call)]() mutable {
+      if (shared->alive) call(shared->events);
+    });
+  }
+
+  void Run() {
+    Random random(std::random_device{}());
+    Duration backoff = kBackoffFirst;
+    for (;;) {
+      const bool was_connected = RunOnce();
+      backoff = was_connected ? kBackoffFirst : std::min(backoff * 2, kBackoffMax);
+      const Duration wait = backoff / 2 + Duration(static_cast<int64_t>(random.Below(backoff.count() / 2 + 1)));
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, wait, [this] { return stopping_; })) return;
+    }
+  }
+
+  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does not
+  // add to ours.
+  bool RunOnce() {
+    const auto channel = Dial(address_);
+    if (!WaitForConnection(*channel)) return false;
+    const auto stub = v1::Coordinator::NewStub(channel);
+    grpc::ClientContext context;
+    std::unique_ptr<Stream> stream = stub->Attend(&context);
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) context.TryCancel();
+      context_ = &context;
+      connected_ = true;
+      last_error_ = OkStatus();
+    }
+    Tell([](Events& events) { events.on_connected(); });
+    std::thread writer([&] { WriteQueue(*stream); });
+    ReadAll(*stream);
+    {
+      std::lock_guard lock(mutex_);
+      connected_ = false;
+      queue_.clear();
+    }
+    changed_.notify_all();
+    context.TryCancel();
+    writer.join();
+    const grpc::Status ended = stream->Finish();
+    const Status reason = Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
+                                                              (ended.error_message().empty() ? "" : ": ") +
+                                                              ended.error_message());
+    {
+      std::lock_guard lock(mutex_);
+      context_ = nullptr;
+      last_error_ = reason;
+    }
+    Tell([reason](Events& events) { events.on_disconnected(reason); });
+    return true;
+  }
+
+  bool WaitForConnection(grpc::Channel& channel) {
+    for (int tries = 0; tries < 20; ++tries) {
+      {
+        std::lock_guard lock(mutex_);
+        if (stopping_) return false;
+      }
+      if (channel.WaitForConnected(std::chrono::system_clock::now() + std::chrono::milliseconds(100))) return true;
+      if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
+    }
+    std::lock_guard lock(mutex_);
+    last_error_ = Error(StatusCode::kUnavailable, "nobody answers at " + address_);
+    return false;
+  }
+
+  void ReadAll(Stream& stream) {
+    v1::CoordinatorMessage encoded;
+    while (stream.Read(&encoded)) {
+      StatusOr<Message> message = FromCoordinatorMessage(encoded);
+      if (!message.ok()) {
+        log::Error("the coordinator sent what cannot be read", {{"reason", message.status()}});
+        return;
+      }
+      Tell([message = *std::move(message)](Events& events) mutable { events.on_message(std::move(message)); });
+    }
+  }
+
+  // A message stays in the queue until it is written, so that the destructor can wait for an empty one.
+  void WriteQueue(Stream& stream) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return !queue_.empty() || !connected_ || stopping_; });
+      if (!connected_ || stopping_) return;
+      const v1::NodeMessage message = queue_.front();
+      lock.unlock();
+      const bool written = stream.Write(message);
+      lock.lock();
+      if (!written) return;
+      if (!queue_.empty()) queue_.pop_front();
+      if (queue_.empty()) changed_.notify_all();
+    }
+  }
+
+  const std::string address_;
+  EventLoop& loop_;
+  const std::shared_ptr<Shared> shared_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool connected_ = false;
+  grpc::ClientContext* context_ = nullptr;
+  std::deque<v1::NodeMessage> queue_;
+  Status last_error_ = Error(StatusCode::kUnavailable, "not connected yet");
+
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop, Events events) {
+  return std::make_unique<GrpcClient>(address, loop, std::move(events));
+}
+
+}  // namespace attune::ps

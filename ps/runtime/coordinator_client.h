@@ -1,0 +1,37 @@
+// A node's stream to the coordinator: carries control messages both ways, and opens the stream again when it breaks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "ps/core/messages.h"
+#include "ps/transport/event_loop.h"
+
+namespace attune::ps {
+
+class CoordinatorClient {
+ public:
+  static constexpr size_t kUnsentMax = 4096;  // messages; further ones are dropped, the cores send again
+
+  // Called on the loop, one at a time.
+  struct Events {
+    std::function<void()> on_connected;
+    std::function<void(const Status& reason)> on_disconnected;
+    std::function<void(Message message)> on_message;
+  };
+
+  // Dials `address` (host:port) until destroyed. `loop` must outlive the client.
+  static std::unique_ptr<CoordinatorClient> Start(const std::string& address, EventLoop& loop, Events events);
+  // Sends what is queued if that takes no longer than a second, and ends the stream. No event comes afterwards. Not from
+  // the loop's thread.
+  virtual ~CoordinatorClient() = default;
+
+  // Any thread; does not block. Dropped when not connected.
+  virtual void Send(const Message& message) = 0;
+  // Why there is no connection, for messages to people; OK while there is one.
+  virtual Status last_error() const = 0;
+};
+
+}  // namespace attune::ps

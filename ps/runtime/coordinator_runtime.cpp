@@ -1,0 +1,64 @@
+#include "ps/runtime/coordinator_runtime.h"
+
+#include "base/log.h"
+#include "ps/runtime/model_directory.h"
+
+namespace attune::ps {
+
+StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options, const TimeSource& time) {
+  std::unique_ptr<CoordinatorRuntime> runtime(new CoordinatorRuntime(options, time));
+  CoordinatorRuntime* self = runtime.get();
+  ASSIGN_OR_RETURN(runtime->service_,
+                   CoordinatorService::Start(
+                       options.bind_address, options.port, *runtime->loop_,
+                       {.on_message = [self](ConnectionId from,
+                                             Message message) { self->Step(FromConnection{from, std::move(message)}); },
+                        .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }}));
+  return runtime;
+}
+
+CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
+    : time_(time),
+      job_uid_(options.core.job_uid),
+      core_(options.core),
+      loop_(EventLoop::Start("attune-coord", time)),
+      timer_(loop_->NewTimer()) {}
+
+CoordinatorRuntime::~CoordinatorRuntime() {
+  loop_->Stop();
+  service_.reset();
+  timer_.reset();
+  loop_.reset();
+}
+
+JobProgress CoordinatorRuntime::progress() const {
+  std::lock_guard lock(mutex_);
+  return core_.progress();
+}
+
+void CoordinatorRuntime::Step(CoordinatorInput input) {
+  CoordinatorOutputs out;
+  MonotonicTime wake;
+  {
+    std::lock_guard lock(mutex_);
+    core_.Step(std::move(input), time_.Now(), out);
+    wake = core_.WakeAt();
+  }
+  for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
+  for (const ConnectionId connection : out.close) service_->Close(connection);
+  for (const std::string& event : out.events) log::Info(event);
+  if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
+  if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
+  Arm(wake);
+  if (out.write_manifest) {
+    const Status written = WriteManifest(*out.write_manifest, job_uid_);
+    Step(ManifestWritten{out.write_manifest->save, written});
+  }
+}
+
+void CoordinatorRuntime::Arm(MonotonicTime wake) {
+  if (wake == kNever) return timer_->Cancel();
+  timer_->SetAt(wake, [this] { Step(CoordinatorTimer{}); });
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,238 @@
+#include "ps/runtime/coordinator_service.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+#include <grpcpp/grpcpp.h>
+
+#include "attune/v1/coordinator.grpc.pb.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "ps/core/limits.h"
+#include "ps/runtime/coordinator_codec.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr Duration kShutdownGrace = std::chrono::seconds(1);
+
+class Connection;
+
+// What connections share; outlives the service in callbacks under way.
+struct Hub {
+  Hub(EventLoop& loop, CoordinatorService::Events events) : loop(loop), events(std::move(events)) {}
+
+  EventLoop& loop;
+  const CoordinatorService::Events events;
+  std::atomic<bool> alive = true;
+  std::mutex mutex;
+  std::unordered_map<ConnectionId, Connection*> connections;  // entered and left under `mutex`
+  uint64_t last_id = 0;
+};
+
+// One node's stream; gRPC calls the On... functions, deletes itself in OnDone.
+class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
+ public:
+  explicit Connection(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {
+    {
+      std::lock_guard lock(hub_->mutex);
+      id_ = ConnectionId(++hub_->last_id);
+      hub_->connections[id_] = this;
+    }
+    StartSendInitialMetadata();
+    StartRead(&incoming_);
+  }
+
+  void Send(const Message& message) {
+    StatusOr<v1::CoordinatorMessage> encoded = ToCoordinatorMessage(message);
+    if (!encoded.ok()) return log::Error("cannot send to a node", {{"reason", encoded.status()}});
+    std::lock_guard lock(mutex_);
+    if (closing_) return;
+    if (queue_.size() >= CoordinatorService::kUnsentMax) {
+      closing_ = true;
+      queue_.resize(1);  // the one being written
+      return;
+    }
+    queue_.push_back(*std::move(encoded));
+    if (queue_.size() == 1) StartWrite(&queue_.front());
+  }
+
+  void Close() {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+    FinishWhenIdle();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return Close();
+    StatusOr<Message> message = FromNodeMessage(incoming_);
+    if (!message.ok()) {
+      log::Warn("refused a node", {{"reason", message.status()}});
+      Send(JoinRefused{message.status()});
+      return Close();
+    }
+    Tell([id = id_, message = *std::move(message)](const CoordinatorService::Events& events) mutable {
+      events.on_message(id, std::move(message));
+    });
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    queue_.pop_front();
+    if (!ok) {
+      queue_.clear();
+      closing_ = true;
+    }
+    if (!queue_.empty()) return StartWrite(&queue_.front());
+    if (closing_) FinishWhenIdle();
+  }
+
+  void OnCancel() override { Close(); }
+
+  void OnDone() override {
+    {
+      std::lock_guard lock(hub_->mutex);
+      hub_->connections.erase(id_);
+    }
+    Tell([id = id_](const CoordinatorService::Events& events) { events.on_closed(id); });
+    delete this;
+  }
+
+ private:
+  template <typename Call>
+  void Tell(Call call) {
+    if (!hub_->alive) return;
+    hub_->loop.Post([hub = hub_, call = std::move(call)]() mutable {
+      if (hub->alive) call(hub->events);
+    });
+  }
+
+  // Requires mutex_.
+  void FinishWhenIdle() {
+    if (finished_ || !queue_.empty()) return;
+    finished_ = true;
+    Finish(grpc::Status::OK);
+  }
+
+  const std::shared_ptr<Hub> hub_;
+  ConnectionId id_;
+  v1::NodeMessage incoming_;
+  std::mutex mutex_;  // guards what follows
+  std::deque<v1::CoordinatorMessage> queue_;  // the first is being written
+  bool closing_ = false;
+  bool finished_ = false;
+};
+
+class Attendance final : public v1::Coordinator::CallbackService {
+ public:
+  explicit Attendance(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {}
+
+  grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage>* Attend(grpc::CallbackServerContext*) override {
+    return new Connection(hub_);  // deletes itself
+  }
+
+ private:
+  const std::shared_ptr<Hub> hub_;
+};
+
+// gRPC does not say why it cannot listen; a plain socket does.
+Status CanBind(const std::string& address, uint16_t port) {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+  if (::inet_pton(AF_INET, address.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    length = sizeof *v4;
+  } else if (::inet_pton(AF_INET6, address.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    length = sizeof *v6;
+  } else {
+    return Error(StatusCode::kInvalidArgument, "bind address '" + address + "' is not an IP address");
+  }
+  const int fd = ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
+  const int yes = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  const int result = ::bind(fd, reinterpret_cast<sockaddr*>(&storage), length);
+  const int error = errno;
+  ::close(fd);
+  if (result == 0) return OkStatus();
+  if (error == EADDRINUSE) {
+    return Error(StatusCode::kResourceExhausted, "port " + std::to_string(port) + " of " + address +
+                                                     " is in use by another process; end it or choose another port");
+  }
+  return Error(StatusCode::kUnavailable,
+               "cannot listen at " + address + ":" + std::to_string(port) + ": " + ErrnoText(error));
+}
+
+class GrpcService final : public CoordinatorService {
+ public:
+  GrpcService(EventLoop& loop, Events events)
+      : hub_(std::make_shared<Hub>(loop, std::move(events))), attendance_(hub_) {}
+
+  ~GrpcService() override {
+    hub_->alive = false;
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    server_->Wait();
+  }
+
+  Status Listen(const std::string& bind_address, uint16_t port) {
+    RETURN_IF_ERROR(CanBind(bind_address, port));
+    const std::string host = bind_address.find(':') == std::string::npos ? bind_address : "[" + bind_address + "]";
+    int bound = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(host + ":" + std::to_string(port), grpc::InsecureServerCredentials(), &bound);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second coordinator must fail, not share
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+    builder.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
+    builder.RegisterService(&attendance_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || bound == 0) {
+      return Error(StatusCode::kUnavailable, "cannot listen at " + host + ":" + std::to_string(port));
+    }
+    address_ = host + ":" + std::to_string(bound);
+    return OkStatus();
+  }
+
+  void Send(ConnectionId to, const Message& message) override {
+    std::lock_guard lock(hub_->mutex);
+    const auto it = hub_->connections.find(to);
+    if (it != hub_->connections.end()) it->second->Send(message);
+  }
+  void Close(ConnectionId connection) override {
+    std::lock_guard lock(hub_->mutex);
+    const auto it = hub_->connections.find(connection);
+    if (it != hub_->connections.end()) it->second->Close();
+  }
+  const std::string& address() const override { return address_; }
+
+ private:
+  const std::shared_ptr<Hub> hub_;
+  Attendance attendance_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CoordinatorService>> CoordinatorService::Start(const std::string& bind_address, uint16_t port,
+                                                                        EventLoop& loop, Events events) {
+  auto service = std::make_unique<GrpcService>(loop, std::move(events));
+  RETURN_IF_ERROR(service->Listen(bind_address, port));
+  return service;
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,121 @@
+#include "ps/runtime/data_leases.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace attune::ps {
+
+void DataLease::Advance(uint64_t position) const {
+  position = std::clamp(position, begin_, end_);
+  uint64_t before = state_->position.load(std::memory_order_relaxed);
+  if (position <= before) return;
+  state_->position.store(position, std::memory_order_relaxed);
+  state_->runtime->Tell(AdvanceLease{state_->lease, position});
+}
+
+const DataLease& DataLeaseRange::Iterator::operator*() const { return *state_->current; }
+
+DataLeaseRange::Iterator& DataLeaseRange::Iterator::operator++() {
+  state_->Next();
+  return *this;
+}
+
+bool DataLeaseRange::Iterator::operator!=(const Iterator& other) const {
+  const bool ended = state_ == nullptr || state_->at_end();
+  const bool other_ended = other.state_ == nullptr || other.state_->at_end();
+  return ended != other_ended;
+}
+
+DataLeaseRange::Iterator DataLeaseRange::begin() {
+  state_->Begin();
+  return Iterator(state_.get());
+}
+
+DataLeaseRange::State::~State() {
+  if (current_state != nullptr) EndCurrent(current_state->position);
+  ReturnAhead();
+}
+
+Status DataLeaseRange::State::Open() {
+  const auto pending = runtime->Submit(OpenDataSetCall{.name = data_set, .options = options}, call_timeout);
+  pending->Wait();
+  RETURN_IF_ERROR(pending->status);
+  id = std::get<DataSetResult>(pending->result).data_set;
+  opened = true;
+  return OkStatus();
+}
+
+void DataLeaseRange::State::Begin() {
+  if (current.has_value()) return;
+  if (!opened) {
+    if (const Status status = Open(); !status.ok()) {
+      log::Error("no data leases", {{"data_set", data_set}, {"reason", status}});
+      runtime->Fail(Annotate(status, "data set '" + data_set + "'"));
+      return;
+    }
+  }
+  AskAhead();
+  TakeAhead();
+  runtime->meter()->StartSteps();
+}
+
+void DataLeaseRange::State::Next() {
+  if (current_state != nullptr) EndCurrent(current_state->end);
+  TakeAhead();
+}
+
+void DataLeaseRange::State::EndCurrent(uint64_t position) {
+  runtime->Tell(EndLease{current_state->lease, position});
+  current_state = nullptr;
+  current.reset();
+}
+
+void DataLeaseRange::State::AskAhead() {
+  ahead = runtime->Submit(LeaseCall{.data_set = id}, call_timeout);
+  runtime->InterruptOnDrain(ahead);
+}
+
+// Waits for the lease asked for ahead; while others hold all that is left, asks again, so that items of a worker that
+// dies find a taker.
+void DataLeaseRange::State::TakeAhead() {
+  while (ahead != nullptr) {
+    if (runtime->draining() || !ahead->WaitUnlessInterrupted() || runtime->draining()) return ReturnAhead();
+    const std::shared_ptr<Future::State> answer = std::move(ahead);
+    ahead = nullptr;
+    if (answer->status.code() == StatusCode::kDeadlineExceeded && runtime->status().ok()) {
+      AskAhead();
+      continue;
+    }
+    if (!answer->status.ok()) {
+      if (answer->status.code() == StatusCode::kOutOfRange) {
+        log::Info("no more data leases", {{"data_set", data_set}, {"reason", std::string(attune::Message(answer->status))}});
+      } else {
+        runtime->Fail(Annotate(answer->status, "data set '" + data_set + "'"));
+      }
+      return;
+    }
+    const auto& lease = std::get<LeaseResult>(answer->result);
+    current_state = std::make_shared<DataLease::State>();
+    current_state->runtime = runtime;
+    current_state->lease = lease.lease;
+    current_state->begin = lease.begin;
+    current_state->end = lease.end;
+    current_state->position = lease.begin;
+    current.emplace(lease.epoch, lease.begin, lease.end, current_state);
+    runtime->meter()->SetEpoch(lease.epoch);
+    return AskAhead();
+  }
+}
+
+void DataLeaseRange::State::ReturnAhead() {
+  const std::shared_ptr<Future::State> pending = std::move(ahead);
+  ahead = nullptr;
+  // Not answered yet: the runtime hands the lease back when it comes.
+  if (pending == nullptr || pending->Abandon()) return;
+  if (!pending->status.ok()) return;
+  const auto& lease = std::get<LeaseResult>(pending->result);
+  runtime->Tell(EndLease{lease.lease, lease.begin});
+}
+
+}  // namespace attune::ps

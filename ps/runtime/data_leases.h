@@ -1,0 +1,51 @@
+// What DataLease and DataLeaseRange point to. The next lease is asked for while the program works on the one before.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "attune/ps/session.h"
+#include "ps/runtime/worker_runtime.h"
+
+namespace attune::ps {
+
+// One lease in the program's hands.
+struct DataLease::State {
+  std::shared_ptr<WorkerRuntime> runtime;
+  LeaseId lease;
+  uint64_t begin = 0, end = 0;
+  std::atomic<uint64_t> position = 0;  // of the last Advance
+};
+
+struct DataLeaseRange::State {
+  State(std::shared_ptr<WorkerRuntime> runtime, std::string data_set, const DataSetOptions& options, Duration call_timeout)
+      : runtime(std::move(runtime)), data_set(std::move(data_set)), options(options), call_timeout(call_timeout) {}
+  // Leaving the loop early: what is not done goes back, and so does the lease asked for ahead.
+  ~State();
+
+  void Begin();
+  void Next();
+
+  bool at_end() const { return !current.has_value(); }
+
+  const std::shared_ptr<WorkerRuntime> runtime;
+  const std::string data_set;
+  const DataSetOptions options;
+  const Duration call_timeout;
+  DataSetId id;
+  bool opened = false;
+  std::optional<DataLease> current;
+  std::shared_ptr<DataLease::State> current_state;
+  std::shared_ptr<Future::State> ahead;
+
+ private:
+  Status Open();
+  void AskAhead();
+  void TakeAhead();
+  void ReturnAhead();
+  void EndCurrent(uint64_t position);
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,44 @@
+#include "ps/runtime/environment.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace attune::ps {
+
+Environment Environment::OfProcess() {
+  return Environment([](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    if (value == nullptr) return std::nullopt;
+    return value;
+  });
+}
+
+std::string Environment::Required(const char* name) {
+  std::string value = Optional(name);
+  if (value.empty()) AddProblem(std::string(name) + " is not set");
+  return value;
+}
+
+std::string Environment::Optional(const char* name, const std::string& otherwise) {
+  return lookup_(name).value_or(otherwise);
+}
+
+uint32_t Environment::RequiredNumber(const char* name) {
+  const std::string text = Required(name);
+  uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (!text.empty() && (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size())) {
+    AddProblem(std::string(name) + "='" + text + "' is not a number from 0 to 4294967295");
+  }
+  return number;
+}
+
+Status Environment::Problems(const std::string& who) const {
+  if (problems_.empty()) return OkStatus();
+  std::string text = who + " cannot start: ";
+  for (size_t i = 0; i < problems_.size(); ++i) text += (i == 0 ? "" : "; ") + problems_[i];
+  return Error(StatusCode::kInvalidArgument,
+               text + ". Attune sets these variables in the pods of a TrainingJob; set them by hand to run without one");
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,36 @@
+// Reads the environment that the operator gives to pods (proto/contract.h) and tells everything that is wrong with it at
+// once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace attune::ps {
+
+class Environment {
+ public:
+  using Lookup = std::function<std::optional<std::string>(const char* name)>;
+
+  static Environment OfProcess();
+  explicit Environment(Lookup lookup) : lookup_(std::move(lookup)) {}
+
+  // Empty, and noted as a problem, when missing.
+  std::string Required(const char* name);
+  std::string Optional(const char* name, const std::string& otherwise = "");
+  uint32_t RequiredNumber(const char* name);
+  void AddProblem(const std::string& text) { problems_.push_back(text); }
+
+  // OK, or InvalidArgument with every problem noted so far. `who` names the program in the message.
+  Status Problems(const std::string& who) const;
+
+ private:
+  Lookup lookup_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace attune::ps

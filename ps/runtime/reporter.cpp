@@ -1,0 +1,268 @@
+#include "ps/runtime/reporter.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "attune/v1/telemetry.pb.h"
+#include "base/log.h"
+#include "ps/runtime/unix_socket.h"
+#include "proto/contract.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr Duration kReconnect = std::chrono::milliseconds(500);
+constexpr size_t kSummaryBytesMax = 4 << 10;
+
+void Fill(const QuantileSummary& from, v1::Quantiles* to) {
+  to->set_p50(from.p50);
+  to->set_p90(from.p90);
+  to->set_p99(from.p99);
+  to->set_max(from.max);
+  to->set_count(from.count);
+}
+
+void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
+  const WorkerWindowSummary& window = from.window;
+  to->set_clock(from.clock);
+  to->set_steps(window.steps);
+  to->set_samples(window.samples);
+  Fill(window.step_seconds, to->mutable_step_seconds());
+  Fill(window.compute_seconds, to->mutable_compute_seconds());
+  to->set_pull_wait_seconds(window.pull_wait_seconds);
+  to->set_push_wait_seconds(window.push_wait_seconds);
+  to->set_pulled_keys(window.pulled_keys);
+  to->set_pushed_keys(window.pushed_keys);
+  to->set_loss_mean(window.loss_mean);
+  to->set_loss_variance(window.loss_variance);
+  to->set_loss_count(window.loss_count);
+  to->set_pushes_in_flight(from.pushes_in_flight);
+  to->set_epoch(from.epoch);
+  to->set_sample_unit(from.sample_unit);
+}
+
+void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
+  to->set_rows(from.rows);
+  to->set_row_bytes(from.row_bytes);
+  to->set_pulls(from.pulls);
+  to->set_pushes(from.pushes);
+  to->set_pulled_keys(from.pulled_keys);
+  to->set_pushed_keys(from.pushed_keys);
+  to->set_duplicate_pushes(from.duplicate_pushes);
+  to->set_connections(from.connections);
+  to->set_bytes_received(from.bytes_received);
+  to->set_bytes_sent(from.bytes_sent);
+}
+
+void Fill(const JobTelemetry& from, v1::JobWindow* to) {
+  to->set_data_set(from.data_set);
+  to->set_epoch(from.epoch);
+  to->set_epochs(from.epochs);
+  to->set_items(from.items);
+  to->set_items_done(from.items_done);
+  to->set_items_total(from.items_total);
+  to->set_reprocessed_items(from.reprocessed_items);
+  to->set_servers(from.servers);
+  to->set_workers(from.workers);
+  to->set_floor_clock(from.floor_clock);
+}
+
+// Cut at 4 KiB without halving a UTF-8 character.
+std::string Shortened(std::string text) {
+  if (text.size() <= kSummaryBytesMax) return text;
+  size_t end = kSummaryBytesMax;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+class SocketReporter final : public Reporter {
+ public:
+  SocketReporter(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks)
+      : options_(options), time_(time), callbacks_(std::move(callbacks)), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~SocketReporter() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    Wake();
+    thread_.join();
+    ::close(wake_);
+  }
+
+  Status Finish(const FinalResult& result, Duration timeout) override {
+    v1::ProcessMessage message;
+    for (const auto& [name, value] : result.metrics) (*message.mutable_final()->mutable_metrics())[name] = value;
+    message.mutable_final()->set_summary(Shortened(result.summary));
+    message.mutable_final()->set_model_path(result.model_path);
+    std::unique_lock lock(mutex_);
+    final_ = message.SerializeAsString();
+    final_delivered_ = false;
+    Wake();
+    if (delivered_.wait_for(lock, timeout, [this] { return final_delivered_; })) return OkStatus();
+    final_.clear();
+    return Error(StatusCode::kUnavailable, "the job's result did not reach the sidecar at '" + options_.socket_path +
+                                               "' in time; the operator will not show it");
+  }
+
+ private:
+  void Wake() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+  }
+
+  void Run() {
+    MonotonicTime next_window = time_.Now() + options_.window;
+    MonotonicTime next_connect{};
+    for (;;) {
+      const MonotonicTime now = time_.Now();
+      if (!socket_.connected() && now >= next_connect && !refused_) {
+        next_connect = now + kReconnect;
+        Greet();
+      }
+      const bool stopping = Stopping();
+      const bool final_waits = FinalWaits();
+      if (now >= next_window || stopping || final_waits) {
+        SendWindow(now);
+        next_window = now + options_.window;
+      }
+      SendFinal();
+      if (stopping) return;
+      WaitForEvents(socket_.connected() ? next_window : std::min(next_window, next_connect));
+    }
+  }
+
+  bool Stopping() {
+    std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+  bool FinalWaits() {
+    std::lock_guard lock(mutex_);
+    return !final_.empty() && !final_queued_ && socket_.connected();
+  }
+
+  void Greet() {
+    if (!socket_.Connect(options_.socket_path).ok()) return;
+    v1::ProcessMessage message;
+    v1::ProcessHello* hello = message.mutable_hello();
+    hello->set_protocol_version(contract::kProtocolVersion);
+    hello->set_job_uid(options_.job_uid);
+    hello->set_role(options_.role);
+    hello->set_index(options_.index);
+    hello->set_process_id(::getpid());
+    (void)socket_.Send(message.SerializeAsString());
+  }
+
+  void SendWindow(MonotonicTime now) {
+    const TelemetryWindow window = callbacks_.take_window(now);
+    v1::ProcessMessage message;
+    v1::WindowReport* report = message.mutable_window();
+    report->set_sequence(++sequence_);
+    report->set_duration_seconds(Seconds(window.duration));
+    report->set_end_unix_seconds(Seconds(time_.WallNow().time_since_epoch()));
+    if (window.worker) Fill(*window.worker, report->mutable_worker());
+    if (window.server) Fill(*window.server, report->mutable_server());
+    if (window.job) Fill(*window.job, report->mutable_job());
+    if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
+  }
+
+  // The final report leaves `final_` only when the kernel holds all of it, so that a lost connection means another try.
+  void SendFinal() {
+    std::lock_guard lock(mutex_);
+    if (final_.empty() || !socket_.connected()) return;
+    if (!final_queued_) final_queued_ = socket_.Send(final_).ok();
+    if (!socket_.connected()) {
+      final_queued_ = false;
+    } else if (final_queued_ && !socket_.has_unsent()) {
+      final_.clear();
+      final_queued_ = false;
+      final_delivered_ = true;
+      delivered_.notify_all();
+    }
+  }
+
+  void WaitForEvents(MonotonicTime until) {
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - time_.Now());
+    const auto events = static_cast<short>(POLLIN | (socket_.has_unsent() ? POLLOUT : 0));
+    pollfd polled[2] = {{wake_, POLLIN, 0}, {socket_.fd(), events, 0}};
+    const int count = socket_.connected() ? 2 : 1;
+    ::poll(polled, static_cast<nfds_t>(count), static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000)));
+    if ((polled[0].revents & POLLIN) != 0) {
+      uint64_t ignored;
+      [[maybe_unused]] const ssize_t n = ::read(wake_, &ignored, sizeof ignored);
+    }
+    if (count == 2 && (polled[1].revents & POLLOUT) != 0) (void)socket_.WriteSome();
+    if (socket_.connected() && count == 2 && (polled[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+      (void)socket_.ReadSome([this](std::string_view message) { OnDirective(message); });
+    }
+    if (!socket_.connected()) {
+      std::lock_guard lock(mutex_);
+      final_queued_ = false;
+    }
+  }
+
+  void OnDirective(std::string_view bytes) {
+    v1::ProcessDirective message;
+    if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      log::Warn("sidecar sent a message that cannot be read; telemetry goes on");
+      return;
+    }
+    if (message.has_refused()) {
+      refused_ = true;
+      log::Warn("sidecar refused this process; training goes on without telemetry",
+                {{"reason", message.refused().reason()}});
+    } else if (message.has_directive()) {
+      Answer(message.directive());
+    }
+  }
+
+  void Answer(const v1::Directive& directive) {
+    const Status status = directive.has_drain()
+                              ? callbacks_.drain(directive.drain().reason())
+                              : Error(StatusCode::kUnimplemented, "this process does not know the directive");
+    v1::ProcessMessage message;
+    v1::DirectiveResult* result = message.mutable_directive_result();
+    result->set_id(directive.id());
+    result->set_accepted(status.ok());
+    result->set_message(std::string(Message(status)));
+    (void)socket_.Send(message.SerializeAsString());
+  }
+
+  const ReporterOptions options_;
+  const TimeSource& time_;
+  const Callbacks callbacks_;
+  const int wake_;
+
+  // Of the thread.
+  UnixSocket socket_;
+  uint64_t sequence_ = 0;
+  bool refused_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable delivered_;
+  bool stopping_ = false;
+  std::string final_;  // serialized; empty: none waits
+  bool final_queued_ = false;
+  bool final_delivered_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> Reporter::Start(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks) {
+  if (options.socket_path.empty()) return nullptr;
+  return std::make_unique<SocketReporter>(options, time, std::move(callbacks));
+}
+
+}  // namespace attune::ps

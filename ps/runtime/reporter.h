@@ -1,0 +1,90 @@
+// The training process's side of telemetry: one thread that sends a report per window (>= 1 s) to the sidecar over a Unix
+// socket and hears directives. It never blocks or slows training: the process only fills counters, and a report that does
+// not fit the socket is dropped (its sequence number is used up, so the gap shows). Without a sidecar it tries again
+// quietly. Framing and messages: proto/attune/v1/telemetry.proto.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "attune/ps/session.h"
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/runtime/window.h"
+
+namespace attune::ps {
+
+struct WorkerTelemetry {
+  WorkerWindowSummary window;
+  uint64_t clock = 0;
+  uint32_t pushes_in_flight = 0;
+  uint64_t epoch = 0;
+  std::string sample_unit;
+};
+
+// Counters are those of the window, gauges those of its end.
+struct ServerTelemetry {
+  uint64_t rows = 0;
+  uint64_t row_bytes = 0;
+  uint64_t pulls = 0;
+  uint64_t pushes = 0;
+  uint64_t pulled_keys = 0;
+  uint64_t pushed_keys = 0;
+  uint64_t duplicate_pushes = 0;
+  uint32_t connections = 0;
+  uint64_t bytes_received = 0;
+  uint64_t bytes_sent = 0;
+};
+
+// Where the job stands, said by the process that runs the coordinator.
+struct JobTelemetry {
+  std::string data_set;
+  uint64_t epoch = 0;
+  uint64_t epochs = 0;
+  uint64_t items = 0;
+  uint64_t items_done = 0;
+  uint64_t items_total = 0;
+  uint64_t reprocessed_items = 0;
+  uint32_t servers = 0;
+  uint32_t workers = 0;
+  uint64_t floor_clock = 0;
+};
+
+struct TelemetryWindow {
+  Duration duration{};
+  std::optional<WorkerTelemetry> worker;
+  std::optional<ServerTelemetry> server;
+  std::optional<JobTelemetry> job;
+};
+
+struct ReporterOptions {
+  std::string socket_path;
+  std::string job_uid;
+  std::string role;
+  uint32_t index = 0;
+  Duration window = std::chrono::seconds(1);  // at least one second outside of tests
+};
+
+class Reporter {
+ public:
+  struct Callbacks {
+    // Closes the window and returns its figures. Called on the reporter's thread, once per window.
+    std::function<TelemetryWindow(MonotonicTime now)> take_window;
+    // The operator asks this process to leave. An error is sent back as a refusal. Called on the reporter's thread.
+    std::function<Status(const std::string& reason)> drain;
+  };
+
+  // Starts the thread; an absent sidecar is no error. `time` must outlive the reporter. Null when `socket_path` is empty.
+  static std::unique_ptr<Reporter> Start(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks);
+  // Sends the last window if the socket takes it at once, then ends the thread.
+  virtual ~Reporter() = default;
+
+  // Hands the job's result to the sidecar, after the window so far. Waits for the sidecar at most `timeout`:
+  // Unavailable when it was not there in time.
+  virtual Status Finish(const FinalResult& result, Duration timeout) = 0;
+};
+
+}  // namespace attune::ps

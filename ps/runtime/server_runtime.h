@@ -1,0 +1,100 @@
+// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, saves on a thread of their
+// own. Everything else happens on one loop thread, each input to completion.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/server_core.h"
+#include "ps/runtime/coordinator_client.h"
+#include "ps/runtime/coordinator_runtime.h"
+#include "ps/runtime/model_directory.h"
+#include "ps/runtime/reporter.h"
+#include "ps/transport/event_loop.h"
+#include "ps/transport/tcp_transport.h"
+
+namespace attune::ps {
+
+class ServerRuntime {
+ public:
+  // Row messages that arrive while tables are written wait; what does not fit is dropped and sent again by its worker.
+  static constexpr size_t kDeferredMax = 4096;
+
+  struct Options {
+    std::string job_uid;
+    uint32_t index = 0;
+    std::string bind_address = "127.0.0.1";
+    uint16_t port = 0;                // of the data plane; 0: any
+    std::string coordinator;          // host:port; ignored when it runs here
+    std::optional<CoordinatorRuntime::Options> coordinator_here;
+    std::string load_directory;       // tables of a saved model to start from; empty: none
+    std::string sidecar_socket;       // empty: no telemetry
+  };
+
+  static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
+  ~ServerRuntime();
+
+  // Blocks until the job has finished (OK), cannot go on (its error), or Stop was called (Cancelled).
+  Status Wait();
+  // Any thread.
+  void Stop(const std::string& reason);
+
+  const std::string& data_address() const { return transport_->address(); }
+  const std::string& coordinator_address() const { return coordinator_address_; }
+  ServerCounters counters() const;
+  // Rows of all tables held here.
+  uint64_t row_count() const;
+
+ private:
+  ServerRuntime(const Options& options, const TimeSource& time);
+  Status Open();
+  ServerOptions CoreOptions();
+  StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec) const;
+
+  void OnRowMessage(NodeId from, Message message);
+  void Step(ServerInput input);
+  void End(const Status& status);
+  void StartSave(const SaveOrder& order);
+  void OnSaved(SaveEnded ended);
+  TelemetryWindow TakeWindow(MonotonicTime now);
+
+  const Options options_;
+  const TimeSource& time_;
+  std::optional<SavedModel> saved_model_;
+  std::string coordinator_address_;
+
+  mutable std::mutex mutex_;  // guards core_
+  std::unique_ptr<ServerCore> core_;
+
+  // Of the loop.
+  MonotonicTime armed_ = kNever;
+  bool saving_ = false;
+  std::deque<Received> deferred_;
+  std::thread saver_;
+
+  std::mutex end_mutex_;  // guards end_
+  std::condition_variable ended_;
+  std::optional<Status> end_;
+
+  // Of the reporter's thread: what the last window ended with.
+  ServerCounters reported_;
+  Transport::Counters reported_bytes_;
+  MonotonicTime reported_at_;
+
+  std::unique_ptr<CoordinatorRuntime> coordinator_runtime_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<TcpTransport> transport_;
+  std::unique_ptr<CoordinatorClient> coordinator_;
+  std::unique_ptr<Reporter> reporter_;
+};
+
+}  // namespace attune::ps

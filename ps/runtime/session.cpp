@@ -1,0 +1,186 @@
+#include "attune/ps/session.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log.h"
+#include "proto/contract.h"
+#include "ps/runtime/data_leases.h"
+#include "ps/runtime/environment.h"
+#include "ps/runtime/reporter.h"
+#include "ps/runtime/table.h"
+#include "ps/runtime/termination.h"
+#include "ps/runtime/worker_runtime.h"
+#include "ps/store/table_store.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr Duration kFinishTimeout = std::chrono::seconds(5);
+
+const TimeSource& SystemClock() {
+  static const SystemTime time;
+  return time;
+}
+
+class WorkerSession final : public Session {
+ public:
+  WorkerSession(const SessionOptions& options, std::shared_ptr<WorkerRuntime> runtime)
+      : options_(options), runtime_(std::move(runtime)) {}
+
+  ~WorkerSession() override {
+    if (joined_) {
+      const auto left = runtime_->Submit(LeaveCall{}, options_.call_timeout);
+      left->Wait();
+      if (!left->status.ok()) log::Warn("did not leave the job cleanly", {{"reason", left->status}});
+    }
+    termination_.reset();
+    reporter_.reset();  // sends the last window
+    runtime_->Stop();
+  }
+
+  Status Join() {
+    const auto joined = runtime_->Submit(JoinCall{}, options_.connect_timeout);
+    joined->Wait();
+    if (!joined->status.ok()) {
+      const Status why = runtime_->coordinator_error();
+      std::string text = "job '" + options_.job + "': " + std::string(attune::Message(joined->status));
+      if (!why.ok()) text += " (" + std::string(attune::Message(why)) + ")";
+      return Error(joined->status.code(), text);
+    }
+    joined_ = true;
+    StartReporter();
+    if (options_.drain_on_sigterm) {
+      termination_ =
+          TerminationWatcher::Install({SIGTERM}, [runtime = runtime_.get()](int) { runtime->RequestDrain("SIGTERM"); });
+    }
+    return OkStatus();
+  }
+
+  StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) override {
+    TableSpec spec{.name = std::string(name), .options = options};
+    RETURN_IF_ERROR(Validate(spec));
+    const auto opened = runtime_->Submit(OpenTableCall{.spec = std::move(spec)}, options_.call_timeout);
+    opened->Wait();
+    RETURN_IF_ERROR(opened->status);
+    auto state = std::make_shared<Table::State>();
+    state->runtime = runtime_;
+    state->id = std::get<TableResult>(opened->result).table;
+    state->name = name;
+    state->dim = options.dim;
+    state->call_timeout = options_.call_timeout;
+    state->pushes_in_flight_max = options_.pushes_in_flight_max;
+    return Table(std::move(state));
+  }
+
+  DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options) override {
+    return DataLeaseRange(
+        std::make_shared<DataLeaseRange::State>(runtime_, std::string(data_set), options, options_.call_timeout));
+  }
+
+  Status Step(const StepReport& report) override {
+    runtime_->meter()->EndStep(report.samples, report.loss);
+    runtime_->Tell(StepCall{.loss = report.loss, .samples = report.samples});
+    return runtime_->status();
+  }
+
+  uint64_t clock() const override { return runtime_->clock(); }
+  void SetSampleUnit(std::string_view unit) override { runtime_->meter()->SetSampleUnit(unit); }
+
+  Status Flush() override {
+    const auto flushed = runtime_->Submit(FlushCall{}, options_.call_timeout);
+    flushed->Wait();
+    return flushed->status;
+  }
+
+  Status SaveTables() override {
+    if (options_.model_directory.empty()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   std::string("saving tables: no model directory is set; set ") + contract::kEnvModelDirectory);
+    }
+    RETURN_IF_ERROR(Flush());
+    const std::string directory = (std::filesystem::path(options_.model_directory) / "tables").string();
+    const auto saved = runtime_->Submit(SaveCall{.directory = directory}, options_.call_timeout);
+    saved->Wait();
+    return saved->status;
+  }
+
+  Status Finish(const FinalResult& result) override {
+    RETURN_IF_ERROR(Flush());
+    log::Info("finished", {{"summary", result.summary}, {"model", result.model_path}});
+    if (reporter_ == nullptr) return OkStatus();
+    // A job's work is done whether or not anybody heard of it.
+    const Status delivered = reporter_->Finish(result, std::min(kFinishTimeout, options_.call_timeout));
+    if (!delivered.ok()) log::Warn("the result was not delivered", {{"reason", delivered}});
+    return OkStatus();
+  }
+
+  const std::string& model_directory() const override { return options_.model_directory; }
+  bool draining() const override { return runtime_->draining(); }
+  Status status() const override { return runtime_->status(); }
+
+ private:
+  void StartReporter() {
+    reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
+                                 .job_uid = options_.job_uid,
+                                 .role = contract::kRoleWorker,
+                                 .index = options_.index},
+                                SystemClock(),
+                                {.take_window =
+                                     [runtime = runtime_](MonotonicTime now) {
+                                       WorkerTelemetry worker = runtime->meter()->Take(now);
+                                       worker.clock = runtime->clock();
+                                       worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
+                                       const Duration duration = worker.window.duration;
+                                       return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
+                                     },
+                                 .drain =
+                                     [runtime = runtime_](const std::string& reason) {
+                                       runtime->RequestDrain(reason);
+                                       return OkStatus();
+                                     }});
+  }
+
+  const SessionOptions options_;
+  const std::shared_ptr<WorkerRuntime> runtime_;
+  bool joined_ = false;
+  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<TerminationWatcher> termination_;
+};
+
+Status CreateModelDirectory(const SessionOptions& options) {
+  if (options.model_directory.empty()) return OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(options.model_directory, error);
+  if (!error) return OkStatus();
+  return Error(StatusCode::kFailedPrecondition, "cannot create the model directory '" + options.model_directory +
+                                                    "': " + error.message() + "; check the volume mounted there");
+}
+
+}  // namespace
+
+StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
+  Environment environment = Environment::OfProcess();
+  SessionOptions options;
+  options.job = environment.Required(contract::kEnvJob);
+  options.job_uid = environment.Required(contract::kEnvJobUid);
+  options.index = environment.RequiredNumber(contract::kEnvIndex);
+  options.coordinator = environment.Required(contract::kEnvCoordinator);
+  options.bind_address = environment.Optional(contract::kEnvPodIp, options.bind_address);
+  options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
+  options.model_directory = environment.Optional(contract::kEnvModelDirectory);
+  RETURN_IF_ERROR(environment.Problems("this worker"));
+  return options;
+}
+
+StatusOr<std::unique_ptr<Session>> Session::Connect(const SessionOptions& options) {
+  RETURN_IF_ERROR(CreateModelDirectory(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<WorkerRuntime> runtime, WorkerRuntime::Start(options, SystemClock()));
+  auto session = std::make_unique<WorkerSession>(options, std::move(runtime));
+  RETURN_IF_ERROR(session->Join());
+  return session;
+}
+
+}  // namespace attune::ps

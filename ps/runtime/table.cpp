@@ -1,0 +1,85 @@
+// Future and Table of the public interface.
+#include "ps/runtime/table.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace attune::ps {
+namespace {
+
+template <typename T>
+Slice<T> CopyOf(std::span<const T> values) {
+  return Slice<T>::Filled(values.size(),
+                          [&](std::span<T> copy) { std::copy(values.begin(), values.end(), copy.begin()); });
+}
+
+Future Ended(Status status) {
+  auto state = std::make_shared<Future::State>();
+  (void)state->Complete(std::move(status), {});
+  return Future(std::move(state));
+}
+
+}  // namespace
+
+Status Future::Wait() const {
+  if (state_ == nullptr) return Error(StatusCode::kFailedPrecondition, "an empty future has no result");
+  if (!state_->done()) {
+    if (state_->meter == nullptr) {
+      state_->Wait();
+    } else {
+      const MonotonicTime start = state_->meter->time().Now();
+      state_->Wait();
+      state_->meter->AddWait(state_->is_pull, state_->meter->time().Now() - start);
+    }
+  }
+  return state_->status;
+}
+
+bool Future::Done() const { return state_ == nullptr || state_->done(); }
+
+uint32_t Table::dim() const { return state_->dim; }
+const std::string& Table::name() const { return state_->name; }
+
+Future Table::PullAsync(std::span<const Key> keys, std::span<float> rows) const {
+  WorkerRuntime& runtime = *state_->runtime;
+  runtime.meter()->AddPull(keys.size());
+  auto pending = std::make_shared<Future::State>();
+  pending->meter = runtime.meter();
+  pending->is_pull = true;
+  // The core copies the keys while it deals them out to servers, within Submit.
+  PullCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = Slice<Key>(nullptr, keys), .rows = rows};
+  return Future(runtime.Submit(std::move(call), state_->call_timeout, std::move(pending)));
+}
+
+Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradients) const {
+  WorkerRuntime& runtime = *state_->runtime;
+  // Checked before anything is copied; the core checks it again.
+  if (gradients.size() != keys.size() * state_->dim) {
+    return Ended(Error(StatusCode::kInvalidArgument, "push to table '" + state_->name + "': " +
+                                                         std::to_string(gradients.size()) + " gradient values for " +
+                                                         std::to_string(keys.size()) + " keys of dim " +
+                                                         std::to_string(state_->dim) + "; pass keys * dim values"));
+  }
+  const MonotonicTime start = runtime.time().Now();
+  if (Status room = runtime.WaitForRoom(state_->pushes_in_flight_max, state_->call_timeout); !room.ok()) {
+    return Ended(std::move(room));
+  }
+  const Duration waited = runtime.time().Now() - start;
+  runtime.meter()->AddPush(keys.size());
+  if (waited > std::chrono::microseconds(5)) runtime.meter()->AddWait(false, waited);
+  auto pending = std::make_shared<Future::State>();
+  pending->meter = runtime.meter();
+  PushCall call{
+      .call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients)};
+  return Future(runtime.Submit(std::move(call), state_->call_timeout - waited, std::move(pending)));
+}
+
+Status Table::Pull(std::span<const Key> keys, std::span<float> rows) const {
+  return state_->Named(PullAsync(keys, rows).Wait());
+}
+
+Status Table::Push(std::span<const Key> keys, std::span<const float> gradients) const {
+  return state_->Named(PushAsync(keys, gradients).Wait());
+}
+
+}  // namespace attune::ps

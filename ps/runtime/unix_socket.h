@@ -1,0 +1,42 @@
+// A non-blocking Unix stream socket with messages of a 4-byte little-endian length and a body. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace attune::ps {
+
+class UnixSocket {
+ public:
+  static constexpr uint32_t kMessageBytesMax = 64 << 10;  // of one message, either way
+  static constexpr size_t kUnsentBytesMax = 256 << 10;    // what a slow reader may keep waiting
+
+  UnixSocket() = default;
+  ~UnixSocket() { Close(); }
+  UnixSocket(const UnixSocket&) = delete;
+  UnixSocket& operator=(const UnixSocket&) = delete;
+
+  Status Connect(const std::string& path);
+  void Close();
+  bool connected() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  bool has_unsent() const { return !unsent_.empty(); }
+
+  // Queues a message and writes what the socket takes. ResourceExhausted when too much waits already: the message is
+  // dropped. Any other error closes the socket.
+  Status Send(std::string_view message);
+  Status WriteSome();
+  // Hands every whole message that has arrived to `take`. Closes the socket on error or end of stream.
+  Status ReadSome(const std::function<void(std::string_view)>& take);
+
+ private:
+  int fd_ = -1;
+  std::string unsent_;
+  std::string received_;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,215 @@
+#include "ps/runtime/worker_runtime.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+
+namespace attune::ps {
+namespace {
+
+uint64_t RandomNumber() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+WorkerOptions CoreOptions(const SessionOptions& options) {
+  WorkerOptions core;
+  core.job_uid = options.job_uid;
+  core.incarnation = RandomNumber();
+  core.index = options.index;
+  core.pushes_in_flight_max = std::clamp<uint32_t>(options.pushes_in_flight_max, 1, kPushWindowMax);
+  return core;
+}
+
+bool IsFinal(const Status& status) {
+  return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<WorkerRuntime>> WorkerRuntime::Start(const SessionOptions& options, const TimeSource& time) {
+  std::shared_ptr<WorkerRuntime> runtime(new WorkerRuntime(options, time));
+  RETURN_IF_ERROR(runtime->Open(options));
+  return runtime;
+}
+
+WorkerRuntime::WorkerRuntime(const SessionOptions& options, const TimeSource& time)
+    : time_(time), meter_(std::make_shared<WaitMeter>(time)), core_(CoreOptions(options)) {}
+
+WorkerRuntime::~WorkerRuntime() { Stop(); }
+
+Status WorkerRuntime::Open(const SessionOptions& options) {
+  loop_ = EventLoop::Start("attune-worker", time_);
+  timer_ = loop_->NewTimer();
+  Transport::Events events;
+  events.on_message = [this](NodeId from, Message message) { Tell(Received{from, std::move(message)}); };
+  events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
+  events.on_disconnected = [this](NodeId peer, const Status& reason) {
+    Tell(PeerDisconnected{peer});
+    // A server that refuses this worker for good will not change its mind: the session cannot work.
+    if (IsFinal(reason)) Tell(Received{kCoordinator, SessionLost{reason}});
+  };
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomNumber()}, *loop_,
+                                                    std::move(events)));
+  coordinator_ = CoordinatorClient::Start(
+      options.coordinator, *loop_,
+      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+       .on_message = [this](Message message) { Tell(Received{kCoordinator, std::move(message)}); }});
+  return OkStatus();
+}
+
+void WorkerRuntime::Stop() {
+  std::vector<std::pair<CallId, Pending>> open;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    open.assign(pending_.begin(), pending_.end());
+    pending_.clear();
+  }
+  room_.notify_all();
+  for (const auto& [call, state] : open) {
+    (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
+  }
+  for (int busy = dispatching_; busy > 0; busy = dispatching_) dispatching_.wait(busy);
+  coordinator_.reset();  // sends what is queued first
+  transport_.reset();
+  if (loop_ != nullptr) loop_->Stop();
+  timer_.reset();
+  loop_.reset();
+}
+
+void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state) {
+  std::unique_lock lock(mutex_);
+  if (stopped_) {
+    lock.unlock();
+    (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
+    return;
+  }
+  last_call_ = last_call_.Next();
+  set_id(input, last_call_);
+  pending_.emplace(last_call_, state);
+  StepAndDispatch(std::move(lock), std::move(input));
+}
+
+void WorkerRuntime::Tell(WorkerInput input) {
+  std::unique_lock lock(mutex_);
+  if (!stopped_) StepAndDispatch(std::move(lock), std::move(input));
+}
+
+void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input) {
+  WorkerOutputs out;
+  core_.Step(std::move(input), time_.Now(), out);
+  std::vector<Pending> ended;
+  ended.reserve(out.completions.size());
+  for (const Completion& completion : out.completions) {
+    const auto it = pending_.find(completion.call);
+    ended.push_back(it == pending_.end() ? nullptr : std::move(it->second));
+    if (it != pending_.end()) pending_.erase(it);
+  }
+  if (const MonotonicTime wake = core_.WakeAt(); wake < armed_) {
+    armed_ = wake;
+    loop_->Post([this, wake] { timer_->SetAt(wake, [this] { OnTimer(); }); });
+  }
+  if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
+  if (waiting_for_room_ > 0) room_.notify_all();
+  ++dispatching_;  // Stop waits for whoever is past this point
+  lock.unlock();
+
+  Dispatch(out);
+  if (--dispatching_ == 0) dispatching_.notify_all();
+  for (size_t i = 0; i < ended.size(); ++i) {
+    if (ended[i] != nullptr) Finish(ended[i], std::move(out.completions[i]));
+  }
+}
+
+void WorkerRuntime::Dispatch(WorkerOutputs& out) {
+  for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
+  for (Outgoing& outgoing : out.send) {
+    if (outgoing.to == kCoordinator) {
+      coordinator_->Send(outgoing.message);
+    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message);
+               !status.ok() && status.code() != StatusCode::kUnavailable) {
+      log::Warn("a message to a server was not sent; it will be sent again", {{"reason", status}});
+    }
+  }
+  if (out.goal_reached) log::Info("the job's goal is reached", {{"reason", *out.goal_reached}});
+  if (out.lost) {
+    log::Error("the session is lost", {{"reason", *out.lost}});
+    room_.notify_all();
+  }
+}
+
+// A lease that nobody waits for any more goes back whole.
+void WorkerRuntime::Finish(const Pending& state, Completion completion) {
+  const auto* lease = std::get_if<LeaseResult>(&completion.result);
+  const LeaseResult granted = lease == nullptr ? LeaseResult{} : *lease;
+  const bool is_lease = lease != nullptr;
+  if (state->Complete(std::move(completion.status), std::move(completion.result)) && is_lease) {
+    Tell(EndLease{granted.lease, granted.begin});
+  }
+}
+
+void WorkerRuntime::OnTimer() {
+  {
+    std::lock_guard lock(mutex_);
+    armed_ = kNever;
+  }
+  Tell(Timer{});
+}
+
+Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
+  std::unique_lock lock(mutex_);
+  const auto room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
+  if (room()) return core_.status();
+  ++waiting_for_room_;
+  const bool in_time = room_.wait_for(lock, timeout, room);
+  --waiting_for_room_;
+  if (!in_time) {
+    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
+                                                    " pushes are not acknowledged yet; this one was not sent");
+  }
+  return core_.status();
+}
+
+void WorkerRuntime::RequestDrain(const std::string& reason) {
+  if (draining_.exchange(true)) return;
+  log::Info("asked to leave; no more data leases are taken", {{"reason", reason}});
+  std::vector<std::weak_ptr<Future::State>> states;
+  {
+    std::lock_guard lock(mutex_);
+    states.swap(interrupted_by_drain_);
+  }
+  for (const auto& weak : states) {
+    if (const Pending state = weak.lock()) state->Interrupt();
+  }
+}
+
+void WorkerRuntime::InterruptOnDrain(const Pending& state) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(interrupted_by_drain_, [](const auto& weak) { return weak.expired(); });
+    interrupted_by_drain_.push_back(state);
+  }
+  // A drain that came just before has not seen this state.
+  if (draining()) state->Interrupt();
+}
+
+Status WorkerRuntime::status() const {
+  std::lock_guard lock(mutex_);
+  return core_.status();
+}
+
+uint64_t WorkerRuntime::clock() const {
+  std::lock_guard lock(mutex_);
+  return core_.clock();
+}
+
+size_t WorkerRuntime::open_pushes() const {
+  std::lock_guard lock(mutex_);
+  return core_.open_pushes();
+}
+
+}  // namespace attune::ps

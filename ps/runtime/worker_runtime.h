@@ -1,0 +1,102 @@
+// Drives a WorkerCore: the program's threads step it under one mutex and write to the sockets themselves; answers, timers
+// and the coordinator's messages are handled on one loop thread, which completes the futures.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attune/ps/session.h"
+#include "base/time_source.h"
+#include "ps/core/worker_core.h"
+#include "ps/runtime/coordinator_client.h"
+#include "ps/runtime/future_state.h"
+#include "ps/runtime/worker_telemetry.h"
+#include "ps/transport/event_loop.h"
+#include "ps/transport/tcp_transport.h"
+
+namespace attune::ps {
+
+class WorkerRuntime {
+ public:
+  using Pending = std::shared_ptr<Future::State>;
+
+  // Starts the threads; nothing is joined before the first JoinCall. `time` must outlive the runtime.
+  static StatusOr<std::shared_ptr<WorkerRuntime>> Start(const SessionOptions& options, const TimeSource& time);
+  ~WorkerRuntime();
+
+  // Any thread. Steps the core with a call; its deadline is `timeout` from now, its id is set here.
+  template <typename Call>
+  Pending Submit(Call call, Duration timeout) {
+    return Submit(std::move(call), timeout, std::make_shared<Future::State>());
+  }
+  template <typename Call>
+  Pending Submit(Call call, Duration timeout, Pending state) {
+    call.deadline = time_.Now() + timeout;
+    Submit(std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
+    return state;
+  }
+  // Inputs without a completion.
+  void Tell(WorkerInput input);
+
+  // Ends the session for good with this error; every open and later call gets it.
+  void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
+
+  // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when lost.
+  Status WaitForRoom(size_t pushes_max, Duration timeout);
+
+  // Asks the program to leave: lease ranges end, waits for leases are interrupted. Idempotent.
+  void RequestDrain(const std::string& reason);
+  bool draining() const { return draining_.load(std::memory_order_acquire); }
+  // Interrupted when a drain is requested; a state may be registered once.
+  void InterruptOnDrain(const Pending& state);
+
+  // After this every call is refused and nothing moves any more. Blocks until the threads have ended.
+  void Stop();
+
+  Status status() const;
+  uint64_t clock() const;
+  size_t open_pushes() const;
+  // Why the coordinator cannot be reached, for messages; OK while it can.
+  Status coordinator_error() const { return coordinator_->last_error(); }
+  const std::shared_ptr<WaitMeter>& meter() const { return meter_; }
+  const TimeSource& time() const { return time_; }
+
+ private:
+  WorkerRuntime(const SessionOptions& options, const TimeSource& time);
+  Status Open(const SessionOptions& options);
+  void Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state);
+  // Requires the lock; unlocks it, then sends and completes.
+  void StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input);
+  void Dispatch(WorkerOutputs& out);
+  void Finish(const Pending& state, Completion completion);
+  void OnTimer();
+
+  const TimeSource& time_;
+  const std::shared_ptr<WaitMeter> meter_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
+
+  mutable std::mutex mutex_;  // guards what follows
+  WorkerCore core_;
+  CallId last_call_;
+  std::unordered_map<CallId, Pending> pending_;
+  std::vector<std::weak_ptr<Future::State>> interrupted_by_drain_;
+  std::condition_variable room_;
+  int waiting_for_room_ = 0;
+  MonotonicTime armed_ = kNever;
+  bool stopped_ = false;
+
+  // Set once in Open; destroyed in the order of Stop.
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<TcpTransport> transport_;
+  std::unique_ptr<CoordinatorClient> coordinator_;
+};
+
+}  // namespace attune::ps

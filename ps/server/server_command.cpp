@@ -1,0 +1,142 @@
+#include "ps/server/server_command.h"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "base/log.h"
+#include "proto/contract.h"
+#include "ps/runtime/environment.h"
+#include "ps/runtime/termination.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr char kAbout[] =
+    "attune-server holds rows of a job's tables: it answers pulls and applies pushes.\n"
+    "One server of a job also runs the coordinator, which admits nodes and hands out data.\n"
+    "The operator starts it in the pods of a TrainingJob; by hand, on one machine:\n\n"
+    "  export ATTUNE_JOB_UID=try ATTUNE_INDEX=0\n"
+    "  attune-server --servers 1 --coordinator-here --items 1000 --epochs 2\n\n"
+    "Workers then join with ATTUNE_COORDINATOR=127.0.0.1:7400.";
+
+constexpr char kFooter[] =
+    "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the coordinator\n"
+    "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set.\n"
+    "Ends with 0 when the job is finished or on SIGTERM, 1 when the job cannot go on, 2 on bad input.";
+
+struct Flags {
+  uint32_t servers = 1;
+  bool coordinator_here = false;
+  uint64_t epochs = 0;
+  uint64_t steps = 0;
+  double target_loss = 0;
+  double max_duration_seconds = 0;
+  uint64_t items = 0;
+  uint64_t lease_items = 0;
+  std::string bind;
+  std::string load;
+  uint16_t data_port = contract::kDataPort;
+  uint16_t coordinator_port = contract::kCoordinatorPort;
+};
+
+void Describe(CLI::App& app, Flags& flags) {
+  app.footer(kFooter);
+  app.add_option("--servers", flags.servers, "How many servers take part; the job starts when all have joined")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
+  app.add_option("--epochs", flags.epochs, "Goal: passes over the data")->check(CLI::PositiveNumber);
+  app.add_option("--steps", flags.steps, "Goal: steps of all workers together")->check(CLI::PositiveNumber);
+  app.add_option("--target-loss", flags.target_loss, "Goal: smoothed training loss at or below this");
+  app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
+  app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
+  app.add_option("--bind", flags.bind, "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
+  app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
+  app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
+      ->capture_default_str();
+  app.add_option("--load", flags.load, "Start with the tables saved in this directory, by any number of servers");
+}
+
+JobGoal GoalOf(const CLI::App& app, const Flags& flags) {
+  JobGoal goal;
+  if (app.count("--epochs") > 0) goal.epochs = flags.epochs;
+  if (app.count("--steps") > 0) goal.steps = flags.steps;
+  if (app.count("--target-loss") > 0) goal.target_loss = flags.target_loss;
+  if (app.count("--max-duration") > 0) {
+    goal.max_duration = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(flags.max_duration_seconds));
+  }
+  return goal;
+}
+
+StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& flags) {
+  Environment environment = Environment::OfProcess();
+  ServerRuntime::Options options;
+  options.job_uid = environment.Required(contract::kEnvJobUid);
+  options.index = environment.RequiredNumber(contract::kEnvIndex);
+  options.bind_address = flags.bind.empty() ? environment.Optional(contract::kEnvPodIp, "127.0.0.1") : flags.bind;
+  options.port = flags.data_port;
+  options.load_directory = flags.load;
+  options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
+  if (flags.coordinator_here) {
+    CoordinatorRuntime::Options coordinator;
+    coordinator.core.job_uid = options.job_uid;
+    coordinator.core.servers = flags.servers;
+    coordinator.core.goal = GoalOf(app, flags);
+    coordinator.core.items = flags.items;
+    coordinator.core.lease_items = flags.lease_items;
+    coordinator.bind_address = options.bind_address;
+    coordinator.port = flags.coordinator_port;
+    options.coordinator_here = std::move(coordinator);
+  } else {
+    options.coordinator = environment.Required(contract::kEnvCoordinator);
+  }
+  RETURN_IF_ERROR(environment.Problems("attune-server"));
+  if (options.index >= flags.servers) {
+    return Error(StatusCode::kInvalidArgument, std::string(contract::kEnvIndex) + "=" + std::to_string(options.index) +
+                                                   " does not fit --servers " + std::to_string(flags.servers) +
+                                                   "; indices count from 0");
+  }
+  return options;
+}
+
+}  // namespace
+
+std::optional<int> ServerCommand::Parse(int argc, const char* const* argv) {
+  constexpr int kBadInput = 2;
+  CLI::App app(kAbout, "attune-server");
+  Flags flags;
+  Describe(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadInput;
+  }
+  StatusOr<ServerRuntime::Options> options = OptionsOf(app, flags);
+  if (!options.ok()) {
+    std::cerr << "attune-server: " << attune::Message(options.status()) << "\n";
+    return kBadInput;
+  }
+  options_ = *std::move(options);
+  return std::nullopt;
+}
+
+Status ServerCommand::Run() {
+  log::SetProcessName("server-" + std::to_string(options_.index));
+  const SystemTime time;
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServerRuntime> server, ServerRuntime::Start(options_, time));
+  const auto termination = TerminationWatcher::Install({SIGTERM, SIGINT}, [&](int) { server->Stop("asked to end"); });
+  log::Info("serving", {{"rows_at", server->data_address()}, {"coordinator", server->coordinator_address()}});
+  const Status ended = server->Wait();
+  if (ended.ok()) log::Info("the job is finished");
+  if (ended.code() == StatusCode::kCancelled) {
+    log::Info("ends because it was asked to");
+    return OkStatus();
+  }
+  return ended;
+}
+
+}  // namespace attune::ps

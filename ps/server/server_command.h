@@ -1,0 +1,24 @@
+// Command line and environment of attune-server, and a run of it.
+#pragma once
+
+#include <optional>
+
+#include "base/status.h"
+#include "ps/runtime/server_runtime.h"
+
+namespace attune::ps {
+
+class ServerCommand {
+ public:
+  // The exit code when there is nothing to run: --help (0), or bad input, which is told on standard error (2).
+  std::optional<int> Parse(int argc, const char* const* argv);
+  // Serves until the job is finished or the process is asked to end (both OK), or the job cannot go on.
+  Status Run();
+
+  const ServerRuntime::Options& options() const { return options_; }
+
+ private:
+  ServerRuntime::Options options_;
+};
+
+}  // namespace attune::ps

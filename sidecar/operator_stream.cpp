@@ -1,0 +1,190 @@
+#include "sidecar/operator_stream.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "attune/v1/telemetry.grpc.pb.h"
+#include "base/file.h"
+
+namespace attune::sidecar {
+namespace {
+
+constexpr uint64_t kTokenBytesMax = 64 << 10;
+constexpr int kMessageBytesMax = 1 << 20;
+// gRPC servers allow a ping each five minutes unless told otherwise; it finds a peer that vanished without a word.
+constexpr int kKeepaliveMilliseconds = 330'000;
+
+StatusOr<std::string> ReadToken(const std::string& file) {
+  ASSIGN_OR_RETURN(std::string token, ReadFile(file, kTokenBytesMax));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  const bool printable = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (token.empty() || !printable) {
+    return Error(StatusCode::kInvalidArgument, "token file " + file + " is empty or holds more than a token");
+  }
+  return token;
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  // The relay decides when to try again; a channel of its own per stream keeps gRPC's waiting times out of it.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// Counts calls under way, so that the owner can wait for the last.
+class Gate {
+ public:
+  void Enter() {
+    const std::lock_guard lock(mutex_);
+    ++inside_;
+  }
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    --inside_;
+    empty_.notify_all();
+  }
+  void WaitEmpty() {
+    std::unique_lock lock(mutex_);
+    empty_.wait(lock, [this] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  int inside_ = 0;  // guarded by mutex_
+};
+
+// One stream. Kept alive by itself until gRPC says that it is over.
+class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::OperatorMessage>,
+                   public std::enable_shared_from_this<Call> {
+ public:
+  Call(uint64_t generation, OperatorStream::Post post, Gate& gate)
+      : generation_(generation), post_(std::move(post)), gate_(gate) {}
+
+  void Start(const std::string& target, const std::string& token) {
+    self_ = shared_from_this();
+    gate_.Enter();
+    stub_ = v1::Telemetry::NewStub(MakeChannel(target));
+    if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
+    stub_->async()->Connect(&context_, this);
+    AddHold();  // writes come from outside of gRPC's callbacks
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(const v1::SidecarMessage& message) {
+    const std::lock_guard lock(mutex_);
+    if (!open_) return;  // StreamEnded is on its way
+    outgoing_ = message;
+    StartWrite(&outgoing_);
+  }
+
+  void EndWrites() {
+    const std::lock_guard lock(mutex_);
+    if (open_) StartWritesDone();
+  }
+
+  void Cancel() {
+    {
+      const std::lock_guard lock(mutex_);
+      silent_ = true;
+    }
+    context_.TryCancel();
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      PostUnlessSilent(OperatorSaid{std::move(incoming_)});
+      incoming_.Clear();
+      return StartRead(&incoming_);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      open_ = false;
+    }
+    RemoveHold();
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) PostUnlessSilent(MessageSent{});
+  }
+  void OnDone(const grpc::Status& status) override {
+    PostUnlessSilent(StreamEnded{Status(static_cast<StatusCode>(status.error_code()), status.error_message())});
+    Gate& gate = gate_;
+    const std::shared_ptr<Call> last = std::move(self_);
+    gate.Leave();
+  }
+  // The lock is held, so that nothing is posted after Cancel returned.
+  void PostUnlessSilent(RelayInput input) {
+    const std::lock_guard lock(mutex_);
+    if (!silent_) post_(generation_, std::move(input));
+  }
+
+  const uint64_t generation_;
+  const OperatorStream::Post post_;
+  Gate& gate_;
+  std::shared_ptr<Call> self_;
+  std::unique_ptr<v1::Telemetry::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::OperatorMessage incoming_;
+  v1::SidecarMessage outgoing_;
+  std::mutex mutex_;
+  bool open_ = true;     // guarded by mutex_: writes may still be started
+  bool silent_ = false;  // guarded by mutex_
+};
+
+class GrpcOperatorStream final : public OperatorStream {
+ public:
+  GrpcOperatorStream(OperatorStreamOptions options, Post post) : options_(std::move(options)), post_(std::move(post)) {}
+  ~GrpcOperatorStream() override {
+    Cancel();
+    gate_.WaitEmpty();
+  }
+
+  void Open() override {
+    Cancel();
+    ++generation_;
+    std::string token;
+    if (!options_.token_file.empty()) {
+      StatusOr<std::string> read = ReadToken(options_.token_file);
+      if (!read.ok()) return post_(generation_, StreamEnded{Annotate(read.status(), "reading the sidecar's token")});
+      token = *std::move(read);
+    }
+    call_ = std::make_shared<Call>(generation_, post_, gate_);
+    call_->Start(options_.target, token);
+  }
+  void Send(const v1::SidecarMessage& message) override {
+    if (call_) call_->Send(message);
+  }
+  void EndWrites() override {
+    if (call_) call_->EndWrites();
+  }
+  void Cancel() override {
+    if (call_) call_->Cancel();
+    call_.reset();
+    ++generation_;
+  }
+  uint64_t generation() const override { return generation_; }
+
+ private:
+  const OperatorStreamOptions options_;
+  const Post post_;
+  Gate gate_;
+  std::shared_ptr<Call> call_;
+  uint64_t generation_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<OperatorStream> OperatorStream::Create(OperatorStreamOptions options, Post post) {
+  return std::make_unique<GrpcOperatorStream>(std::move(options), std::move(post));
+}
+
+}  // namespace attune::sidecar

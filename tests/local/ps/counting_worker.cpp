@@ -1,0 +1,51 @@
+// A training program for tests: "trains" by adding one to the row of every item it is handed, so that rows count pushes.
+//   counting_worker ITEMS PAUSE_MILLISECONDS     (environment as in proto/contract.h)
+// Prints "lease BEGIN END" when it takes a lease and "left" at the end.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "attune/ps/session.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr uint64_t kBatch = 10;
+
+Status Train(uint64_t items, std::chrono::milliseconds pause) {
+  ASSIGN_OR_RETURN(SessionOptions options, SessionOptions::FromEnvironment());
+  options.connect_timeout = std::chrono::seconds(20);
+  options.call_timeout = std::chrono::seconds(10);
+  ASSIGN_OR_RETURN(const auto session, Session::Connect(options));
+  ASSIGN_OR_RETURN(const Table counts, session->OpenTable("counts", {.dim = 1, .optimizer = Sgd{.rate = 1.0F}}));
+  for (const DataLease& lease : session->DataLeases("train", {.items = items, .lease_items = 100})) {
+    std::printf("lease %lu %lu\n", static_cast<unsigned long>(lease.begin()), static_cast<unsigned long>(lease.end()));
+    std::fflush(stdout);
+    for (uint64_t at = lease.begin(); at < lease.end() && !session->draining(); at += kBatch) {
+      std::vector<Key> keys(std::min(kBatch, lease.end() - at));
+      std::iota(keys.begin(), keys.end(), at);
+      counts.PushAsync(keys, std::vector<float>(keys.size(), -1.0F));
+      lease.Advance(at + keys.size());
+      RETURN_IF_ERROR(session->Step({.loss = 1.0, .samples = keys.size()}));
+      std::this_thread::sleep_for(pause);
+    }
+    if (session->draining()) break;
+  }
+  RETURN_IF_ERROR(session->status());
+  return session->Flush();
+}
+
+}  // namespace
+}  // namespace attune::ps
+
+int main(int argc, char** argv) {
+  const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
+  const long pause = argc > 2 ? std::strtol(argv[2], nullptr, 10) : 0;
+  const attune::Status status = attune::ps::Train(items, std::chrono::milliseconds(pause));
+  if (!status.ok()) std::fprintf(stderr, "%s\n", attune::ToString(status).c_str());
+  std::puts(status.ok() ? "left" : "failed");
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,305 @@
+// Sessions against servers in the same process, over real sockets on loopback.
+#include "attune/ps/session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "ps/runtime/server_runtime.h"
+
+namespace attune::ps {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr char kJobUid[] = "uid-of-the-test";
+
+class SessionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "session_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override {
+    servers_.clear();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void StartServers(uint32_t count, JobGoal goal = {}, const std::string& load = "") {
+    servers_.clear();
+    for (uint32_t i = 0; i < count; ++i) {
+      ServerRuntime::Options options{.job_uid = kJobUid, .index = i, .load_directory = load};
+      if (i == 0) {
+        options.coordinator_here.emplace();
+        options.coordinator_here->core.job_uid = kJobUid;
+        options.coordinator_here->core.servers = count;
+        options.coordinator_here->core.goal = goal;
+      } else {
+        options.coordinator = servers_[0]->coordinator_address();
+      }
+      auto server = ServerRuntime::Start(options, time_);
+      ASSERT_TRUE(server.ok()) << server.status();
+      servers_.push_back(*std::move(server));
+    }
+  }
+
+  SessionOptions WorkerOptions(uint32_t index = 0) const {
+    return {.job = "test",
+            .job_uid = kJobUid,
+            .index = index,
+            .coordinator = servers_[0]->coordinator_address(),
+            .model_directory = directory_ / "model",
+            .connect_timeout = seconds(30),
+            .call_timeout = seconds(30),
+            .drain_on_sigterm = false};
+  }
+  std::unique_ptr<Session> Connect(uint32_t index = 0) const {
+    auto session = Session::Connect(WorkerOptions(index));
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+
+  SystemTime time_;
+  std::filesystem::path directory_;
+  std::vector<std::unique_ptr<ServerRuntime>> servers_;
+};
+
+std::vector<Key> KeysFrom(Key first, size_t count) {
+  std::vector<Key> keys(count);
+  std::iota(keys.begin(), keys.end(), first);
+  return keys;
+}
+
+TEST_F(SessionTest, OwnPushesAreReadBackAtOnce) {
+  StartServers(2);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("embedding", {.dim = 8, .optimizer = Sgd{.rate = 1.0F}, .initializer = ConstantInitializer{2.0F}});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<Key> keys = KeysFrom(0, 1000);
+  std::vector<float> rows(keys.size() * 8), gradients(keys.size() * 8, -1.0F);
+  ASSERT_TRUE(table->Pull(keys, rows).ok());
+  EXPECT_EQ(rows.front(), 2.0F) << "a row nobody has pushed to has its initial values";
+  for (int round = 1; round <= 20; ++round) {
+    const Future pushed = table->PushAsync(keys, gradients);
+    ASSERT_TRUE(table->Pull(keys, rows).ok());
+    for (const float value : rows) ASSERT_EQ(value, 2.0F + static_cast<float>(round));
+    ASSERT_TRUE(pushed.Wait().ok());
+  }
+  EXPECT_EQ(servers_[0]->row_count() + servers_[1]->row_count(), 1000U);
+  EXPECT_GT(servers_[0]->row_count(), 300U) << "rows are spread";
+}
+
+TEST_F(SessionTest, TwoServersAndTwoWorkersCountEveryItemExactlyOnce) {
+  constexpr uint64_t kItems = 5000, kEpochs = 3;
+  StartServers(2, {.epochs = kEpochs});
+  const auto train = [&](uint32_t index) {
+    const auto session = Connect(index);
+    ASSERT_NE(session, nullptr);
+    auto table = session->OpenTable("counts", {.dim = 4, .optimizer = Sgd{.rate = 1.0F}});
+    ASSERT_TRUE(table.ok()) << table.status();
+    for (const DataLease& lease : session->DataLeases("train", {.items = kItems, .lease_items = 37})) {
+      const std::vector<Key> keys = KeysFrom(lease.begin(), lease.end() - lease.begin());
+      table->PushAsync(keys, std::vector<float>(keys.size() * 4, -1.0F));
+      ASSERT_TRUE(session->Step({.loss = 1.0, .samples = keys.size()}).ok());
+    }
+    ASSERT_TRUE(session->status().ok()) << session->status();
+    std::vector<float> rows(kItems * 4);
+    ASSERT_TRUE(table->Pull(KeysFrom(0, kItems), rows).ok());
+    for (const float value : rows) ASSERT_EQ(value, static_cast<float>(kEpochs));
+  };
+  std::thread other([&] { train(1); });
+  train(0);
+  other.join();
+  for (const auto& server : servers_) EXPECT_TRUE(server->Wait().ok()) << "servers end with the job";
+}
+
+TEST_F(SessionTest, ManyThreadsOfOneWorkerPushAndPull) {
+  StartServers(2);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("shared", {.dim = 16, .optimizer = Sgd{.rate = 1.0F}});
+  ASSERT_TRUE(table.ok());
+  const std::vector<Key> keys = KeysFrom(0, 100);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      std::vector<float> rows(keys.size() * 16);
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(table->Push(keys, std::vector<float>(keys.size() * 16, -1.0F)).ok());
+        EXPECT_TRUE(table->Pull(keys, rows).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<float> rows(keys.size() * 16);
+  ASSERT_TRUE(table->Pull(keys, rows).ok());
+  for (const float value : rows) ASSERT_EQ(value, 200.0F);
+}
+
+TEST_F(SessionTest, WrongJobIdFailsAtOnceAndSaysSo) {
+  StartServers(1);
+  SessionOptions options = WorkerOptions();
+  options.job_uid = "another job";
+  const Status status = Session::Connect(options).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status;
+  EXPECT_NE(attune::Message(status).find("another job"), std::string_view::npos) << status;
+}
+
+TEST_F(SessionTest, CoordinatorThatIsNotThereIsNamedAtTheDeadline) {
+  const Status status = Session::Connect({.job = "test",
+                                          .job_uid = kJobUid,
+                                          .coordinator = "127.0.0.1:1",
+                                          .connect_timeout = std::chrono::milliseconds(300)})
+                            .status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+  EXPECT_NE(attune::Message(status).find("127.0.0.1:1"), std::string_view::npos) << status;
+}
+
+TEST_F(SessionTest, MissingServersAreNamedAtTheDeadline) {
+  StartServers(1);
+  servers_.clear();
+  ServerRuntime::Options options{.job_uid = kJobUid};
+  options.coordinator_here.emplace();
+  options.coordinator_here->core.job_uid = kJobUid;
+  options.coordinator_here->core.servers = 2;
+  servers_.push_back(*ServerRuntime::Start(options, time_));
+  SessionOptions worker = WorkerOptions();
+  worker.connect_timeout = seconds(2);
+  const Status status = Session::Connect(worker).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+  EXPECT_NE(attune::Message(status).find("of 2 servers"), std::string_view::npos) << status;
+}
+
+TEST_F(SessionTest, OpeningATableWithOtherOptionsIsRefused) {
+  StartServers(1);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->OpenTable("a", {.dim = 8}).ok());
+  EXPECT_EQ(session->OpenTable("a", {.dim = 16}).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SessionTest, ServerThatDiesEndsCallsWithinTheirDeadline) {
+  StartServers(2);
+  SessionOptions options = WorkerOptions();
+  options.call_timeout = seconds(2);
+  const auto session = Session::Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto table = (*session)->OpenTable("a", {.dim = 8});
+  ASSERT_TRUE(table.ok());
+  servers_[1].reset();
+  const std::vector<Key> keys = KeysFrom(0, 100);
+  std::vector<float> rows(800);
+  const auto start = time_.Now();
+  const Status pulled = table->Pull(keys, rows);
+  EXPECT_FALSE(pulled.ok());
+  EXPECT_NE(attune::Message(pulled).find("server 1"), std::string_view::npos) << pulled;
+  EXPECT_FALSE(table->Push(keys, rows).ok());
+  EXPECT_LT(time_.Now() - start, seconds(15));
+}
+
+TEST_F(SessionTest, SavedTablesAreLoadedByAnotherNumberOfServers) {
+  const std::vector<Key> keys = KeysFrom(0, 3000);
+  std::vector<float> gradients(keys.size() * 4), saved(keys.size() * 4), loaded(keys.size() * 4);
+  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 97) - 48.0F;
+  const TableOptions table_options{.dim = 4, .optimizer = Adagrad{.rate = 0.1F}, .initializer = UniformInitializer{}};
+  StartServers(2);
+  {
+    const auto session = Connect();
+    ASSERT_NE(session, nullptr);
+    const auto table = session->OpenTable("in/out", table_options);
+    ASSERT_TRUE(table.ok());
+    ASSERT_TRUE(table->Push(keys, gradients).ok());
+    ASSERT_TRUE(table->Push(keys, gradients).ok());
+    const Status status = session->SaveTables();
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(table->Push(keys, gradients).ok());
+    ASSERT_TRUE(table->Pull(keys, saved).ok());
+  }
+  const std::string tables = directory_ / "model" / "tables";
+  for (const uint32_t count : {1U, 3U}) {
+    StartServers(count, {}, tables);
+    const auto session = Connect();
+    ASSERT_NE(session, nullptr);
+    const auto table = session->OpenTable("in/out", table_options);
+    ASSERT_TRUE(table.ok()) << table.status();
+    ASSERT_TRUE(table->Push(keys, gradients).ok());
+    ASSERT_TRUE(table->Pull(keys, loaded).ok());
+    EXPECT_EQ(loaded, saved) << "values and optimizer state, with " << count << " servers";
+  }
+}
+
+TEST_F(SessionTest, LoadingRefusesADirectoryWithoutManifestAndADamagedFile) {
+  ServerRuntime::Options options{.job_uid = kJobUid, .load_directory = directory_};
+  options.coordinator_here.emplace();
+  EXPECT_EQ(ServerRuntime::Start(options, time_).status().code(), StatusCode::kNotFound);
+
+  StartServers(1);
+  {
+    const auto session = Connect();
+    ASSERT_NE(session, nullptr);
+    const auto table = session->OpenTable("t", {.dim = 2});
+    ASSERT_TRUE(table->Push(KeysFrom(0, 10), std::vector<float>(20, 1.0F)).ok());
+    ASSERT_TRUE(session->SaveTables().ok());
+  }
+  const std::filesystem::path file = directory_ / "model" / "tables" / "t.0-of-1";
+  ASSERT_TRUE(std::filesystem::exists(file));
+  std::ofstream(file, std::ios::app) << "x";
+  StartServers(1, {}, directory_ / "model" / "tables");
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const Status status = session->OpenTable("t", {.dim = 2}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(attune::Message(status).find("t.0-of-1"), std::string_view::npos) << status;
+}
+
+TEST_F(SessionTest, SavingWhereNothingCanBeWrittenFailsClearlyAndTrainingGoesOn) {
+  StartServers(2);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("t", {.dim = 2});
+  ASSERT_TRUE(table->Push(KeysFrom(0, 10), std::vector<float>(20, 1.0F)).ok());
+  std::ofstream(directory_ / "model" / "tables") << "a file where the directory should be";
+  const Status status = session->SaveTables();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(attune::Message(status).find("tables"), std::string_view::npos) << status;
+  EXPECT_TRUE(table->Push(KeysFrom(0, 10), std::vector<float>(20, 1.0F)).ok());
+}
+
+TEST_F(SessionTest, LeavingALoopEarlyHandsBackWhatIsNotDone) {
+  constexpr uint64_t kItems = 1000;
+  StartServers(1);
+  const auto first = Connect(0), second = Connect(1);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  uint64_t done_by_first = 0;
+  for (const DataLease& lease : first->DataLeases("train", {.items = kItems, .lease_items = 100})) {
+    lease.Advance(lease.begin() + 30);
+    done_by_first = 30;
+    break;
+  }
+  std::vector<int> seen(kItems);
+  for (const DataLease& lease : second->DataLeases("train", {.items = kItems, .lease_items = 100})) {
+    for (uint64_t i = lease.begin(); i < lease.end(); ++i) ++seen[i];
+  }
+  EXPECT_TRUE(second->status().ok());
+  EXPECT_EQ(std::accumulate(seen.begin(), seen.end(), uint64_t{0}), kItems - done_by_first);
+}
+
+TEST_F(SessionTest, CallsAfterTheSessionEndedSaySo) {
+  StartServers(1);
+  auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("t", {.dim = 2});
+  session.reset();
+  std::vector<float> rows(2);
+  EXPECT_EQ(table->Pull(KeysFrom(0, 1), rows).code(), StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace attune::ps

@@ -1,0 +1,129 @@
+#include "ps/runtime/coordinator_codec.h"
+
+#include <gtest/gtest.h>
+
+#include "ps/core/limits.h"
+
+namespace attune::ps {
+namespace {
+
+const RequestHeader kHeader{RequestId(7), RequestId(5), std::chrono::seconds(3)};
+
+ShardMap SomeMap() {
+  ShardMap map;
+  map.version = MapVersion(1, 2);
+  map.homes = {NodeId(1), NodeId(2), NodeId(1)};
+  map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"}, {NodeId(2), Role::kServer, 1, "127.0.0.1:2"},
+                 {NodeId(3), Role::kWorker, 0, ""}};
+  return map;
+}
+
+TableSpec SomeSpec(Optimizer optimizer, Initializer initializer) {
+  return {.name = "embedding",
+          .options = {.dim = 64, .optimizer = optimizer, .initializer = initializer, .seed = 9, .rows_max = 1000}};
+}
+
+TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
+  const Message messages[] = {
+      Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
+      MapRequest{MapVersion(1, 4)},
+      Heartbeat{3, MapVersion(1, 4), 10, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
+      OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
+      OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
+      OpenTable{kHeader, SomeSpec(Adagrad{}, NormalInitializer{0.1F, 2})},
+      TableInstalled{TableId(2), Error(StatusCode::kResourceExhausted, "full")},
+      TableInstalled{TableId(2), OkStatus()},
+      OpenDataSet{kHeader, "train", {.items = 100, .epochs = 2, .lease_items = 10}},
+      LeaseRequest{kHeader, DataSetId(1)},
+      LeaseDone{kHeader, LeaseId(5)},
+      LeaseReturn{kHeader, LeaseId(5), 17},
+      SaveTables{kHeader, "/m"},
+      TablesWritten{SaveId(2), OkStatus(), {{TableId(1), "embedding.0-of-2", 5, 6, 7}}},
+      Leave{kHeader, 12},
+  };
+  for (const Message& message : messages) {
+    const StatusOr<v1::NodeMessage> encoded = ToNodeMessage(message);
+    ASSERT_TRUE(encoded.ok()) << encoded.status();
+    const StatusOr<Message> decoded = FromNodeMessage(*encoded);
+    ASSERT_TRUE(decoded.ok()) << NameOf(message) << ": " << decoded.status();
+    EXPECT_TRUE(*decoded == message) << NameOf(message);
+  }
+}
+
+TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
+  const Message messages[] = {
+      Welcome{NodeId(3), SomeMap(), 2, 2},
+      Welcome{NodeId(3), ShardMap{}, 2, 1},
+      JoinRefused{Error(StatusCode::kFailedPrecondition, "wrong job")},
+      MapUpdate{SomeMap()},
+      HeartbeatAck{4, 9},
+      TableOpened{RequestId(7), TableId(1)},
+      InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{})},
+      DataSetOpened{RequestId(7), DataSetId(1), {.items = 100, .epochs = 2, .lease_items = 10}},
+      LeaseGrant{RequestId(7), LeaseId(2), DataSetId(1), 1, 20, 30},
+      LeasesEnded{RequestId(7), LeasesEndReason::kGoalReached},
+      LeasesEnded{RequestId(7), LeasesEndReason::kAllDone},
+      WriteTables{SaveId(1), "/m", 0, 2},
+      Done{RequestId(7)},
+      Refused{RequestId(7), Error(StatusCode::kNotFound, "no")},
+      GoalReached{"2 epochs done"},
+      Finished{},
+      SessionLost{Error(StatusCode::kUnavailable, "server 1 died")},
+  };
+  for (const Message& message : messages) {
+    const StatusOr<v1::CoordinatorMessage> encoded = ToCoordinatorMessage(message);
+    ASSERT_TRUE(encoded.ok()) << encoded.status();
+    const StatusOr<Message> decoded = FromCoordinatorMessage(*encoded);
+    ASSERT_TRUE(decoded.ok()) << NameOf(message) << ": " << decoded.status();
+    EXPECT_TRUE(*decoded == message) << NameOf(message);
+  }
+}
+
+TEST(CoordinatorCodecTest, WrongDirectionIsRefused) {
+  EXPECT_FALSE(ToNodeMessage(Finished{}).ok());
+  EXPECT_FALSE(ToCoordinatorMessage(Join{}).ok());
+  EXPECT_FALSE(ToNodeMessage(PushAck{}).ok());
+}
+
+TEST(CoordinatorCodecTest, OtherProtocolVersionIsRefusedWithBothNumbers) {
+  v1::NodeMessage message = *ToNodeMessage(Join{});
+  message.mutable_join()->set_protocol_version(42);
+  const Status status = FromNodeMessage(message).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(attune::Message(status).find("42"), std::string_view::npos);
+}
+
+struct BadMessageCase {
+  const char* name;
+  void (*spoil)(v1::NodeMessage&);
+};
+
+TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
+  const BadMessageCase cases[] = {
+      {"nothing set", [](v1::NodeMessage&) {}},
+      {"no role", [](v1::NodeMessage& m) { m.mutable_join()->set_protocol_version(1); }},
+      {"long job id", [](v1::NodeMessage& m) {
+         m = *ToNodeMessage(Join{});
+         m.mutable_join()->set_job_uid(std::string(kNameBytesMax + 1, 'x'));
+       }},
+      {"many leases", [](v1::NodeMessage& m) {
+         for (size_t i = 0; i <= kLeasesPerWorkerMax; ++i) m.mutable_heartbeat()->add_leases();
+       }},
+      {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
+      {"long path", [](v1::NodeMessage& m) { m.mutable_save_tables()->set_directory(std::string(kPathBytesMax + 1, '/')); }},
+  };
+  for (const BadMessageCase& test : cases) {
+    v1::NodeMessage message;
+    test.spoil(message);
+    EXPECT_EQ(FromNodeMessage(message).status().code(), StatusCode::kInvalidArgument) << test.name;
+  }
+}
+
+TEST(CoordinatorCodecTest, MapThatContradictsItselfIsRefused) {
+  v1::CoordinatorMessage message = *ToCoordinatorMessage(MapUpdate{SomeMap()});
+  message.mutable_map_update()->set_homes(0, 99);
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok());
+}
+
+}  // namespace
+}  // namespace attune::ps

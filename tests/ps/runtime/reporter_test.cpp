@@ -1,0 +1,209 @@
+#include "ps/runtime/reporter.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "attune/v1/telemetry.pb.h"
+#include "proto/contract.h"
+
+namespace attune::ps {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A sidecar that accepts one connection at a time; every wait ends after ten seconds.
+class FakeSidecar {
+ public:
+  explicit FakeSidecar(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_, 4), 0);
+  }
+  ~FakeSidecar() {
+    Drop();
+    ::close(listener_);
+  }
+  void Accept() {
+    ASSERT_TRUE(Readable(listener_)) << "nobody connected";
+    connection_ = ::accept(listener_, nullptr, nullptr);
+  }
+  void Drop() {
+    if (connection_ >= 0) ::close(connection_);
+    connection_ = -1;
+  }
+  v1::ProcessMessage Next() {
+    uint8_t head[4];
+    ReadAll(head, 4);
+    std::string body(head[0] | head[1] << 8 | head[2] << 16, '\0');
+    ReadAll(body.data(), body.size());
+    v1::ProcessMessage message;
+    EXPECT_TRUE(message.ParseFromString(body));
+    return message;
+  }
+  // Skips other messages.
+  v1::ProcessMessage NextOf(v1::ProcessMessage::KindCase kind) {
+    for (int i = 0; i < 1000; ++i) {
+      v1::ProcessMessage message = Next();
+      if (message.kind_case() == kind || testing::Test::HasFailure()) return message;
+    }
+    ADD_FAILURE() << "no message of kind " << kind;
+    return {};
+  }
+  void SendRaw(const std::string& bytes) {
+    ASSERT_EQ(::send(connection_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  void Send(const v1::ProcessDirective& directive) {
+    const std::string body = directive.SerializeAsString();
+    SendRaw(std::string{static_cast<char>(body.size()), 0, 0, 0} + body);
+  }
+
+ private:
+  static bool Readable(int fd) {
+    pollfd polled{fd, POLLIN, 0};
+    return ::poll(&polled, 1, 10'000) == 1;
+  }
+  void ReadAll(void* to, size_t bytes) {
+    auto* out = static_cast<char*>(to);
+    while (bytes > 0) {
+      if (!Readable(connection_)) FAIL() << "no message within ten seconds";
+      const ssize_t n = ::recv(connection_, out, bytes, 0);
+      if (n <= 0) FAIL() << "the reporter closed the connection";
+      out += n;
+      bytes -= static_cast<size_t>(n);
+    }
+  }
+  int listener_;
+  int connection_ = -1;
+};
+
+class ReporterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "reporter.XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    path_ = name + "/s";
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::unique_ptr<Reporter> Start() {
+    return Reporter::Start({.socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = milliseconds(20)},
+                           time_, {.take_window =
+                                       [this](MonotonicTime) {
+                                         TelemetryWindow window{.duration = milliseconds(20)};
+                                         window.worker.emplace();
+                                         window.worker->clock = ++windows_;
+                                         window.worker->window.samples = 7;
+                                         return window;
+                                       },
+                                   .drain =
+                                       [this](const std::string& reason) {
+                                         drain_reason_ = reason;
+                                         return OkStatus();
+                                       }});
+  }
+
+  SystemTime time_;
+  std::filesystem::path directory_;
+  std::string path_;
+  std::atomic<uint64_t> windows_ = 0;
+  std::string drain_reason_;
+};
+
+TEST_F(ReporterTest, GreetsAndThenReportsWindowsInSequence) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  const v1::ProcessMessage hello = sidecar.Next();
+  EXPECT_EQ(hello.hello().protocol_version(), contract::kProtocolVersion);
+  EXPECT_EQ(hello.hello().job_uid(), "uid");
+  EXPECT_EQ(hello.hello().role(), "worker");
+  EXPECT_EQ(hello.hello().index(), 3U);
+  EXPECT_EQ(hello.hello().process_id(), ::getpid());
+  const v1::ProcessMessage first = sidecar.Next();
+  EXPECT_EQ(first.window().worker().samples(), 7U);
+  EXPECT_EQ(sidecar.Next().window().sequence(), first.window().sequence() + 1);
+}
+
+TEST_F(ReporterTest, SidecarThatComesLateOrComesBackIsGreetedAgain) {
+  auto reporter = Start();
+  {
+    FakeSidecar sidecar(path_);
+    sidecar.Accept();
+    EXPECT_TRUE(sidecar.Next().has_hello());
+  }
+  std::filesystem::remove(path_);
+  FakeSidecar sidecar(path_);
+  sidecar.Accept();
+  EXPECT_TRUE(sidecar.Next().has_hello());
+}
+
+TEST_F(ReporterTest, DrainIsCarriedOutAndAnswered) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  v1::ProcessDirective directive;
+  directive.mutable_directive()->set_id(9);
+  directive.mutable_directive()->mutable_drain()->set_reason("scaled down");
+  sidecar.Send(directive);
+  const v1::ProcessMessage answer = sidecar.NextOf(v1::ProcessMessage::kDirectiveResult);
+  EXPECT_EQ(answer.directive_result().id(), 9U);
+  EXPECT_TRUE(answer.directive_result().accepted());
+  EXPECT_EQ(drain_reason_, "scaled down");
+}
+
+TEST_F(ReporterTest, UnknownDirectiveIsRefused) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  v1::ProcessDirective directive;
+  directive.mutable_directive()->set_id(1);
+  sidecar.Send(directive);
+  EXPECT_FALSE(sidecar.NextOf(v1::ProcessMessage::kDirectiveResult).directive_result().accepted());
+}
+
+TEST_F(ReporterTest, OversizedAnnouncementEndsTheConnectionOnly) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  sidecar.SendRaw("\xff\xff\xff\xff");
+  sidecar.Accept();
+  EXPECT_TRUE(sidecar.Next().has_hello()) << "the reporter connects again";
+}
+
+TEST_F(ReporterTest, FinishDeliversTheResultAndCutsALongSummary) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  const std::string long_text(5000, 'x');
+  EXPECT_TRUE(
+      reporter->Finish({.metrics = {{"held_out_loss", 2.5}}, .summary = long_text, .model_path = "/m"}, milliseconds(10'000))
+          .ok());
+  const v1::ProcessMessage message = sidecar.NextOf(v1::ProcessMessage::kFinal);
+  EXPECT_EQ(message.final().metrics().at("held_out_loss"), 2.5);
+  EXPECT_EQ(message.final().summary().size(), 4096U);
+  EXPECT_EQ(message.final().model_path(), "/m");
+}
+
+TEST_F(ReporterTest, FinishWithoutSidecarEndsInTime) {
+  auto reporter = Start();
+  const Status status = reporter->Finish({}, milliseconds(30));
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(Message(status).find(path_), std::string_view::npos);
+}
+
+TEST_F(ReporterTest, WithoutSocketPathThereIsNoReporter) {
+  path_.clear();
+  EXPECT_EQ(Start(), nullptr);
+}
+
+}  // namespace
+}  // namespace attune::ps

@@ -1,0 +1,117 @@
+#include "sidecar/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/file.h"
+
+namespace attune::sidecar {
+namespace {
+
+v1::WindowReport FullWindow() {
+  v1::WindowReport window;
+  window.set_duration_seconds(2);
+  v1::WorkerWindow& worker = *window.mutable_worker();
+  worker.set_clock(30);
+  worker.set_steps(10);
+  worker.set_samples(5000);
+  worker.mutable_step_seconds()->set_p50(0.1);
+  worker.mutable_step_seconds()->set_count(10);
+  worker.mutable_compute_seconds()->set_count(10);
+  worker.set_loss_mean(2.5);
+  worker.set_loss_count(10);
+  window.mutable_server()->set_rows(7);
+  window.mutable_server()->set_pulls(3);
+  window.mutable_job()->set_items_done(40);
+  return window;
+}
+
+v1::ProcessUsage FullUsage() {
+  v1::ProcessUsage usage;
+  usage.set_cpu_seconds(1.5);
+  usage.set_cpu_limit_cores(2);
+  usage.set_memory_bytes(1000);
+  usage.set_memory_limit_bytes(2000);
+  return usage;
+}
+
+double ValueOf(const std::vector<MetricValue>& values, std::string_view name) {
+  const auto found = std::find_if(values.begin(), values.end(), [&](const MetricValue& v) { return v.name == name; });
+  if (found == values.end()) ADD_FAILURE() << "no value for " << name;
+  return found == values.end() ? 0 : found->value;
+}
+
+bool Has(const std::vector<MetricValue>& values, std::string_view name) {
+  return std::any_of(values.begin(), values.end(), [&](const MetricValue& v) { return v.name == name; });
+}
+
+TEST(MetricsTest, TheListIsTheOneInTheGoldenFile) {
+  std::ostringstream list;
+  for (const MetricInfo& info : MetricTable()) {
+    list << info.name << " (" << (info.kind == MetricKind::kCounter ? "counter" : "gauge") << "): " << info.help
+         << "\n";
+  }
+  const std::string golden = std::string(ATTUNE_TEST_DATA) + "/metrics.golden";
+  if (std::getenv("ATTUNE_REWRITE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(WriteFileAtomically(golden, list.str()).ok());
+  }
+  EXPECT_EQ(list.str(), ReadFile(golden).value_or(""))
+      << "intended? run again with ATTUNE_REWRITE_GOLDEN=1 and review the change";
+}
+
+TEST(MetricsTest, NamesAreUniqueAndCountersEndInTotal) {
+  std::set<std::string_view> names;
+  for (const MetricInfo& info : MetricTable()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_TRUE(info.name.starts_with("attune_")) << info.name;
+    EXPECT_EQ(info.name.ends_with("_total"), info.kind == MetricKind::kCounter) << info.name;
+  }
+}
+
+TEST(MetricsTest, EveryValueIsInTheTableAndEveryEntryOfTheTableHasAValue) {
+  Metrics metrics;
+  metrics.Observe(FullWindow(), FullUsage());
+  std::set<std::string_view> table, values;
+  for (const MetricInfo& info : MetricTable()) table.insert(info.name);
+  for (const MetricValue& value : metrics.Values({})) values.insert(value.name);
+  EXPECT_EQ(values, table);
+}
+
+TEST(MetricsTest, WindowsAddUpInCountersAndTheLastOneIsTheGauge) {
+  Metrics metrics;
+  metrics.Observe(FullWindow(), FullUsage());
+  v1::WindowReport second = FullWindow();
+  second.mutable_worker()->set_samples(1000);
+  second.mutable_worker()->set_loss_mean(1.25);
+  metrics.Observe(second, FullUsage());
+  const auto values = metrics.Values({});
+  EXPECT_EQ(ValueOf(values, "attune_worker_samples_total"), 6000);
+  EXPECT_EQ(ValueOf(values, "attune_worker_samples_per_second"), 500);
+  EXPECT_EQ(ValueOf(values, "attune_worker_loss"), 1.25);
+  EXPECT_EQ(ValueOf(values, "attune_server_pulls_total"), 6);
+  EXPECT_EQ(ValueOf(values, "attune_server_rows"), 7);
+  EXPECT_EQ(ValueOf(values, "attune_process_cpu_seconds_total"), 3);
+}
+
+TEST(MetricsTest, OnlyWhatIsKnownIsShown) {
+  Metrics metrics;
+  EXPECT_EQ(metrics.Values({}).size(), 5u) << "the sidecar's own";
+  v1::WindowReport window;
+  window.mutable_server()->set_rows(1);
+  metrics.Observe(window, std::nullopt);
+  const auto values = metrics.Values({});
+  EXPECT_TRUE(Has(values, "attune_server_rows"));
+  EXPECT_FALSE(Has(values, "attune_worker_steps_total"));
+  EXPECT_FALSE(Has(values, "attune_job_items"));
+  EXPECT_FALSE(Has(values, "attune_process_memory_bytes"));
+  metrics.Clear();
+  EXPECT_FALSE(Has(metrics.Values({}), "attune_server_rows"));
+}
+
+}  // namespace
+}  // namespace attune::sidecar

@@ -1,0 +1,129 @@
+#include "sidecar/usage.h"
+
+#include <gtest/gtest.h>
+
+namespace attune::sidecar {
+namespace {
+
+// Recorded text; the name in the second one is hostile on purpose.
+constexpr char kStat[] =
+    "16417 (head) R 16414 16414 26528 0 -1 4194304 102 0 0 0 7 3 2 1 20 0 1 0 166710 2998272 422 18446744073709551615 "
+    "93942320078848 93942320102953 140729758775120 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 93942320118800 93942320120416 "
+    "93942727786496 140729758775975 140729758776003 140729758776003 140729758777322 0\n";
+constexpr char kHostileStat[] =
+    "7 (a) S 1 (b) 2) S 1 7 7 0 -1 4194560 102 0 0 0 11 5 0 0 20 0 1 0 99 2998272 10 18446744073709551615 0 0 0 0 0 0 "
+    "0 0\n";
+
+TEST(ProcessStatTest, ReadsARecordedLine) {
+  const auto stat = ParseProcessStat(kStat);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->pid, 16417);
+  EXPECT_EQ(stat->parent, 16414);
+  EXPECT_EQ(stat->cpu_ticks, 7u + 3 + 2 + 1);
+  EXPECT_EQ(stat->resident_pages, 422u);
+  EXPECT_EQ(stat->start_ticks, 166710u);
+}
+
+TEST(ProcessStatTest, ANameWithSpacesAndParenthesesDoesNotShiftTheFields) {
+  const auto stat = ParseProcessStat(kHostileStat);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->pid, 7);
+  EXPECT_EQ(stat->parent, 1);
+  EXPECT_EQ(stat->cpu_ticks, 16u);
+}
+
+TEST(ProcessStatTest, TextOfAnotherFormIsRefused) {
+  for (const char* text :
+       {"", "7", "7 (a", "7 (a) S 1", ") 7 (", "x (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"}) {
+    EXPECT_FALSE(ParseProcessStat(text)) << text;
+  }
+}
+
+TEST(ProcessStatTest, EveryTruncationIsRefusedOrWhole) {
+  const std::string text = kStat;
+  for (size_t size = 0; size < text.size(); ++size) ParseProcessStat(text.substr(0, size));  // must not read beyond
+  EXPECT_EQ(ParseChildren("12 13 \n"), (std::vector<int>{12, 13}));
+  EXPECT_TRUE(ParseChildren("").empty());
+}
+
+TEST(TreeTest, SumsTheRootAndEverythingBelowAndNothingElse) {
+  const std::vector<ProcessStat> processes{
+      {.pid = 10, .parent = 1, .cpu_ticks = 1, .resident_pages = 100},
+      {.pid = 11, .parent = 10, .cpu_ticks = 2, .resident_pages = 10},
+      {.pid = 12, .parent = 11, .cpu_ticks = 4, .resident_pages = 1},
+      {.pid = 20, .parent = 1, .cpu_ticks = 8, .resident_pages = 1000},
+  };
+  const auto sum = SumTree(10, processes);
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->cpu_ticks, 7u);
+  EXPECT_EQ(sum->resident_pages, 111u);
+  EXPECT_FALSE(SumTree(30, processes));
+}
+
+TEST(TreeTest, ACircleReadWhileNumbersAreReusedEnds) {
+  const auto sum = SumTree(1, {{.pid = 1, .parent = 2, .cpu_ticks = 1}, {.pid = 2, .parent = 1, .cpu_ticks = 1}});
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->cpu_ticks, 2u);
+}
+
+TEST(CgroupTest, MembershipOfBothVersions) {
+  const auto paths = ParseCgroupMembership(
+      "4:memory:/kubepods/pod1/c\n3:cpu,cpuacct:/kubepods/pod1/d\n1:name=systemd:/\n0::/e\nnoise\n");
+  EXPECT_EQ(paths.at("memory"), "/kubepods/pod1/c");
+  EXPECT_EQ(paths.at("cpu"), "/kubepods/pod1/d");
+  EXPECT_EQ(paths.at("cpuacct"), "/kubepods/pod1/d");
+  EXPECT_EQ(paths.at(""), "/e");
+}
+
+TEST(CgroupTest, LimitsOfVersion2) {
+  const CgroupLimits limits = ParseCgroupV2({.memory_max = "536870912\n",
+                                             .cpu_max = "150000 100000\n",
+                                             .cpu_stat = "usage_usec 5000000\nthrottled_usec 250000\n"});
+  EXPECT_EQ(limits.memory_bytes, 512u << 20);
+  EXPECT_DOUBLE_EQ(limits.cpu_cores, 1.5);
+  EXPECT_DOUBLE_EQ(limits.throttled_seconds, 0.25);
+  const CgroupLimits none = ParseCgroupV2({.memory_max = "max\n", .cpu_max = "max 100000\n", .cpu_stat = ""});
+  EXPECT_EQ(none.memory_bytes, 0u);
+  EXPECT_EQ(none.cpu_cores, 0);
+}
+
+TEST(CgroupTest, LimitsOfVersion1) {
+  const CgroupLimits limits =
+      ParseCgroupV1({.memory_stat = "cache 1\nhierarchical_memory_limit 268435456\ntotal_cache 1\n",
+                     .cpu_quota_us = "50000\n",
+                     .cpu_period_us = "100000\n",
+                     .cpu_stat = "nr_periods 3\nthrottled_time 2000000000\n"});
+  EXPECT_EQ(limits.memory_bytes, 256u << 20);
+  EXPECT_DOUBLE_EQ(limits.cpu_cores, 0.5);
+  EXPECT_DOUBLE_EQ(limits.throttled_seconds, 2);
+  const CgroupLimits none = ParseCgroupV1({.memory_stat = "hierarchical_memory_limit 9223372036854771712\n",
+                                           .cpu_quota_us = "-1\n",
+                                           .cpu_period_us = "100000\n",
+                                           .cpu_stat = ""});
+  EXPECT_EQ(none.memory_bytes, 0u);
+  EXPECT_EQ(none.cpu_cores, 0);
+}
+
+TEST(CgroupTest, TheTighterLimitOfTwoLevelsHolds) {
+  const CgroupLimits both =
+      Tighter({.memory_bytes = 100, .cpu_cores = 0, .throttled_seconds = 1}, {.memory_bytes = 50, .cpu_cores = 2});
+  EXPECT_EQ(both.memory_bytes, 50u);
+  EXPECT_EQ(both.cpu_cores, 2);
+  EXPECT_EQ(both.throttled_seconds, 1);
+}
+
+TEST(CgroupTest, UsageLeavesOutWhatTheKernelCanDrop) {
+  const auto v2 = ParseCgroupV2Usage("usage_usec 1500000\nuser_usec 1\n", "1000\n", "anon 600\ninactive_file 300\n");
+  ASSERT_TRUE(v2);
+  EXPECT_DOUBLE_EQ(v2->cpu_seconds, 1.5);
+  EXPECT_EQ(v2->memory_bytes, 700u);
+  const auto v1 = ParseCgroupV1Usage("2500000000\n", "1000\n", "inactive_file 1\ntotal_inactive_file 2000\n");
+  ASSERT_TRUE(v1);
+  EXPECT_DOUBLE_EQ(v1->cpu_seconds, 2.5);
+  EXPECT_EQ(v1->memory_bytes, 0u);
+  EXPECT_FALSE(ParseCgroupV2Usage("", "1000", ""));
+  EXPECT_FALSE(ParseCgroupV1Usage("1", "", ""));
+}
+
+}  // namespace
+}  // namespace attune::sidecar
