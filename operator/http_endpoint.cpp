@@ -19,8 +19,8 @@ namespace attune {
 namespace {
 
 constexpr size_t kRequestBytesMax = 8 << 10;
-constexpr int kPollMs = 200;          // how soon the end is noticed
-constexpr int kSocketSeconds = 2;     // a client that sends or takes nothing is left after this
+constexpr int kPollMs = 200;       // how soon the end is noticed
+constexpr int kSocketSeconds = 2;  // a client that sends or takes nothing is left after this
 constexpr int kBacklog = 32;
 
 class Descriptor {
@@ -39,11 +39,16 @@ class Descriptor {
 
 const char* Phrase(int code) {
   switch (code) {
-    case 200: return "OK";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 503: return "Service Unavailable";
-    default: return "Bad Request";
+    case 200:
+      return "OK";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Bad Request";
   }
 }
 
@@ -94,8 +99,9 @@ class Endpoint final : public HttpEndpoint {
     const std::string head = ReadHead(client);
     if (head.empty()) return;
     const HttpPage page = Answer(head);
-    SendAll(client, "HTTP/1.1 " + std::to_string(page.code) + " " + Phrase(page.code) + "\r\nContent-Type: " + page.content_type +
-                        "\r\nContent-Length: " + std::to_string(page.body.size()) + "\r\nConnection: close\r\n\r\n" + page.body);
+    SendAll(client, "HTTP/1.1 " + std::to_string(page.code) + " " + Phrase(page.code) + "\r\nContent-Type: " +
+                        page.content_type + "\r\nContent-Length: " + std::to_string(page.body.size()) +
+                        "\r\nConnection: close\r\n\r\n" + page.body);
     shutdown(client, SHUT_WR);
   }
 
@@ -123,14 +129,15 @@ StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& h
   address.sin_port = htons(port);
   const std::string where = host + ":" + std::to_string(port);
   if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    return Error(StatusCode::kInvalidArgument, "cannot listen on " + where + ": write an IPv4 address, for example 0.0.0.0");
+    return Error(StatusCode::kInvalidArgument,
+                 "cannot listen on " + where + ": write an IPv4 address, for example 0.0.0.0");
   }
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   socklen_t length = sizeof address;
-  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(listener, kBacklog) != 0 ||
-      getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener, kBacklog) != 0 || getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     const std::string why = ErrnoText(errno);
     if (listener >= 0) close(listener);
     return Error(StatusCode::kUnavailable, "cannot listen on " + where + ": " + why + "; choose another port");

@@ -33,14 +33,22 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--server-image", flags.options.server_image, "Image of parameter servers")->capture_default_str();
   app.add_option("--sidecar-image", flags.options.sidecar_image, "Image of sidecars")->capture_default_str();
   app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
-      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))->capture_default_str();
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
+      ->capture_default_str();
   app.add_option("--default-model-claim", flags.options.default_model_claim,
                  "PersistentVolumeClaim for models of jobs that name none (default: a directory per pod)");
-  app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")->capture_default_str();
-  app.add_option("--telemetry-address", flags.options.telemetry_address, "host:port that sidecars are told (default: where it listens)");
-  app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")->check(CLI::Range(1.0, 3600.0))->capture_default_str();
-  app.add_option("--reconcile-threads", flags.options.reconcile_threads, "Jobs reconciled at the same time")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--metrics-host", flags.metrics_host, "Address of the metrics and health ports")->capture_default_str();
+  app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")
+      ->capture_default_str();
+  app.add_option("--telemetry-address", flags.options.telemetry_address,
+                 "host:port that sidecars are told (default: where it listens)");
+  app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--reconcile-threads", flags.options.reconcile_threads, "Jobs reconciled at the same time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--metrics-host", flags.metrics_host, "Address of the metrics and health ports")
+      ->capture_default_str();
   app.add_option("--metrics-port", flags.metrics_port, "Port of /metrics (0: any)")->capture_default_str();
   app.add_option("--health-port", flags.health_port, "Port of /healthz and /readyz (0: any)")->capture_default_str();
   try {
@@ -70,7 +78,9 @@ class Running {
   }
   HttpPage Metrics() const {
     const std::lock_guard lock(mutex_);
-    return {.code = 200, .content_type = "text/plain; version=0.0.4; charset=utf-8", .body = value_ ? value_->MetricsText() : ""};
+    return {.code = 200,
+            .content_type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = value_ ? value_->MetricsText() : ""};
   }
 
  private:
@@ -99,8 +109,9 @@ void BlockStopSignals() {
 }
 
 StatusOr<std::unique_ptr<kube::Api>> Connect(const Flags& flags) {
-  ASSIGN_OR_RETURN(const kube::ClientConfig config, flags.kubeconfig.empty() ? kube::InClusterConfig()
-                                                                              : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
+  ASSIGN_OR_RETURN(const kube::ClientConfig config, flags.kubeconfig.empty()
+                                                        ? kube::InClusterConfig()
+                                                        : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
   kube::InitializeHttp();
   log::Info("talking to the API server", {{"server", config.server}});
   return kube::MakeRestApi(config);
@@ -113,8 +124,10 @@ bool IsWorthWaiting(const Status& status) {
     case StatusCode::kDeadlineExceeded:
     case StatusCode::kFailedPrecondition:
     case StatusCode::kPermissionDenied:
-    case StatusCode::kUnauthenticated: return true;
-    default: return false;
+    case StatusCode::kUnauthenticated:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -123,9 +136,11 @@ int Run(const Flags& flags) {
   constexpr Duration kLook = std::chrono::hours(1);
   const SystemTime time;
   Running running;
-  auto health = HttpEndpoint::Start(flags.metrics_host, flags.health_port,
-                                    {{"/healthz", [] { return HttpPage{.body = "ok\n"}; }}, {"/readyz", [&] { return running.Ready(); }}});
-  auto metrics = HttpEndpoint::Start(flags.metrics_host, flags.metrics_port, {{"/metrics", [&] { return running.Metrics(); }}});
+  auto health = HttpEndpoint::Start(
+      flags.metrics_host, flags.health_port,
+      {{"/healthz", [] { return HttpPage{.body = "ok\n"}; }}, {"/readyz", [&] { return running.Ready(); }}});
+  auto metrics =
+      HttpEndpoint::Start(flags.metrics_host, flags.metrics_port, {{"/metrics", [&] { return running.Metrics(); }}});
   for (const Status& status : {health.status(), metrics.status()}) {
     if (status.ok()) continue;
     log::Error("cannot start", {{"reason", status}});
@@ -139,8 +154,10 @@ int Run(const Flags& flags) {
   while (true) {
     auto started = controller::Operator::Start(flags.options, **api, time);
     if (started.ok()) {
-      log::Info("operator runs", {{"telemetry", (*started)->telemetry_address()}, {"metrics_port", (*metrics)->port()},
-                                  {"health_port", (*health)->port()}, {"version", kVersion}});
+      log::Info("operator runs", {{"telemetry", (*started)->telemetry_address()},
+                                  {"metrics_port", (*metrics)->port()},
+                                  {"health_port", (*health)->port()},
+                                  {"version", kVersion}});
       running.Set(*std::move(started));
       break;
     }

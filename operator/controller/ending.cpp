@@ -9,9 +9,12 @@ bool IsToBeRemoved(const ObservedPod& pod, api::CleanPods clean) {
   const bool finished = HasSucceeded(pod) || HasFailed(pod);
   if (pod.role == RoleName::kServer && !finished) return true;  // servers end with the job
   switch (clean) {
-    case api::CleanPods::kNone: return false;
-    case api::CleanPods::kRunning: return !finished;
-    case api::CleanPods::kAll: return true;
+    case api::CleanPods::kNone:
+      return false;
+    case api::CleanPods::kRunning:
+      return !finished;
+    case api::CleanPods::kAll:
+      return true;
   }
   return false;
 }
@@ -25,7 +28,8 @@ void PlanExpiry(const Observed& observed, Now now, Draft& draft) {
     draft.Requeue(left, "expiry of the job");
     return;
   }
-  draft.Normal(kEventExpired, "DeleteJob", "runPolicy.ttlSecondsAfterFinished (" + std::to_string(*ttl) + " s) has passed; deleting the job");
+  draft.Normal(kEventExpired, "DeleteJob",
+               "runPolicy.ttlSecondsAfterFinished (" + std::to_string(*ttl) + " s) has passed; deleting the job");
   draft.DeleteJob("its time to live has passed");
 }
 
@@ -43,7 +47,9 @@ void PlanEnding(const Observed& observed, Now now, Draft& draft) {
     }
   }
   if (removed > 0) {
-    draft.Normal(kEventCleanedUp, "DeletePods", "Deleted " + std::to_string(removed) + (removed == 1 ? " pod" : " pods") + " after the end of the job");
+    draft.Normal(
+        kEventCleanedUp, "DeletePods",
+        "Deleted " + std::to_string(removed) + (removed == 1 ? " pod" : " pods") + " after the end of the job");
   }
   PlanExpiry(observed, now, draft);
 }

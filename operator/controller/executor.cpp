@@ -108,7 +108,8 @@ class Executor::Round {
     return OnNameInUse(type, key);
   }
 
-  // The cache may lag behind our own creation, an earlier job's object may still be going, or the name is somebody else's.
+  // The cache may lag behind our own creation, an earlier job's object may still be going, or the name is somebody
+  // else's.
   Status OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key) {
     ASSIGN_OR_RETURN(const Json present, executor_.api_.Get(type, key));
     if (IsOwnedBy(present, observed_.job)) return OkStatus();
@@ -138,7 +139,8 @@ class Executor::Round {
     const kube::ObjectKey key{key_.name_space, action.name};
     const kube::DeleteOptions options{.uid = action.uid, .grace_period_seconds = action.grace_period_seconds};
     const Status status = executor_.api_.Delete(kube::kPods, key, options);
-    if (!status.ok() && !IsGone(status) && !IsReplaced(status)) return Annotate(status, "deleting pod " + key.ToString());
+    if (!status.ok() && !IsGone(status) && !IsReplaced(status))
+      return Annotate(status, "deleting pod " + key.ToString());
     memory_.expectations.ExpectDeleted(kube::kPods, key, action.uid, executor_.time_.Now());
     return OkStatus();
   }
@@ -171,10 +173,11 @@ class Executor::Round {
   }
 
   Status Carry(const EmitEvent& action) {
-    executor_.events_.Record(job_object_, {.type = action.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
-                                           .reason = action.event_reason,
-                                           .action = action.action,
-                                           .note = action.note});
+    executor_.events_.Record(job_object_,
+                             {.type = action.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
+                              .reason = action.event_reason,
+                              .action = action.action,
+                              .note = action.note});
     return OkStatus();
   }
 
@@ -207,10 +210,10 @@ StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job
   }
   kube::Snapshot held;  // what the lookup below points into
   const auto lookup = [&](const kube::ResourceType& type, const kube::ObjectKey& key) -> const Json* {
-    const kube::WatchCache& cache = type == kube::kPods            ? caches_.pods
-                                    : type == kube::kServices      ? caches_.services
-                                    : type == kube::kTrainingJobs  ? caches_.jobs
-                                                                   : caches_.budgets;
+    const kube::WatchCache& cache = type == kube::kPods           ? caches_.pods
+                                    : type == kube::kServices     ? caches_.services
+                                    : type == kube::kTrainingJobs ? caches_.jobs
+                                                                  : caches_.budgets;
     held = cache.Get(key);
     return held.get();
   };
@@ -222,13 +225,16 @@ StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::Obje
   const std::vector<Action> plan = PlanWithoutJob(ObservePods(caches_.pods, job));
   if (!plan.empty()) {
     // Absence in a cache is a hint; letting go of pods needs the server's word.
-    if (StatusOr<Json> present = api_.Get(kube::kTrainingJobs, job); present.ok()) return kCacheLag;
-    else if (!IsGone(present.status())) return Annotate(present.status(), "reading job " + job.ToString());
+    if (StatusOr<Json> present = api_.Get(kube::kTrainingJobs, job); present.ok())
+      return kCacheLag;
+    else if (!IsGone(present.status()))
+      return Annotate(present.status(), "reading job " + job.ToString());
   }
   for (const Action& action : plan) {
     const auto* patch = std::get_if<PatchPod>(&action);
     if (patch == nullptr) continue;
-    const StatusOr<Json> patched = api_.Patch(kube::kPods, {job.name_space, patch->name}, kube::PatchType::kMerge, patch->patch);
+    const StatusOr<Json> patched =
+        api_.Patch(kube::kPods, {job.name_space, patch->name}, kube::PatchType::kMerge, patch->patch);
     if (!patched.ok() && !IsGone(patched.status()) && !IsReplaced(patched.status())) return patched.status();
   }
   Forget(job);

@@ -1,6 +1,6 @@
-// The thin shell around Plan(): gathers an observation from caches, telemetry and logs, carries the plan out in order, and
-// stops at the first error. Keeps nothing that a new process could not do without: what it remembers saves repeated calls
-// and bridges the moment until the caches show what it has just written.
+// The thin shell around Plan(): gathers an observation from caches, telemetry and logs, carries the plan out in order,
+// and stops at the first error. Keeps nothing that a new process could not do without: what it remembers saves repeated
+// calls and bridges the moment until the caches show what it has just written.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ namespace attune::controller {
 // What the reflectors keep, by kind.
 struct Caches {
   kube::WatchCache& jobs;
-  kube::WatchCache& pods;      // projected by ProjectPod, indexed by the job's label
+  kube::WatchCache& pods;  // projected by ProjectPod, indexed by the job's label
   kube::WatchCache& services;
   kube::WatchCache& budgets;
 };
@@ -36,8 +36,8 @@ struct Caches {
 class Executor {
  public:
   // All arguments must outlive the executor.
-  Executor(kube::Api& api, const TimeSource& time, Caches caches, telemetry::JobStore& store, telemetry::Service& service,
-           kube::EventRecorder& events, const PlanOptions& options)
+  Executor(kube::Api& api, const TimeSource& time, Caches caches, telemetry::JobStore& store,
+           telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options)
       : api_(api), time_(time), caches_(caches), store_(store), service_(service), events_(events), options_(options) {}
 
   // One round for one job. OK: when to look again, if that is known. Errors: try again after a backoff.

@@ -12,19 +12,31 @@ uint64_t VersionOf(const kube::Json& object) {
   return version;
 }
 
-std::string Place(const kube::ResourceType& type, const kube::ObjectKey& key) { return type.plural + "/" + key.ToString(); }
+std::string Place(const kube::ResourceType& type, const kube::ObjectKey& key) {
+  return type.plural + "/" + key.ToString();
+}
 
 }  // namespace
 
 void Expectations::ExpectWritten(const kube::ResourceType& type, const kube::Json& written, MonotonicTime now) {
   const kube::ObjectKey key = kube::KeyOf(written);
-  open_[Place(type, key)] = {.type = type, .key = key, .uid = std::string(kube::Uid(written)), .deleted = false,
-                             .may_be_gone = kube::IsBeingDeleted(written), .version = VersionOf(written), .until = now + kWaitMax};
+  open_[Place(type, key)] = {.type = type,
+                             .key = key,
+                             .uid = std::string(kube::Uid(written)),
+                             .deleted = false,
+                             .may_be_gone = kube::IsBeingDeleted(written),
+                             .version = VersionOf(written),
+                             .until = now + kWaitMax};
 }
 
 void Expectations::ExpectDeleted(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& uid,
                                  MonotonicTime now) {
-  open_[Place(type, key)] = {.type = type, .key = key, .uid = uid, .deleted = true, .may_be_gone = true, .version = 0,
+  open_[Place(type, key)] = {.type = type,
+                             .key = key,
+                             .uid = uid,
+                             .deleted = true,
+                             .may_be_gone = true,
+                             .version = 0,
                              .until = now + kWaitMax};
 }
 

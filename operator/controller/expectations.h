@@ -1,6 +1,6 @@
-// Caches lag behind writes, each kind on its own. A plan from a cache that does not show the last writes yet would repeat them,
-// so a round waits until every write of the round before is visible, for a few seconds at most (an object may come and
-// go between two looks). Pure: caches are given as a function.
+// Caches lag behind writes, each kind on its own. A plan from a cache that does not show the last writes yet would
+// repeat them, so a round waits until every write of the round before is visible, for a few seconds at most (an object
+// may come and go between two looks). Pure: caches are given as a function.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class Expectations {
   // `written`: the object as the server returned it from a create, patch or status write.
   void ExpectWritten(const kube::ResourceType& type, const kube::Json& written, MonotonicTime now);
   // The object with this uid is gone, or marked as being deleted.
-  void ExpectDeleted(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& uid, MonotonicTime now);
+  void ExpectDeleted(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& uid,
+                     MonotonicTime now);
 
   // The cached object; null when the cache has none of this name. Forgets what is met or too old.
   using Lookup = std::function<const kube::Json*(const kube::ResourceType& type, const kube::ObjectKey& key)>;
@@ -31,8 +32,8 @@ class Expectations {
     kube::ObjectKey key;
     std::string uid;
     bool deleted = false;
-    bool may_be_gone = false;   // it was on its way out when written
-    uint64_t version = 0;       // resourceVersion, at least; numbers grow on every server in use
+    bool may_be_gone = false;  // it was on its way out when written
+    uint64_t version = 0;      // resourceVersion, at least; numbers grow on every server in use
     MonotonicTime until;
   };
   static bool IsMet(const Expectation& expectation, const kube::Json* cached);

@@ -12,10 +12,12 @@ namespace attune::controller {
 inline constexpr int kLogTailLines = 20;
 inline constexpr size_t kLogTailBytesMax = 2048;
 
-// Pods that ended in a way that will be told with the end of their log, and are not yet counted: read it while they exist.
+// Pods that ended in a way that will be told with the end of their log, and are not yet counted: read it while they
+// exist.
 std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed);
 
-// "exited with code 3", "was killed by signal 9", "ran out of memory (OOMKilled); ...", "was evicted: The node was low on ..."
+// "exited with code 3", "was killed by signal 9", "ran out of memory (OOMKilled); ...", "was evicted: The node was low
+// on ..."
 std::string DescribeEnd(const ObservedPod& pod);
 // " Last lines of its log:\n..." or "" when there is none.
 std::string LogTail(const Observed& observed, const ObservedPod& pod);

@@ -28,7 +28,15 @@ void AppendEscaped(std::string& text, const std::string& value) {
 }  // namespace
 
 void MetricsWriter::Declare(std::string_view name, std::string_view type, std::string_view help) {
-  text_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+  text_.append("# HELP ")
+      .append(name)
+      .append(" ")
+      .append(help)
+      .append("\n# TYPE ")
+      .append(name)
+      .append(" ")
+      .append(type)
+      .append("\n");
 }
 
 void MetricsWriter::Sample(std::string_view name, const Labels& labels, double value) {

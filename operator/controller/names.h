@@ -11,8 +11,8 @@ namespace attune::controller {
 
 // How many servers the job was started with: their number is fixed while it runs.
 inline constexpr char kAnnotationServers[] = "attune.dev/servers";
-// "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a restarted
-// operator neither forgets nor counts it twice.
+// "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a
+// restarted operator neither forgets nor counts it twice.
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
 
 // --- reasons of conditions

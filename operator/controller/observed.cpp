@@ -113,8 +113,8 @@ bool WasEndedFromOutside(const ObservedPod& pod) { return pod.phase == PodPhase:
 
 Json ProjectPod(const Json& pod) {
   Json kept = Keep(pod, {"apiVersion", "kind"});
-  kept["metadata"] = Keep(At(pod, {"metadata"}), {"name", "namespace", "uid", "resourceVersion", "labels", "annotations",
-                                                  "deletionTimestamp", "finalizers"});
+  kept["metadata"] = Keep(At(pod, {"metadata"}), {"name", "namespace", "uid", "resourceVersion", "labels",
+                                                  "annotations", "deletionTimestamp", "finalizers"});
   kept["spec"] = Keep(At(pod, {"spec"}), {"nodeName"});
   const Json& status = At(pod, {"status"});
   kept["status"] = Keep(status, {"phase", "reason", "message", "podIP"});

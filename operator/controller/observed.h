@@ -21,33 +21,33 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct RoleContainer {
   enum class State { kWaiting, kRunning, kTerminated };
   State state = State::kWaiting;
-  int32_t exit_code = 0;                 // when terminated
-  std::string reason, message;           // of the state: "ImagePullBackOff", "OOMKilled", ...
-  std::optional<WallTime> finished_at;   // the node's clock
+  int32_t exit_code = 0;                // when terminated
+  std::string reason, message;          // of the state: "ImagePullBackOff", "OOMKilled", ...
+  std::optional<WallTime> finished_at;  // the node's clock
 };
 
 // The fields of a pod that decisions are made from (and all that the watch cache keeps of it).
 struct ObservedPod {
   std::string name, uid;
-  std::string job_uid;                   // of the job it was created for
+  std::string job_uid;  // of the job it was created for
   RoleName role = RoleName::kWorker;
   int32_t index = -1;
   PodPhase phase = PodPhase::kPending;
   bool ready = false;
   bool scheduled = false;
   std::string node;
-  std::string reason, message;           // of the pod: "Evicted", "NodeLost"
-  std::string unschedulable_message;     // the scheduler's words
-  std::string other_wait;                // an init container or sidecar that cannot start: "attune-sidecar: ErrImagePull: ..."
+  std::string reason, message;        // of the pod: "Evicted", "NodeLost"
+  std::string unschedulable_message;  // the scheduler's words
+  std::string other_wait;  // an init container or sidecar that cannot start: "attune-sidecar: ErrImagePull: ..."
   RoleContainer container;
 
-  std::optional<WallTime> deletion_time; // being deleted; the end of its grace period
-  bool held = false;                     // carries our finalizer
+  std::optional<WallTime> deletion_time;  // being deleted; the end of its grace period
+  bool held = false;                      // carries our finalizer
   std::vector<std::string> other_finalizers;
 
   std::optional<WallTime> drain_deadline;
   std::optional<int32_t> failure_number;
-  std::optional<int32_t> servers;        // the job's number of servers when this pod was created
+  std::optional<int32_t> servers;  // the job's number of servers when this pod was created
 };
 
 // Keeps only what ObservePod reads: a few hundred bytes instead of many KB.
@@ -62,15 +62,15 @@ bool HasStarted(const ObservedPod& pod);    // the role's container runs or has 
 
 struct Observed {
   api::TrainingJob job;
-  std::vector<api::FieldProblem> problems;        // of the job's manifest; not empty: nothing is started
-  std::vector<ObservedPod> pods;                  // labelled with the job's name
+  std::vector<api::FieldProblem> problems;  // of the job's manifest; not empty: nothing is started
+  std::vector<ObservedPod> pods;            // labelled with the job's name
   bool service_exists = false;
   bool budget_exists = false;
   telemetry::JobSample sample;
-  std::map<std::string, std::string> log_tails;   // by pod uid, of pods named by PodsWhoseLogIsNeeded
-  std::set<std::string> drain_sent;               // uids of pods whose sidecar has been told in this process' life
-  std::optional<std::string> name_taken;          // an object we need to create exists and is not ours
-  std::optional<MonotonicTime> status_written_at; // in this process' life
+  std::map<std::string, std::string> log_tails;    // by pod uid, of pods named by PodsWhoseLogIsNeeded
+  std::set<std::string> drain_sent;                // uids of pods whose sidecar has been told in this process' life
+  std::optional<std::string> name_taken;           // an object we need to create exists and is not ours
+  std::optional<MonotonicTime> status_written_at;  // in this process' life
 };
 
 struct Now {

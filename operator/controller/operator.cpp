@@ -49,15 +49,23 @@ PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& tel
 class OperatorImpl final : public Operator {
  public:
   OperatorImpl(const OperatorOptions& options, kube::Api& api, const TimeSource& time)
-      : options_(options), api_(api), time_(time), queue_(time), jobs_(JobCacheOptions()), pods_(PodCacheOptions()),
-        services_(OwnedCacheOptions()), budgets_(OwnedCacheOptions()), store_(telemetry::JobStore::Create()),
+      : options_(options),
+        api_(api),
+        time_(time),
+        queue_(time),
+        jobs_(JobCacheOptions()),
+        pods_(PodCacheOptions()),
+        services_(OwnedCacheOptions()),
+        budgets_(OwnedCacheOptions()),
+        store_(telemetry::JobStore::Create()),
         events_(api, time, contract::kFieldManager) {}
 
   Status Begin() {
     const Status installed = api_.List(kube::kTrainingJobs, {.name_space = options_.name_space}).status();
     if (installed.code() == StatusCode::kNotFound) {
       return Error(StatusCode::kFailedPrecondition,
-                   "the kind TrainingJob (" + kube::kTrainingJobs.api_version() + ") is not installed; install the chart or apply crds/trainingjob.yaml");
+                   "the kind TrainingJob (" + kube::kTrainingJobs.api_version() +
+                       ") is not installed; install the chart or apply crds/trainingjob.yaml");
     }
     RETURN_IF_ERROR(installed);
     store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
@@ -65,8 +73,8 @@ class OperatorImpl final : public Operator {
                                                           .report_seconds = options_.report_seconds,
                                                           .authenticate = options_.authenticate},
                                                          api_, *store_));
-    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_}, *store_, *service_, events_,
-                                           ToPlanOptions(options_, telemetry_address()));
+    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_}, *store_, *service_,
+                                           events_, ToPlanOptions(options_, telemetry_address()));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     return OkStatus();
@@ -91,7 +99,9 @@ class OperatorImpl final : public Operator {
 
  private:
   kube::WatchCacheOptions JobCacheOptions() {
-    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) { queue_.Add(change.key); }};
+    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) {
+              queue_.Add(change.key);
+            }};
   }
   kube::WatchCacheOptions PodCacheOptions() {
     return {.project = [](Json pod) { return ProjectPod(pod); },
@@ -99,7 +109,9 @@ class OperatorImpl final : public Operator {
             .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
   }
   kube::WatchCacheOptions OwnedCacheOptions() {
-    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) {
+              AddJobOf(change);
+            }};
   }
   void AddJobOf(const CacheChange& change) {
     queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
@@ -108,7 +120,8 @@ class OperatorImpl final : public Operator {
   void StartReflectors() {
     const kube::ReflectorOptions jobs{.name_space = options_.name_space};
     const kube::ReflectorOptions owned{.name_space = options_.name_space, .label_selector = contract::kLabelJob};
-    const auto start = [&](const kube::ResourceType& type, const kube::ReflectorOptions& options, kube::WatchCache& cache) {
+    const auto start = [&](const kube::ResourceType& type, const kube::ReflectorOptions& options,
+                           kube::WatchCache& cache) {
       reflectors_.push_back(std::make_unique<kube::Reflector>(api_, type, options, cache, time_));
     };
     start(kube::kTrainingJobs, jobs, jobs_);
@@ -117,7 +130,9 @@ class OperatorImpl final : public Operator {
     start(kPodDisruptionBudgets, owned, budgets_);
   }
 
-  bool HaveSynced() const { return jobs_.HasSynced() && pods_.HasSynced() && services_.HasSynced() && budgets_.HasSynced(); }
+  bool HaveSynced() const {
+    return jobs_.HasSynced() && pods_.HasSynced() && services_.HasSynced() && budgets_.HasSynced();
+  }
 
   // Absence means nothing before the first lists: nobody acts until all are in.
   bool WaitForSync() const {
@@ -142,7 +157,8 @@ class OperatorImpl final : public Operator {
         errors_.fetch_add(1, std::memory_order_relaxed);
         // A lost race is ordinary: the next look decides anew.
         const auto level = again.status().code() == StatusCode::kAborted ? log::Level::kDebug : log::Level::kWarn;
-        log::Write(level, "reconcile failed", {{"job", key->ToString()}, {"error", again.status()}, {"retry_seconds", Seconds(delay)}});
+        log::Write(level, "reconcile failed",
+                   {{"job", key->ToString()}, {"error", again.status()}, {"retry_seconds", Seconds(delay)}});
       }
       queue_.Done(*key);
     }
@@ -187,7 +203,8 @@ std::string OperatorImpl::MetricsText() const {
   out.Declare("attune_job_samples_per_second", "gauge", "Samples per second of all workers.");
   for (const auto& [labels, sample] : jobs) out.Sample("attune_job_samples_per_second", labels, sample.rate);
   out.Declare("attune_job_workers", "gauge", "Workers that take part, as the coordinator counts them.");
-  for (const auto& [labels, sample] : jobs) out.Sample("attune_job_workers", labels, sample.job ? sample.job->workers() : 0);
+  for (const auto& [labels, sample] : jobs)
+    out.Sample("attune_job_workers", labels, sample.job ? sample.job->workers() : 0);
 
   const kube::WorkQueueMetrics queue = queue_.metrics();
   const auto single = [&](const char* name, const char* type, const char* help, double value) {
@@ -197,11 +214,14 @@ std::string OperatorImpl::MetricsText() const {
   single("attune_workqueue_depth", "gauge", "Jobs waiting to be reconciled.", static_cast<double>(queue.depth));
   single("attune_workqueue_delayed", "gauge", "Jobs waiting for their time.", static_cast<double>(queue.delayed));
   single("attune_workqueue_adds_total", "counter", "Requests to reconcile a job.", static_cast<double>(queue.adds));
-  single("attune_workqueue_retries_total", "counter", "Reconciles repeated after an error.", static_cast<double>(queue.retries));
+  single("attune_workqueue_retries_total", "counter", "Reconciles repeated after an error.",
+         static_cast<double>(queue.retries));
   single("attune_workqueue_queue_seconds_total", "counter", "Time jobs spent waiting.", queue.queue_seconds);
   single("attune_workqueue_work_seconds_total", "counter", "Time spent reconciling.", queue.work_seconds);
-  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile under way.", queue.longest_running_seconds);
-  single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.", static_cast<double>(errors_.load()));
+  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile under way.",
+         queue.longest_running_seconds);
+  single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.",
+         static_cast<double>(errors_.load()));
   single("attune_plans_total", "counter", "Plans made.", static_cast<double>(executor_->plans()));
   single("attune_actions_total", "counter", "Actions carried out.", static_cast<double>(executor_->actions()));
   single("attune_telemetry_dropped_reports_total", "counter", "Reports that cannot be true, or above a bound.",
@@ -211,7 +231,8 @@ std::string OperatorImpl::MetricsText() const {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Operator>> Operator::Start(const OperatorOptions& options, kube::Api& api, const TimeSource& time) {
+StatusOr<std::unique_ptr<Operator>> Operator::Start(const OperatorOptions& options, kube::Api& api,
+                                                    const TimeSource& time) {
   auto started = std::make_unique<OperatorImpl>(options, api, time);
   RETURN_IF_ERROR(started->Begin());
   return started;

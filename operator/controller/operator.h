@@ -13,15 +13,15 @@
 namespace attune::controller {
 
 struct OperatorOptions {
-  std::string name_space;                    // watch only this one; "" = all
+  std::string name_space;  // watch only this one; "" = all
   std::string server_image = "attune/server:dev";
   std::string sidecar_image = "attune/sidecar:dev";
   std::string image_pull_policy = "IfNotPresent";
-  std::string default_model_claim;           // for jobs without model.claim; "": an emptyDir per pod
+  std::string default_model_claim;  // for jobs without model.claim; "": an emptyDir per pod
   std::string telemetry_listen = "0.0.0.0:7410";
-  std::string telemetry_address;             // what pods are told; "": the address really bound
+  std::string telemetry_address;  // what pods are told; "": the address really bound
   double report_seconds = 1;
-  bool authenticate = true;                  // sidecars' tokens are reviewed, see telemetry::ServiceOptions
+  bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status
   int reconcile_threads = 2;
 };
@@ -29,12 +29,13 @@ struct OperatorOptions {
 class Operator {
  public:
   // `api` and `time` must outlive the operator. Fails when the TrainingJob kind is not installed, or a port is taken.
-  static StatusOr<std::unique_ptr<Operator>> Start(const OperatorOptions& options, kube::Api& api, const TimeSource& time);
+  static StatusOr<std::unique_ptr<Operator>> Start(const OperatorOptions& options, kube::Api& api,
+                                                   const TimeSource& time);
   virtual ~Operator() = default;  // stops intake, finishes reconciles under way, closes streams
 
   virtual telemetry::JobStore& telemetry() = 0;
   virtual std::string telemetry_address() const = 0;
-  virtual bool ready() const = 0;             // first lists done
+  virtual bool ready() const = 0;               // first lists done
   virtual std::string MetricsText() const = 0;  // Prometheus exposition
 };
 

@@ -11,15 +11,18 @@ struct PlanOptions {
   std::string server_image = "attune/server:dev";
   std::string sidecar_image = "attune/sidecar:dev";
   std::string image_pull_policy = "IfNotPresent";
-  std::string default_model_claim;   // "": an emptyDir per pod
-  std::string telemetry_address;     // host:port told to sidecars
+  std::string default_model_claim;  // "": an emptyDir per pod
+  std::string telemetry_address;    // host:port told to sidecars
 
   Duration status_interval = std::chrono::seconds(10);  // least time between status writes that only move numbers
-  Duration restart_backoff_first = std::chrono::seconds(1);  // before the first restart of a failed worker, then doubling
+  Duration restart_backoff_first =
+      std::chrono::seconds(1);  // before the first restart of a failed worker, then doubling
   Duration restart_backoff_max = std::chrono::minutes(2);
-  // A draining worker whose sidecar is away this long is asked by SIGTERM instead: after a restart of the operator, sidecars
-  // need a moment to come back.
+  // A draining worker whose sidecar is away this long is asked by SIGTERM instead: after a restart of the operator,
+  // sidecars need a moment to come back.
   Duration drain_connect_grace = std::chrono::seconds(5);
+  // How long workers may run on after the servers have ended by themselves, the goal being reached.
+  Duration servers_ended_grace = std::chrono::seconds(60);
   // A worker still there this long after its grace period ended sits on a machine nobody hears from.
   Duration lost_node_grace = std::chrono::seconds(30);
 };

@@ -29,14 +29,16 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
   const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
   if (became_true(api::kReady)) {
     draft.Normal(kEventTrainingStarted, "Train",
-                 std::to_string(next.servers.ready) + " servers and " + std::to_string(next.workers.ready) + " workers are ready");
+                 std::to_string(next.servers.ready) + " servers and " + std::to_string(next.workers.ready) +
+                     " workers are ready");
   }
   if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded));
   if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed));
   for (const char* type : {api::kReady, api::kReconfiguring}) {
     const std::string reason = ReasonOf(next, type);
-    const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage || reason == kReasonContainerConfig ||
-                            reason == kReasonNameTaken || reason == kReasonServersFixed;
+    const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
+                            reason == kReasonContainerConfig || reason == kReasonNameTaken ||
+                            reason == kReasonServersFixed;
     if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type));
   }
 }
@@ -69,7 +71,8 @@ std::vector<Action> PlanEnded(const Observed& observed, const PlanOptions& optio
 void PlanShared(const Observed& observed, const ServersView& servers, Draft& draft) {
   if (!observed.service_exists) draft.Create(CreateService{BuildService(observed.job), "gives servers their names"});
   if (!observed.budget_exists) {
-    draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, servers.count), "keeps drains of nodes away from servers"});
+    draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, servers.count),
+                                           "keeps drains of nodes away from servers"});
   }
 }
 
@@ -86,12 +89,13 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
   const WorkersView workers = ViewWorkers(observed);
   // Workers first: when the last one has finished, a server's end is no failure any more.
   std::optional<Verdict> verdict = JudgeWorkers(observed, workers);
-  if (!verdict) verdict = JudgeServers(observed, servers);
+  if (!verdict) verdict = JudgeServers(observed, servers, options, now);
 
   if (!verdict) {
     PlanShared(observed, servers, draft);
     PlanServers(observed, servers, options, draft);
     PlanWorkers(observed, servers, workers, options, now, draft);
+    if (servers.finished > 0) draft.Requeue(options.servers_ended_grace, "end of the workers");
   }
 
   api::TrainingJobStatus next = BuildStatus(observed, servers, workers, verdict, now);

@@ -1,5 +1,5 @@
-// Reconcile as a pure function: what was seen -> what to do. A second plan on the same observation, after the first was carried
-// out, does nothing (it may ask to be looked at later).
+// Reconcile as a pure function: what was seen -> what to do. A second plan on the same observation, after the first was
+// carried out, does nothing (it may ask to be looked at later).
 //
 //   manifest invalid -> say so        job ended -> let go of pods, clean up, expire
 //   servers (servers.h) -> workers (workers.h) -> the end, if it is one -> status (status.h)
@@ -15,8 +15,8 @@ namespace attune::controller {
 
 std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, Now now);
 
-// Pods labelled with a job that no longer exists (or is an earlier one of that name): whatever is on its way out is let go;
-// deletion itself is the garbage collector's, by owner references.
+// Pods labelled with a job that no longer exists (or is an earlier one of that name): whatever is on its way out is let
+// go; deletion itself is the garbage collector's, by owner references.
 std::vector<Action> PlanWithoutJob(const std::vector<ObservedPod>& pods);
 
 }  // namespace attune::controller

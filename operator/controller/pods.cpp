@@ -21,13 +21,12 @@ Json Metadata(const TrainingJob& job, const std::string& name) {
   return {{"name", name},
           {"namespace", job.name_space},
           {"labels", {{contract::kLabelJob, job.name}, {contract::kLabelJobUid, job.uid}}},
-          {"ownerReferences",
-           Json::array({{{"apiVersion", kube::kTrainingJobs.api_version()},
-                         {"kind", kube::kTrainingJobs.kind},
-                         {"name", job.name},
-                         {"uid", job.uid},
-                         {"controller", true},
-                         {"blockOwnerDeletion", true}}})}};
+          {"ownerReferences", Json::array({{{"apiVersion", kube::kTrainingJobs.api_version()},
+                                            {"kind", kube::kTrainingJobs.kind},
+                                            {"name", job.name},
+                                            {"uid", job.uid},
+                                            {"controller", true},
+                                            {"blockOwnerDeletion", true}}})}};
 }
 
 // Sets `key` unless the user did.
@@ -99,14 +98,14 @@ void RestrictOwn(Json& container) {
 }
 
 Json Sidecar(const TrainingJob& job, RoleName role, int32_t index, const PlanOptions& options) {
-  Json sidecar = {{"name", contract::kSidecarContainer},
-                  {"image", options.sidecar_image},
-                  {"imagePullPolicy", options.image_pull_policy},
-                  {"command", Json::array({"attune-sidecar"})},
-                  {"restartPolicy", "Always"},  // an init container that stays: ends after the others, decides nothing
-                  {"ports", Json::array({{{"name", "metrics"}, {"containerPort", contract::kMetricsPort}}})},
-                  {"resources",
-                   {{"requests", {{"cpu", "10m"}, {"memory", "24Mi"}}}, {"limits", {{"memory", "96Mi"}}}}}};
+  Json sidecar = {
+      {"name", contract::kSidecarContainer},
+      {"image", options.sidecar_image},
+      {"imagePullPolicy", options.image_pull_policy},
+      {"command", Json::array({"attune-sidecar"})},
+      {"restartPolicy", "Always"},  // an init container that stays: ends after the others, decides nothing
+      {"ports", Json::array({{{"name", "metrics"}, {"containerPort", contract::kMetricsPort}}})},
+      {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "24Mi"}}}, {"limits", {{"memory", "96Mi"}}}}}};
   AddEnvironment(sidecar, job, role, index);
   Put(sidecar["env"], "name", Variable(contract::kEnvTelemetry, options.telemetry_address));
   Put(sidecar["env"], "name", Variable(contract::kEnvTokenFile, std::string(contract::kTokenDirectory) + "/token"));
@@ -144,8 +143,10 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
   return containers.back();
 }
 
-Json ServerArguments(const TrainingJob& job, int32_t servers) {
+Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
+  if (index > 0) return arguments;
+  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
   const auto add = [&](const char* flag, const auto& value) {
     arguments.push_back(flag);
     arguments.push_back(value);
@@ -154,18 +155,19 @@ Json ServerArguments(const TrainingJob& job, int32_t servers) {
   if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
   if (goal.steps) add("--steps", std::to_string(*goal.steps));
   if (goal.target_loss) add("--target-loss", Json(*goal.target_loss).dump());  // shortest text that reads back the same
-  if (goal.max_duration_seconds) add("--max-duration-seconds", std::to_string(*goal.max_duration_seconds));
+  if (goal.max_duration_seconds) add("--max-duration", std::to_string(*goal.max_duration_seconds));
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }
 
-void CompleteServer(Json& container, const TrainingJob& job, int32_t servers, const PlanOptions& options) {
+void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int32_t servers,
+                    const PlanOptions& options) {
   Default(container, "image", options.server_image);
   Default(container, "imagePullPolicy", options.image_pull_policy);
   Default(container, "command", Json::array({"attune-server"}));
   Json& arguments = Array(container, "args");
-  for (Json& argument : ServerArguments(job, servers)) arguments.push_back(std::move(argument));
+  for (Json& argument : ServerArguments(job, index, servers)) arguments.push_back(std::move(argument));
   Default(container, "ports",
           Json::array({{{"name", "data"}, {"containerPort", contract::kDataPort}},
                        {{"name", "coordinator"}, {"containerPort", contract::kCoordinatorPort}}}));
@@ -184,7 +186,8 @@ void AddTolerations(Json& spec) {
     Json toleration = {
         {"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kSeconds}};
     bool stated = false;
-    for (const Json& present : tolerations) stated = stated || (present.is_object() && present.value("key", "") == taint);
+    for (const Json& present : tolerations)
+      stated = stated || (present.is_object() && present.value("key", "") == taint);
     if (!stated) tolerations.push_back(std::move(toleration));
   }
 }
@@ -232,7 +235,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddEnvironment(container, job, role, index);
   AddMount(container, kVolumeRun, contract::kRunDirectory);
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
-  if (role == RoleName::kServer) CompleteServer(container, job, servers, options);
+  if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
   for (Json& each : spec["containers"]) Restrict(each);
   Json& init = Array(spec, "initContainers");
   for (Json& each : init) Restrict(each);

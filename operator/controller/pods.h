@@ -1,6 +1,6 @@
-// The objects of one job, as pure functions of its spec: pods of both roles, the headless Service that gives servers their
-// names, and the disruption budget of servers. A user's pod template is completed, never overruled: only what this system
-// relies on (restart policy, names, labels, our volumes and variables) is set regardless.
+// The objects of one job, as pure functions of its spec: pods of both roles, the headless Service that gives servers
+// their names, and the disruption budget of servers. A user's pod template is completed, never overruled: only what
+// this system relies on (restart policy, names, labels, our volumes and variables) is set regardless.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ namespace attune::controller {
 inline const kube::ResourceType kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
 
 // `servers`: the number this job was started with. Workers never learn a number: members come and go.
-kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, int32_t servers, const PlanOptions& options);
+kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, int32_t servers,
+                    const PlanOptions& options);
 kube::Json BuildService(const api::TrainingJob& job);
 kube::Json BuildPodDisruptionBudget(const api::TrainingJob& job, int32_t servers);
 

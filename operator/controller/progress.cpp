@@ -66,7 +66,8 @@ std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
     }
   }
   if (goal.steps) {
-    nearest.Add(Samples(sample, static_cast<double>(*goal.steps), [](const auto& p) { return p.steps; }), ToSeconds(now.monotonic));
+    nearest.Add(Samples(sample, static_cast<double>(*goal.steps), [](const auto& p) { return p.steps; }),
+                ToSeconds(now.monotonic));
   }
   if (const auto started = ParseRfc3339(observed.job.status.start_time); goal.max_duration_seconds && started) {
     const double limit = static_cast<double>(*goal.max_duration_seconds);

@@ -25,8 +25,8 @@ std::optional<Readiness> Obstacle(const ObservedPod& pod) {
   }
   if (pod.container.state == RoleContainer::State::kWaiting && IsImageReason(pod.container.reason)) {
     return Readiness{false, kReasonImage,
-                     pod.name + ": the image of container \"" + role + "\" cannot be pulled (" + pod.container.reason + "): " +
-                         pod.container.message + " Check the image in spec." + role + "s.template."};
+                     pod.name + ": the image of container \"" + role + "\" cannot be pulled (" + pod.container.reason +
+                         "): " + pod.container.message + " Check the image in spec." + role + "s.template."};
   }
   const std::string& waiting = pod.container.reason;
   const bool ordinary = waiting.empty() || waiting == "ContainerCreating" || waiting == "PodInitializing";
@@ -37,8 +37,9 @@ std::optional<Readiness> Obstacle(const ObservedPod& pod) {
     return Readiness{false, kReasonContainerConfig, pod.name + ": container " + pod.other_wait};
   }
   if (pod.phase == PodPhase::kUnknown || pod.reason == "NodeLost") {
-    return Readiness{false, kReasonNotReady,
-                     pod.name + ": node " + pod.node + " is not heard from; the pod is replaced if the node stays away"};
+    return Readiness{
+        false, kReasonNotReady,
+        pod.name + ": node " + pod.node + " is not heard from; the pod is replaced if the node stays away"};
   }
   return std::nullopt;
 }
@@ -57,7 +58,8 @@ Readiness ServersReadiness(const Observed&, const ServersView& servers) {
     if (pod == nullptr || (pod->ready && !IsBeingDeleted(*pod))) continue;
     if (auto obstacle = Obstacle(*pod)) return *obstacle;
   }
-  return {false, servers.formed ? kReasonNotReady : kReasonStarting, Count(servers.ready, servers.count, "servers are ready")};
+  return {false, servers.formed ? kReasonNotReady : kReasonStarting,
+          Count(servers.ready, servers.count, "servers are ready")};
 }
 
 Readiness WorkersReadiness(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
@@ -73,8 +75,8 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
     if (auto obstacle = Obstacle(*pod)) return *obstacle;
     if (HasFailed(*pod)) {
       return {false, kReasonRestarting,
-              pod->name + " " + DescribeEnd(*pod) + " and is restarted; " + std::to_string(workers.failures) + " of at most " +
-                  std::to_string(observed.job.spec.run_policy.backoff_limit) + " restarts used"};
+              pod->name + " " + DescribeEnd(*pod) + " and is restarted; " + std::to_string(workers.failures) +
+                  " of at most " + std::to_string(observed.job.spec.run_policy.backoff_limit) + " restarts used"};
     }
   }
   for (const ObservedPod* pod : workers.leaving) {

@@ -20,6 +20,11 @@ int32_t ServerCount(const Observed& observed) {
   return observed.job.spec.servers.replicas;
 }
 
+bool EndedTooEarly(const ObservedPod& pod, const PlanOptions& options, Now now) {
+  if (!HasSucceeded(pod)) return false;
+  return !pod.container.finished_at || now.wall - *pod.container.finished_at >= options.servers_ended_grace;
+}
+
 }  // namespace
 
 ServersView ViewServers(const Observed& observed) {
@@ -34,30 +39,34 @@ ServersView ViewServers(const Observed& observed) {
     ++view.existing;
     if (HasStarted(pod)) ++view.started;
     if (pod.ready) ++view.ready;
+    if (HasSucceeded(pod)) ++view.finished;
   }
   view.formed = !observed.job.status.coordinator.empty();
   return view;
 }
 
-std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers) {
+std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                                    Now now) {
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
     const std::string name = PodName(observed.job.name, RoleName::kServer, static_cast<int32_t>(i));
-    if (pod != nullptr && !IsBeingDeleted(*pod) && (HasFailed(*pod) || HasSucceeded(*pod))) {
+    if (pod != nullptr && !IsBeingDeleted(*pod) && (HasFailed(*pod) || EndedTooEarly(*pod, options, now))) {
       return Verdict{false, kReasonServerFailed,
                      name + " " + DescribeEnd(*pod) + " before the workers had finished." + LogTail(observed, *pod)};
     }
     if (!servers.formed) continue;
     if (pod == nullptr) {
       return Verdict{false, kReasonServerLost,
-                     name + " is gone: its rows were kept nowhere else, so training cannot go on. Delete and create the "
-                            "job again to start over."};
+                     name +
+                         " is gone: its rows were kept nowhere else, so training cannot go on. Delete and create the "
+                         "job again to start over."};
     }
     if (IsBeingDeleted(*pod)) {
       const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
       return Verdict{false, kReasonServerLost,
-                     name + where + " is being deleted from outside: its rows were kept nowhere else, so training cannot "
-                                    "go on. Delete and create the job again to start over."};
+                     name + where +
+                         " is being deleted from outside: its rows were kept nowhere else, so training cannot "
+                         "go on. Delete and create the job again to start over."};
     }
   }
   return std::nullopt;

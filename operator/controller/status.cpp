@@ -25,11 +25,12 @@ void SetMetricsAvailable(const Observed& observed, TrainingJobStatus& status, No
     SetCondition(status, api::kMetricsAvailable, true, kReasonReporting, "sidecars report", generation, now.wall);
     return;
   }
-  // No sidecar yet in this process' life: after a restart they need a moment, so what is recorded stands until they said
-  // something.
+  // No sidecar yet in this process' life: after a restart they need a moment, so what is recorded stands until they
+  // said something.
   if (pods.empty() && api::IsTrue(status, api::kMetricsAvailable)) return;
   SetCondition(status, api::kMetricsAvailable, false, kReasonNoReports,
-               "no sidecar reports; training does not depend on it, but progress and loss are not shown", generation, now.wall);
+               "no sidecar reports; training does not depend on it, but progress and loss are not shown", generation,
+               now.wall);
 }
 
 void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
@@ -38,17 +39,19 @@ void SetReconfiguring(const Observed& observed, const ServersView& servers, cons
   const int32_t asked = observed.job.spec.servers.replicas;
   if (servers.existing > 0 && asked != servers.count) {
     SetCondition(status, api::kReconfiguring, false, kReasonServersFixed,
-                 "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " + std::to_string(servers.count) +
+                 "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
+                     std::to_string(servers.count) +
                      " servers and their number cannot change during a run yet; it goes on with " +
                      std::to_string(servers.count) + ". Set it back, or delete and create the job again",
                  generation, now.wall);
   } else if (!workers.leaving.empty()) {
     SetCondition(status, api::kReconfiguring, true, kReasonScaling,
-                 std::to_string(workers.leaving.size()) + (workers.leaving.size() == 1 ? " worker is" : " workers are") +
-                     " leaving the job",
+                 std::to_string(workers.leaving.size()) +
+                     (workers.leaving.size() == 1 ? " worker is" : " workers are") + " leaving the job",
                  generation, now.wall);
   } else if (api::FindCondition(status, api::kReconfiguring) != nullptr) {
-    SetCondition(status, api::kReconfiguring, false, kReasonSettled, "the job runs as the spec says", generation, now.wall);
+    SetCondition(status, api::kReconfiguring, false, kReasonSettled, "the job runs as the spec says", generation,
+                 now.wall);
   }
 }
 
@@ -72,9 +75,8 @@ std::string Phase(const TrainingJobStatus& status, const ServersView& servers, c
   if (api::IsTrue(status, api::kSucceeded)) return "Succeeded";
   if (api::IsTrue(status, api::kFailed)) return "Failed";
   if (servers.formed && workers.running + workers.succeeded > 0) return "Running";
-  const bool any = servers.started > 0 || std::any_of(servers.by_index.begin(), servers.by_index.end(), [](const auto* pod) {
-                     return pod != nullptr && pod->scheduled;
-                   });
+  const bool any = servers.started > 0 || std::any_of(servers.by_index.begin(), servers.by_index.end(),
+                                                      [](const auto* pod) { return pod != nullptr && pod->scheduled; });
   return any ? "Starting" : "Pending";
 }
 
@@ -96,8 +98,8 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
   const int64_t generation = observed.job.generation;
   const char* type = verdict.success ? api::kSucceeded : api::kFailed;
   SetCondition(status, type, true, verdict.reason, verdict.message, generation, now.wall);
-  SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed", generation,
-               now.wall);
+  SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
+               generation, now.wall);
   status.completion_time = ToRfc3339(now.wall);
   if (verdict.success && status.progress) {
     status.progress->fraction = 1;
@@ -121,7 +123,8 @@ kube::Json Facts(TrainingJobStatus status) {
 void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
                   int64_t generation, WallTime now) {
   const char* text = value ? "True" : "False";
-  auto found = std::find_if(status.conditions.begin(), status.conditions.end(), [&](const auto& c) { return c.type == type; });
+  auto found =
+      std::find_if(status.conditions.begin(), status.conditions.end(), [&](const auto& c) { return c.type == type; });
   if (found == status.conditions.end()) {
     found = status.conditions.insert(found, api::Condition{});
     found->type = type;
@@ -143,7 +146,8 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
   status.servers = {servers.existing, servers.ready, 0};
   status.workers = {workers.existing, workers.ready, workers.failures};
-  std::erase_if(status.conditions, [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
+  std::erase_if(status.conditions,
+                [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   if (!servers.formed && servers.count > 0 && servers.all_started()) {
     status.coordinator = PodName(observed.job.name, RoleName::kServer, 0);
   }
@@ -174,7 +178,8 @@ TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now) {
   });
   if (running) {
     SetCondition(status, api::kReconfiguring, false, kReasonInvalid,
-                 message + "\nThe job goes on as it is; correct the manifest to steer it again", observed.job.generation, now.wall);
+                 message + "\nThe job goes on as it is; correct the manifest to steer it again",
+                 observed.job.generation, now.wall);
     return status;
   }
   SetCondition(status, api::kFailed, true, kReasonInvalid, message, observed.job.generation, now.wall);
@@ -199,7 +204,8 @@ void PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOpti
     draft.Requeue(options.status_interval, "progress");
   }
   if (api::ToJson(next) == api::ToJson(observed.job.status)) return;
-  const Duration since = observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
+  const Duration since =
+      observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
   if (since >= options.status_interval) {
     draft.Status(std::move(next), "progress");
   } else {

@@ -1,5 +1,5 @@
-// The job's status as a function of what was seen: conditions with messages that name the next step, counts, the display
-// phase, progress. Also decides whether a new status is worth a write.
+// The job's status as a function of what was seen: conditions with messages that name the next step, counts, the
+// display phase, progress. Also decides whether a new status is worth a write.
 #pragma once
 
 #include <optional>
@@ -26,9 +26,10 @@ api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);
 // Of a job that has ended: what was recorded, and the result should it have come a moment after the end.
 api::TrainingJobStatus BuildEndedStatus(const Observed& observed);
 
-// Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of progress
-// moved (then a later look is requested).
-void PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now, Draft& draft);
+// Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of
+// progress moved (then a later look is requested).
+void PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now,
+                Draft& draft);
 
 bool HasEnded(const api::TrainingJobStatus& status);
 

@@ -37,9 +37,7 @@ const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod
   return nullptr;
 }
 
-std::string InSeconds(Duration delay) {
-  return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s";
-}
+std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
 
 class WorkerPlanner {
  public:
@@ -52,7 +50,8 @@ class WorkerPlanner {
     if (newly_draining_ > 0) {
       draft_.Normal(kEventWorkersDraining, "ScaleWorkers",
                     "Asked " + std::to_string(newly_draining_) + " of " +
-                        std::to_string(workers_.desired + newly_draining_) + " workers to leave, highest index first, within " +
+                        std::to_string(workers_.desired + newly_draining_) +
+                        " workers to leave, highest index first, within " +
                         std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s");
     }
     int32_t next_number = HighestNumber(observed_) + 1;
@@ -75,7 +74,7 @@ class WorkerPlanner {
 
  private:
   void Create(int32_t index) {
-    if (!servers_.formed) return;
+    if (!servers_.formed || servers_.finished > 0) return;  // nobody to connect to
     const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
     const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
                                          [&](const ObservedPod& pod) { return pod.name == name; });
@@ -88,17 +87,20 @@ class WorkerPlanner {
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
     if (!pod.failure_number) {
       const int32_t number = next_number++;
-      draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}}, "failure " + std::to_string(number) + " of the job");
+      draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}},
+                  "failure " + std::to_string(number) + " of the job");
       const int32_t limit = observed_.job.spec.run_policy.backoff_limit;
-      const std::string next = number > limit ? "no restart is left (backoffLimit " + std::to_string(limit) + ")"
-                                              : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
-                                                    " follows in " + InSeconds(RestartDelay(options_, number));
+      const std::string next = number > limit
+                                   ? "no restart is left (backoffLimit " + std::to_string(limit) + ")"
+                                   : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
+                                         " follows in " + InSeconds(RestartDelay(options_, number));
       draft_.Warn(kEventWorkerFailed, "RestartWorker",
                   pod.name + " " + DescribeEnd(pod) + "; " + next + "." + LogTail(observed_, pod));
       draft_.Requeue(RestartDelay(options_, number), "restart of " + pod.name);
       return;
     }
-    if (observed_.job.status.workers.failed < *pod.failure_number) return;  // counted by this plan's status, removed later
+    if (observed_.job.status.workers.failed < *pod.failure_number)
+      return;  // counted by this plan's status, removed later
     const Duration delay = RestartDelay(options_, *pod.failure_number);
     const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
     if (waited >= delay) {
@@ -112,7 +114,8 @@ class WorkerPlanner {
   void PlanDeletedFromOutside(const ObservedPod& pod) {
     if (pod.held) {
       draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
-                  pod.name + (pod.node.empty() ? "" : " on node " + pod.node) + " is being deleted from outside; a new worker follows");
+                  pod.name + (pod.node.empty() ? "" : " on node " + pod.node) +
+                      " is being deleted from outside; a new worker follows");
     }
     PlanGoing(pod);
   }
@@ -127,7 +130,8 @@ class WorkerPlanner {
     }
     draft_.ForceDelete(pod, "its machine has not confirmed its end in time");
     draft_.Warn(kEventNodeLost, "ForceDeleteWorker",
-                pod.name + " did not end within its grace period" + (pod.node.empty() ? "" : "; node " + pod.node + " is not heard from") +
+                pod.name + " did not end within its grace period" +
+                    (pod.node.empty() ? "" : "; node " + pod.node + " is not heard from") +
                     ". Removed it without confirmation, so that another worker can take its place");
   }
 
@@ -138,7 +142,8 @@ class WorkerPlanner {
       RemoveLeaver(pod);
     } else if (!pod.drain_deadline) {
       const auto drain = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds);
-      draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}}, "beyond the wanted number of workers");
+      draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}},
+                  "beyond the wanted number of workers");
       ++newly_draining_;
       if (IsConnected(pod)) draft_.Drain(pod, "scaled down");
       draft_.Requeue(std::min<Duration>(drain, options_.drain_connect_grace), "drain of " + pod.name);
@@ -151,8 +156,9 @@ class WorkerPlanner {
     const Duration left = *pod.drain_deadline - now_.wall;
     const Duration asked_for = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds) - left;
     if (left <= Duration::zero()) {
-      draft_.Warn(kEventDrainDeadline, "DeleteWorker",
-                  pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers");
+      draft_.Warn(
+          kEventDrainDeadline, "DeleteWorker",
+          pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers");
       draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed");
     } else if (observed_.drain_sent.contains(pod.uid)) {
       draft_.Requeue(left, "drain deadline of " + pod.name);
@@ -162,7 +168,8 @@ class WorkerPlanner {
     } else if (asked_for < options_.drain_connect_grace) {
       draft_.Requeue(options_.drain_connect_grace - asked_for, "sidecar of " + pod.name);
     } else {
-      const auto grace = std::max<int64_t>(kGraceAfterDeadlineSeconds, std::chrono::ceil<std::chrono::seconds>(left).count());
+      const auto grace =
+          std::max<int64_t>(kGraceAfterDeadlineSeconds, std::chrono::ceil<std::chrono::seconds>(left).count());
       draft_.Remove(pod, grace, "no sidecar to ask; SIGTERM asks the worker itself");
     }
   }
@@ -222,8 +229,9 @@ WorkersView ViewWorkers(const Observed& observed) {
 
 std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers) {
   if (workers.desired > 0 && workers.succeeded == workers.desired) {
-    return Verdict{true, kReasonAllWorkersSucceeded,
-                   workers.desired == 1 ? "the worker finished" : "all " + std::to_string(workers.desired) + " workers finished"};
+    return Verdict{
+        true, kReasonAllWorkersSucceeded,
+        workers.desired == 1 ? "the worker finished" : "all " + std::to_string(workers.desired) + " workers finished"};
   }
   const int32_t limit = observed.job.spec.run_policy.backoff_limit;
   if (workers.failures <= limit) return std::nullopt;
@@ -233,7 +241,8 @@ std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView&
     if (pod->failure_number && *pod->failure_number <= limit) continue;
     return Verdict{false, kReasonBackoffLimit,
                    pod->name + " " + DescribeEnd(*pod) + "; workers failed " + std::to_string(workers.failures) +
-                       " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." + LogTail(observed, *pod)};
+                       " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." +
+                       LogTail(observed, *pod)};
   }
   return Verdict{false, kReasonBackoffLimit,
                  "workers failed " + std::to_string(workers.failures) + " times, and runPolicy.backoffLimit allows " +

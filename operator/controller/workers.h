@@ -1,8 +1,8 @@
 // Policy of workers: who is created, who is asked to leave, who is replaced, and when their end is the job's end.
 //
-// Workers are created as soon as the containers of all servers run. Earlier, a slow image pull of a server would use up the time a
-// worker has to connect; waiting for readiness would cost a probe period at every start, and the worker's own connect
-// loop covers what remains.
+// Workers are created as soon as the containers of all servers run. Earlier, a slow image pull of a server would use up
+// the time a worker has to connect; waiting for readiness would cost a probe period at every start, and the worker's
+// own connect loop covers what remains.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,8 @@ std::string FirstExtra(const Json& review, const char* name) {
 
 bool IsForUs(const Json& review) {
   const Json& audiences = kube::At(review, {"status", "audiences"});
-  return audiences.is_array() && std::find(audiences.begin(), audiences.end(), Json(contract::kTokenAudience)) != audiences.end();
+  return audiences.is_array() &&
+         std::find(audiences.begin(), audiences.end(), Json(contract::kTokenAudience)) != audiences.end();
 }
 
 bool IsTransient(const Status& status) {
@@ -35,12 +36,15 @@ Status CannotTell(const Status& status, const char* doing) {
 Status CheckHello(const v1::SidecarHello& hello) {
   if (hello.protocol_version() != contract::kProtocolVersion) {
     return Error(StatusCode::kFailedPrecondition,
-                 "this sidecar speaks protocol version " + std::to_string(hello.protocol_version()) + ", the operator speaks " +
-                     std::to_string(contract::kProtocolVersion) + "; use images of the same release");
+                 "this sidecar speaks protocol version " + std::to_string(hello.protocol_version()) +
+                     ", the operator speaks " + std::to_string(contract::kProtocolVersion) +
+                     "; use images of the same release");
   }
-  for (const std::string* text : {&hello.namespace_(), &hello.job(), &hello.job_uid(), &hello.pod(), &hello.pod_uid()}) {
+  for (const std::string* text :
+       {&hello.namespace_(), &hello.job(), &hello.job_uid(), &hello.pod(), &hello.pod_uid()}) {
     if (text->empty() || text->size() > kNameBytesMax) {
-      return Error(StatusCode::kInvalidArgument, "a sidecar's hello names namespace, job, job uid, pod and pod uid, each at most 253 bytes");
+      return Error(StatusCode::kInvalidArgument,
+                   "a sidecar's hello names namespace, job, job uid, pod and pod uid, each at most 253 bytes");
     }
   }
   if (hello.role() != contract::kRoleServer && hello.role() != contract::kRoleWorker) {
@@ -51,7 +55,8 @@ Status CheckHello(const v1::SidecarHello& hello) {
 
 Status Authenticator::Check(const std::string& token, const v1::SidecarHello& hello) {
   if (token.empty() || token.size() > kTokenBytesMax) {
-    return Error(StatusCode::kUnauthenticated, "no service-account token in the metadata \"authorization: Bearer ...\"");
+    return Error(StatusCode::kUnauthenticated,
+                 "no service-account token in the metadata \"authorization: Bearer ...\"");
   }
   ASSIGN_OR_RETURN(const Identity identity, Review(token));
   if (identity.name_space != hello.namespace_() || identity.pod != hello.pod() || identity.pod_uid != hello.pod_uid()) {
@@ -65,7 +70,8 @@ StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token
   const MonotonicTime now = time_.Now();
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = cache_.find(token); found != cache_.end() && now < found->second.valid_until) return found->second;
+    if (const auto found = cache_.find(token); found != cache_.end() && now < found->second.valid_until)
+      return found->second;
   }
   const Json request = {{"apiVersion", kube::kTokenReviews.api_version()},
                         {"kind", kube::kTokenReviews.kind},
@@ -83,10 +89,12 @@ StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token
   if (!user.starts_with(kPrefix) || colon == std::string::npos) {
     return Error(StatusCode::kPermissionDenied, "the token is no service account's");
   }
-  Identity identity{user.substr(kPrefix.size(), colon - kPrefix.size()), FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
+  Identity identity{user.substr(kPrefix.size(), colon - kPrefix.size()),
+                    FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
                     FirstExtra(*review, "authentication.kubernetes.io/pod-uid"), now + kCacheTime};
   const std::lock_guard lock(mutex_);
-  if (cache_.size() >= kCacheMax) std::erase_if(cache_, [&](const auto& entry) { return entry.second.valid_until <= now; });
+  if (cache_.size() >= kCacheMax)
+    std::erase_if(cache_, [&](const auto& entry) { return entry.second.valid_until <= now; });
   if (cache_.size() < kCacheMax) cache_.insert_or_assign(token, identity);
   return identity;
 }
@@ -104,14 +112,16 @@ Status Authenticator::CheckPod(const v1::SidecarHello& hello) {
   bool owned = false;
   if (const Json& owners = kube::At(*pod, {"metadata", "ownerReferences"}); owners.is_array()) {
     for (const Json& owner : owners) {
-      owned = owned || (kube::StringAt(owner, {"uid"}) == hello.job_uid() && kube::StringAt(owner, {"name"}) == hello.job());
+      owned = owned ||
+              (kube::StringAt(owner, {"uid"}) == hello.job_uid() && kube::StringAt(owner, {"name"}) == hello.job());
     }
   }
   const bool same = kube::Uid(*pod) == hello.pod_uid() && kube::Label(*pod, contract::kLabelRole) == hello.role() &&
                     kube::Label(*pod, contract::kLabelIndex) == std::to_string(hello.index());
   if (!owned || !same) {
-    return Error(StatusCode::kPermissionDenied,
-                 "pod " + hello.namespace_() + "/" + hello.pod() + " is not " + hello.role() + " " + std::to_string(hello.index()) + " of job " + hello.job());
+    return Error(StatusCode::kPermissionDenied, "pod " + hello.namespace_() + "/" + hello.pod() + " is not " +
+                                                    hello.role() + " " + std::to_string(hello.index()) + " of job " +
+                                                    hello.job());
   }
   return OkStatus();
 }

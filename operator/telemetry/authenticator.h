@@ -1,5 +1,6 @@
-// Who is at the other end of a stream: the sidecar's service-account token is reviewed by the API server, and the pod it was
-// issued for must be the one the hello names and belong to that job. Blocking; the service calls it from threads of its own.
+// Who is at the other end of a stream: the sidecar's service-account token is reviewed by the API server, and the pod
+// it was issued for must be the one the hello names and belong to that job. Blocking; the service calls it from threads
+// of its own.
 #pragma once
 
 #include <map>

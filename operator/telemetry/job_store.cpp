@@ -27,8 +27,8 @@ struct Job {
   uint64_t history_stride = 1, reports_since_point = 0;
 };
 
-// Keeps at most kHistoryMax points over the whole life of a job: when full, every other one goes and new ones come half as
-// often.
+// Keeps at most kHistoryMax points over the whole life of a job: when full, every other one goes and new ones come half
+// as often.
 void AddPoint(Job& job, MonotonicTime now) {
   if (++job.reports_since_point < job.history_stride) return;
   job.reports_since_point = 0;
@@ -89,7 +89,8 @@ class Store final : public JobStore {
     bool first = false;
     {
       const std::lock_guard lock(mutex_);
-      Pod* pod = IsPlausible(hello, report) ? FindOrAdd(hello) : nullptr;
+      Pod* pod = IsPlausible(hello, report) ? Find(hello)
+                                            : nullptr;  // only a connection adds: late words of a forgotten job do not
       if (pod == nullptr) {
         ++dropped_;
         return;
@@ -111,7 +112,7 @@ class Store final : public JobStore {
   void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
     {
       const std::lock_guard lock(mutex_);
-      if (!IsPlausible(report) || FindOrAdd(hello) == nullptr) {
+      if (!IsPlausible(report) || Find(hello) == nullptr) {
         ++dropped_;
         return;
       }

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kMessageBytesMax = 256 << 10;
 constexpr size_t kStreamsMax = 20'000;
-constexpr size_t kDirectivesQueuedMax = 64;   // per stream
-constexpr size_t kHellosWaitingMax = 4'096;   // for authentication
+constexpr size_t kDirectivesQueuedMax = 64;  // per stream
+constexpr size_t kHellosWaitingMax = 4'096;  // for authentication
 constexpr int kAuthenticationThreads = 2;
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
@@ -98,8 +98,8 @@ struct Shared {
   std::unordered_map<std::string, Stream*> accepted_by_pod;  // by pod uid; guarded by mutex
 };
 
-// One sidecar. One read and at most one write are under way at a time; Finish is called exactly once, and the object ends
-// itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
+// One sidecar. One read and at most one write are under way at a time; Finish is called exactly once, and the object
+// ends itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
 class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage> {
  public:
   Stream(Shared& shared, const grpc::CallbackServerContext& context) : shared_(shared) {
@@ -219,8 +219,12 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 
   void OnMessage() {
     switch (incoming_.kind_case()) {
-      case v1::SidecarMessage::kReport: shared_.store.Report(hello_, incoming_.report(), shared_.time.Now()); break;
-      case v1::SidecarMessage::kFinal: shared_.store.Final(hello_, incoming_.final()); break;
+      case v1::SidecarMessage::kReport:
+        shared_.store.Report(hello_, incoming_.report(), shared_.time.Now());
+        break;
+      case v1::SidecarMessage::kFinal:
+        shared_.store.Final(hello_, incoming_.final());
+        break;
       case v1::SidecarMessage::kDirectiveResult: {
         const v1::DirectiveResult& result = incoming_.directive_result();
         if (!result.accepted()) {
@@ -228,7 +232,8 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
         }
         break;
       }
-      default: break;  // a second hello, or a kind of a later release
+      default:
+        break;  // a second hello, or a kind of a later release
     }
   }
 
@@ -272,7 +277,8 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 class Handler final : public v1::Telemetry::CallbackService {
  public:
   explicit Handler(Shared& shared) : shared_(shared) {}
-  grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage>* Connect(grpc::CallbackServerContext* context) override {
+  grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage>* Connect(
+      grpc::CallbackServerContext* context) override {
     return new Stream(shared_, *context);  // ends itself
   }
 
@@ -282,13 +288,15 @@ class Handler final : public v1::Telemetry::CallbackService {
 
 class GrpcService final : public Service {
  public:
-  GrpcService(const ServiceOptions& options, kube::Api& api, JobStore& store) : shared_(options, api, store), handler_(shared_) {}
+  GrpcService(const ServiceOptions& options, kube::Api& api, JobStore& store)
+      : shared_(options, api, store), handler_(shared_) {}
 
   Status Listen() {
     const std::string& listen = shared_.options.listen;
     const size_t colon = listen.rfind(':');
     if (colon == std::string::npos) {
-      return Error(StatusCode::kInvalidArgument, "telemetry listens on \"" + listen + "\"; write host:port, for example 0.0.0.0:7410");
+      return Error(StatusCode::kInvalidArgument,
+                   "telemetry listens on \"" + listen + "\"; write host:port, for example 0.0.0.0:7410");
     }
     int port = 0;
     grpc::ServerBuilder builder;
@@ -304,7 +312,8 @@ class GrpcService final : public Service {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return Error(StatusCode::kUnavailable,
-                   "cannot listen on " + listen + " for telemetry: the port is taken or the address is not of this machine; choose another one");
+                   "cannot listen on " + listen +
+                       " for telemetry: the port is taken or the address is not of this machine; choose another one");
     }
     address_ = listen.substr(0, colon + 1) + std::to_string(port);
     return OkStatus();

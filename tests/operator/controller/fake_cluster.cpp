@@ -18,16 +18,19 @@ JobBuilder::JobBuilder(const std::string& name) {
   job_.spec.workers.replicas = 2;
   job_.spec.servers.replicas = 2;
   job_.spec.workers.pod_template = {
-      {"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "example"}, {"command", Json::array({"train"})}}})}}}};
+      {"spec",
+       {{"containers",
+         Json::array({{{"name", "worker"}, {"image", "example"}, {"command", Json::array({"train"})}}})}}}};
 }
 
 void FakeCluster::Start(const std::string& name) {
   Json& pod = pods_.at(name);
   pod["spec"]["nodeName"] = "node-1";
-  pod["status"] = {{"phase", "Running"},
-                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
-                   {"containerStatuses",
-                    Json::array({{{"name", kube::Label(pod, contract::kLabelRole)}, {"state", {{"running", Json::object()}}}}})}};
+  pod["status"] = {
+      {"phase", "Running"},
+      {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+      {"containerStatuses",
+       Json::array({{{"name", kube::Label(pod, contract::kLabelRole)}, {"state", {{"running", Json::object()}}}}})}};
 }
 
 void FakeCluster::StartAll() {
@@ -56,11 +59,13 @@ void FakeCluster::Exit(const std::string& name, int code, const std::string& log
   pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
   pod["status"]["conditions"][0]["status"] = "False";
   pod["status"]["containerStatuses"][0]["state"] = {
-      {"terminated", {{"exitCode", code}, {"reason", code == 0 ? "Completed" : "Error"}, {"finishedAt", ToRfc3339(now_.wall)}}}};
+      {"terminated",
+       {{"exitCode", code}, {"reason", code == 0 ? "Completed" : "Error"}, {"finishedAt", ToRfc3339(now_.wall)}}}};
 }
 
 void FakeCluster::Evict(const std::string& name) {
-  pods_.at(name)["status"] = {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on resource: memory."}};
+  pods_.at(name)["status"] = {
+      {"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on resource: memory."}};
 }
 
 void FakeCluster::DeleteFromOutside(const std::string& name, int grace_seconds) {

@@ -81,6 +81,22 @@ TEST(PlanTest, AServerThatExitsAfterTheLastWorkerIsNoFailure) {
   EXPECT_EQ(cluster.status().phase, "Succeeded");
 }
 
+TEST(PlanTest, AServerThatFinishesAMomentBeforeTheWorkersIsNoFailureButWorkersThatStayBehindAre) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Exit("a-server-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+  FakeCluster other = cluster;
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().phase, "Succeeded");
+  ASSERT_TRUE(other.requeue().has_value());
+  other.Advance(seconds(61));
+  other.Settle();
+  EXPECT_THAT(other.Condition(api::kFailed),
+              StartsWith("True/ServerFailed: a-server-0 exited with code 0 before the workers"));
+}
+
 TEST(PlanTest, AFailedWorkerIsCountedThenReplacedAfterItsBackoff) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(3));
   cluster.Exit("a-worker-1", 3, "cannot open /data\n");
@@ -88,7 +104,8 @@ TEST(PlanTest, AFailedWorkerIsCountedThenReplacedAfterItsBackoff) {
                                                HasSubstr("exited with code 3; restart 1 of at most 3 follows in 1 s")));
   EXPECT_THAT(cluster.events().back().note, HasSubstr("cannot open /data"));
   EXPECT_EQ(cluster.status().workers.failed, 1);
-  EXPECT_THAT(cluster.Condition(api::kWorkersReady), StartsWith("False/WorkerRestarting: a-worker-1 exited with code 3"));
+  EXPECT_THAT(cluster.Condition(api::kWorkersReady),
+              StartsWith("False/WorkerRestarting: a-worker-1 exited with code 3"));
   EXPECT_THAT(cluster.Reconcile(), ElementsAre()) << "waits for its backoff";
   EXPECT_TRUE(cluster.requeue().has_value());
   cluster.Advance(seconds(1));
@@ -122,14 +139,16 @@ TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerFailed: a-server-1 was killed by signal 11"));
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("rows_max reached"));
-  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-1")) << "workers that still ran are removed (cleanPods: Running)";
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-1"))
+      << "workers that still ran are removed (cleanPods: Running)";
 }
 
 TEST(PlanTest, AServerDeletedFromOutsideFailsARunningJob) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.DeleteFromOutside("a-server-1");
   cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerLost: a-server-1 (on node node-1) is being deleted"));
+  EXPECT_THAT(cluster.Condition(api::kFailed),
+              StartsWith("True/ServerLost: a-server-1 (on node node-1) is being deleted"));
 }
 
 TEST(PlanTest, AServerThatIsGoneFailsARunningJob) {
@@ -242,8 +261,10 @@ TEST(PlanTest, ARestartedOperatorCarriesOnADrain) {
   cluster.RestartOperator();
   cluster.Connect("a-worker-1");
   cluster.Settle();
-  EXPECT_THAT(cluster.drained(), ElementsAre("a-worker-1", "a-worker-1")) << "said again: nobody knows whether it was heard";
-  EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-1"), contract::kAnnotationDrainDeadline), deadline) << "the deadline stands";
+  EXPECT_THAT(cluster.drained(), ElementsAre("a-worker-1", "a-worker-1"))
+      << "said again: nobody knows whether it was heard";
+  EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-1"), contract::kAnnotationDrainDeadline), deadline)
+      << "the deadline stands";
   cluster.Advance(seconds(31));
   cluster.Settle();
   EXPECT_FALSE(cluster.Has("a-worker-1"));
@@ -288,7 +309,8 @@ TEST(PlanTest, ChangingTheNumberOfServersOfARunningJobIsToldAndLeftAlone) {
   cluster.job().spec.servers.replicas = 3;
   cluster.Settle();
   EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0"));
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/ServerScalingNotSupported: spec.servers.replicas is 3"));
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring),
+              StartsWith("False/ServerScalingNotSupported: spec.servers.replicas is 3"));
   EXPECT_TRUE(cluster.HasEvent("ServerScalingNotSupported"));
   cluster.job().spec.workers.replicas = 2;
   cluster.Settle();
@@ -301,7 +323,8 @@ TEST(PlanTest, ObstaclesAreToldInConditions) {
   cluster.Settle();
   cluster.Unschedulable("a-worker-1", "0/2 nodes are available: 2 Insufficient cpu.");
   cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("False/Unschedulable: a-worker-1 cannot be placed on a node: 0/2 nodes"));
+  EXPECT_THAT(cluster.Condition(api::kReady),
+              StartsWith("False/Unschedulable: a-worker-1 cannot be placed on a node: 0/2 nodes"));
   EXPECT_TRUE(cluster.HasEvent("Unschedulable"));
   cluster.Waiting("a-worker-1", "ErrImagePull", "not found");
   cluster.Settle();

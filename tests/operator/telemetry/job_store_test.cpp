@@ -123,7 +123,8 @@ TEST_F(JobStoreTest, HistoryStaysBoundedAndCoversTheWholeLife) {
 TEST_F(JobStoreTest, NewsIsToldOnConnectionFirstReportAndFinalReport) {
   std::vector<std::string> news;
   store_->OnNews([&](const std::string& name_space, const std::string& job) {
-    news.push_back(name_space + "/" + job + " " + std::to_string(Sample().pods.size()));  // the listener may ask the store
+    news.push_back(name_space + "/" + job + " " +
+                   std::to_string(Sample().pods.size()));  // the listener may ask the store
   });
   store_->Connected(Hello("worker", 0), now_);
   Report(Hello("worker", 0), WorkerReport(1, 1, 1));
@@ -137,6 +138,8 @@ TEST_F(JobStoreTest, AForgottenJobLeavesNothing) {
   store_->Connected(Hello("worker", 0), now_);
   store_->Forget("job-uid");
   EXPECT_TRUE(Sample().pods.empty());
+  Report(Hello("worker", 0), WorkerReport(1, 1));
+  EXPECT_TRUE(Sample().pods.empty()) << "late words of a stream that still ends do not bring it back";
 }
 
 }  // namespace

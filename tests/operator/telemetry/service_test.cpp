@@ -58,8 +58,10 @@ class Client {
 class ServiceTest : public testing::Test {
  protected:
   void SetUp() override {
-    const Json job = {{"apiVersion", "attune.dev/v1alpha1"}, {"kind", "TrainingJob"},
-                      {"metadata", {{"name", "j"}, {"namespace", "default"}}}, {"spec", Json::object()}};
+    const Json job = {{"apiVersion", "attune.dev/v1alpha1"},
+                      {"kind", "TrainingJob"},
+                      {"metadata", {{"name", "j"}, {"namespace", "default"}}},
+                      {"spec", Json::object()}};
     job_uid_ = kube::Uid(*api_.Create(kube::kTrainingJobs, job));
     store_->OnNews([this](const std::string&, const std::string&) {
       const std::lock_guard lock(mutex_);
@@ -72,18 +74,25 @@ class ServiceTest : public testing::Test {
 
   void Start(bool authenticate) {
     service_.reset();
-    auto started = Service::Start({.listen = "127.0.0.1:0", .report_seconds = 2, .authenticate = authenticate}, api_, *store_);
+    auto started =
+        Service::Start({.listen = "127.0.0.1:0", .report_seconds = 2, .authenticate = authenticate}, api_, *store_);
     ASSERT_TRUE(started.ok()) << started.status();
     service_ = *std::move(started);
   }
 
   // A worker's pod, owned by the job, and what its sidecar says.
   v1::SidecarHello MakePod(const std::string& name, uint32_t index, const std::string& owner_uid) {
-    const Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"},
-                      {"metadata", {{"name", name}, {"namespace", "default"},
-                                    {"labels", {{contract::kLabelRole, "worker"}, {contract::kLabelIndex, std::to_string(index)}}},
-                                    {"ownerReferences", Json::array({{{"apiVersion", "attune.dev/v1alpha1"}, {"kind", "TrainingJob"},
-                                                                      {"name", "j"}, {"uid", owner_uid}, {"controller", true}}})}}},
+    const Json pod = {{"apiVersion", "v1"},
+                      {"kind", "Pod"},
+                      {"metadata",
+                       {{"name", name},
+                        {"namespace", "default"},
+                        {"labels", {{contract::kLabelRole, "worker"}, {contract::kLabelIndex, std::to_string(index)}}},
+                        {"ownerReferences", Json::array({{{"apiVersion", "attune.dev/v1alpha1"},
+                                                          {"kind", "TrainingJob"},
+                                                          {"name", "j"},
+                                                          {"uid", owner_uid},
+                                                          {"controller", true}}})}}},
                       {"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "x"}}})}}}};
     auto created = api_.Create(kube::kPods, pod);
     EXPECT_TRUE(created.ok()) << created.status();
@@ -175,8 +184,10 @@ TEST_F(ServiceTest, MissingWrongAndForeignTokensAreRefused) {
 }
 
 TEST_F(ServiceTest, APodOfAnotherJobIsRefusedWhateverItClaims) {
-  const Json other = {{"apiVersion", "attune.dev/v1alpha1"}, {"kind", "TrainingJob"},
-                      {"metadata", {{"name", "other"}, {"namespace", "default"}}}, {"spec", Json::object()}};
+  const Json other = {{"apiVersion", "attune.dev/v1alpha1"},
+                      {"kind", "TrainingJob"},
+                      {"metadata", {{"name", "other"}, {"namespace", "default"}}},
+                      {"spec", Json::object()}};
   const std::string other_uid(kube::Uid(*api_.Create(kube::kTrainingJobs, other)));
   const v1::SidecarHello claims_j = MakePod("j-worker-0", 0, other_uid);
   EXPECT_EQ(Refusal(Token("j-worker-0"), claims_j).error_code(), grpc::StatusCode::PERMISSION_DENIED);
@@ -217,7 +228,8 @@ TEST_F(ServiceTest, TheEndOfTheServiceEndsOpenStreams) {
 }
 
 TEST_F(ServiceTest, AnOccupiedPortIsAnErrorThatNamesIt) {
-  const auto second = Service::Start({.listen = service_->address(), .report_seconds = 1, .authenticate = true}, api_, *store_);
+  const auto second =
+      Service::Start({.listen = service_->address(), .report_seconds = 1, .authenticate = true}, api_, *store_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(ToString(second.status()), HasSubstr(service_->address()));
 }

@@ -46,7 +46,7 @@ TEST(EstimateRemainingTest, AReachedGoalHasNothingRemaining) {
 }
 
 TEST(EstimateRemainingTest, FollowsAChangeOfWorkers) {
-  std::vector<ProgressSample> samples = Steady(51, 0.001);  // 0.05 after 50 s
+  std::vector<ProgressSample> samples = Steady(51, 0.001);                         // 0.05 after 50 s
   for (int i = 1; i <= 50; ++i) samples.push_back({150.0 + i, 0.05 + 0.004 * i});  // four times as fast since
   EXPECT_NEAR(EstimateRemaining(samples, 200)->seconds, 0.75 / 0.004, 1);
 }
