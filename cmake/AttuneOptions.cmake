@@ -6,6 +6,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
+# For every target alike: a library that asks for it (protobuf does) would otherwise not fit the shared precompiled headers.
+add_compile_options(-pthread)
+add_link_options(-pthread)
+
 option(ATTUNE_BUILD_TESTS "Build the unit, simulation and local tests" ON)
 option(ATTUNE_BUILD_BENCH "Build the benchmarks" ON)
 set(ATTUNE_SANITIZE "" CACHE STRING "Sanitizers for every target, e.g. address,undefined or thread")
