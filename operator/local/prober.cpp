@@ -20,7 +20,8 @@ namespace {
 constexpr size_t kQueuedMax = 4096;
 
 int MillisecondsLeft(std::chrono::steady_clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return left > 0 ? static_cast<int>(left) : 0;
 }
 
@@ -54,7 +55,8 @@ bool ProbeHttp(const ProbeRequest& request, std::chrono::steady_clock::time_poin
   while (success && answer.size() < 13) {  // "HTTP/1.1 200 "
     pollfd wait{file, POLLIN, 0};
     std::array<char, 64> buffer{};
-    const ssize_t count = poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file, buffer.data(), buffer.size(), 0) : -1;
+    const ssize_t count =
+        poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file, buffer.data(), buffer.size(), 0) : -1;
     if (count <= 0) break;
     answer.append(buffer.data(), static_cast<size_t>(count));
   }
@@ -71,7 +73,8 @@ bool ProbeExec(const ProbeRequest& request, std::chrono::steady_clock::time_poin
   envp.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  for (const int file : {0, 1, 2}) posix_spawn_file_actions_addopen(&files, file, "/dev/null", file == 0 ? O_RDONLY : O_WRONLY, 0);
+  for (const int file : {0, 1, 2})
+    posix_spawn_file_actions_addopen(&files, file, "/dev/null", file == 0 ? O_RDONLY : O_WRONLY, 0);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -98,9 +101,12 @@ bool ProbeExec(const ProbeRequest& request, std::chrono::steady_clock::time_poin
 bool RunProbe(const ProbeRequest& request) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(request.probe.timeout_seconds);
   switch (request.probe.kind) {
-    case Probe::Kind::kHttpGet: return ProbeHttp(request, deadline);
-    case Probe::Kind::kExec: return ProbeExec(request, deadline);
-    case Probe::Kind::kTcpSocket: break;
+    case Probe::Kind::kHttpGet:
+      return ProbeHttp(request, deadline);
+    case Probe::Kind::kExec:
+      return ProbeExec(request, deadline);
+    case Probe::Kind::kTcpSocket:
+      break;
   }
   const int file = Connect(request.ip, request.probe.port, deadline);
   if (file >= 0) close(file);

@@ -42,7 +42,10 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
 class GrpcClient final : public CoordinatorClient {
  public:
   GrpcClient(const std::string& address, EventLoop& loop, Events events)
-      : address_(address), loop_(loop), shared_(std::make_shared<Shared>(std::move(events))), thread_([this] { Run(); }) {}
+      : address_(address),
+        loop_(loop),
+        shared_(std::make_shared<Shared>(std::move(events))),
+        thread_([this] { Run(); }) {}
 
   ~GrpcClient() override {
     shared_->alive = false;
@@ -99,8 +102,8 @@ class GrpcClient final : public CoordinatorClient {
     }
   }
 
-  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does not
-  // add to ours.
+  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does
+  // not add to ours.
   bool RunOnce() {
     const auto channel = Dial(address_);
     if (!WaitForConnection(*channel)) return false;
@@ -126,9 +129,9 @@ class GrpcClient final : public CoordinatorClient {
     context.TryCancel();
     writer.join();
     const grpc::Status ended = stream->Finish();
-    const Status reason = Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
-                                                              (ended.error_message().empty() ? "" : ": ") +
-                                                              ended.error_message());
+    const Status reason =
+        Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
+                                            (ended.error_message().empty() ? "" : ": ") + ended.error_message());
     {
       std::lock_guard lock(mutex_);
       context_ = nullptr;
@@ -197,7 +200,8 @@ class GrpcClient final : public CoordinatorClient {
 
 }  // namespace
 
-std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop, Events events) {
+std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop,
+                                                            Events events) {
   return std::make_unique<GrpcClient>(address, loop, std::move(events));
 }
 

@@ -5,14 +5,17 @@
 
 namespace attune::ps {
 
-StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options, const TimeSource& time) {
+StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options,
+                                                                        const TimeSource& time) {
   std::unique_ptr<CoordinatorRuntime> runtime(new CoordinatorRuntime(options, time));
   CoordinatorRuntime* self = runtime.get();
   ASSIGN_OR_RETURN(runtime->service_,
                    CoordinatorService::Start(
                        options.bind_address, options.port, *runtime->loop_,
-                       {.on_message = [self](ConnectionId from,
-                                             Message message) { self->Step(FromConnection{from, std::move(message)}); },
+                       {.on_message =
+                            [self](ConnectionId from, Message message) {
+                              self->Step(FromConnection{from, std::move(message)});
+                            },
                         .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }}));
   return runtime;
 }

@@ -124,7 +124,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   const std::shared_ptr<Hub> hub_;
   ConnectionId id_;
   v1::NodeMessage incoming_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;                          // guards what follows
   std::deque<v1::CoordinatorMessage> queue_;  // the first is being written
   bool closing_ = false;
   bool finished_ = false;

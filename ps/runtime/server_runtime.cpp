@@ -60,11 +60,14 @@ Status ServerRuntime::Open() {
                                                      .seed = RandomNumber()},
                                                     *loop_, std::move(events)));
   core_ = std::make_unique<ServerCore>(CoreOptions());
-  coordinator_ = CoordinatorClient::Start(
-      coordinator_address_, *loop_,
-      {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
-       .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
-       .on_message = [this](Message message) { Step(Received{kCoordinator, std::move(message)}); }});
+  coordinator_ =
+      CoordinatorClient::Start(coordinator_address_, *loop_,
+                               {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message) {
+                                      Step(Received{kCoordinator, std::move(message)});
+                                    }});
   reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
                                .job_uid = options_.job_uid,
                                .role = contract::kRoleServer,

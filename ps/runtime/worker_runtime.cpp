@@ -50,13 +50,16 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
     // A server that refuses this worker for good will not change its mind: the session cannot work.
     if (IsFinal(reason)) Tell(Received{kCoordinator, SessionLost{reason}});
   };
-  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomNumber()}, *loop_,
-                                                    std::move(events)));
-  coordinator_ = CoordinatorClient::Start(
-      options.coordinator, *loop_,
-      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
-       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
-       .on_message = [this](Message message) { Tell(Received{kCoordinator, std::move(message)}); }});
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomNumber()},
+                                                    *loop_, std::move(events)));
+  coordinator_ =
+      CoordinatorClient::Start(options.coordinator, *loop_,
+                               {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message) {
+                                      Tell(Received{kCoordinator, std::move(message)});
+                                    }});
   return OkStatus();
 }
 

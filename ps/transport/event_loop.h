@@ -1,5 +1,5 @@
-// One thread that runs what is posted to it, timers and socket events, each to completion; it sleeps while nothing is due.
-// Shells keep their state on a loop instead of behind locks. Boost.Asio stays inside the .cpp files of this room.
+// One thread that runs what is posted to it, timers and socket events, each to completion; it sleeps while nothing is
+// due. Shells keep their state on a loop instead of behind locks. Boost.Asio stays inside the .cpp files of this room.
 #pragma once
 
 #include <functional>
