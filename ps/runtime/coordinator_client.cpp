@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include <grpcpp/grpcpp.h>
@@ -13,6 +12,8 @@
 #include "attune/v1/coordinator.grpc.pb.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/random_seed.h"
+#include "base/time_source.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/coordinator_codec.h"
 
@@ -91,7 +92,7 @@ class GrpcClient final : public CoordinatorClient {
   }
 
   void Run() {
-    Random random(std::random_device{}());
+    Random random(RandomSeed());
     Duration backoff = kBackoffFirst;
     for (;;) {
       const bool was_connected = RunOnce();
@@ -147,7 +148,7 @@ class GrpcClient final : public CoordinatorClient {
         std::lock_guard lock(mutex_);
         if (stopping_) return false;
       }
-      if (channel.WaitForConnected(std::chrono::system_clock::now() + std::chrono::milliseconds(100))) return true;
+      if (channel.WaitForConnected(SystemTime().WallNow() + std::chrono::milliseconds(100))) return true;
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
     std::lock_guard lock(mutex_);

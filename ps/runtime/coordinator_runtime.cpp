@@ -9,6 +9,7 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
                                                                         const TimeSource& time) {
   std::unique_ptr<CoordinatorRuntime> runtime(new CoordinatorRuntime(options, time));
   CoordinatorRuntime* self = runtime.get();
+  std::lock_guard lock(runtime->mutex_);  // a first step waits until the service it answers through is in place
   ASSIGN_OR_RETURN(runtime->service_,
                    CoordinatorService::Start(
                        options.bind_address, options.port, *runtime->loop_,
@@ -28,7 +29,7 @@ CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource&
       timer_(loop_->NewTimer()) {}
 
 CoordinatorRuntime::~CoordinatorRuntime() {
-  loop_->Stop();
+  loop_->Stop();  // no step uses the service any more
   service_.reset();
   timer_.reset();
   loop_.reset();

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,6 +36,7 @@ constexpr int kSocketBufferBytes = 4 << 20;
 constexpr Duration kBackoffFirst = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
+constexpr Duration kStopTimeout = std::chrono::seconds(5);
 constexpr int kReadsPerTurn = 16;  // then other sockets get their turn
 
 Status NetworkError(std::string_view doing, const ErrorCode& error) {
@@ -226,21 +227,17 @@ class Tcp final : public TcpTransport {
 
   ~Tcp() override {
     // Links and timers live on the loop; what is under way there ends before this returns.
-    if (state_->loop.InLoop()) {
+    if (state_->loop.InLoop() || state_->loop.stopped()) {
       state_->Stop();
       return;
     }
-    std::mutex mutex;
-    std::condition_variable stopped;
-    bool done = false;
-    state_->loop.Post([&, state = state_] {
+    // The promise belongs to the task too: a loop that is very late may reach it after this has given up waiting.
+    const auto stopped = std::make_shared<std::promise<void>>();
+    state_->loop.Post([stopped, state = state_] {
       state->Stop();
-      std::lock_guard lock(mutex);
-      done = true;
-      stopped.notify_one();
+      stopped->set_value();
     });
-    std::unique_lock lock(mutex);
-    stopped.wait_for(lock, std::chrono::seconds(5), [&] { return done; });
+    stopped->get_future().wait_for(kStopTimeout);
   }
 
   Status Listen() { return state_->Listen(); }
