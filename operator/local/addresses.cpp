@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <random>
 
 #include "base/file.h"
+#include "base/random_seed.h"
 
 namespace attune::local {
 namespace {
@@ -27,10 +27,9 @@ std::string Text(uint32_t address) {
 }  // namespace
 
 StatusOr<std::unique_ptr<AddressBook>> AddressBook::Open() {
-  std::random_device random;
   int error = 0;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const uint32_t network = (127U << 24) + (64U << 16) + ((random() % kNetworks) << kHostBits);
+    const uint32_t network = (127U << 24) + (64U << 16) + ((RandomSeed() % kNetworks) << kHostBits);
     const int guard = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;

@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <functional>
+#include <list>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -32,6 +35,7 @@ constexpr int kThreads = 3;
 constexpr size_t kHeaderBytesMax = 64 << 10;
 constexpr std::chrono::seconds kIdleTimeout{120};  // for a request to come, and for an answer to be taken
 constexpr std::chrono::hours kFollowTimeout{24};
+constexpr std::chrono::seconds kCloseTimeout{5};  // for connections to end when the server does
 constexpr int kWatchSecondsMax = 3600;
 
 std::string View(beast::string_view text) { return {text.data(), text.size()}; }
@@ -44,12 +48,53 @@ bool SameSecret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// Threads of log followers: one that has ended is joined when the next starts, the rest by Join(). Thread-safe.
+class FollowerThreads {
+ public:
+  explicit FollowerThreads(size_t max) : max_(max) {}
+
+  // False when there are too many, or none may start any more.
+  bool Start(std::function<void()> body) {
+    const std::lock_guard lock(mutex_);
+    followers_.remove_if([](const Follower& follower) { return follower.ended.load(); });
+    if (closed_ || followers_.size() >= max_) return false;
+    Follower& follower = followers_.emplace_back();
+    follower.thread = std::jthread([&follower, body = std::move(body)]() mutable {
+      body();
+      body = nullptr;  // what it holds goes before the thread counts as ended
+      follower.ended = true;
+    });
+    return true;
+  }
+
+  // Waits for all; they must have been told to end.
+  void Join() {
+    std::list<Follower> last;
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      last.swap(followers_);
+    }
+  }
+
+ private:
+  struct Follower {
+    std::atomic<bool> ended = false;
+    std::jthread thread;  // joins
+  };
+  const size_t max_;
+  std::mutex mutex_;  // guards below
+  std::list<Follower> followers_;
+  bool closed_ = false;
+};
+
 struct Shared {
-  Shared(ApiServerOptions server_options, kube::Api& served) : options(std::move(server_options)), api(served) {}
+  Shared(ApiServerOptions server_options, kube::Api& served)
+      : options(std::move(server_options)), api(served), followers(static_cast<size_t>(options.log_followers_max)) {}
   ApiServerOptions options;
   kube::Api& api;
   std::atomic<int> connections = 0;
-  std::atomic<int> followers = 0;
+  FollowerThreads followers;
   std::atomic<bool> stopping = false;
 };
 
@@ -314,13 +359,12 @@ class Session : public std::enable_shared_from_this<Session> {
       });
       return read.ok() ? answer : ErrorAnswer(read);
     }
-    if (++shared_->followers > shared_->options.log_followers_max) {
-      --shared_->followers;
+    // Reading follows the file and blocks, so each follower has a thread; it ends with the connection.
+    if (!shared_->followers.Start(
+            [self = shared_from_this(), options, pod = path.key] { self->Follow(options, pod); })) {
       return ErrorAnswer(
           Error(StatusCode::kUnavailable, "too many logs are followed at once; close one and try again"));
     }
-    // Reading follows the file and blocks, so each follower has a thread; it ends with the connection.
-    std::thread([self = shared_from_this(), options, pod = path.key] { self->Follow(options, pod); }).detach();
     return std::nullopt;
   }
 
@@ -343,7 +387,6 @@ class Session : public std::enable_shared_from_this<Session> {
       if (!begun) asio::post(stream_.get_executor(), [self = shared_from_this()] { self->BeginStream("text/plain"); });
       PostPiece("", true);
     }
-    --shared->followers;
   }
 
   void BeginStream(const char* content_type) {
@@ -462,7 +505,8 @@ class Server final : public ApiServer {
       return Error(StatusCode::kUnavailable,
                    "cannot listen at " + listen + ": " + error.message() + "; choose another port");
     Accept();
-    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { context_.run(); });
+    threads_running_ = kThreads;
+    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Run(); });
     return OkStatus();
   }
 
@@ -478,10 +522,15 @@ class Server final : public ApiServer {
         if (const auto session = weak.lock()) session->Close();
       }
     }
-    // Connections end by themselves now; followers of logs notice within moments.
-    while (shared_->connections > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    while (shared_->followers > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    shared_->followers.Join();  // each asks between two looks at its log whether the server stops
+    // The threads end when the last connection has; should one not end in time, they end after what they do now.
     work_.reset();
+    {
+      std::unique_lock lock(mutex_);
+      const bool ended = thread_ended_.wait_for(lock, kCloseTimeout, [this] { return threads_running_ == 0; });
+      if (!ended) log::Warn("connections to the local API did not close in time; they are cut", {});
+    }
+    context_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -492,6 +541,13 @@ class Server final : public ApiServer {
   }
 
  private:
+  void Run() {
+    context_.run();
+    const std::lock_guard lock(mutex_);
+    --threads_running_;
+    thread_ended_.notify_all();
+  }
+
   void Accept() {
     acceptor_.async_accept(asio::make_strand(context_), [this](ErrorCode error, tcp::socket socket) {
       if (shared_->stopping || error == asio::error::operation_aborted) return;
@@ -515,8 +571,10 @@ class Server final : public ApiServer {
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   tcp::acceptor acceptor_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards the next three
+  std::condition_variable thread_ended_;
   std::vector<std::weak_ptr<Session>> sessions_;
+  int threads_running_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <cstdio>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "base/random.h"
+#include "base/random_seed.h"
 #include "operator/local/field_set.h"
 #include "operator/local/memory_api_internal.h"
 #include "operator/local/patch.h"
@@ -97,11 +97,10 @@ std::string Rfc3339(WallTime time) {
 }
 
 std::string RandomHex(size_t bytes) {
-  std::random_device device;  // the kernel's generator: tokens are secrets
   std::string text;
   while (text.size() < bytes * 2) {
-    std::array<char, 9> piece{};
-    std::snprintf(piece.data(), piece.size(), "%08x", static_cast<unsigned>(device()));
+    std::array<char, 17> piece{};
+    std::snprintf(piece.data(), piece.size(), "%016" PRIx64, RandomSeed());
     text += piece.data();
   }
   return text.substr(0, bytes * 2);
