@@ -3,9 +3,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/file.h"
@@ -61,15 +63,14 @@ class Gate {
   int inside_ = 0;  // guarded by mutex_
 };
 
-// One stream. Kept alive by itself until gRPC says that it is over.
-class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::OperatorMessage>,
-                   public std::enable_shared_from_this<Call> {
+// One stream. Its owner keeps it until `over()` and destroys it in its own thread: with the last channel gRPC joins the
+// threads that run callbacks, so that a channel must not end in one of them.
+class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::OperatorMessage> {
  public:
   Call(uint64_t generation, OperatorStream::Post post, Gate& gate)
       : generation_(generation), post_(std::move(post)), gate_(gate) {}
 
   void Start(const std::string& target, const std::string& token) {
-    self_ = shared_from_this();
     gate_.Enter();
     stub_ = v1::Telemetry::NewStub(MakeChannel(target));
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
@@ -99,6 +100,9 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
     context_.TryCancel();
   }
 
+  // Nothing of it is called or touched any more.
+  bool over() const { return over_; }
+
  private:
   void OnReadDone(bool ok) override {
     if (ok) {
@@ -118,7 +122,7 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   void OnDone(const grpc::Status& status) override {
     PostUnlessSilent(StreamEnded{Status(static_cast<StatusCode>(status.error_code()), status.error_message())});
     Gate& gate = gate_;
-    const std::shared_ptr<Call> last = std::move(self_);
+    over_ = true;  // from here on the owner may destroy this
     gate.Leave();
   }
   // The lock is held, so that nothing is posted after Cancel returned.
@@ -130,7 +134,7 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   const uint64_t generation_;
   const OperatorStream::Post post_;
   Gate& gate_;
-  std::shared_ptr<Call> self_;
+  std::atomic<bool> over_{false};
   std::unique_ptr<v1::Telemetry::Stub> stub_;
   grpc::ClientContext context_;
   v1::OperatorMessage incoming_;
@@ -157,7 +161,8 @@ class GrpcOperatorStream final : public OperatorStream {
       if (!read.ok()) return post_(generation_, StreamEnded{Annotate(read.status(), "reading the sidecar's token")});
       token = *std::move(read);
     }
-    call_ = std::make_shared<Call>(generation_, post_, gate_);
+    std::erase_if(calls_, [](const std::unique_ptr<Call>& call) { return call->over(); });
+    call_ = calls_.emplace_back(std::make_unique<Call>(generation_, post_, gate_)).get();
     call_->Start(options_.target, token);
   }
   void Send(const v1::SidecarMessage& message) override {
@@ -168,7 +173,7 @@ class GrpcOperatorStream final : public OperatorStream {
   }
   void Cancel() override {
     if (call_) call_->Cancel();
-    call_.reset();
+    call_ = nullptr;
     ++generation_;
   }
   uint64_t generation() const override { return generation_; }
@@ -177,7 +182,8 @@ class GrpcOperatorStream final : public OperatorStream {
   const OperatorStreamOptions options_;
   const Post post_;
   Gate gate_;
-  std::shared_ptr<Call> call_;
+  std::vector<std::unique_ptr<Call>> calls_;  // the present one, and cancelled ones that gRPC is not done with
+  Call* call_ = nullptr;                      // the present one
   uint64_t generation_ = 0;
 };
 

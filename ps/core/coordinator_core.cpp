@@ -171,12 +171,25 @@ void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
   window_loss_samples_ = 0;
 }
 
+// The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is done
+// with the last of them.
+const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
+  const bool any_follows = std::ranges::any_of(data_sets_, &DataSet::follows_goal);
+  const DataSet* first = nullptr;
+  for (const DataSet& data_set : data_sets_) {
+    if (any_follows && !data_set.follows_goal) continue;
+    if (!data_set.ledger.AllDone()) return nullptr;
+    if (first == nullptr) first = &data_set;
+  }
+  return first;
+}
+
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   CloseLossWindow(now);
   if (!goal_reached_.empty()) return;
   const JobGoal& goal = options_.goal;
-  if (!data_sets_.empty() && std::ranges::all_of(data_sets_, [](const DataSet& s) { return s.ledger.AllDone(); })) {
-    const uint64_t epochs = data_sets_.front().ledger.epochs();
+  if (const DataSet* trained = TrainedToTheEnd()) {
+    const uint64_t epochs = trained->ledger.epochs();
     return ReachGoal(std::to_string(epochs) + (epochs == 1 ? " epoch done" : " epochs done"), out);
   }
   if (goal.steps && TotalSteps() >= *goal.steps) {

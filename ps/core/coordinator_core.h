@@ -142,6 +142,7 @@ class CoordinatorCore {
     DataSetId id;
     std::string name;
     DataSetOptions asked;  // by the first opener
+    bool follows_goal = true;
     LeaseLedger ledger;
   };
   struct WaitingLease {
@@ -200,6 +201,8 @@ class CoordinatorCore {
   void Send(const Node& node, Message message, CoordinatorOutputs& out);
 
   void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
+  bool TrainingIsEnding(const DataSet& asked) const;
+  const DataSet* TrainedToTheEnd() const;
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
   void StartNextSave(CoordinatorOutputs& out);
   void OrderManifestWhenWritten(CoordinatorOutputs& out);

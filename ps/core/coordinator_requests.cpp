@@ -12,6 +12,9 @@ MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
   return remaining < kNever - now ? now + remaining : kNever;
 }
 
+// A data set with epochs of its own (evaluation, export) is not training: the goal neither limits nor ends it.
+bool FollowsGoal(const DataSetOptions& options) { return options.epochs == 0; }
+
 std::string Text(const Optimizer& optimizer) {
   std::ostringstream text;
   if (const auto* sgd = std::get_if<Sgd>(&optimizer)) {
@@ -147,10 +150,11 @@ StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) co
                  "the number of items is given neither by the worker (DataSetOptions::items) nor by the manifest "
                  "(spec.data.items)");
   }
-  const JobGoal& goal = options_.goal;
-  const bool any_goal = goal.epochs || goal.steps || goal.target_loss || goal.max_duration;
-  const uint64_t of_goal = goal.epochs.value_or(any_goal ? 0 : 1);  // 0: until another goal is reached
-  if (resolved.epochs == 0 || (of_goal > 0 && of_goal < resolved.epochs)) resolved.epochs = of_goal;
+  if (FollowsGoal(message.options)) {
+    const JobGoal& goal = options_.goal;
+    const bool any_goal = goal.epochs || goal.steps || goal.target_loss || goal.max_duration;
+    resolved.epochs = goal.epochs.value_or(any_goal ? 0 : 1);  // 0: until another goal is reached
+  }
   if (resolved.lease_items == 0) resolved.lease_items = options_.lease_items;
   constexpr uint64_t kLeasesPerEpoch = 256;  // enough to balance tens of workers, few enough to cost nothing
   if (resolved.lease_items == 0) resolved.lease_items = std::max<uint64_t>(1, resolved.items / kLeasesPerEpoch);
@@ -175,6 +179,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
         {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
          .name = message.name,
          .asked = *resolved,
+         .follows_goal = FollowsGoal(message.options),
          .ledger = LeaseLedger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_)});
     known = std::prev(data_sets_.end());
     if (!current_data_set_) current_data_set_ = known->id;
@@ -211,6 +216,13 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   ServeLeases(now, out);
 }
 
+// Closing work sees the trained model: it waits until nobody holds a lease of the data the goal has ended.
+bool CoordinatorCore::TrainingIsEnding(const DataSet& asked) const {
+  return !asked.follows_goal && !goal_reached_.empty() && std::ranges::any_of(data_sets_, [](const DataSet& data_set) {
+    return data_set.follows_goal && !data_set.ledger.leases().empty();
+  });
+}
+
 // First come, first served, as far as there is something free.
 void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
@@ -218,10 +230,11 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
     Message answer;
     if (data_set.ledger.AllDone()) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
-    } else if (!goal_reached_.empty()) {
+    } else if (!goal_reached_.empty() && data_set.follows_goal) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
-    } else if (const std::optional<Lease> lease = data_set.ledger.Grant(waiting.worker)) {
-      current_data_set_ = data_set.id;
+    } else if (const std::optional<Lease> lease =
+                   TrainingIsEnding(data_set) ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
+      if (data_set.follows_goal) current_data_set_ = data_set.id;
       answer = LeaseGrant{.request = waiting.request,
                           .lease = lease->id,
                           .data_set = data_set.id,

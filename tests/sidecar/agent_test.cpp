@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <functional>
@@ -38,6 +39,8 @@ class TestOperator final : public v1::Telemetry::Service {
     return changed_.wait_for(lock, seconds(10), [&] { return condition(*this); });
   }
 
+  bool accepts = true;  // set before anybody connects
+
   // Read inside WaitFor only.
   std::vector<v1::SidecarMessage> messages;
   std::vector<std::string> tokens;
@@ -55,7 +58,7 @@ class TestOperator final : public v1::Telemetry::Service {
     v1::SidecarMessage message;
     while (stream->Read(&message)) {
       v1::OperatorMessage answer;
-      if (message.has_hello()) {
+      if (message.has_hello() && accepts) {
         answer.mutable_accepted()->set_protocol_version(1);
         answer.mutable_accepted()->set_report_seconds(1);
         stream->Write(answer);
@@ -264,6 +267,27 @@ TEST_F(AgentTest, AnOccupiedMetricsPortIsAWarningOnly) {
   Start(options);
   EXPECT_EQ(agent_->metrics_port(), 0);
   EXPECT_TRUE(op.WaitFor([](const TestOperator& o) { return Said(o, [](const auto& m) { return m.has_hello(); }); }));
+}
+
+TEST(OperatorStreamTest, StreamsToAnOperatorThatDoesNotAnswerCanBeCancelledAgainAndAgain) {
+  TestOperator op;
+  op.accepts = false;
+  std::atomic<int> posts_after_cancel = 0;
+  std::atomic<bool> cancelled = false;
+  auto stream = OperatorStream::Create({.target = "127.0.0.1:" + std::to_string(op.port()), .token_file = ""},
+                                       [&](uint64_t, RelayInput) { posts_after_cancel += cancelled ? 1 : 0; });
+  for (size_t i = 1; i <= 20; ++i) {
+    cancelled = false;
+    stream->Open();
+    v1::SidecarMessage hello;
+    hello.mutable_hello()->set_pod("p");
+    stream->Send(hello);
+    ASSERT_TRUE(op.WaitFor([&](const TestOperator& o) { return o.messages.size() == i; }));
+    stream->Cancel();
+    cancelled = true;
+  }
+  stream.reset();
+  EXPECT_EQ(posts_after_cancel, 0);
 }
 
 TEST(AgentOptionsTest, EveryMissingVariableIsNamedAtOnce) {

@@ -1,8 +1,9 @@
 // The worker's door to the parameter server: connect, open tables, take data leases, pull rows, push gradients, step.
 //
 //   ASSIGN_OR_RETURN(auto session, Session::Connect(*SessionOptions::FromEnvironment()));
-//   ASSIGN_OR_RETURN(Table embedding, session->OpenTable("embedding", {.dim = 64, .optimizer = Adagrad{.rate = 0.05F}}));
-//   for (const DataLease& lease : session->DataLeases("train", {.items = item_count})) {   // survives scaling
+//   ASSIGN_OR_RETURN(Table embedding, session->OpenTable("embedding", {.dim = 64, .optimizer = Adagrad{.rate =
+//   0.05F}})); for (const DataLease& lease : session->DataLeases("train", {.items = item_count})) {   // survives
+//   scaling
 //     RETURN_IF_ERROR(embedding.Pull(keys, rows));   /* compute */
 //     embedding.PushAsync(keys, gradients);
 //     RETURN_IF_ERROR(session->Step({.loss = loss, .samples = n}));
@@ -60,11 +61,11 @@ struct NormalInitializer {
 using Initializer = std::variant<ConstantInitializer, UniformInitializer, NormalInitializer>;
 
 struct TableOptions {
-  uint32_t dim = 0;                // values per row, 1 .. 65536
-  Optimizer optimizer = Sgd{};     // applied by the owner of a row to every pushed gradient
+  uint32_t dim = 0;             // values per row, 1 .. 65536
+  Optimizer optimizer = Sgd{};  // applied by the owner of a row to every pushed gradient
   Initializer initializer = ConstantInitializer{};
   uint64_t seed = 1;
-  uint64_t rows_max = 0;           // per server; 0: no limit. One more row is refused with ResourceExhausted
+  uint64_t rows_max = 0;  // per server; 0: no limit. One more row is refused with ResourceExhausted
 };
 
 // --- asynchronous results
@@ -91,18 +92,19 @@ class Table {
   uint32_t dim() const;
   const std::string& name() const;
 
-  // rows[i * dim .. ] = row of keys[i], own earlier pushes included. `rows` holds keys.size() * dim values. A row nobody
-  // has pushed to has its initial values. Keys may repeat. Memory of `keys` and `rows` must live until the end of the call.
+  // rows[i * dim .. ] = row of keys[i], own earlier pushes included. `rows` holds keys.size() * dim values. A row
+  // nobody has pushed to has its initial values. Keys may repeat. Memory of `keys` and `rows` must live until the end
+  // of the call.
   Status Pull(std::span<const Key> keys, std::span<float> rows) const;
   // The same without waiting; `keys` are copied, `rows` must live until the future is done.
   Future PullAsync(std::span<const Key> keys, std::span<float> rows) const;
 
-  // Applies one gradient per key with the table's optimizer. Equal keys within a call are summed first. Returns when the
-  // owners have acknowledged. A push past its deadline returns DeadlineExceeded: its outcome is open, the session keeps
-  // re-issuing it, and it is applied exactly once or, if the server is gone, not at all.
+  // Applies one gradient per key with the table's optimizer. Equal keys within a call are summed first. Returns when
+  // the owners have acknowledged. A push past its deadline returns DeadlineExceeded: its outcome is open, the session
+  // keeps re-issuing it, and it is applied exactly once or, if the server is gone, not at all.
   Status Push(std::span<const Key> keys, std::span<const float> gradients) const;
-  // The same without waiting; both spans are copied. At most SessionOptions::pushes_in_flight_max are under way; one more
-  // waits for room.
+  // The same without waiting; both spans are copied. At most SessionOptions::pushes_in_flight_max are under way; one
+  // more waits for room.
   Future PushAsync(std::span<const Key> keys, std::span<const float> gradients) const;
 
   struct State;
@@ -115,8 +117,11 @@ class Table {
 // --- data
 
 struct DataSetOptions {
-  uint64_t items = 0;        // 0: as the manifest says. All workers must say the same
-  uint64_t epochs = 0;       // 0: as the job's goal says
+  uint64_t items = 0;  // 0: as the manifest says. All workers must say the same
+  // 0: training, as the job's goal says and until it is reached. Otherwise closing or side work (evaluation, export):
+  // the goal does not end it, and once the goal is reached it begins only when nobody holds a lease of the training
+  // data.
+  uint64_t epochs = 0;
   uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`
 };
 
@@ -141,9 +146,9 @@ class DataLease {
   std::shared_ptr<State> state_;
 };
 
-// An input range of the leases this worker gets. Ends when every item of the last epoch is done by whoever held it, when
-// the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status). A lease whose
-// loop body ended is done; leaving the loop early hands back what lies after the last Advance.
+// An input range of the leases this worker gets. Ends when every item of the last epoch is done by whoever held it,
+// when the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status). A
+// lease whose loop body ended is done; leaving the loop early hands back what lies after the last Advance.
 class DataLeaseRange {
  public:
   struct State;
@@ -168,13 +173,13 @@ class DataLeaseRange {
 // --- the session
 
 struct SessionOptions {
-  std::string job;                 // for messages
-  std::string job_uid;             // id checked in every handshake
+  std::string job;      // for messages
+  std::string job_uid;  // id checked in every handshake
   uint32_t index = 0;
-  std::string coordinator;         // host:port
+  std::string coordinator;  // host:port
   std::string bind_address = "127.0.0.1";
-  std::string sidecar_socket;      // empty: no telemetry
-  std::string model_directory;     // see Session::model_directory
+  std::string sidecar_socket;                           // empty: no telemetry
+  std::string model_directory;                          // see Session::model_directory
   Duration connect_timeout = std::chrono::seconds(60);  // whole of Connect, servers included
   Duration call_timeout = std::chrono::seconds(30);     // each Pull, Push, lease request, ...
   uint32_t pushes_in_flight_max = 64;
@@ -186,13 +191,13 @@ struct SessionOptions {
 };
 
 struct StepReport {
-  double loss = 0;         // mean over the step's samples; NaN: none
-  uint64_t samples = 0;    // in the program's unit
+  double loss = 0;       // mean over the step's samples; NaN: none
+  uint64_t samples = 0;  // in the program's unit
 };
 
 struct FinalResult {
   std::map<std::string, double> metrics;
-  std::string summary;     // for people; cut at 4 KiB
+  std::string summary;  // for people; cut at 4 KiB
   std::string model_path;
 };
 

@@ -1,0 +1,118 @@
+// When training is over, and what may still happen then.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+namespace {
+
+// One server and two workers that speak to a coordinator; requests are numbered per node.
+class CoordinatorGoalTest : public testing::Test {
+ protected:
+  void Start(JobGoal goal) {
+    core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 1, .shards = 4, .goal = goal});
+    Say(kServer, Join{.incarnation = 1, .job_uid = "job", .role = Role::kServer, .address = "127.0.0.1:1"});
+    Say(kFirst, Join{.incarnation = 2, .job_uid = "job", .index = 0});
+    Say(kSecond, Join{.incarnation = 3, .job_uid = "job", .index = 1});
+  }
+
+  // Everything the coordinator says at once to anyone, in order.
+  std::vector<ToConnection> Say(ConnectionId from, Message message) {
+    out_.Clear();
+    core_->Step(FromConnection{from, std::move(message)}, now_, out_);
+    if (out_.goal_reached) goal_reached_ = *out_.goal_reached;
+    return out_.send;
+  }
+
+  template <typename Answer>
+  static std::optional<Answer> Find(const std::vector<ToConnection>& sent, ConnectionId to) {
+    for (const ToConnection& item : sent) {
+      if (item.to != to) continue;
+      if (const auto* answer = std::get_if<Answer>(&item.message)) return *answer;
+    }
+    return std::nullopt;
+  }
+
+  RequestHeader NextHeader() { return {.request = RequestId(++request_), .remaining = std::chrono::seconds(30)}; }
+
+  DataSetId Open(ConnectionId worker, const std::string& name, const DataSetOptions& options) {
+    const auto sent = Say(worker, OpenDataSet{.header = NextHeader(), .name = name, .options = options});
+    const auto opened = Find<DataSetOpened>(sent, worker);
+    EXPECT_TRUE(opened.has_value()) << name;
+    return opened ? opened->data_set : DataSetId();
+  }
+  std::vector<ToConnection> AskLease(ConnectionId worker, DataSetId data_set) {
+    return Say(worker, LeaseRequest{.header = NextHeader(), .data_set = data_set});
+  }
+  std::vector<ToConnection> EndLease(ConnectionId worker, LeaseId lease) {
+    return Say(worker, LeaseDone{.header = NextHeader(), .lease = lease});
+  }
+
+  const ConnectionId kServer{1}, kFirst{2}, kSecond{3};
+  std::optional<CoordinatorCore> core_;
+  CoordinatorOutputs out_;
+  MonotonicTime now_{std::chrono::seconds(1)};
+  uint64_t request_ = 0;
+  std::string goal_reached_;
+};
+
+TEST_F(CoordinatorGoalTest, ClosingWorkGoesOnAfterTheGoalAndToOneWorkerOnly) {
+  Start({.epochs = 1});
+  const DataSetId train = Open(kFirst, "train", {.items = 1});
+  const LeaseId lease = Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease;
+  EndLease(kFirst, lease);
+  EXPECT_EQ(goal_reached_, "1 epoch done");
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  EXPECT_EQ(Open(kSecond, "evaluate", {.items = 1, .epochs = 1}), evaluate);
+  const auto grant = Find<LeaseGrant>(AskLease(kSecond, evaluate), kSecond);
+  ASSERT_TRUE(grant.has_value());
+  EXPECT_FALSE(Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst).has_value()) << "there is one item";
+  const auto ended = Find<LeasesEnded>(EndLease(kSecond, grant->lease), kFirst);
+  ASSERT_TRUE(ended.has_value()) << "who waited is told that it is done";
+  EXPECT_EQ(ended->reason, LeasesEndReason::kAllDone);
+  EXPECT_EQ(core_->progress().data_set, "train") << "progress is that of training";
+}
+
+TEST_F(CoordinatorGoalTest, ClosingWorkWaitsForTrainingLeasesOfOthersWhenTheGoalCutsTrainingShort) {
+  Start({.steps = 10});
+  const DataSetId train = Open(kFirst, "train", {.items = 100, .lease_items = 10});
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  const LeaseId first = Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease;
+  const LeaseId second = Find<LeaseGrant>(AskLease(kSecond, train), kSecond)->lease;
+  Say(kFirst, Heartbeat{.number = 1, .clock = 12});
+  EXPECT_EQ(goal_reached_, "10 steps done");
+  EXPECT_TRUE(Find<LeasesEnded>(AskLease(kFirst, train), kFirst).has_value()) << "no more training";
+  EndLease(kFirst, first);
+  EXPECT_FALSE(Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst).has_value()) << "the second worker still trains";
+  EXPECT_TRUE(Find<LeaseGrant>(EndLease(kSecond, second), kFirst).has_value());
+}
+
+TEST_F(CoordinatorGoalTest, ADataSetWithEpochsOfItsOwnNeitherReachesTheGoalNorIsLimitedByIt) {
+  Start({.epochs = 1});
+  Open(kFirst, "train", {.items = 1});
+  const DataSetId probe = Open(kFirst, "probe", {.items = 1, .epochs = 2});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const auto grant = Find<LeaseGrant>(AskLease(kFirst, probe), kFirst);
+    ASSERT_TRUE(grant.has_value()) << "epoch " << epoch;
+    EndLease(kFirst, grant->lease);
+  }
+  EXPECT_EQ(goal_reached_, "");
+}
+
+TEST_F(CoordinatorGoalTest, TheJobIsFinishedWhenTheLastWorkerHasLeftAfterTheGoal) {
+  Start({.epochs = 1});
+  const DataSetId train = Open(kFirst, "train", {.items = 1});
+  EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
+  Say(kFirst, Leave{.header = NextHeader()});
+  EXPECT_FALSE(out_.finished);
+  Say(kSecond, Leave{.header = NextHeader()});
+  EXPECT_TRUE(out_.finished);
+}
+
+}  // namespace
+}  // namespace attune::ps
