@@ -36,9 +36,6 @@ target_compile_options(attune_warnings INTERFACE
   # g++ 12 reports overlaps and overflows in inlined std::string code that are not there (GCC bugs 105651, 105329, 105762).
   -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 
-# Everywhere alike: some packages ask for it and some do not, and a precompiled header serves only those of its own kind.
-add_compile_options(-pthread)
-
 if(ATTUNE_SANITIZE)
   add_compile_options(-fsanitize=${ATTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATTUNE_SANITIZE})

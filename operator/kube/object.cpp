@@ -1,7 +1,5 @@
 #include "operator/kube/object.h"
 
-template class nlohmann::basic_json<>;
-
 namespace attune::kube {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// Instantiated once, in object.cpp: every file of the control plane uses it.
+// Instantiated once, in json.cpp (attune::json): every file of the control plane uses it.
 extern template class nlohmann::basic_json<>;
 
 namespace attune::kube {
