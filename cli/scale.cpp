@@ -23,7 +23,7 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
   const auto scaled = connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch, "scale");
   if (!scaled.ok()) return Fail(Annotate(scaled.status(), "scaling " + key.ToString()));
   if (*workers == job.spec.workers.replicas) {
-    std::printf("%s has %d workers already\n", job.name.c_str(), *workers);
+    std::printf("%s has %d worker%s already\n", job.name.c_str(), *workers, *workers == 1 ? "" : "s");
   } else {
     std::printf("%s: workers %d -> %d\n", job.name.c_str(), job.spec.workers.replicas, *workers);
   }

@@ -69,4 +69,9 @@ function(attune_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   add_test(NAME ${ARG_TIER}.${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${ARG_TIER}.${name} PROPERTIES LABELS ${ARG_TIER} TIMEOUT 300)
+  if(ATTUNE_SANITIZE)
+    set(suppressions "${PROJECT_SOURCE_DIR}/tests/sanitizer-suppressions")  # its README says what may be listed
+    set_tests_properties(${ARG_TIER}.${name} PROPERTIES ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:history_size=4;LSAN_OPTIONS=suppressions=${suppressions}/leak.txt")
+  endif()
 endfunction()

@@ -1,5 +1,5 @@
-// Names and numbers that separately started processes agree on: the operator writes them into pods, servers, workers and
-// sidecars read them. One place, so that a pod made by one part is understood by the others.
+// Names and numbers that separately started processes agree on: the operator writes them into pods, servers, workers
+// and sidecars read them. One place, so that a pod made by one part is understood by the others.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ inline constexpr uint16_t kOperatorMetricsPort = 7411;
 inline constexpr uint16_t kOperatorHealthPort = 7412;
 
 // Environment of the containers of a pod.
-inline constexpr char kEnvJob[] = "ATTUNE_JOB";                        // name of the TrainingJob
+inline constexpr char kEnvJob[] = "ATTUNE_JOB";  // name of the TrainingJob
 inline constexpr char kEnvNamespace[] = "ATTUNE_NAMESPACE";
-inline constexpr char kEnvJobUid[] = "ATTUNE_JOB_UID";                 // the job id of every handshake
-inline constexpr char kEnvRole[] = "ATTUNE_ROLE";                      // "server" or "worker"
-inline constexpr char kEnvIndex[] = "ATTUNE_INDEX";                    // 0, 1, ... within the role
+inline constexpr char kEnvJobUid[] = "ATTUNE_JOB_UID";  // the job id of every handshake
+inline constexpr char kEnvRole[] = "ATTUNE_ROLE";       // "server" or "worker"
+inline constexpr char kEnvIndex[] = "ATTUNE_INDEX";     // 0, 1, ... within the role
 inline constexpr char kEnvPodName[] = "ATTUNE_POD_NAME";
 inline constexpr char kEnvPodUid[] = "ATTUNE_POD_UID";
-inline constexpr char kEnvPodIp[] = "ATTUNE_POD_IP";                   // bind here, advertise this
-inline constexpr char kEnvCoordinator[] = "ATTUNE_COORDINATOR";        // host:port of the coordinator
-inline constexpr char kEnvModelDirectory[] = "ATTUNE_MODEL_DIRECTORY"; // where a model is written
-inline constexpr char kEnvSidecarSocket[] = "ATTUNE_SIDECAR_SOCKET";   // Unix socket shared by process and sidecar
-inline constexpr char kEnvTelemetry[] = "ATTUNE_TELEMETRY";            // host:port of the operator, for the sidecar
-inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";           // projected service-account token, for the sidecar
+inline constexpr char kEnvPodIp[] = "ATTUNE_POD_IP";                    // bind here, advertise this
+inline constexpr char kEnvCoordinator[] = "ATTUNE_COORDINATOR";         // host:port of the coordinator
+inline constexpr char kEnvModelDirectory[] = "ATTUNE_MODEL_DIRECTORY";  // where a model is written
+inline constexpr char kEnvSidecarSocket[] = "ATTUNE_SIDECAR_SOCKET";    // Unix socket shared by process and sidecar
+inline constexpr char kEnvTelemetry[] = "ATTUNE_TELEMETRY";             // host:port of the operator, for the sidecar
+inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected service-account token, for the sidecar
 
 // Mount points of the volumes the operator adds to pods.
-inline constexpr char kRunDirectory[] = "/run/attune";                 // volume "attune-run": holds the sidecar's socket
+inline constexpr char kRunDirectory[] = "/run/attune";  // volume "attune-run": holds the sidecar's socket
 inline constexpr char kSidecarSocketPath[] = "/run/attune/sidecar.sock";
-inline constexpr char kModelDirectoryPath[] = "/var/lib/attune/model"; // volume "attune-model"
+inline constexpr char kModelDirectoryPath[] = "/var/lib/attune/model";          // volume "attune-model"
 inline constexpr char kTokenDirectory[] = "/var/run/secrets/attune.dev/token";  // volume "attune-token", file "token"
 inline constexpr char kTokenAudience[] = "attune.dev";
 

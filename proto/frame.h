@@ -1,9 +1,10 @@
-// The byte layout of the data plane: a fixed handshake in both directions, then frames of a fixed header and a raw payload.
-// Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h gives it meaning.
+// The byte layout of the data plane: a fixed handshake in both directions, then frames of a fixed header and a raw
+// payload. Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h gives it meaning.
 //
 //   dialer -> listener   Handshake
-//   listener -> dialer   HandshakeReply; status_code 0 means welcome, anything else is followed by the end of the connection
-//   both, then           FrameHeader, key_count keys (8 bytes each), value_count floats (4 bytes each), extra_bytes of extra
+//   listener -> dialer   HandshakeReply; status_code 0 means welcome, anything else is followed by the end of the
+//   connection both, then           FrameHeader, key_count keys (8 bytes each), value_count floats (4 bytes each),
+//   extra_bytes of extra
 #pragma once
 
 #include <cstddef>
@@ -60,11 +61,11 @@ struct FrameHeader {
   uint8_t flags;
   uint16_t status_code;  // of a refusal
   uint32_t table;
-  uint32_t origin;       // node that pushes or pulls
-  uint64_t number;       // sequence of a push, request of a pull
+  uint32_t origin;  // node that pushes or pulls
+  uint64_t number;  // sequence of a push, request of a pull
   uint64_t map_version;
   uint64_t acked_below;
-  uint64_t detail;       // pull: nanoseconds until its deadline; push and its answers: first position
+  uint64_t detail;          // pull: nanoseconds until its deadline; push and its answers: first position
   uint32_t position_count;  // answers to a push, when consecutive
   uint32_t key_count;
   uint32_t value_count;

@@ -1,5 +1,5 @@
-// Pull and push between two processes over loopback TCP (dim 64, 256 keys per call), beside a bare socket loop that moves
-// the same bytes; then the fixed frame header beside a protobuf message of as many numbers.
+// Pull and push between two processes over loopback TCP (dim 64, 256 keys per call), beside a bare socket loop that
+// moves the same bytes; then the fixed frame header beside a protobuf message of as many numbers.
 //   transport_bench [SECONDS_PER_MEASUREMENT]
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -122,8 +122,8 @@ void MeasureHeaders() {
   uint64_t sink = 0;
   double start = Now();
   for (int i = 0; i < kRounds; ++i) {
-    const auto frame = EncodeFrame(
-        PushAck{SequenceNumber(static_cast<uint64_t>(i)), MapVersion(7), Positions{0, 256, {}}});
+    const auto frame =
+        EncodeFrame(PushAck{SequenceNumber(static_cast<uint64_t>(i)), MapVersion(7), Positions{0, 256, {}}});
     wire::FrameHeader header = frame->header;
     asm volatile("" : : "r"(&header) : "memory");
     if (CheckHeader(header).ok()) sink += std::get<PushAck>(*DecodeFrame(header, nullptr, {})).positions.count;
@@ -146,7 +146,8 @@ void MeasureHeaders() {
   const double protobuf = (Now() - start) / kRounds * 1e9;
   std::printf("\nframe header, encode and decode (checksum %lu)\n", static_cast<unsigned long>(sink & 1));
   std::printf("  fixed layout, all of EncodeFrame, CheckHeader and DecodeFrame  %6.1f ns\n", fixed);
-  std::printf("  protobuf, six numbers, reused messages                         %6.1f ns   %.2fx\n", protobuf, protobuf / fixed);
+  std::printf("  protobuf, six numbers, reused messages                         %6.1f ns   %.2fx\n", protobuf,
+              protobuf / fixed);
 }
 
 int Run() {
@@ -187,13 +188,24 @@ int Run() {
     if (!table->Push(all, std::vector<float>(all.size() * kDim)).ok()) return 1;
   }
   const auto finish = [&](size_t slot) {
-    if (const Status status = futures[slot].Wait(); !status.ok()) std::fprintf(stderr, "%s\n", ToString(status).c_str());
+    if (const Status status = futures[slot].Wait(); !status.ok())
+      std::fprintf(stderr, "%s\n", ToString(status).c_str());
   };
   for (const size_t in_flight : {size_t{1}, size_t{8}}) {
     const double pull = KeysPerSecond(
-        in_flight, [&](size_t slot) { draw(slot); futures[slot] = table->PullAsync(keys[slot], rows[slot]); }, finish);
+        in_flight,
+        [&](size_t slot) {
+          draw(slot);
+          futures[slot] = table->PullAsync(keys[slot], rows[slot]);
+        },
+        finish);
     const double push = KeysPerSecond(
-        in_flight, [&](size_t slot) { draw(slot); futures[slot] = table->PushAsync(keys[slot], rows[slot]); }, finish);
+        in_flight,
+        [&](size_t slot) {
+          draw(slot);
+          futures[slot] = table->PushAsync(keys[slot], rows[slot]);
+        },
+        finish);
     const double bare_pull = bare[0][in_flight == 8], bare_push = bare[1][in_flight == 8];
     std::printf("pull, %zu in flight            %14.0f %14.0f %8.2f\n", in_flight, pull, bare_pull, pull / bare_pull);
     std::printf("push, %zu in flight            %14.0f %14.0f %8.2f\n", in_flight, push, bare_push, push / bare_push);

@@ -1,5 +1,6 @@
 #include "operator/controller/ending.h"
 
+#include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 
 namespace attune::controller {
@@ -47,9 +48,7 @@ void PlanEnding(const Observed& observed, Now now, Draft& draft) {
     }
   }
   if (removed > 0) {
-    draft.Normal(
-        kEventCleanedUp, "DeletePods",
-        "Deleted " + std::to_string(removed) + (removed == 1 ? " pod" : " pods") + " after the end of the job");
+    draft.Normal(kEventCleanedUp, "DeletePods", "Deleted " + Counted(removed, "pod") + " after the end of the job");
   }
   PlanExpiry(observed, now, draft);
 }

@@ -28,9 +28,9 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
   const auto became_true = [&](const char* type) { return api::IsTrue(next, type) && !api::IsTrue(before, type); };
   const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
   if (became_true(api::kReady)) {
-    draft.Normal(kEventTrainingStarted, "Train",
-                 std::to_string(next.servers.ready) + " servers and " + std::to_string(next.workers.ready) +
-                     " workers are ready");
+    draft.Normal(
+        kEventTrainingStarted, "Train",
+        Counted(next.servers.ready, "server") + " and " + Counted(next.workers.ready, "worker") + " are ready");
   }
   if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded));
   if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed));

@@ -4,6 +4,7 @@
 
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/text.h"
 
 namespace attune::controller {
 namespace {
@@ -86,12 +87,11 @@ void PlanServers(const Observed& observed, const ServersView& servers, const Pla
                                          [&](const ObservedPod& pod) { return pod.name == name; });
     if (name_in_use) continue;  // of an earlier job of this name; its end wakes us
     draft.Create(CreatePod{BuildPod(observed.job, RoleName::kServer, index, servers.count, options),
-                           "the job has " + std::to_string(servers.count) + " servers"});
+                           "the job has " + Counted(servers.count, "server")});
     ++created;
   }
   if (created > 0) {
-    draft.Normal(kEventServersCreated, "CreateServers",
-                 "Created " + std::to_string(created) + (created == 1 ? " server pod" : " server pods"));
+    draft.Normal(kEventServersCreated, "CreateServers", "Created " + Counted(created, "server pod"));
   }
 }
 

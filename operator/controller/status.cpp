@@ -40,8 +40,8 @@ void SetReconfiguring(const Observed& observed, const ServersView& servers, cons
   if (servers.existing > 0 && asked != servers.count) {
     SetCondition(status, api::kReconfiguring, false, kReasonServersFixed,
                  "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                     std::to_string(servers.count) +
-                     " servers and their number cannot change during a run yet; it goes on with " +
+                     Counted(servers.count, "server") +
+                     ", and this number cannot change during a run yet; it goes on with " +
                      std::to_string(servers.count) + ". Set it back, or delete and create the job again",
                  generation, now.wall);
   } else if (!workers.leaving.empty()) {

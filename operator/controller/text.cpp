@@ -56,4 +56,8 @@ std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max)
   return FitText(text, bytes_max);
 }
 
+std::string Counted(int64_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
 }  // namespace attune::controller

@@ -1,6 +1,7 @@
-// Text from outside, made fit for objects of the API: valid UTF-8 of bounded length.
+// Text for objects of the API: from outside, made valid UTF-8 of bounded length; of our own, counted things.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,5 +12,7 @@ namespace attune::controller {
 std::string FitText(std::string_view text, size_t bytes_max);
 // The last `lines_max` lines, at most `bytes_max` bytes (the end is kept), made valid as above.
 std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max);
+// "1 server", "2 servers", "0 servers".
+std::string Counted(int64_t count, std::string_view thing);
 
 }  // namespace attune::controller

@@ -5,6 +5,7 @@
 
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
 
@@ -66,9 +67,9 @@ class WorkerPlanner {
       }
     }
     if (created_ > 0) {
-      draft_.Normal(kEventWorkersCreated, "CreateWorkers",
-                    "Created " + std::to_string(created_) + (created_ == 1 ? " worker pod" : " worker pods") + " (" +
-                        std::to_string(workers_.desired) + " wanted)");
+      draft_.Normal(
+          kEventWorkersCreated, "CreateWorkers",
+          "Created " + Counted(created_, "worker pod") + " (" + std::to_string(workers_.desired) + " wanted)");
     }
   }
 

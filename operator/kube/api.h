@@ -3,8 +3,8 @@
 //   local::MemoryApi  in this process: the embedded platform and the fake for reconcile tests
 //
 // Every call blocks until its result or its deadline; errors are Status with the API server's own words:
-//   404 NotFound · 409 reason AlreadyExists -> AlreadyExists, else Aborted · 422, 400 InvalidArgument · 403 PermissionDenied
-//   401 Unauthenticated · 410 OutOfRange · 429, 5xx, no connection Unavailable · time DeadlineExceeded
+//   404 NotFound · 409 reason AlreadyExists -> AlreadyExists, else Aborted · 422, 400 InvalidArgument · 403
+//   PermissionDenied 401 Unauthenticated · 410 OutOfRange · 429, 5xx, no connection Unavailable · time DeadlineExceeded
 // Thread-safe.
 #pragma once
 
@@ -39,17 +39,20 @@ struct WatchOptions {
   std::string name_space;
   std::string label_selector;
   std::string field_selector;
-  std::string resource_version;            // events after it
+  std::string resource_version;                         // events after it
   Duration server_timeout = std::chrono::seconds(270);  // the server ends the watch cleanly then
 };
 
 // One thing a watch tells. Sent in order, from one thread at a time; handlers must not block for long.
 struct WatchSignal {
   enum class Kind {
-    kAdded, kModified, kDeleted, kBookmark,  // `object` set
-    kError,      // the server said no inside the stream; `status` (OutOfRange for an expired version)
-    kEnded,      // normal end: watch again from the last version
-    kBroken,     // connection lost or silent; `status`
+    kAdded,
+    kModified,
+    kDeleted,
+    kBookmark,  // `object` set
+    kError,     // the server said no inside the stream; `status` (OutOfRange for an expired version)
+    kEnded,     // normal end: watch again from the last version
+    kBroken,    // connection lost or silent; `status`
   };
   Kind kind;
   Json object;
@@ -71,17 +74,17 @@ struct ApplyOptions {
 };
 
 struct DeleteOptions {
-  std::string uid;                                 // precondition; "" = none
-  std::optional<int64_t> grace_period_seconds;     // of pods
+  std::string uid;                              // precondition; "" = none
+  std::optional<int64_t> grace_period_seconds;  // of pods
   std::string propagation = "Background";
 };
 
 struct LogOptions {
-  std::string container;                 // "" = the first
+  std::string container;  // "" = the first
   std::optional<int64_t> tail_lines;
   bool follow = false;
-  bool previous = false;                 // of the container's last run
-  uint64_t bytes_max = 1 << 20;          // without follow
+  bool previous = false;         // of the container's last run
+  uint64_t bytes_max = 1 << 20;  // without follow
 };
 
 class Api {
@@ -89,15 +92,18 @@ class Api {
   virtual ~Api() = default;
 
   virtual StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key, const CallOptions& call = {}) = 0;
-  virtual StatusOr<ListResult> List(const ResourceType& type, const ListOptions& options, const CallOptions& call = {}) = 0;
+  virtual StatusOr<ListResult> List(const ResourceType& type, const ListOptions& options,
+                                    const CallOptions& call = {}) = 0;
   // `object` carries its own metadata.namespace and name.
   virtual StatusOr<Json> Create(const ResourceType& type, const Json& object, const CallOptions& call = {}) = 0;
-  // Replaces; metadata.resourceVersion, when given, must be the current one (else Aborted). `subresource`: "", "status", "scale".
+  // Replaces; metadata.resourceVersion, when given, must be the current one (else Aborted). `subresource`: "",
+  // "status", "scale".
   virtual StatusOr<Json> Update(const ResourceType& type, const Json& object, const std::string& subresource = "",
                                 const CallOptions& call = {}) = 0;
   virtual StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key, PatchType patch_type, const Json& patch,
                                const std::string& subresource = "", const CallOptions& call = {}) = 0;
-  // Server-side apply: creates, or changes the fields this manager states and drops the ones it stated before and no longer does.
+  // Server-side apply: creates, or changes the fields this manager states and drops the ones it stated before and no
+  // longer does.
   virtual StatusOr<Json> Apply(const ResourceType& type, const Json& object, const ApplyOptions& options,
                                const CallOptions& call = {}) = 0;
   // OK when the object is gone or going (finalizers, grace period).
@@ -111,10 +117,10 @@ class Api {
   virtual StatusOr<std::unique_ptr<Watch>> StartWatch(const ResourceType& type, const WatchOptions& options,
                                                       std::function<void(WatchSignal)> on_signal) = 0;
 
-  // Text of a container's log. With `follow`, pieces go to `on_text` until the container ends, `on_text` returns false, or the call's
-  // deadline; without, everything is returned through one call of it.
-  virtual Status ReadLog(const ObjectKey& pod, const LogOptions& options, const std::function<bool(std::string_view)>& on_text,
-                         const CallOptions& call = {}) = 0;
+  // Text of a container's log. With `follow`, pieces go to `on_text` until the container ends, `on_text` returns false,
+  // or the call's deadline; without, everything is returned through one call of it.
+  virtual Status ReadLog(const ObjectKey& pod, const LogOptions& options,
+                         const std::function<bool(std::string_view)>& on_text, const CallOptions& call = {}) = 0;
 };
 
 }  // namespace attune::kube

@@ -40,7 +40,8 @@ class EventSeries {
   EventSeries(std::string controller, std::string instance);
 
   std::optional<Call> OnOccurrence(const Json& regarding, const EventNote& note, MonotonicTime now, WallTime wall_now);
-  // The Event could not be written, or is gone (the server keeps Events for an hour): the next occurrence creates a new one.
+  // The Event could not be written, or is gone (the server keeps Events for an hour): the next occurrence creates a new
+  // one.
   void OnLost(const ObjectKey& key);
   // Counts not written yet whose time has come.
   std::vector<Call> TakeDue(MonotonicTime now);

@@ -373,7 +373,7 @@ class RestApi final : public Api {
 
   Status FollowLog(HttpRequest request, const std::string& doing, const std::function<bool(std::string_view)>& on_text,
                    const CallOptions& call) {
-    auto deadline = std::chrono::steady_clock::now() + call.timeout;
+    MonotonicTime deadline = time_.Now() + call.timeout;
     ASSIGN_OR_RETURN(request.bearer_token, tokens_.Get());
     PieceQueue queue;
     StreamAnswer answer;

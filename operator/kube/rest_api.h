@@ -11,19 +11,20 @@
 namespace attune::kube {
 
 struct ClientConfig {
-  std::string server;               // https://host:port
-  std::string ca_pem;               // only this authority is trusted; "" with http:// or the system's store
+  std::string server;  // https://host:port
+  std::string ca_pem;  // only this authority is trusted; "" with http:// or the system's store
   std::string client_certificate_pem, client_key_pem;
-  std::string token;                // bearer; or
-  std::string token_file;           // read again every minute and after a 401
+  std::string token;       // bearer; or
+  std::string token_file;  // read again every minute and after a 401
   std::string name_space = "default";
-  std::string context;              // of the kubeconfig, for messages
+  std::string context;  // of the kubeconfig, for messages
 };
 
 // Inside a pod: service-account token, CA and namespace; host kubernetes.default.svc.
 StatusOr<ClientConfig> InClusterConfig();
-// `path` "": $KUBECONFIG (first file), else ~/.kube/config. `context` "": current-context. Understands embedded and file
-// credentials (token, client certificates); exec and auth-provider plugins are refused with a message that says so.
+// `path` "": $KUBECONFIG (first file), else ~/.kube/config. `context` "": current-context. Understands embedded and
+// file credentials (token, client certificates); exec and auth-provider plugins are refused with a message that says
+// so.
 StatusOr<ClientConfig> LoadKubeconfig(const std::string& path, const std::string& context);
 
 // Must be called before the first use of RestApi in a process; sets up the shared HTTP threads. Idempotent.

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <random>
 
 #include "base/file.h"
+#include "base/random_seed.h"
 
 namespace attune::local {
 namespace {
@@ -20,23 +20,23 @@ constexpr uint16_t kGuardPort = 7399;                    // below the ports that
 constexpr int kAttemptsMax = 64;
 
 std::string Text(uint32_t address) {
-  return std::to_string(address >> 24) + "." + std::to_string((address >> 16) & 255) + "." + std::to_string((address >> 8) & 255) + "." +
-         std::to_string(address & 255);
+  return std::to_string(address >> 24) + "." + std::to_string((address >> 16) & 255) + "." +
+         std::to_string((address >> 8) & 255) + "." + std::to_string(address & 255);
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<AddressBook>> AddressBook::Open() {
-  std::random_device random;
   int error = 0;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const uint32_t network = (127U << 24) + (64U << 16) + ((random() % kNetworks) << kHostBits);
+    const uint32_t network = (127U << 24) + (64U << 16) + ((RandomSeed() % kNetworks) << kHostBits);
     const int guard = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(kGuardPort);
     address.sin_addr.s_addr = htonl(network + 1);
-    if (guard >= 0 && bind(guard, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(guard, 1) == 0) {
+    if (guard >= 0 && bind(guard, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        listen(guard, 1) == 0) {
       return std::unique_ptr<AddressBook>(new AddressBook(network, guard));
     }
     error = errno;
@@ -60,10 +60,12 @@ StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
   } else {
     auto oldest = entries_.end();
     for (auto at = entries_.begin(); at != entries_.end(); ++at) {
-      if (!at->second.in_use && (oldest == entries_.end() || at->second.mentioned < oldest->second.mentioned)) oldest = at;
+      if (!at->second.in_use && (oldest == entries_.end() || at->second.mentioned < oldest->second.mentioned))
+        oldest = at;
     }
     if (oldest == entries_.end()) {
-      return Error(StatusCode::kResourceExhausted, "all " + std::to_string(kHostMax - 1) + " pod addresses are in use; delete pods that have ended");
+      return Error(StatusCode::kResourceExhausted,
+                   "all " + std::to_string(kHostMax - 1) + " pod addresses are in use; delete pods that have ended");
     }
     host = oldest->second.host;
     entries_.erase(oldest);

@@ -1,5 +1,6 @@
-// Loopback addresses for pods: each (namespace, pod name) has one of its own, from its first mention on, so that servers and
-// workers use the same ports on one machine as on a cluster. Instances on one machine take different networks. Thread-safe.
+// Loopback addresses for pods: each (namespace, pod name) has one of its own, from its first mention on, so that
+// servers and workers use the same ports on one machine as on a cluster. Instances on one machine take different
+// networks. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <functional>
+#include <list>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -30,8 +33,9 @@ using Request = http::request<http::string_body>;
 
 constexpr int kThreads = 3;
 constexpr size_t kHeaderBytesMax = 64 << 10;
-constexpr std::chrono::seconds kIdleTimeout{120};   // for a request to come, and for an answer to be taken
+constexpr std::chrono::seconds kIdleTimeout{120};  // for a request to come, and for an answer to be taken
 constexpr std::chrono::hours kFollowTimeout{24};
+constexpr std::chrono::seconds kCloseTimeout{5};  // for connections to end when the server does
 constexpr int kWatchSecondsMax = 3600;
 
 std::string View(beast::string_view text) { return {text.data(), text.size()}; }
@@ -39,24 +43,65 @@ std::string View(beast::string_view text) { return {text.data(), text.size()}; }
 // Compares in constant time: the token must not leak through how long a refusal takes.
 bool SameSecret(std::string_view a, std::string_view b) {
   unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
+  for (size_t i = 0; i < a.size(); ++i)
+    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
   return difference == 0;
 }
 
+// Threads of log followers: one that has ended is joined when the next starts, the rest by Join(). Thread-safe.
+class FollowerThreads {
+ public:
+  explicit FollowerThreads(size_t max) : max_(max) {}
+
+  // False when there are too many, or none may start any more.
+  bool Start(std::function<void()> body) {
+    const std::lock_guard lock(mutex_);
+    followers_.remove_if([](const Follower& follower) { return follower.ended.load(); });
+    if (closed_ || followers_.size() >= max_) return false;
+    Follower& follower = followers_.emplace_back();
+    follower.thread = std::jthread([&follower, body = std::move(body)]() mutable {
+      body();
+      body = nullptr;  // what it holds goes before the thread counts as ended
+      follower.ended = true;
+    });
+    return true;
+  }
+
+  // Waits for all; they must have been told to end.
+  void Join() {
+    std::list<Follower> last;
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      last.swap(followers_);
+    }
+  }
+
+ private:
+  struct Follower {
+    std::atomic<bool> ended = false;
+    std::jthread thread;  // joins
+  };
+  const size_t max_;
+  std::mutex mutex_;  // guards below
+  std::list<Follower> followers_;
+  bool closed_ = false;
+};
+
 struct Shared {
-  Shared(ApiServerOptions server_options, kube::Api& served) : options(std::move(server_options)), api(served) {}
+  Shared(ApiServerOptions server_options, kube::Api& served)
+      : options(std::move(server_options)), api(served), followers(static_cast<size_t>(options.log_followers_max)) {}
   ApiServerOptions options;
   kube::Api& api;
   std::atomic<int> connections = 0;
-  std::atomic<int> followers = 0;
+  FollowerThreads followers;
   std::atomic<bool> stopping = false;
 };
 
 // One connection. Everything runs on its strand; watches and log followers post to it from their threads.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, std::shared_ptr<Shared> shared)
-      : stream_(std::move(socket)), shared_(std::move(shared)) {
+  Session(tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) {
     ++shared_->connections;
   }
   ~Session() { --shared_->connections; }
@@ -81,15 +126,26 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->body_limit(shared_->options.body_bytes_max);
     stream_.expires_after(kIdleTimeout);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
-      if (error == http::error::body_limit) return self->Send(self->ErrorAnswer(Error(StatusCode::kInvalidArgument, "Request entity too large: limit is " + std::to_string(self->shared_->options.body_bytes_max))), false);
+      if (error == http::error::body_limit)
+        return self->Send(self->ErrorAnswer(Error(StatusCode::kInvalidArgument,
+                                                  "Request entity too large: limit is " +
+                                                      std::to_string(self->shared_->options.body_bytes_max))),
+                          false);
       if (error) return self->End();
       self->OnRequest(self->parser_->release());
     });
   }
 
-  static Answer ErrorAnswer(const Status& status) { return {HttpCode(status), "application/json", StatusObject(status).dump(-1, ' ', false, Json::error_handler_t::replace)}; }
-  static Answer JsonAnswer(const Json& json, int code = 200) { return {code, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace)}; }
-  static Answer ObjectAnswer(const StatusOr<Json>& object, int code = 200) { return object.ok() ? JsonAnswer(*object, code) : ErrorAnswer(object.status()); }
+  static Answer ErrorAnswer(const Status& status) {
+    return {HttpCode(status), "application/json",
+            StatusObject(status).dump(-1, ' ', false, Json::error_handler_t::replace)};
+  }
+  static Answer JsonAnswer(const Json& json, int code = 200) {
+    return {code, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  }
+  static Answer ObjectAnswer(const StatusOr<Json>& object, int code = 200) {
+    return object.ok() ? JsonAnswer(*object, code) : ErrorAnswer(object.status());
+  }
 
   void OnRequest(Request request) {
     const bool keep_alive = request.keep_alive();
@@ -100,7 +156,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool Authorized(const Request& request) const {
     const std::string header = View(request[http::field::authorization]);
     constexpr std::string_view kBearer = "Bearer ";
-    return header.starts_with(kBearer) && SameSecret(std::string_view(header).substr(kBearer.size()), shared_->options.token);
+    return header.starts_with(kBearer) &&
+           SameSecret(std::string_view(header).substr(kBearer.size()), shared_->options.token);
   }
 
   // Nothing when the answer is a stream that has begun.
@@ -108,7 +165,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!Authorized(request)) return ErrorAnswer(Error(StatusCode::kUnauthenticated, "Unauthorized"));
     const StatusOr<RestTarget> target = ParseTarget(View(request.target()));
     if (!target.ok()) return ErrorAnswer(target.status());
-    if (!target->segments.empty() && (target->segments[0] == "healthz" || target->segments[0] == "readyz" || target->segments[0] == "livez")) {
+    if (!target->segments.empty() &&
+        (target->segments[0] == "healthz" || target->segments[0] == "readyz" || target->segments[0] == "livez")) {
       return Answer{200, "text/plain", "ok"};
     }
     if (request.method() == http::verb::get) {
@@ -117,12 +175,19 @@ class Session : public std::enable_shared_from_this<Session> {
     const StatusOr<ResourcePath> path = ParseResourcePath(*target, shared_->options.kinds);
     if (!path.ok()) return ErrorAnswer(path.status());
     switch (request.method()) {
-      case http::verb::get: return HandleGet(request, *target, *path);
-      case http::verb::post: return HandlePost(request, *path);
-      case http::verb::put: return HandlePut(request, *path);
-      case http::verb::patch: return HandlePatch(request, *target, *path);
-      case http::verb::delete_: return HandleDelete(request, *target, *path);
-      default: return ErrorAnswer(Error(StatusCode::kUnimplemented, "the server does not allow this method on the requested resource"));
+      case http::verb::get:
+        return HandleGet(request, *target, *path);
+      case http::verb::post:
+        return HandlePost(request, *path);
+      case http::verb::put:
+        return HandlePut(request, *path);
+      case http::verb::patch:
+        return HandlePatch(request, *target, *path);
+      case http::verb::delete_:
+        return HandleDelete(request, *target, *path);
+      default:
+        return ErrorAnswer(
+            Error(StatusCode::kUnimplemented, "the server does not allow this method on the requested resource"));
     }
   }
 
@@ -152,9 +217,11 @@ class Session : public std::enable_shared_from_this<Session> {
       return JsonAnswer(ListObject(kind, std::move(*list)));
     }
     if (path.subresource == "log" && kind.type == kube::kPods) return HandleLog(target, path);
-    if (!path.subresource.empty()) return ObjectAnswer(shared_->api.GetSubresource(kind.type, path.key, path.subresource));
+    if (!path.subresource.empty())
+      return ObjectAnswer(shared_->api.GetSubresource(kind.type, path.key, path.subresource));
     const StatusOr<Json> object = shared_->api.Get(kind.type, path.key);
-    if (object.ok() && as_table) return JsonAnswer(TableObject(kind, {*object}, std::string(kube::ResourceVersion(*object)), WallNow()));
+    if (object.ok() && as_table)
+      return JsonAnswer(TableObject(kind, {*object}, std::string(kube::ResourceVersion(*object)), WallNow()));
     return ObjectAnswer(object);
   }
 
@@ -169,21 +236,27 @@ class Session : public std::enable_shared_from_this<Session> {
       if (value.empty()) continue;
       if (!metadata.contains(field)) metadata[field] = value;
       if (metadata[field] != value) {
-        return Error(StatusCode::kInvalidArgument, std::string("the ") + field + " of the object does not match the one of the request (" + value + ")");
+        return Error(
+            StatusCode::kInvalidArgument,
+            std::string("the ") + field + " of the object does not match the one of the request (" + value + ")");
       }
     }
     return object;
   }
 
   std::optional<Answer> HandlePost(const Request& request, const ResourcePath& path) {
-    if (!path.key.name.empty()) return ErrorAnswer(Error(StatusCode::kUnimplemented, "the server does not allow this method on the requested resource"));
+    if (!path.key.name.empty())
+      return ErrorAnswer(
+          Error(StatusCode::kUnimplemented, "the server does not allow this method on the requested resource"));
     const StatusOr<Json> object = ObjectFor(request, path);
-    return object.ok() ? ObjectAnswer(shared_->api.Create(path.kind->type, *object), 201) : ErrorAnswer(object.status());
+    return object.ok() ? ObjectAnswer(shared_->api.Create(path.kind->type, *object), 201)
+                       : ErrorAnswer(object.status());
   }
 
   std::optional<Answer> HandlePut(const Request& request, const ResourcePath& path) {
     const StatusOr<Json> object = ObjectFor(request, path);
-    return object.ok() ? ObjectAnswer(shared_->api.Update(path.kind->type, *object, path.subresource)) : ErrorAnswer(object.status());
+    return object.ok() ? ObjectAnswer(shared_->api.Update(path.kind->type, *object, path.subresource))
+                       : ErrorAnswer(object.status());
   }
 
   std::optional<Answer> HandlePatch(const Request& request, const RestTarget& target, const ResourcePath& path) {
@@ -192,7 +265,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (content_type == "application/apply-patch+yaml" || content_type == "application/apply-patch+cbor") {
       const StatusOr<Json> object = ObjectFor(request, path);
       if (!object.ok()) return ErrorAnswer(object.status());
-      return ObjectAnswer(shared_->api.Apply(path.kind->type, *object, {Query(target, "fieldManager"), Flag(target, "force"), path.subresource}));
+      return ObjectAnswer(shared_->api.Apply(path.kind->type, *object,
+                                             {Query(target, "fieldManager"), Flag(target, "force"), path.subresource}));
     }
     const StatusOr<Json> patch = ParseBody(request.body());
     if (!patch.ok()) return ErrorAnswer(patch.status());
@@ -204,7 +278,10 @@ class Session : public std::enable_shared_from_this<Session> {
     } else if (content_type == "application/strategic-merge-patch+json") {
       type = kube::PatchType::kStrategicMerge;
     } else {
-      return ErrorAnswer(Error(StatusCode::kInvalidArgument, "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
+      return ErrorAnswer(
+          Error(StatusCode::kInvalidArgument,
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
     }
     return ObjectAnswer(shared_->api.Patch(path.kind->type, path.key, type, *patch, path.subresource));
   }
@@ -215,7 +292,8 @@ class Session : public std::enable_shared_from_this<Session> {
     kube::DeleteOptions options;
     options.uid = kube::StringAt(*body, {"preconditions", "uid"});
     options.grace_period_seconds = Number(target, "gracePeriodSeconds");
-    if (kube::At(*body, {"gracePeriodSeconds"}).is_number_integer()) options.grace_period_seconds = kube::IntegerAt(*body, {"gracePeriodSeconds"});
+    if (kube::At(*body, {"gracePeriodSeconds"}).is_number_integer())
+      options.grace_period_seconds = kube::IntegerAt(*body, {"gracePeriodSeconds"});
     std::string propagation(kube::StringAt(*body, {"propagationPolicy"}));
     if (propagation.empty()) propagation = Query(target, "propagationPolicy");
     if (!propagation.empty()) options.propagation = propagation;
@@ -250,13 +328,15 @@ class Session : public std::enable_shared_from_this<Session> {
     }
     const bool bookmarks = Flag(target, "allowWatchBookmarks");
     std::weak_ptr<Session> weak = weak_from_this();
-    auto watch = shared_->api.StartWatch(path.kind->type, options, [weak, kind = path.kind, as_table, bookmarks](const WatchSignal& signal) {
-      if (signal.kind == WatchSignal::Kind::kBookmark && !bookmarks) return;
-      const std::shared_ptr<Session> self = weak.lock();
-      if (self == nullptr) return;
-      const bool last = signal.kind == WatchSignal::Kind::kError || signal.kind == WatchSignal::Kind::kEnded || signal.kind == WatchSignal::Kind::kBroken;
-      self->PostPiece(WatchLine(*kind, signal, as_table, WallNow()), last);
-    });
+    auto watch = shared_->api.StartWatch(
+        path.kind->type, options, [weak, kind = path.kind, as_table, bookmarks](const WatchSignal& signal) {
+          if (signal.kind == WatchSignal::Kind::kBookmark && !bookmarks) return;
+          const std::shared_ptr<Session> self = weak.lock();
+          if (self == nullptr) return;
+          const bool last = signal.kind == WatchSignal::Kind::kError || signal.kind == WatchSignal::Kind::kEnded ||
+                            signal.kind == WatchSignal::Kind::kBroken;
+          self->PostPiece(WatchLine(*kind, signal, as_table, WallNow()), last);
+        });
     if (!watch.ok()) return ErrorAnswer(watch.status());
     watch_ = std::move(watch).value();
     BeginStream("application/json");
@@ -269,7 +349,8 @@ class Session : public std::enable_shared_from_this<Session> {
     options.tail_lines = Number(target, "tailLines");
     options.previous = Flag(target, "previous");
     options.follow = Flag(target, "follow");
-    if (const auto bytes = Number(target, "limitBytes")) options.bytes_max = std::min<uint64_t>(static_cast<uint64_t>(*bytes), options.bytes_max);
+    if (const auto bytes = Number(target, "limitBytes"))
+      options.bytes_max = std::min<uint64_t>(static_cast<uint64_t>(*bytes), options.bytes_max);
     if (!options.follow) {
       Answer answer{200, "text/plain", ""};
       const Status read = shared_->api.ReadLog(path.key, options, [&](std::string_view text) {
@@ -278,38 +359,42 @@ class Session : public std::enable_shared_from_this<Session> {
       });
       return read.ok() ? answer : ErrorAnswer(read);
     }
-    if (++shared_->followers > shared_->options.log_followers_max) {
-      --shared_->followers;
-      return ErrorAnswer(Error(StatusCode::kUnavailable, "too many logs are followed at once; close one and try again"));
-    }
     // Reading follows the file and blocks, so each follower has a thread; it ends with the connection.
-    std::thread([self = shared_from_this(), options, pod = path.key] { self->Follow(options, pod); }).detach();
+    if (!shared_->followers.Start(
+            [self = shared_from_this(), options, pod = path.key] { self->Follow(options, pod); })) {
+      return ErrorAnswer(
+          Error(StatusCode::kUnavailable, "too many logs are followed at once; close one and try again"));
+    }
     return std::nullopt;
   }
 
   void Follow(const kube::LogOptions& options, const kube::ObjectKey& pod) {
     const std::shared_ptr<Shared> shared = shared_;
     bool begun = false;
-    const Status read = shared->api.ReadLog(pod, options, [&](std::string_view text) {
-      if (ended_ || shared->stopping) return false;
-      if (!std::exchange(begun, true)) asio::post(stream_.get_executor(), [self = shared_from_this()] { self->BeginStream("text/plain"); });
-      if (!text.empty()) PostPiece(std::string(text), false);
-      return true;
-    }, {.timeout = kFollowTimeout});
+    const Status read = shared->api.ReadLog(
+        pod, options,
+        [&](std::string_view text) {
+          if (ended_ || shared->stopping) return false;
+          if (!std::exchange(begun, true))
+            asio::post(stream_.get_executor(), [self = shared_from_this()] { self->BeginStream("text/plain"); });
+          if (!text.empty()) PostPiece(std::string(text), false);
+          return true;
+        },
+        {.timeout = kFollowTimeout});
     if (!read.ok() && !begun) {
       asio::post(stream_.get_executor(), [self = shared_from_this(), read] { self->Send(ErrorAnswer(read), false); });
     } else {
       if (!begun) asio::post(stream_.get_executor(), [self = shared_from_this()] { self->BeginStream("text/plain"); });
       PostPiece("", true);
     }
-    --shared->followers;
   }
 
   void BeginStream(const char* content_type) {
     if (ended_) return;
     stream_.expires_never();
     streaming_ = true;
-    QueuePiece(std::string("HTTP/1.1 200 OK\r\nContent-Type: ") + content_type + "\r\nTransfer-Encoding: chunked\r\nCache-Control: no-cache\r\n\r\n");
+    QueuePiece(std::string("HTTP/1.1 200 OK\r\nContent-Type: ") + content_type +
+               "\r\nTransfer-Encoding: chunked\r\nCache-Control: no-cache\r\n\r\n");
     WatchForClose();
   }
 
@@ -397,7 +482,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
 class Server final : public ApiServer {
  public:
-  Server(const ApiServerOptions& options, kube::Api& api) : shared_(std::make_shared<Shared>(options, api)), acceptor_(context_) {}
+  Server(const ApiServerOptions& options, kube::Api& api)
+      : shared_(std::make_shared<Shared>(options, api)), acceptor_(context_) {}
 
   Status Listen() {
     const std::string& listen = shared_->options.listen;
@@ -405,17 +491,22 @@ class Server final : public ApiServer {
     int port = 0;
     ErrorCode error;
     const asio::ip::address address = asio::ip::make_address(listen.substr(0, colon), error);
-    if (colon == std::string::npos || error || !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 || port > 65535) {
-      return Error(StatusCode::kInvalidArgument, "\"" + listen + "\" is no address to listen at; write it like 127.0.0.1:8001");
+    if (colon == std::string::npos || error || !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 ||
+        port > 65535) {
+      return Error(StatusCode::kInvalidArgument,
+                   "\"" + listen + "\" is no address to listen at; write it like 127.0.0.1:8001");
     }
     const tcp::endpoint endpoint(address, static_cast<uint16_t>(port));
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) return Error(StatusCode::kUnavailable, "cannot listen at " + listen + ": " + error.message() + "; choose another port");
+    if (error)
+      return Error(StatusCode::kUnavailable,
+                   "cannot listen at " + listen + ": " + error.message() + "; choose another port");
     Accept();
-    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { context_.run(); });
+    threads_running_ = kThreads;
+    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Run(); });
     return OkStatus();
   }
 
@@ -431,10 +522,15 @@ class Server final : public ApiServer {
         if (const auto session = weak.lock()) session->Close();
       }
     }
-    // Connections end by themselves now; followers of logs notice within moments.
-    while (shared_->connections > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    while (shared_->followers > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    shared_->followers.Join();  // each asks between two looks at its log whether the server stops
+    // The threads end when the last connection has; should one not end in time, they end after what they do now.
     work_.reset();
+    {
+      std::unique_lock lock(mutex_);
+      const bool ended = thread_ended_.wait_for(lock, kCloseTimeout, [this] { return threads_running_ == 0; });
+      if (!ended) log::Warn("connections to the local API did not close in time; they are cut", {});
+    }
+    context_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -445,6 +541,13 @@ class Server final : public ApiServer {
   }
 
  private:
+  void Run() {
+    context_.run();
+    const std::lock_guard lock(mutex_);
+    --threads_running_;
+    thread_ended_.notify_all();
+  }
+
   void Accept() {
     acceptor_.async_accept(asio::make_strand(context_), [this](ErrorCode error, tcp::socket socket) {
       if (shared_->stopping || error == asio::error::operation_aborted) return;
@@ -468,8 +571,10 @@ class Server final : public ApiServer {
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   tcp::acceptor acceptor_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards the next three
+  std::condition_variable thread_ended_;
   std::vector<std::weak_ptr<Session>> sessions_;
+  int threads_running_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -1,5 +1,6 @@
-// Serves a kube::Api over HTTP in the Kubernetes REST dialect, so that kube::RestApi, other terminals and kubectl reach the
-// embedded platform. Bearer token required; meant for loopback. Why Boost.Beast: docs/decisions/local-api-over-beast.md.
+// Serves a kube::Api over HTTP in the Kubernetes REST dialect, so that kube::RestApi, other terminals and kubectl reach
+// the embedded platform. Bearer token required; meant for loopback. Why Boost.Beast:
+// docs/decisions/local-api-over-beast.md.
 #pragma once
 
 #include <memory>
@@ -17,9 +18,9 @@ struct ApiServerOptions {
   std::string token;                   // every request carries it as a bearer token, else 401; not empty
   std::vector<KindInfo> kinds;         // what discovery tells and paths may name
   size_t connections_max = 256;
-  size_t body_bytes_max = 3 << 20;     // of a request
-  size_t backlog_bytes_max = 16 << 20; // of a watch or log whose reader is slow; then the connection is closed
-  int log_followers_max = 64;          // each holds a thread
+  size_t body_bytes_max = 3 << 20;      // of a request
+  size_t backlog_bytes_max = 16 << 20;  // of a watch or log whose reader is slow; then the connection is closed
+  int log_followers_max = 64;           // each holds a thread
 };
 
 class ApiServer {

@@ -25,7 +25,8 @@ StatusOr<std::string> FieldReference(const LaunchInput& input, std::string_view 
   if (path == "spec.serviceAccountName") return std::string(kube::StringAt(input.pod, {"spec", "serviceAccountName"}));
   if (path.starts_with("metadata.labels[")) return std::string(kube::Label(input.pod, KeyInBrackets(path)));
   if (path.starts_with("metadata.annotations[")) return std::string(kube::Annotation(input.pod, KeyInBrackets(path)));
-  return Error(StatusCode::kInvalidArgument, "fieldPath \"" + std::string(path) + "\" is not supported on the local platform");
+  return Error(StatusCode::kInvalidArgument,
+               "fieldPath \"" + std::string(path) + "\" is not supported on the local platform");
 }
 
 StatusOr<std::map<std::string, std::filesystem::path>> MountsOf(const LaunchInput& input) {
@@ -33,11 +34,13 @@ StatusOr<std::map<std::string, std::filesystem::path>> MountsOf(const LaunchInpu
   for (const Json& mount : kube::At(input.container, {"volumeMounts"})) {
     const std::string name(kube::StringAt(mount, {"name"}));
     const auto volume = input.volumes.find(name);
-    if (volume == input.volumes.end()) return Error(StatusCode::kInvalidArgument, "volumeMount of volume \"" + name + "\", which the pod does not have");
+    if (volume == input.volumes.end())
+      return Error(StatusCode::kInvalidArgument, "volumeMount of volume \"" + name + "\", which the pod does not have");
     std::string path(kube::StringAt(mount, {"mountPath"}));
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     const std::string_view sub_path = kube::StringAt(mount, {"subPath"});
-    if (sub_path.find("..") != std::string_view::npos) return Error(StatusCode::kInvalidArgument, "subPath must not contain \"..\"");
+    if (sub_path.find("..") != std::string_view::npos)
+      return Error(StatusCode::kInvalidArgument, "subPath must not contain \"..\"");
     mounts[path] = sub_path.empty() ? volume->second : volume->second / std::string(sub_path);
   }
   return mounts;
@@ -59,7 +62,8 @@ std::string ExpandVariables(std::string_view text, const std::map<std::string, s
       ++i;
       continue;
     }
-    const size_t close = text[i] == '$' && text.substr(i + 1).starts_with("(") ? text.find(')', i) : std::string_view::npos;
+    const size_t close =
+        text[i] == '$' && text.substr(i + 1).starts_with("(") ? text.find(')', i) : std::string_view::npos;
     if (close != std::string_view::npos) {
       const auto found = values.find(std::string(text.substr(i + 2, close - i - 2)));
       if (found != values.end()) {
@@ -83,13 +87,15 @@ std::string RewriteMounts(const std::string& text, const std::map<std::string, s
   const std::string_view value = std::string_view(text).substr(start);
   const std::pair<const std::string, std::filesystem::path>* best = nullptr;
   for (const auto& mount : mounts) {
-    if (StartsWithPath(value, mount.first) && (best == nullptr || mount.first.size() > best->first.size())) best = &mount;
+    if (StartsWithPath(value, mount.first) && (best == nullptr || mount.first.size() > best->first.size()))
+      best = &mount;
   }
   if (best == nullptr) return text;
   return text.substr(0, start) + best->second.string() + std::string(value.substr(best->first.size()));
 }
 
-StatusOr<std::string> RewriteNames(const std::string& text, const std::function<StatusOr<std::string>(const kube::ObjectKey&)>& resolve) {
+StatusOr<std::string> RewriteNames(const std::string& text,
+                                   const std::function<StatusOr<std::string>(const kube::ObjectKey&)>& resolve) {
   constexpr std::string_view kSuffix = ".svc";
   constexpr std::string_view kClusterDomain = ".cluster.local";
   std::string result = text;
@@ -114,7 +120,9 @@ StatusOr<std::string> RewriteNames(const std::string& text, const std::function<
 
 StatusOr<Launch> MakeLaunch(const LaunchInput& input) {
   ASSIGN_OR_RETURN(const auto mounts, MountsOf(input));
-  const auto rewrite = [&](const std::string& text) { return RewriteNames(RewriteMounts(text, mounts), input.resolve); };
+  const auto rewrite = [&](const std::string& text) {
+    return RewriteNames(RewriteMounts(text, mounts), input.resolve);
+  };
   Launch launch;
   std::map<std::string, std::string> values;
   for (const Json& variable : kube::At(input.container, {"env"})) {
@@ -123,18 +131,21 @@ StatusOr<Launch> MakeLaunch(const LaunchInput& input) {
     if (variable.contains("valueFrom")) {
       const Json& from = variable["valueFrom"];
       if (!kube::At(from, {"fieldRef"}).is_object()) {
-        return Error(StatusCode::kInvalidArgument, "environment variable " + name + ": only fieldRef is supported on the local platform");
+        return Error(StatusCode::kInvalidArgument,
+                     "environment variable " + name + ": only fieldRef is supported on the local platform");
       }
       ASSIGN_OR_RETURN(value, FieldReference(input, kube::StringAt(from, {"fieldRef", "fieldPath"})));
     }
     ASSIGN_OR_RETURN(value, rewrite(value));
-    if (name.empty() || name.find('=') != std::string::npos) return Error(StatusCode::kInvalidArgument, "an environment variable has no usable name");
+    if (name.empty() || name.find('=') != std::string::npos)
+      return Error(StatusCode::kInvalidArgument, "an environment variable has no usable name");
     values[name] = value;
     launch.environment.emplace_back(name, std::move(value));
   }
   for (const auto& [field, words] : {std::pair{"command", &launch.command}, std::pair{"args", &launch.arguments}}) {
     for (const Json& word : kube::At(input.container, {field})) {
-      if (!word.is_string()) return Error(StatusCode::kInvalidArgument, std::string(field) + ": every word is a string; got " + word.dump());
+      if (!word.is_string())
+        return Error(StatusCode::kInvalidArgument, std::string(field) + ": every word is a string; got " + word.dump());
       ASSIGN_OR_RETURN(std::string text, rewrite(ExpandVariables(word.get_ref<const std::string&>(), values)));
       words->push_back(std::move(text));
     }

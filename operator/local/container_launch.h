@@ -1,5 +1,5 @@
-// From a container of a pod to a command line and an environment: field references, $(VAR) expansion, and the two rewritings
-// that stand in for mounts and DNS (see platform.h). Pure: volumes and addresses are given.
+// From a container of a pod to a command line and an environment: field references, $(VAR) expansion, and the two
+// rewritings that stand in for mounts and DNS (see platform.h). Pure: volumes and addresses are given.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@
 namespace attune::local {
 
 struct Launch {
-  std::vector<std::string> command;      // as in the pod, expanded and rewritten; may be empty (the image's own)
+  std::vector<std::string> command;  // as in the pod, expanded and rewritten; may be empty (the image's own)
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> environment;
-  std::filesystem::path directory;       // workingDir, rewritten; "" when the container names none
+  std::filesystem::path directory;  // workingDir, rewritten; "" when the container names none
 };
 
 struct LaunchInput {
@@ -33,9 +33,11 @@ StatusOr<Launch> MakeLaunch(const LaunchInput& input);
 
 // "$(A)" -> value of A; "$$(A)" -> "$(A)"; unknown names stay as they are.
 std::string ExpandVariables(std::string_view text, const std::map<std::string, std::string>& values);
-// Replaces a mount path that `text` begins with (or that follows the "=" of "--flag=") by its real directory; longest first.
+// Replaces a mount path that `text` begins with (or that follows the "=" of "--flag=") by its real directory; longest
+// first.
 std::string RewriteMounts(const std::string& text, const std::map<std::string, std::filesystem::path>& mounts);
 // Replaces every <pod>.<service>.<namespace>.svc[.cluster.local] in `text` by the pod's address.
-StatusOr<std::string> RewriteNames(const std::string& text, const std::function<StatusOr<std::string>(const kube::ObjectKey&)>& resolve);
+StatusOr<std::string> RewriteNames(const std::string& text,
+                                   const std::function<StatusOr<std::string>(const kube::ObjectKey&)>& resolve);
 
 }  // namespace attune::local

@@ -15,8 +15,8 @@ using kube::Json;
 constexpr size_t kManagersMax = 64;  // Update entries beyond it are merged away, oldest first
 
 bool IsIdentity(const FieldPath& path, std::string_view field) {
-  static constexpr std::array<std::string_view, 8> kMetadata{"name",       "namespace",         "uid",        "resourceVersion",
-                                                             "generation", "creationTimestamp", "selfLink", "managedFields"};
+  static constexpr std::array<std::string_view, 8> kMetadata{
+      "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"};
   if (path.empty()) return field == "apiVersion" || field == "kind";
   if (path.size() == 1 && path[0] == "f:metadata") {
     return std::find(kMetadata.begin(), kMetadata.end(), field) != kMetadata.end() || field == "deletionTimestamp" ||
@@ -29,7 +29,8 @@ std::string ItemElement(std::string_view key, const Json& item) {
   return "k:" + Json{{std::string(key), item[key]}}.dump();
 }
 
-// Calls visit(path, value) for every leaf: scalars, atomic lists, empty maps, set members and keyed items themselves (".").
+// Calls visit(path, value) for every leaf: scalars, atomic lists, empty maps, set members and keyed items themselves
+// (".").
 template <typename Visit>
 void VisitLeaves(const Json& value, std::string_view field, FieldPath& path, const Visit& visit) {
   if (value.is_object() && !value.empty()) {
@@ -183,7 +184,8 @@ bool OwnedByOther(const std::vector<Entry>& entries, const Manager& manager, con
     if (entry.manager == manager) return false;
     if (!item) return entry.fields.contains(path);
     const auto next = entry.fields.lower_bound(prefix);
-    return next != entry.fields.end() && next->size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), next->begin());
+    return next != entry.fields.end() && next->size() >= prefix.size() &&
+           std::equal(prefix.begin(), prefix.end(), next->begin());
   });
 }
 
@@ -196,7 +198,8 @@ std::string ManagersOf(const std::vector<Entry>& entries, const Manager& manager
   return names;
 }
 
-Status CheckConflicts(const std::vector<Entry>& entries, const Manager& manager, Json& live, Json& config, const FieldSet& stated) {
+Status CheckConflicts(const std::vector<Entry>& entries, const Manager& manager, Json& live, Json& config,
+                      const FieldSet& stated) {
   std::string conflicts;
   int count = 0;
   for (const FieldPath& path : stated) {
@@ -208,8 +211,9 @@ Status CheckConflicts(const std::vector<Entry>& entries, const Manager& manager,
     conflicts += (count++ == 0 ? "" : ", ") + DisplayPath(path) + " (managed by " + managers + ")";
   }
   if (count == 0) return OkStatus();
-  return Error(StatusCode::kAborted, "Apply failed with " + std::to_string(count) + " conflict" + (count == 1 ? "" : "s") + ": " +
-                                         conflicts + "; apply with force to take these fields over");
+  return Error(StatusCode::kAborted, "Apply failed with " + std::to_string(count) + " conflict" +
+                                         (count == 1 ? "" : "s") + ": " + conflicts +
+                                         "; apply with force to take these fields over");
 }
 
 }  // namespace
@@ -273,7 +277,8 @@ std::string DisplayPath(const FieldPath& path) {
       text += "." + element.substr(2);
     } else if (element.starts_with("k:")) {
       const Json key = Json::parse(element.substr(2), nullptr, false);
-      text += "[" + (key.is_object() && !key.empty() ? key.begin().key() + "=" + key.begin().value().dump() : element) + "]";
+      text += "[" + (key.is_object() && !key.empty() ? key.begin().key() + "=" + key.begin().value().dump() : element) +
+              "]";
     } else if (element.starts_with("v:")) {
       text += "[" + element.substr(2) + "]";
     }
@@ -281,7 +286,8 @@ std::string DisplayPath(const FieldPath& path) {
   return text;
 }
 
-StatusOr<Json> ServerSideApply(const Json& live, const Json& config, const Manager& manager, bool force, const std::string& time) {
+StatusOr<Json> ServerSideApply(const Json& live, const Json& config, const Manager& manager, bool force,
+                               const std::string& time) {
   std::vector<Entry> entries = EntriesOf(live);
   const FieldSet stated = FieldsOf(config);
   Json result = live;

@@ -1,5 +1,6 @@
-// Field ownership for server-side apply: which fields an object states, who stated them (metadata.managedFields), and the
-// merge that apply performs. Pure functions over JSON. Semantics: Kubernetes' server-side apply, with list keys from list_keys.h.
+// Field ownership for server-side apply: which fields an object states, who stated them (metadata.managedFields), and
+// the merge that apply performs. Pure functions over JSON. Semantics: Kubernetes' server-side apply, with list keys
+// from list_keys.h.
 #pragma once
 
 #include <set>
@@ -11,7 +12,8 @@
 
 namespace attune::local {
 
-// Path elements as in FieldsV1: "f:spec", "k:{\"name\":\"server\"}", "v:\"attune.dev/outcome\"", and "." for a list item itself.
+// Path elements as in FieldsV1: "f:spec", "k:{\"name\":\"server\"}", "v:\"attune.dev/outcome\"", and "." for a list
+// item itself.
 using FieldPath = std::vector<std::string>;
 using FieldSet = std::set<FieldPath>;
 
@@ -33,10 +35,10 @@ struct Manager {
 };
 
 // What apply makes of `live`: `config`'s fields set, the manager's earlier fields that `config` no longer states and
-// nobody else owns removed. Fields of other managers with another value are Aborted unless `force`, which takes them over.
-// metadata.managedFields of the result is up to date, with `time` on the manager's entry when its fields changed.
-StatusOr<kube::Json> ServerSideApply(const kube::Json& live, const kube::Json& config, const Manager& manager, bool force,
-                                     const std::string& time);
+// nobody else owns removed. Fields of other managers with another value are Aborted unless `force`, which takes them
+// over. metadata.managedFields of the result is up to date, with `time` on the manager's entry when its fields changed.
+StatusOr<kube::Json> ServerSideApply(const kube::Json& live, const kube::Json& config, const Manager& manager,
+                                     bool force, const std::string& time);
 
 // Records in `after` that `manager` changed fields by create, update or patch: it now owns what differs from `before`.
 void RecordUpdate(const kube::Json& before, kube::Json& after, const Manager& manager, const std::string& time);

@@ -22,16 +22,19 @@ using kube::Json;
 constexpr uint64_t kFileBytesMax = 64 << 10;
 
 std::filesystem::path Directory() {
-  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime != nullptr && *runtime == '/') return std::filesystem::path(runtime) / "attune";
+  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime != nullptr && *runtime == '/')
+    return std::filesystem::path(runtime) / "attune";
   return "/tmp/attune-" + std::to_string(getuid());
 }
 
 // The files hold tokens: nobody else may have made the directory or look into it.
 Status CheckDirectory(const std::filesystem::path& directory) {
   struct stat info {};
-  if (lstat(directory.c_str(), &info) != 0) return Error(StatusCode::kNotFound, directory.string() + ": " + ErrnoText(errno));
+  if (lstat(directory.c_str(), &info) != 0)
+    return Error(StatusCode::kNotFound, directory.string() + ": " + ErrnoText(errno));
   if (S_ISDIR(info.st_mode) && info.st_uid == getuid() && (info.st_mode & 077) == 0) return OkStatus();
-  return Error(StatusCode::kPermissionDenied, directory.string() + " must be a directory of yours with mode 0700; remove it and try again");
+  return Error(StatusCode::kPermissionDenied,
+               directory.string() + " must be a directory of yours with mode 0700; remove it and try again");
 }
 
 // Start time in clock ticks since boot: tells a living process from another one with a reused id.
@@ -51,14 +54,23 @@ bool IsAlive(const Json& file) {
 }
 
 Json ToJson(const Instance& instance) {
-  return {{"processId", instance.process_id}, {"processStart", StartTicks(instance.process_id)}, {"url", instance.url},
-          {"token", instance.token},          {"job", instance.job},                             {"runDirectory", instance.run_directory},
+  return {{"processId", instance.process_id},
+          {"processStart", StartTicks(instance.process_id)},
+          {"url", instance.url},
+          {"token", instance.token},
+          {"job", instance.job},
+          {"runDirectory", instance.run_directory},
           {"started", instance.started}};
 }
 
 Instance FromJson(const Json& json) {
   const auto text = [&](const char* field) { return std::string(kube::StringAt(json, {field})); };
-  return {static_cast<int>(kube::IntegerAt(json, {"processId"})), text("url"), text("token"), text("job"), text("runDirectory"), text("started")};
+  return {static_cast<int>(kube::IntegerAt(json, {"processId"})),
+          text("url"),
+          text("token"),
+          text("job"),
+          text("runDirectory"),
+          text("started")};
 }
 
 class Registration final : public InstanceRegistration {
@@ -75,7 +87,8 @@ class Registration final : public InstanceRegistration {
 StatusOr<std::unique_ptr<InstanceRegistration>> InstanceRegistration::Register(const Instance& instance) {
   const std::filesystem::path directory = Directory();
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Error(StatusCode::kUnavailable, "cannot make " + directory.string() + ", where local instances are found: " + ErrnoText(errno));
+    return Error(StatusCode::kUnavailable,
+                 "cannot make " + directory.string() + ", where local instances are found: " + ErrnoText(errno));
   }
   RETURN_IF_ERROR(CheckDirectory(directory));
   const std::filesystem::path file = directory / (std::to_string(instance.process_id) + ".json");

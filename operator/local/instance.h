@@ -1,5 +1,6 @@
-// Which local instances run on this machine, so that `attune get` in another terminal finds the one `attune run` started.
-// One small file per instance in $XDG_RUNTIME_DIR/attune (else /tmp/attune-<uid>), mode 0600, gone with the instance.
+// Which local instances run on this machine, so that `attune get` in another terminal finds the one `attune run`
+// started. One small file per instance in $XDG_RUNTIME_DIR/attune (else /tmp/attune-<uid>), mode 0600, gone with the
+// instance.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@ namespace attune::local {
 
 struct Instance {
   int process_id = 0;
-  std::string url;            // of its API
+  std::string url;  // of its API
   std::string token;
-  std::string job;            // first job's namespace/name, for people
+  std::string job;  // first job's namespace/name, for people
   std::string run_directory;
-  std::string started;        // RFC 3339
+  std::string started;  // RFC 3339
 };
 
 // Removes its file on destruction.

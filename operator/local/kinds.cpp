@@ -16,8 +16,8 @@ constexpr size_t kAnnotationsBytesMax = 256 << 10;
 
 Status Invalid(const KindInfo& kind, const Json& object, std::string_view field, std::string_view problem) {
   return Error(StatusCode::kInvalidArgument,
-               absl::StrCat(kind.type.kind, " \"", std::string(kube::Name(object)), "\" is invalid: ", std::string(field), ": ",
-                            std::string(problem)));
+               absl::StrCat(kind.type.kind, " \"", std::string(kube::Name(object)),
+                            "\" is invalid: ", std::string(field), ": ", std::string(problem)));
 }
 
 void Default(Json& object, const char* field, Json value) {
@@ -68,8 +68,9 @@ Status ValidatePod(const KindInfo& kind, const Json& pod) {
   RETURN_IF_ERROR(ValidateContainers(kind, pod, "initContainers", names));
   const std::string_view policy = kube::StringAt(pod, {"spec", "restartPolicy"});
   if (policy != "Always" && policy != "OnFailure" && policy != "Never") {
-    return Invalid(kind, pod, "spec.restartPolicy",
-                   "Unsupported value: \"" + std::string(policy) + "\": supported values: \"Always\", \"OnFailure\", \"Never\"");
+    return Invalid(
+        kind, pod, "spec.restartPolicy",
+        "Unsupported value: \"" + std::string(policy) + "\": supported values: \"Always\", \"OnFailure\", \"Never\"");
   }
   if (kube::IntegerAt(pod, {"spec", "terminationGracePeriodSeconds"}) < 0) {
     return Invalid(kind, pod, "spec.terminationGracePeriodSeconds", "Invalid value: must be non-negative");
@@ -90,7 +91,8 @@ void SetServiceDefaults(Json& service) {
   }
 }
 
-KindInfo Plain(ResourceType type, std::string singular, std::vector<std::string> short_names = {}, bool has_status = true) {
+KindInfo Plain(ResourceType type, std::string singular, std::vector<std::string> short_names = {},
+               bool has_status = true) {
   KindInfo kind;
   kind.type = std::move(type);
   kind.singular = std::move(singular);
@@ -126,7 +128,9 @@ bool IsQualifiedName(std::string_view name) {
 }  // namespace
 
 bool IsDnsLabel(std::string_view name) {
-  const auto allowed = [](char c) { return absl::ascii_islower(static_cast<unsigned char>(c)) || absl::ascii_isdigit(static_cast<unsigned char>(c)); };
+  const auto allowed = [](char c) {
+    return absl::ascii_islower(static_cast<unsigned char>(c)) || absl::ascii_isdigit(static_cast<unsigned char>(c));
+  };
   if (name.empty() || name.size() > 63 || !allowed(name.front()) || !allowed(name.back())) return false;
   return std::all_of(name.begin(), name.end(), [&](char c) { return allowed(c) || c == '-'; });
 }
@@ -143,35 +147,45 @@ bool IsDnsSubdomain(std::string_view name) {
   }
 }
 
-bool IsDns1035Label(std::string_view name) { return IsDnsLabel(name) && absl::ascii_islower(static_cast<unsigned char>(name.front())); }
+bool IsDns1035Label(std::string_view name) {
+  return IsDnsLabel(name) && absl::ascii_islower(static_cast<unsigned char>(name.front()));
+}
 
 Status ValidateMetadata(const KindInfo& kind, const Json& object) {
   const std::string name(kube::Name(object));
   if (name.empty()) return Invalid(kind, object, "metadata.name", "Required value: name or generateName is required");
-  const bool ok = kind.type.kind == "Service" ? IsDns1035Label(name) : kind.label_name ? IsDnsLabel(name) : IsDnsSubdomain(name);
+  const bool ok = kind.type.kind == "Service" ? IsDns1035Label(name)
+                  : kind.label_name           ? IsDnsLabel(name)
+                                              : IsDnsSubdomain(name);
   if (!ok) {
     return Invalid(kind, object, "metadata.name",
                    "Invalid value: \"" + name + "\": must consist of lower case alphanumeric characters, '-'" +
                        (kind.label_name ? "" : " or '.'") + ", and must start and end with an alphanumeric character");
   }
   const Json& labels = kube::At(object, {"metadata", "labels"});
-  if (!labels.is_null() && !labels.is_object()) return Invalid(kind, object, "metadata.labels", "Invalid value: must be a map");
+  if (!labels.is_null() && !labels.is_object())
+    return Invalid(kind, object, "metadata.labels", "Invalid value: must be a map");
   for (const auto& [label, value] : labels.items()) {
-    if (!value.is_string()) return Invalid(kind, object, "metadata.labels", "Invalid value: \"" + label + "\": values are strings");
+    if (!value.is_string())
+      return Invalid(kind, object, "metadata.labels", "Invalid value: \"" + label + "\": values are strings");
     if (!IsQualifiedName(label)) return Invalid(kind, object, "metadata.labels", "Invalid value: \"" + label + "\"");
     if (!IsLabelText(value.get_ref<const std::string&>(), 63)) {
-      return Invalid(kind, object, "metadata.labels", "Invalid value: \"" + value.get<std::string>() +
-                                                          "\": a valid label is at most 63 alphanumeric characters, '-', '_' or '.'");
+      return Invalid(kind, object, "metadata.labels",
+                     "Invalid value: \"" + value.get<std::string>() +
+                         "\": a valid label is at most 63 alphanumeric characters, '-', '_' or '.'");
     }
   }
   size_t annotation_bytes = 0;
   const Json& annotations = kube::At(object, {"metadata", "annotations"});
-  if (!annotations.is_null() && !annotations.is_object()) return Invalid(kind, object, "metadata.annotations", "Invalid value: must be a map");
+  if (!annotations.is_null() && !annotations.is_object())
+    return Invalid(kind, object, "metadata.annotations", "Invalid value: must be a map");
   for (const auto& [annotation, value] : annotations.items()) {
-    if (!value.is_string()) return Invalid(kind, object, "metadata.annotations", "Invalid value: \"" + annotation + "\": values are strings");
+    if (!value.is_string())
+      return Invalid(kind, object, "metadata.annotations", "Invalid value: \"" + annotation + "\": values are strings");
     annotation_bytes += annotation.size() + value.get_ref<const std::string&>().size();
   }
-  if (annotation_bytes > kAnnotationsBytesMax) return Invalid(kind, object, "metadata.annotations", "Too long: may not be more than 262144 bytes");
+  if (annotation_bytes > kAnnotationsBytesMax)
+    return Invalid(kind, object, "metadata.annotations", "Too long: may not be more than 262144 bytes");
   for (const Json& finalizer : kube::At(object, {"metadata", "finalizers"})) {
     if (!finalizer.is_string() || !IsQualifiedName(finalizer.get_ref<const std::string&>())) {
       return Invalid(kind, object, "metadata.finalizers", "Invalid value: " + finalizer.dump());
@@ -202,16 +216,19 @@ std::vector<KindInfo> BuiltInKinds() {
   kinds.push_back(Plain({"", "v1", "configmaps", "ConfigMap"}, "configmap", {"cm"}, false));
   kinds.push_back(Plain({"", "v1", "secrets", "Secret"}, "secret", {}, false));
   kinds.push_back(Plain({"", "v1", "serviceaccounts", "ServiceAccount"}, "serviceaccount", {"sa"}, false));
-  kinds.push_back(Plain({"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"}, "persistentvolumeclaim", {"pvc"}));
+  kinds.push_back(
+      Plain({"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"}, "persistentvolumeclaim", {"pvc"}));
   kinds.push_back(Plain({"coordination.k8s.io", "v1", "leases", "Lease"}, "lease", {}, false));
-  kinds.push_back(Plain({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "poddisruptionbudget", {"pdb"}));
+  kinds.push_back(
+      Plain({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "poddisruptionbudget", {"pdb"}));
   return kinds;
 }
 
 KindInfo TrainingJobKind(std::function<Status(const Json&)> validate) {
   KindInfo kind = Plain(kube::kTrainingJobs, "trainingjob", {"tj"});
   kind.custom = true;
-  kind.scale = ScalePaths{{"spec", "workers", "replicas"}, {"status", "workers", "replicas"}, {"status", "workerSelector"}};
+  kind.scale =
+      ScalePaths{{"spec", "workers", "replicas"}, {"status", "workers", "replicas"}, {"status", "workerSelector"}};
   kind.columns = {{"Phase", "string", {"status", "phase"}},
                   {"Servers", "integer", {"status", "servers", "ready"}},
                   {"Workers", "integer", {"status", "workers", "ready"}},

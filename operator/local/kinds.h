@@ -1,5 +1,5 @@
-// Which kinds of objects the embedded API serves and what is special about each: subresources, defaults, validation, columns.
-// This is what CustomResourceDefinitions and the built-in types are to a real API server.
+// Which kinds of objects the embedded API serves and what is special about each: subresources, defaults, validation,
+// columns. This is what CustomResourceDefinitions and the built-in types are to a real API server.
 #pragma once
 
 #include <functional>
@@ -30,14 +30,14 @@ struct KindInfo {
   kube::ResourceType type;
   std::string singular;
   std::vector<std::string> short_names;
-  bool has_status = true;        // a status subresource: the main path ignores status, and the other way round
-  bool custom = false;           // a custom resource: no strategic merge, updates must carry their resourceVersion
-  bool label_name = false;       // names are single DNS labels, as services' are
+  bool has_status = true;   // a status subresource: the main path ignores status, and the other way round
+  bool custom = false;      // a custom resource: no strategic merge, updates must carry their resourceVersion
+  bool label_name = false;  // names are single DNS labels, as services' are
   std::optional<ScalePaths> scale;
   std::vector<PrinterColumn> columns;
-  size_t objects_max = 20000;    // creating more is ResourceExhausted
-  std::function<void(kube::Json&)> set_defaults;             // may be empty
-  std::function<Status(const kube::Json&)> validate;         // after defaults; InvalidArgument with field paths; may be empty
+  size_t objects_max = 20000;                         // creating more is ResourceExhausted
+  std::function<void(kube::Json&)> set_defaults;      // may be empty
+  std::function<Status(const kube::Json&)> validate;  // after defaults; InvalidArgument with field paths; may be empty
 };
 
 // Pods, services, nodes, namespaces, events, token reviews and the small kinds that manifests and controllers touch.

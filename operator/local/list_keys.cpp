@@ -26,12 +26,12 @@ std::string_view ListKey(std::string_view field, const kube::Json& list) {
   }
   if (field == "ports") {
     // Pods key ports by containerPort, services by port.
-    key = !list.empty() && list.front().is_object() && list.front().contains("containerPort") ? "containerPort" : "port";
+    key =
+        !list.empty() && list.front().is_object() && list.front().contains("containerPort") ? "containerPort" : "port";
   }
   if (key.empty() || !list.is_array()) return {};
-  const bool keyed = std::all_of(list.begin(), list.end(), [&](const kube::Json& item) {
-    return item.is_object() && item.contains(key);
-  });
+  const bool keyed = std::all_of(list.begin(), list.end(),
+                                 [&](const kube::Json& item) { return item.is_object() && item.contains(key); });
   return keyed ? key : std::string_view{};
 }
 

@@ -1,5 +1,6 @@
-// How lists inside objects merge: which are maps of items with a key field, which are sets. Kubernetes keeps this in its
-// schemas; the embedded API needs the few lists that pods, services and job statuses have. Every other list is atomic.
+// How lists inside objects merge: which are maps of items with a key field, which are sets. Kubernetes keeps this in
+// its schemas; the embedded API needs the few lists that pods, services and job statuses have. Every other list is
+// atomic.
 #pragma once
 
 #include <string_view>

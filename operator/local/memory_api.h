@@ -1,14 +1,15 @@
 // kube::Api in this process, with the semantics of a real API server: the embedded platform's store and the fake for
-// reconcile tests. The conformance suite of tests/operator/kube runs against it and against a real server; a difference is a
-// bug here.
+// reconcile tests. The conformance suite of tests/operator/kube runs against it and against a real server; a difference
+// is a bug here.
 //
 //   local::MemoryApi api(time);                       // built-in kinds and TrainingJob
 //   api.Create(kube::kPods, pod);
 //
-// What it does like the server: resource versions and conflicts, generation, uid, selectors, the three patches, server-side
-// apply with managedFields, status and scale subresources, finalizers, graceful deletion of pods that run on a node, garbage
-// collection by ownerReferences (at once instead of "soon"), watches with history, bookmarks and expired versions.
-// What differs: namespaces come into being when first used (option), no admission, no quota, no paging of lists.
+// What it does like the server: resource versions and conflicts, generation, uid, selectors, the three patches,
+// server-side apply with managedFields, status and scale subresources, finalizers, graceful deletion of pods that run
+// on a node, garbage collection by ownerReferences (at once instead of "soon"), watches with history, bookmarks and
+// expired versions. What differs: namespaces come into being when first used (option), no admission, no quota, no
+// paging of lists.
 //
 // Thread-safe. Bounded: objects per kind (KindInfo::objects_max), bytes per object, history per kind, watches, tokens.
 #pragma once
@@ -34,13 +35,13 @@
 namespace attune::local {
 
 struct MemoryApiOptions {
-  std::vector<KindInfo> kinds;         // beside BuiltInKinds() and TrainingJobKind(), replacing those of the same type
-  size_t history_max = 2048;           // changes kept per kind for watches that resume; older versions are expired
+  std::vector<KindInfo> kinds;  // beside BuiltInKinds() and TrainingJobKind(), replacing those of the same type
+  size_t history_max = 2048;    // changes kept per kind for watches that resume; older versions are expired
   size_t object_bytes_max = 1536 << 10;
   size_t watches_max = 1024;
   Duration event_ttl = std::chrono::hours(1);  // Events older than this vanish, as on a cluster
   Duration bookmark_interval = std::chrono::seconds(60);
-  bool create_namespaces = true;       // a namespace exists from its first object on; false: NotFound as on a cluster
+  bool create_namespaces = true;  // a namespace exists from its first object on; false: NotFound as on a cluster
   // With a thread of its own, signals of watches arrive by themselves (and `time` is read from that thread). Without,
   // they arrive inside DeliverSignals(): deterministic tests.
   bool own_thread = true;
@@ -58,21 +59,23 @@ class MemoryApi final : public kube::Api {
   MemoryApi(const MemoryApi&) = delete;
   MemoryApi& operator=(const MemoryApi&) = delete;
 
-  StatusOr<kube::Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key, const kube::CallOptions& call = {}) override;
+  StatusOr<kube::Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key,
+                           const kube::CallOptions& call = {}) override;
   StatusOr<kube::ListResult> List(const kube::ResourceType& type, const kube::ListOptions& options,
                                   const kube::CallOptions& call = {}) override;
-  StatusOr<kube::Json> Create(const kube::ResourceType& type, const kube::Json& object, const kube::CallOptions& call = {}) override;
-  StatusOr<kube::Json> Update(const kube::ResourceType& type, const kube::Json& object, const std::string& subresource = "",
+  StatusOr<kube::Json> Create(const kube::ResourceType& type, const kube::Json& object,
                               const kube::CallOptions& call = {}) override;
+  StatusOr<kube::Json> Update(const kube::ResourceType& type, const kube::Json& object,
+                              const std::string& subresource = "", const kube::CallOptions& call = {}) override;
   StatusOr<kube::Json> Patch(const kube::ResourceType& type, const kube::ObjectKey& key, kube::PatchType patch_type,
                              const kube::Json& patch, const std::string& subresource = "",
                              const kube::CallOptions& call = {}) override;
-  StatusOr<kube::Json> Apply(const kube::ResourceType& type, const kube::Json& object, const kube::ApplyOptions& options,
-                             const kube::CallOptions& call = {}) override;
+  StatusOr<kube::Json> Apply(const kube::ResourceType& type, const kube::Json& object,
+                             const kube::ApplyOptions& options, const kube::CallOptions& call = {}) override;
   Status Delete(const kube::ResourceType& type, const kube::ObjectKey& key, const kube::DeleteOptions& options = {},
                 const kube::CallOptions& call = {}) override;
-  StatusOr<kube::Json> GetSubresource(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& subresource,
-                                      const kube::CallOptions& call = {}) override;
+  StatusOr<kube::Json> GetSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
+                                      const std::string& subresource, const kube::CallOptions& call = {}) override;
   StatusOr<std::unique_ptr<kube::Watch>> StartWatch(const kube::ResourceType& type, const kube::WatchOptions& options,
                                                     std::function<void(kube::WatchSignal)> on_signal) override;
   // Answered by the log source (the node agent); Unavailable without one.
@@ -83,10 +86,13 @@ class MemoryApi final : public kube::Api {
 
   // Scheduling: sets spec.nodeName of a pod that has none (the server's "binding"), and the PodScheduled condition.
   Status Bind(const kube::ObjectKey& pod, const std::string& node);
-  // A service-account token for a pod; reviews of it succeed for these audiences until `expires` or until the pod is gone.
-  StatusOr<std::string> IssueToken(const kube::ObjectKey& pod, const std::vector<std::string>& audiences, WallTime expires);
-  using LogSource = std::function<Status(const kube::Json& pod, const kube::LogOptions&,
-                                         const std::function<bool(std::string_view)>& on_text, const kube::CallOptions&)>;
+  // A service-account token for a pod; reviews of it succeed for these audiences until `expires` or until the pod is
+  // gone.
+  StatusOr<std::string> IssueToken(const kube::ObjectKey& pod, const std::vector<std::string>& audiences,
+                                   WallTime expires);
+  using LogSource =
+      std::function<Status(const kube::Json& pod, const kube::LogOptions&,
+                           const std::function<bool(std::string_view)>& on_text, const kube::CallOptions&)>;
   void SetLogSource(LogSource source);
   // Sends every signal that is due. Only with own_thread = false; from one thread at a time.
   void DeliverSignals();
@@ -138,9 +144,11 @@ class MemoryApi final : public kube::Api {
   StatusOr<kube::Json> Replace(Store& store, const ObjectPointer& old, kube::Json next, const std::string& subresource,
                                bool record_manager);
   StatusOr<kube::Json> ChangeScale(Store& store, const ObjectPointer& old, const kube::Json& scale);
-  Status CheckReplacement(const Store& store, const kube::Json& old, const kube::Json& next, const std::string& subresource) const;
+  Status CheckReplacement(const Store& store, const kube::Json& old, const kube::Json& next,
+                          const std::string& subresource) const;
   Status CheckSize(const kube::Json& object) const;
-  void Commit(Store& store, kube::WatchSignal::Kind kind, const kube::ObjectKey& key, kube::Json object, ObjectPointer previous);
+  void Commit(Store& store, kube::WatchSignal::Kind kind, const kube::ObjectKey& key, kube::Json object,
+              ObjectPointer previous);
   void Index(Store& store, const kube::ObjectKey& key, const kube::Json& object, bool add);
   void Remove(Store& store, const kube::ObjectKey& key, kube::Json last);
   void RemoveIfFinished(Store& store, const kube::ObjectKey& key);

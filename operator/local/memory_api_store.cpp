@@ -1,5 +1,5 @@
-// What creates, updates and deletes do to the store: versions, immutable fields, finalizers, graceful deletion and garbage
-// collection. Every function here runs with the mutex locked.
+// What creates, updates and deletes do to the store: versions, immutable fields, finalizers, graceful deletion and
+// garbage collection. Every function here runs with the mutex locked.
 #include <algorithm>
 #include <array>
 
@@ -44,8 +44,8 @@ void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const s
     return;
   }
   if (info.has_status && subresource.empty()) CopyField(old, next, "status");
-  for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "generateName",
-                            "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+  for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation",
+                            "generateName", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     CopyField(old["metadata"], next["metadata"], field);
   }
 }
@@ -82,12 +82,13 @@ Status CheckPodSpec(const Json& old, const Json& next, const std::string& subres
     EraseMutablePodFields(after);
   }
   if (before == after) return OkStatus();
-  return Error(StatusCode::kInvalidArgument,
-               absl::StrCat("Pod \"", std::string(kube::Name(next)), "\" is invalid: spec: Forbidden: ",
-                            subresource == "resize" ? "only cpu and memory resources are mutable"
-                                                    : "pod updates may not change fields other than "
-                                                      "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-                                                      "`spec.activeDeadlineSeconds`,`spec.tolerations`,`spec.schedulingGates`"));
+  return Error(
+      StatusCode::kInvalidArgument,
+      absl::StrCat("Pod \"", std::string(kube::Name(next)), "\" is invalid: spec: Forbidden: ",
+                   subresource == "resize" ? "only cpu and memory resources are mutable"
+                                           : "pod updates may not change fields other than "
+                                             "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                                             "`spec.activeDeadlineSeconds`,`spec.tolerations`,`spec.schedulingGates`"));
 }
 
 Json WithoutMetadataAndStatus(Json object) {
@@ -101,15 +102,17 @@ int64_t GraceSeconds(const KindInfo& info, const Json& object, const kube::Delet
   if (!(info.type == kube::kPods)) return 0;
   const std::string_view phase = kube::StringAt(object, {"status", "phase"});
   if (kube::StringAt(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
-  return std::max<int64_t>(0, options.grace_period_seconds.value_or(kube::IntegerAt(object, {"spec", "terminationGracePeriodSeconds"}, 30)));
+  return std::max<int64_t>(
+      0, options.grace_period_seconds.value_or(kube::IntegerAt(object, {"spec", "terminationGracePeriodSeconds"}, 30)));
 }
 
 }  // namespace
 
 Status MemoryApi::CheckSize(const Json& object) const {
-  if (object.dump(-1, ' ', false, Json::error_handler_t::replace).size() <= options_.object_bytes_max) return OkStatus();
-  return Error(StatusCode::kResourceExhausted,
-               absl::StrCat("Request entity too large: the object is larger than ", options_.object_bytes_max, " bytes; make it smaller"));
+  if (object.dump(-1, ' ', false, Json::error_handler_t::replace).size() <= options_.object_bytes_max)
+    return OkStatus();
+  return Error(StatusCode::kResourceExhausted, absl::StrCat("Request entity too large: the object is larger than ",
+                                                            options_.object_bytes_max, " bytes; make it smaller"));
 }
 
 StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
@@ -125,8 +128,8 @@ StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
   }
   if (info.type == kube::kEvents) ExpireEvents(store);
   if (store.objects.size() >= info.objects_max) {
-    return Error(StatusCode::kResourceExhausted,
-                 absl::StrCat("there are ", info.objects_max, " ", info.type.plural, " already; delete some before creating more"));
+    return Error(StatusCode::kResourceExhausted, absl::StrCat("there are ", info.objects_max, " ", info.type.plural,
+                                                              " already; delete some before creating more"));
   }
   Json& metadata = object["metadata"];
   metadata["uid"] = NewUid();
@@ -146,9 +149,11 @@ StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
 StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::ApplyOptions& options) {
   const KindInfo& info = *store.info;
   if (options.field_manager.empty()) {
-    return Error(StatusCode::kInvalidArgument, "PatchOptions is invalid: fieldManager: Required value: is required for apply patch");
+    return Error(StatusCode::kInvalidArgument,
+                 "PatchOptions is invalid: fieldManager: Required value: is required for apply patch");
   }
-  if (config["metadata"].contains("managedFields")) return Error(StatusCode::kInvalidArgument, "metadata.managedFields must be nil");
+  if (config["metadata"].contains("managedFields"))
+    return Error(StatusCode::kInvalidArgument, "metadata.managedFields must be nil");
   if (!info.type.namespaced) config["metadata"].erase("namespace");
   if (options.subresource == "status") {
     Json only{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}, {"metadata", config["metadata"]}};
@@ -173,23 +178,27 @@ StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::App
   const ObjectPointer old = found->second;
   const std::string expected_version(kube::ResourceVersion(config));
   const std::string expected_uid(kube::Uid(config));
-  for (const char* field : {"resourceVersion", "uid", "creationTimestamp", "generation"}) config["metadata"].erase(field);
+  for (const char* field : {"resourceVersion", "uid", "creationTimestamp", "generation"})
+    config["metadata"].erase(field);
   ASSIGN_OR_RETURN(Json next, ServerSideApply(*old, config, manager, options.force, now));
   if (!expected_version.empty()) next["metadata"]["resourceVersion"] = expected_version;
   if (!expected_uid.empty()) next["metadata"]["uid"] = expected_uid;
   return Replace(store, old, std::move(next), options.subresource, false);
 }
 
-Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Json& next, const std::string& subresource) const {
+Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Json& next,
+                                   const std::string& subresource) const {
   const KindInfo& info = *store.info;
   if (kube::IsBeingDeleted(old)) {
     for (const Json& finalizer : kube::At(next, {"metadata", "finalizers"})) {
       if (!finalizer.is_string() || !HasFinalizer(old, finalizer.get<std::string>())) {
-        return Error(StatusCode::kInvalidArgument,
-                     absl::StrCat(info.type.kind, " \"", std::string(kube::Name(old)),
-                                  "\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
-                                  "being deleted, found new finalizers ",
-                                  finalizer.dump()));
+        return Error(
+            StatusCode::kInvalidArgument,
+            absl::StrCat(
+                info.type.kind, " \"", std::string(kube::Name(old)),
+                "\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
+                "being deleted, found new finalizers ",
+                finalizer.dump()));
       }
     }
   }
@@ -199,16 +208,21 @@ Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Js
   return info.validate ? info.validate(next) : OkStatus();
 }
 
-StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json next, const std::string& subresource, bool record_manager) {
+StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json next, const std::string& subresource,
+                                  bool record_manager) {
   const KindInfo& info = *store.info;
   const std::string name(kube::Name(*old));
-  if (!next["metadata"].is_object()) return Error(StatusCode::kInvalidArgument, "metadata: Invalid value: must be a map");
-  if (const std::string_view expected = kube::ResourceVersion(next); !expected.empty() && expected != kube::ResourceVersion(*old)) {
-    return Conflict(info.type, name, "the object has been modified; please apply your changes to the latest version and try again");
+  if (!next["metadata"].is_object())
+    return Error(StatusCode::kInvalidArgument, "metadata: Invalid value: must be a map");
+  if (const std::string_view expected = kube::ResourceVersion(next);
+      !expected.empty() && expected != kube::ResourceVersion(*old)) {
+    return Conflict(info.type, name,
+                    "the object has been modified; please apply your changes to the latest version and try again");
   }
   if (const std::string_view uid = kube::Uid(next); !uid.empty() && uid != kube::Uid(*old)) {
-    return Conflict(info.type, name, absl::StrCat("Precondition failed: UID in precondition: ", std::string(uid), ", UID in object meta: ",
-                                                  std::string(kube::Uid(*old))));
+    return Conflict(info.type, name,
+                    absl::StrCat("Precondition failed: UID in precondition: ", std::string(uid),
+                                 ", UID in object meta: ", std::string(kube::Uid(*old))));
   }
   KeepServerFields(info, *old, next, subresource);
   if (info.set_defaults && subresource.empty()) info.set_defaults(next);
@@ -237,7 +251,8 @@ StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json n
   return result;
 }
 
-void MemoryApi::Commit(Store& store, kube::WatchSignal::Kind kind, const ObjectKey& key, Json object, ObjectPointer previous) {
+void MemoryApi::Commit(Store& store, kube::WatchSignal::Kind kind, const ObjectKey& key, Json object,
+                       ObjectPointer previous) {
   object["metadata"]["resourceVersion"] = std::to_string(++version_);
   auto now = std::make_shared<const Json>(std::move(object));
   if (previous != nullptr) Index(store, key, *previous, false);
@@ -282,7 +297,8 @@ void MemoryApi::Remove(Store& store, const ObjectKey& key, Json last) {
   CollectDependents(uid);
   ReleaseForegroundOwners(*previous);
   if (store.info->type.namespaced) {
-    if (const auto namespaces = FindStore(kube::kNamespaces); namespaces.ok()) RemoveIfFinished(**namespaces, {"", key.name_space});
+    if (const auto namespaces = FindStore(kube::kNamespaces); namespaces.ok())
+      RemoveIfFinished(**namespaces, {"", key.name_space});
   }
 }
 
@@ -293,7 +309,8 @@ void MemoryApi::RemoveIfFinished(Store& store, const ObjectKey& key) {
   if (IsNamespace(*store.info)) {
     const auto inside = [&](const auto& entry) {
       const auto first = entry.second.objects.lower_bound({key.name, ""});
-      return entry.second.info->type.namespaced && first != entry.second.objects.end() && first->first.name_space == key.name;
+      return entry.second.info->type.namespaced && first != entry.second.objects.end() &&
+             first->first.name_space == key.name;
     };
     if (std::any_of(stores_.begin(), stores_.end(), inside)) return;
   }
@@ -304,8 +321,9 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
   const KindInfo& info = *store.info;
   ASSIGN_OR_RETURN(const ObjectPointer old, Find(store, key));
   if (!options.uid.empty() && options.uid != kube::Uid(*old)) {
-    return Conflict(info.type, key.name, absl::StrCat("Precondition failed: UID in precondition: ", options.uid, ", UID in object meta: ",
-                                                      std::string(kube::Uid(*old))));
+    return Conflict(info.type, key.name,
+                    absl::StrCat("Precondition failed: UID in precondition: ", options.uid,
+                                 ", UID in object meta: ", std::string(kube::Uid(*old))));
   }
   int64_t grace = GraceSeconds(info, *old, options);
   const bool deleting = kube::IsBeingDeleted(*old);
@@ -316,7 +334,8 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
   Json next = *store.objects.at(key);
   Json& metadata = next["metadata"];
   const auto dependents = dependents_.find(kube::Uid(*old));
-  if (options.propagation == "Foreground" && !deleting && dependents != dependents_.end()) metadata["finalizers"].push_back(kForegroundFinalizer);
+  if (options.propagation == "Foreground" && !deleting && dependents != dependents_.end())
+    metadata["finalizers"].push_back(kForegroundFinalizer);
   if (!HasFinalizers(next) && grace == 0 && !IsNamespace(info)) {
     Remove(store, key, std::move(next));
     return OkStatus();
@@ -341,18 +360,22 @@ void MemoryApi::DeleteNamespaceContent(const std::string& name_space) {
   for (auto& [name, store] : stores_) {
     if (!store.info->type.namespaced) continue;
     std::vector<ObjectKey> keys;
-    for (auto at = store.objects.lower_bound({name_space, ""}); at != store.objects.end() && at->first.name_space == name_space; ++at) {
+    for (auto at = store.objects.lower_bound({name_space, ""});
+         at != store.objects.end() && at->first.name_space == name_space; ++at) {
       keys.push_back(at->first);
     }
-    for (const ObjectKey& key : keys) (void)DeleteObject(store, key, {});  // gone already: a dependent of an earlier one
+    for (const ObjectKey& key : keys)
+      (void)DeleteObject(store, key, {});  // gone already: a dependent of an earlier one
   }
 }
 
 bool MemoryApi::AnyOwnerExists(const Json& object) const {
   for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
     const std::string_view kind = kube::StringAt(owner, {"kind"});
-    const bool known = std::any_of(kinds_.begin(), kinds_.end(), [&](const KindInfo& info) { return info.type.kind == kind; });
-    if (!known || by_uid_.contains(kube::StringAt(owner, {"uid"}))) return true;  // of unknown kinds nothing can be said
+    const bool known =
+        std::any_of(kinds_.begin(), kinds_.end(), [&](const KindInfo& info) { return info.type.kind == kind; });
+    if (!known || by_uid_.contains(kube::StringAt(owner, {"uid"})))
+      return true;  // of unknown kinds nothing can be said
   }
   return false;
 }
@@ -376,7 +399,8 @@ void MemoryApi::OrphanDependents(const std::string& uid) {
     const ObjectPointer old = place.store->objects.at(place.key);
     Json next = *old;
     Json& owners = next["metadata"]["ownerReferences"];
-    owners.erase(std::remove_if(owners.begin(), owners.end(), [&](const Json& owner) { return kube::StringAt(owner, {"uid"}) == uid; }),
+    owners.erase(std::remove_if(owners.begin(), owners.end(),
+                                [&](const Json& owner) { return kube::StringAt(owner, {"uid"}) == uid; }),
                  owners.end());
     if (owners.empty()) next["metadata"].erase("ownerReferences");
     Commit(*place.store, kube::WatchSignal::Kind::kModified, place.key, std::move(next), old);
@@ -424,7 +448,8 @@ Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {
   if (!kube::StringAt(*old, {"spec", "nodeName"}).empty()) {
     return Conflict(kube::kPods, key.name, "pod " + key.name + " is already assigned to node");
   }
-  if (kube::IsBeingDeleted(*old)) return Conflict(kube::kPods, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
+  if (kube::IsBeingDeleted(*old))
+    return Conflict(kube::kPods, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
   Json next = *old;
   next["spec"]["nodeName"] = node;
   Json condition{{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", Rfc3339(time_.WallNow())}};

@@ -1,5 +1,5 @@
-// Watches of the embedded API. A watch is a cursor into its kind's history, so a slow reader costs no memory: it finds its
-// place expired and lists again, as with a real server.
+// Watches of the embedded API. A watch is a cursor into its kind's history, so a slow reader costs no memory: it finds
+// its place expired and lists again, as with a real server.
 #include <algorithm>
 #include <charconv>
 
@@ -53,16 +53,19 @@ class MemoryApi::WatchHandle final : public kube::Watch {
   std::shared_ptr<WatchState> state_;
 };
 
-StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::ResourceType& type, const kube::WatchOptions& options,
+StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::ResourceType& type,
+                                                             const kube::WatchOptions& options,
                                                              std::function<void(WatchSignal)> on_signal) {
   auto state = std::make_shared<WatchState>();
-  ASSIGN_OR_RETURN(state->selection, Selection::Parse(options.name_space, options.label_selector, options.field_selector));
+  ASSIGN_OR_RETURN(state->selection,
+                   Selection::Parse(options.name_space, options.label_selector, options.field_selector));
   state->on_signal = std::move(on_signal);
   const std::string& text = options.resource_version;
   if (!text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), state->cursor);
     if (error != std::errc() || end != text.data() + text.size()) {
-      return Error(StatusCode::kInvalidArgument, "resourceVersion: Invalid value: \"" + text + "\": must be a number from an earlier answer");
+      return Error(StatusCode::kInvalidArgument,
+                   "resourceVersion: Invalid value: \"" + text + "\": must be a number from an earlier answer");
     }
   }
   const std::lock_guard lock(mutex_);
@@ -72,7 +75,8 @@ StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::Resourc
     return watch->cancelled || watch->finished;
   });
   if (watches_.size() >= options_.watches_max) {
-    return Error(StatusCode::kUnavailable, "there are " + std::to_string(watches_.size()) + " watches already; close some, or try later");
+    return Error(StatusCode::kUnavailable,
+                 "there are " + std::to_string(watches_.size()) + " watches already; close some, or try later");
   }
   if (state->cursor == 0) {
     for (const auto& [key, object] : state->store->objects) {
@@ -111,7 +115,11 @@ bool MemoryApi::NextSignal(WatchState& watch, PendingSignal& signal) {
     const bool was = at->previous != nullptr && watch.selection.Matches(*at->previous);
     const bool is = at->kind != WatchSignal::Kind::kDeleted && watch.selection.Matches(*at->object);
     if (!was && !is) continue;
-    signal = {!is ? WatchSignal::Kind::kDeleted : was ? WatchSignal::Kind::kModified : WatchSignal::Kind::kAdded, at->object, {}};
+    signal = {!is   ? WatchSignal::Kind::kDeleted
+              : was ? WatchSignal::Kind::kModified
+                    : WatchSignal::Kind::kAdded,
+              at->object,
+              {}};
     return true;
   }
   watch.cursor = std::max(watch.cursor, version_);

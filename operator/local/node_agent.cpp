@@ -31,8 +31,9 @@ using kube::Json;
 using kube::ObjectKey;
 using kube::WatchSignal;
 
-constexpr std::chrono::milliseconds kLookMax{500};    // longest time between two looks at everything
-constexpr size_t kVolumesPathBytesMax = 50;           // beyond it volumes move to the temporary directory: socket paths are short
+constexpr std::chrono::milliseconds kLookMax{500};  // longest time between two looks at everything
+constexpr size_t kVolumesPathBytesMax =
+    50;  // beyond it volumes move to the temporary directory: socket paths are short
 constexpr std::chrono::milliseconds kStopLook{20};
 
 struct PodState {
@@ -40,8 +41,8 @@ struct PodState {
   PodRecord record;
   PodVolumes volumes;
   bool volumes_made = false;
-  std::vector<std::optional<Process>> processes;     // as record.containers
-  std::vector<ContainerLimits> limits;               // as record.containers
+  std::vector<std::optional<Process>> processes;  // as record.containers
+  std::vector<ContainerLimits> limits;            // as record.containers
   std::vector<MonotonicTime> next_probe;
   std::vector<bool> probing;
   Json written_status;
@@ -51,14 +52,17 @@ struct PodState {
 class Agent final : public NodeAgent {
  public:
   Agent(NodeAgentOptions options, MemoryApi& api, const TimeSource& time, std::unique_ptr<AddressBook> addresses)
-      : options_(std::move(options)), api_(api), time_(time), addresses_(std::move(addresses)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : options_(std::move(options)),
+        api_(api),
+        time_(time),
+        addresses_(std::move(addresses)),
+        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   Status Begin() {
     RETURN_IF_ERROR(PrepareDirectories());
     RETURN_IF_ERROR(CreateNode());
-    api_.SetLogSource([this](const Json& pod, const kube::LogOptions& log, const auto& on_text, const kube::CallOptions& call) {
-      return ReadLog(pod, log, on_text, call);
-    });
+    api_.SetLogSource([this](const Json& pod, const kube::LogOptions& log, const auto& on_text,
+                             const kube::CallOptions& call) { return ReadLog(pod, log, on_text, call); });
     RETURN_IF_ERROR(StartWatch(""));
     prober_ = std::make_unique<Prober>();
     thread_ = std::thread([this] { Loop(); });
@@ -108,12 +112,16 @@ class Agent final : public NodeAgent {
     options_.run_directory = std::filesystem::absolute(options_.run_directory, error);
     for (const char* name : {"pods", "claims", "volumes"}) {
       std::filesystem::create_directories(options_.run_directory / name, error);
-      if (error) return Error(StatusCode::kUnavailable, "cannot make " + (options_.run_directory / name).string() + ": " + error.message());
+      if (error)
+        return Error(StatusCode::kUnavailable,
+                     "cannot make " + (options_.run_directory / name).string() + ": " + error.message());
     }
     volumes_root_ = options_.run_directory / "volumes";
     if (volumes_root_.string().size() <= kVolumesPathBytesMax) return OkStatus();
     std::string name = (std::filesystem::temp_directory_path(error) / "attune-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) return Error(StatusCode::kUnavailable, "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
+    if (mkdtemp(name.data()) == nullptr)
+      return Error(StatusCode::kUnavailable,
+                   "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
     temporary_ = volumes_root_ = name;
     return OkStatus();
   }
@@ -122,13 +130,16 @@ class Agent final : public NodeAgent {
     const std::string cpus = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
     const std::string memory = std::to_string(sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024)) + "Ki";
     const Json capacity{{"cpu", cpus}, {"memory", memory}, {"pods", "1000"}};
-    const Json object{{"metadata", {{"name", options_.node_name}, {"labels", {{"kubernetes.io/hostname", options_.node_name}}}}}, {"spec", Json::object()}};
+    const Json object{
+        {"metadata", {{"name", options_.node_name}, {"labels", {{"kubernetes.io/hostname", options_.node_name}}}}},
+        {"spec", Json::object()}};
     StatusOr<Json> node = api_.Create(kube::kNodes, object);
     if (!node.ok()) return Annotate(node.status(), "registering the node");
-    (*node)["status"] = {{"capacity", capacity},
-                         {"allocatable", capacity},
-                         {"addresses", Json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}}})},
-                         {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}, {"reason", "AgentReady"}}})}};
+    (*node)["status"] = {
+        {"capacity", capacity},
+        {"allocatable", capacity},
+        {"addresses", Json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}}})},
+        {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}, {"reason", "AgentReady"}}})}};
     return api_.Update(kube::kNodes, *node, "status").status();
   }
 
@@ -153,7 +164,8 @@ class Agent final : public NodeAgent {
         next = std::min(next, Advance(at->first, *at->second));
         at = at->second->record.force && at->second->finished ? Forget(at) : std::next(at);
       }
-      if (stop_asked && std::all_of(pods_.begin(), pods_.end(), [](const auto& pod) { return pod.second->finished; })) break;
+      if (stop_asked && std::all_of(pods_.begin(), pods_.end(), [](const auto& pod) { return pod.second->finished; }))
+        break;
       WaitUntil(next);
     }
     for (auto& [key, pod] : pods_) pod->volumes.Remove();
@@ -177,7 +189,8 @@ class Agent final : public NodeAgent {
       }
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - time_.Now()).count();
-    poll(waits.data(), waits.size(), static_cast<int>(std::clamp<int64_t>(left, 0, std::chrono::milliseconds(kLookMax).count())));
+    poll(waits.data(), waits.size(),
+         static_cast<int>(std::clamp<int64_t>(left, 0, std::chrono::milliseconds(kLookMax).count())));
     uint64_t count = 0;
     if (read(wake_, &count, sizeof count) < 0) return;  // another descriptor woke us
   }
@@ -192,12 +205,19 @@ class Agent final : public NodeAgent {
   void OnSignal(const WatchSignal& signal) {
     switch (signal.kind) {
       case WatchSignal::Kind::kAdded:
-      case WatchSignal::Kind::kModified: return OnPod(signal.object);
-      case WatchSignal::Kind::kDeleted: return OnPodGone(signal.object);
-      case WatchSignal::Kind::kBookmark: last_version_ = kube::ResourceVersion(signal.object); return;
-      case WatchSignal::Kind::kEnded: (void)StartWatch(last_version_); return;
+      case WatchSignal::Kind::kModified:
+        return OnPod(signal.object);
+      case WatchSignal::Kind::kDeleted:
+        return OnPodGone(signal.object);
+      case WatchSignal::Kind::kBookmark:
+        last_version_ = kube::ResourceVersion(signal.object);
+        return;
+      case WatchSignal::Kind::kEnded:
+        (void)StartWatch(last_version_);
+        return;
       case WatchSignal::Kind::kError:
-      case WatchSignal::Kind::kBroken: return Relist();
+      case WatchSignal::Kind::kBroken:
+        return Relist();
     }
   }
 
@@ -235,7 +255,8 @@ class Agent final : public NodeAgent {
     pod.object = object;
     if (kube::IsBeingDeleted(object)) {
       const auto grace = std::chrono::seconds(kube::IntegerAt(object, {"metadata", "deletionGracePeriodSeconds"}));
-      pod.record.delete_deadline = std::min(pod.record.delete_deadline, pod.record.deleting ? pod.record.delete_deadline : time_.Now() + grace);
+      pod.record.delete_deadline =
+          std::min(pod.record.delete_deadline, pod.record.deleting ? pod.record.delete_deadline : time_.Now() + grace);
       if (pod.record.deleting) pod.record.delete_deadline = std::min(pod.record.delete_deadline, time_.Now() + grace);
       pod.record.deleting = true;
     }
@@ -244,7 +265,8 @@ class Agent final : public NodeAgent {
   void OnPodGone(const Json& object) {
     last_version_ = kube::ResourceVersion(object);
     const auto found = pods_.find(kube::KeyOf(object));
-    if (found != pods_.end() && kube::Uid(found->second->object) == kube::Uid(object)) found->second->record.force = true;
+    if (found != pods_.end() && kube::Uid(found->second->object) == kube::Uid(object))
+      found->second->record.force = true;
   }
 
   void Adopt(const ObjectKey& key, const Json& object) {
@@ -283,7 +305,8 @@ class Agent final : public NodeAgent {
     const MonotonicTime now = time_.Now();
     CollectExits(pod);
     if (pod.volumes_made) {
-      if (const Status renewed = pod.volumes.RenewTokens(api_, time_.WallNow()); !renewed.ok() && !pod.record.deleting && !pod.record.force) {
+      if (const Status renewed = pod.volumes.RenewTokens(api_, time_.WallNow());
+          !renewed.ok() && !pod.record.deleting && !pod.record.force) {
         log::Warn("cannot renew a pod's token", {{"pod", key.ToString()}, {"status", renewed}});
       }
     }
@@ -304,7 +327,8 @@ class Agent final : public NodeAgent {
       pod.processes[i].reset();
       pod.limits[i].Remove();
       OnExit(pod.record, i, exit_code, time_.Now(), time_.WallNow());
-      if (out_of_memory && pod.record.containers[i].last.has_value()) pod.record.containers[i].last->reason = "OOMKilled";
+      if (out_of_memory && pod.record.containers[i].last.has_value())
+        pod.record.containers[i].last->reason = "OOMKilled";
     }
   }
 
@@ -318,7 +342,8 @@ class Agent final : public NodeAgent {
           OnStarted(pod.record, action.container, time_.Now(), time_.WallNow());
           pod.next_probe[action.container] = time_.Now() + ProbeDelay(pod.record.specs[action.container]);
         } else {
-          OnStartFailed(pod.record, action.container, "CreateContainerError", std::string(Message(started)), time_.Now());
+          OnStartFailed(pod.record, action.container, "CreateContainerError", std::string(Message(started)),
+                        time_.Now());
           if (record.failed_starts == 1) EmitEvent(pod.object, "Failed", std::string(Message(started)));
         }
         return;
@@ -341,7 +366,8 @@ class Agent final : public NodeAgent {
 
   const Json& ContainerJson(const PodState& pod, size_t index) const {
     const size_t inits = kube::At(pod.object, {"spec", "initContainers"}).size();
-    return index < inits ? kube::At(pod.object, {"spec", "initContainers"})[index] : kube::At(pod.object, {"spec", "containers"})[index - inits];
+    return index < inits ? kube::At(pod.object, {"spec", "initContainers"})[index]
+                         : kube::At(pod.object, {"spec", "containers"})[index - inits];
   }
 
   StatusOr<Launch> LaunchOf(PodState& pod, size_t index) {
@@ -355,7 +381,8 @@ class Agent final : public NodeAgent {
       addresses_->SetInUse(key, true);
     }
     if (!pod.volumes_made) {
-      ASSIGN_OR_RETURN(pod.volumes, PodVolumes::Make(pod.object, volumes_root_, options_.run_directory / "claims", api_, time_.WallNow()));
+      ASSIGN_OR_RETURN(pod.volumes, PodVolumes::Make(pod.object, volumes_root_, options_.run_directory / "claims", api_,
+                                                     time_.WallNow()));
       pod.volumes_made = true;
     }
     ASSIGN_OR_RETURN(Launch launch, LaunchOf(pod, index));
@@ -373,8 +400,11 @@ class Agent final : public NodeAgent {
     process.log_bytes_max = options_.log_bytes_max;
     std::error_code error;
     std::filesystem::create_directories(process.log_file.parent_path(), error);
-    if (error) return Error(StatusCode::kUnavailable, "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
-    pod.limits[index] = ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}), process.container_id);
+    if (error)
+      return Error(StatusCode::kUnavailable,
+                   "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
+    pod.limits[index] =
+        ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}), process.container_id);
     process.cgroup_files = pod.limits[index].files();
     StatusOr<Process> started = Process::Start(process);
     if (!started.ok()) return started.status();
@@ -390,17 +420,22 @@ class Agent final : public NodeAgent {
     std::string image(kube::StringAt(container, {"image"}));
     image = image.substr(0, image.find('@'));
     const size_t slash = image.rfind('/');
-    if (const size_t colon = image.rfind(':'); colon != std::string::npos && (slash == std::string::npos || colon > slash)) image.resize(colon);
+    if (const size_t colon = image.rfind(':');
+        colon != std::string::npos && (slash == std::string::npos || colon > slash))
+      image.resize(colon);
     const std::string name = slash == std::string::npos ? image : image.substr(slash + 1);
-    if (StatusOr<std::filesystem::path> found = FindProgram("attune-" + name, options_.program_directories, search); found.ok()) return found;
+    if (StatusOr<std::filesystem::path> found = FindProgram("attune-" + name, options_.program_directories, search);
+        found.ok())
+      return found;
     return FindProgram(name, options_.program_directories, search);
   }
 
   std::vector<std::string> EnvironmentOf(const ObjectKey& key, const PodState& pod, const Launch& launch) const {
     std::map<std::string, std::string> values{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", key.name}};
     // What an image would bring, and what the developer of the program set for it.
-    for (const char* name : {"PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "ATTUNE_LOG_LEVEL", "ATTUNE_LOG_FORMAT",
-                             "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
+    for (const char* name :
+         {"PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "ATTUNE_LOG_LEVEL",
+          "ATTUNE_LOG_FORMAT", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
       if (const char* value = std::getenv(name); value != nullptr) values[name] = value;
     }
     std::string directories;
@@ -419,7 +454,8 @@ class Agent final : public NodeAgent {
       if (!probe.has_value() || pod.record.containers[i].state != ContainerRecord::State::kRunning) continue;
       if (pod.probing[i] || now < pod.next_probe[i]) continue;
       // Until it is ready for the first time a container is looked at more often than a busy one needs.
-      const Duration period = pod.record.containers[i].probe_ok ? Duration(std::chrono::seconds(probe->period_seconds)) : Duration(std::chrono::milliseconds(100));
+      const Duration period = pod.record.containers[i].probe_ok ? Duration(std::chrono::seconds(probe->period_seconds))
+                                                                : Duration(std::chrono::milliseconds(100));
       pod.next_probe[i] = now + period;
       ProbeRequest request{*probe, pod.record.ip, {}, {}, {}};
       if (probe->kind == Probe::Kind::kExec && !PrepareExec(key, pod, i, request)) continue;
@@ -434,7 +470,9 @@ class Agent final : public NodeAgent {
   bool PrepareExec(const ObjectKey& key, PodState& pod, size_t index, ProbeRequest& request) {
     const StatusOr<Launch> launch = LaunchOf(pod, index);
     if (!launch.ok() || request.probe.command.empty()) return false;
-    const StatusOr<std::filesystem::path> program = FindProgram(request.probe.command.front(), options_.program_directories, std::getenv("PATH") == nullptr ? "/usr/bin:/bin" : std::getenv("PATH"));
+    const StatusOr<std::filesystem::path> program =
+        FindProgram(request.probe.command.front(), options_.program_directories,
+                    std::getenv("PATH") == nullptr ? "/usr/bin:/bin" : std::getenv("PATH"));
     if (!program.ok()) return false;
     request.command = request.probe.command;
     request.command.front() = program->string();
@@ -453,7 +491,8 @@ class Agent final : public NodeAgent {
     if (pod.record.force) return;
     Json status = StatusOf(pod.record, pod.object, time_.WallNow());
     if (status == pod.written_status) return;
-    const Json object{{"metadata", {{"name", key.name}, {"namespace", key.name_space}, {"uid", kube::Uid(pod.object)}}}, {"status", status}};
+    const Json object{{"metadata", {{"name", key.name}, {"namespace", key.name_space}, {"uid", kube::Uid(pod.object)}}},
+                      {"status", status}};
     const StatusOr<Json> written = api_.Update(kube::kPods, object, "status");
     if (!written.ok()) return;  // gone or replaced: the watch tells
     pod.object["status"] = status;
@@ -470,37 +509,50 @@ class Agent final : public NodeAgent {
   // The node's word that nothing of the pod runs any more: the object goes when its finalizers allow.
   void FinishDeletion(const ObjectKey& key, PodState& pod) {
     if (!kube::IsBeingDeleted(pod.object)) return;  // the agent itself is stopping
-    if (kube::IntegerAt(pod.object, {"metadata", "deletionGracePeriodSeconds"}) == 0 && deletions_finished_.contains(std::string(kube::Uid(pod.object)))) return;
+    if (kube::IntegerAt(pod.object, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
+        deletions_finished_.contains(std::string(kube::Uid(pod.object))))
+      return;
     if (deletions_finished_.size() > 10000) deletions_finished_.clear();
     deletions_finished_.insert(std::string(kube::Uid(pod.object)));
-    (void)api_.Delete(kube::kPods, key, {.uid = std::string(kube::Uid(pod.object)), .grace_period_seconds = 0});  // gone already is as good
+    (void)api_.Delete(
+        kube::kPods, key,
+        {.uid = std::string(kube::Uid(pod.object)), .grace_period_seconds = 0});  // gone already is as good
   }
 
   void EmitEvent(const Json& pod, const std::string& reason, const std::string& note) {
     const std::string now = Rfc3339(time_.WallNow());
-    const Json event{{"metadata", {{"generateName", std::string(kube::Name(pod)) + "."}, {"namespace", kube::Namespace(pod)}}},
-                     {"eventTime", now.substr(0, now.size() - 1) + ".000000Z"},
-                     {"type", "Warning"},
-                     {"reason", reason},
-                     {"action", "Starting"},
-                     {"note", note.substr(0, 1024)},
-                     {"reportingController", "attune-local-agent"},
-                     {"reportingInstance", options_.node_name},
-                     {"regarding",
-                      {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", kube::Name(pod)}, {"namespace", kube::Namespace(pod)}, {"uid", kube::Uid(pod)}}}};
-    if (const Status created = api_.Create(kube::kEvents, event).status(); !created.ok()) log::Warn("cannot record an event", {{"status", created}});
+    const Json event{
+        {"metadata", {{"generateName", std::string(kube::Name(pod)) + "."}, {"namespace", kube::Namespace(pod)}}},
+        {"eventTime", now.substr(0, now.size() - 1) + ".000000Z"},
+        {"type", "Warning"},
+        {"reason", reason},
+        {"action", "Starting"},
+        {"note", note.substr(0, 1024)},
+        {"reportingController", "attune-local-agent"},
+        {"reportingInstance", options_.node_name},
+        {"regarding",
+         {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"name", kube::Name(pod)},
+          {"namespace", kube::Namespace(pod)},
+          {"uid", kube::Uid(pod)}}}};
+    if (const Status created = api_.Create(kube::kEvents, event).status(); !created.ok())
+      log::Warn("cannot record an event", {{"status", created}});
   }
 
   // --- logs, on callers' threads ---
 
-  Status ReadLog(const Json& pod, const kube::LogOptions& log, const std::function<bool(std::string_view)>& on_text, const kube::CallOptions& call) {
+  Status ReadLog(const Json& pod, const kube::LogOptions& log, const std::function<bool(std::string_view)>& on_text,
+                 const kube::CallOptions& call) {
     const ObjectKey key = kube::KeyOf(pod);
     std::string container = log.container;
     if (container.empty()) container = kube::StringAt(kube::At(pod, {"spec", "containers"}).at(0), {"name"});
     const Json* status = FindContainerStatus(pod, container);
     if (status == nullptr) {
       for (const ContainerSpec& spec : ContainersOf(pod)) {
-        if (spec.name == container) return Error(StatusCode::kInvalidArgument, "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
+        if (spec.name == container)
+          return Error(StatusCode::kInvalidArgument,
+                       "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
       }
       return Error(StatusCode::kInvalidArgument, "container " + container + " is not valid for pod " + key.name);
     }
@@ -508,11 +560,15 @@ class Agent final : public NodeAgent {
     // A container that waits for its next run shows the last one.
     const bool waiting = kube::At(*status, {"state", "waiting"}).is_object();
     const int64_t run = restarts - (log.previous || (waiting && restarts > 0) ? 1 : 0);
-    if (run < 0) return Error(StatusCode::kInvalidArgument, "previous terminated container \"" + container + "\" in pod \"" + key.name + "\" not found");
+    if (run < 0)
+      return Error(StatusCode::kInvalidArgument,
+                   "previous terminated container \"" + container + "\" in pod \"" + key.name + "\" not found");
     const std::filesystem::path file = LogFile(PodDirectory(options_.run_directory, key), container, run);
     if (!log.follow) {
       const StatusOr<std::string> text = ReadLogTail(file, log.tail_lines, log.bytes_max);
-      if (!text.ok()) return Error(StatusCode::kInvalidArgument, "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
+      if (!text.ok())
+        return Error(StatusCode::kInvalidArgument,
+                     "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
       if (!text->empty()) on_text(*text);
       return OkStatus();
     }
@@ -520,7 +576,8 @@ class Agent final : public NodeAgent {
       const StatusOr<Json> now = api_.Get(kube::kPods, key);
       if (stopping_ || !now.ok() || kube::Uid(*now) != uid) return true;
       const Json* state = FindContainerStatus(*now, container);
-      return state == nullptr || kube::IntegerAt(*state, {"restartCount"}) != run || kube::At(*state, {"state", "terminated"}).is_object();
+      return state == nullptr || kube::IntegerAt(*state, {"restartCount"}) != run ||
+             kube::At(*state, {"state", "terminated"}).is_object();
     };
     return FollowLog(file, log.tail_lines, on_text, ended, time_.Now() + call.timeout, time_);
   }
@@ -564,13 +621,17 @@ std::filesystem::path PodDirectory(const std::filesystem::path& run_directory, c
   return run_directory / "pods" / pod.name_space / pod.name;
 }
 
-StatusOr<std::unique_ptr<NodeAgent>> NodeAgent::Start(const NodeAgentOptions& options, MemoryApi& api, const TimeSource& time) {
+StatusOr<std::unique_ptr<NodeAgent>> NodeAgent::Start(const NodeAgentOptions& options, MemoryApi& api,
+                                                      const TimeSource& time) {
   NodeAgentOptions complete = options;
-  if (complete.shim_command.empty()) return Error(StatusCode::kInvalidArgument, "the node agent needs a shim command, for example {\"/proc/self/exe\", \"pod-shim\"}");
+  if (complete.shim_command.empty())
+    return Error(StatusCode::kInvalidArgument,
+                 "the node agent needs a shim command, for example {\"/proc/self/exe\", \"pod-shim\"}");
   if (complete.node_name.empty()) {
     std::array<char, 256> name{};
     gethostname(name.data(), name.size() - 1);
-    for (const char c : std::string_view(name.data())) complete.node_name += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    for (const char c : std::string_view(name.data()))
+      complete.node_name += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     if (!IsDnsSubdomain(complete.node_name)) complete.node_name = "localhost";
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AddressBook> addresses, AddressBook::Open());

@@ -1,6 +1,7 @@
-// The node of the embedded platform: takes every pod of a MemoryApi, runs its containers as processes under shims, reports
-// their state in the pod's status and finishes deletions. Decisions are pod_plan.h's; this is the shell with processes, files,
-// sockets and time, all touched by one thread of its own (log reading comes on the callers' threads and touches files only).
+// The node of the embedded platform: takes every pod of a MemoryApi, runs its containers as processes under shims,
+// reports their state in the pod's status and finishes deletions. Decisions are pod_plan.h's; this is the shell with
+// processes, files, sockets and time, all touched by one thread of its own (log reading comes on the callers' threads
+// and touches files only).
 #pragma once
 
 #include <filesystem>
@@ -25,7 +26,8 @@ struct NodeAgentOptions {
 class NodeAgent {
  public:
   // `api` and `time` must outlive the agent. Creates the Node object.
-  static StatusOr<std::unique_ptr<NodeAgent>> Start(const NodeAgentOptions& options, MemoryApi& api, const TimeSource& time);
+  static StatusOr<std::unique_ptr<NodeAgent>> Start(const NodeAgentOptions& options, MemoryApi& api,
+                                                    const TimeSource& time);
   // Ends all processes: TERM, then KILL after `grace`, and returns when none is left.
   virtual ~NodeAgent() = default;
   virtual void Stop(Duration grace) = 0;

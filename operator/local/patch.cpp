@@ -88,7 +88,8 @@ void StrategicMerge(Json& target, const Json& patch) {
 }
 
 StatusOr<Json> ApplyJsonPatch(const Json& object, const Json& patch) {
-  if (!patch.is_array()) return Error(StatusCode::kInvalidArgument, "a JSON patch is a list of operations; send [{\"op\": ...}]");
+  if (!patch.is_array())
+    return Error(StatusCode::kInvalidArgument, "a JSON patch is a list of operations; send [{\"op\": ...}]");
   try {
     return object.patch(patch);
   } catch (const Json::exception& error) {
@@ -101,7 +102,8 @@ StatusOr<Json> ApplyJsonPatch(const Json& object, const Json& patch) {
 
 StatusOr<Json> ApplyPatch(const Json& object, kube::PatchType type, const Json& patch) {
   if (type == kube::PatchType::kJson) return ApplyJsonPatch(object, patch);
-  if (!patch.is_object()) return Error(StatusCode::kInvalidArgument, "a merge patch is a JSON object; send {\"metadata\": ...}");
+  if (!patch.is_object())
+    return Error(StatusCode::kInvalidArgument, "a merge patch is a JSON object; send {\"metadata\": ...}");
   Json result = object;
   if (type == kube::PatchType::kMerge) {
     result.merge_patch(patch);

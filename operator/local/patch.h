@@ -6,8 +6,9 @@
 
 namespace attune::local {
 
-// RFC 7386 merge patch, RFC 6902 JSON patch, or Kubernetes' strategic merge (lists of named items merge by key; "$patch":
-// "delete" and "replace" and "$deleteFromPrimitiveList/x" are honored). InvalidArgument says what does not fit.
+// RFC 7386 merge patch, RFC 6902 JSON patch, or Kubernetes' strategic merge (lists of named items merge by key;
+// "$patch": "delete" and "replace" and "$deleteFromPrimitiveList/x" are honored). InvalidArgument says what does not
+// fit.
 StatusOr<kube::Json> ApplyPatch(const kube::Json& object, kube::PatchType type, const kube::Json& patch);
 
 }  // namespace attune::local

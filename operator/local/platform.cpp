@@ -55,7 +55,9 @@ class LocalPlatform final : public Platform {
   kube::Api& api() override { return api_; }
   std::string url() const override { return server_ == nullptr ? "" : server_->url(); }
   std::string token() const override { return options_.token; }
-  std::filesystem::path pod_directory(const kube::ObjectKey& pod) const override { return PodDirectory(options_.run_directory, pod); }
+  std::filesystem::path pod_directory(const kube::ObjectKey& pod) const override {
+    return PodDirectory(options_.run_directory, pod);
+  }
 
  private:
   PlatformOptions options_;
@@ -67,7 +69,8 @@ class LocalPlatform final : public Platform {
 }  // namespace
 
 StatusOr<std::unique_ptr<Platform>> Platform::Start(const PlatformOptions& options, const TimeSource& time) {
-  if (options.run_directory.empty()) return Error(StatusCode::kInvalidArgument, "the local platform needs a run directory");
+  if (options.run_directory.empty())
+    return Error(StatusCode::kInvalidArgument, "the local platform needs a run directory");
   auto platform = std::make_unique<LocalPlatform>(options, time);
   RETURN_IF_ERROR(platform->Begin(time));
   return platform;

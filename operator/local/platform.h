@@ -1,10 +1,11 @@
 // Kubernetes on one machine without Kubernetes: an in-memory API, a node agent that runs pods as processes, and the API
 // served over HTTP on loopback so that other terminals (and kubectl) reach it.
 //
-// What the node agent does differently from a kubelet, so that the same pods run: every pod gets a loopback address of its own
-// (127.x.y.z), images are ignored and a container's command is looked up in `program_directories`, then PATH; there are
-// no mounts and no DNS, so values of environment variables and arguments that begin with a mount path, and names of the
-// form <pod>.<service>.<namespace>.svc in them, are replaced by the real directory and address when a container starts.
+// What the node agent does differently from a kubelet, so that the same pods run: every pod gets a loopback address of
+// its own (127.x.y.z), images are ignored and a container's command is looked up in `program_directories`, then PATH;
+// there are no mounts and no DNS, so values of environment variables and arguments that begin with a mount path, and
+// names of the form <pod>.<service>.<namespace>.svc in them, are replaced by the real directory and address when a
+// container starts.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +20,10 @@
 namespace attune::local {
 
 struct PlatformOptions {
-  std::filesystem::path run_directory;                       // pods' logs, volumes, claims; created
-  std::vector<std::filesystem::path> program_directories;    // where attune's own programs lie
-  std::string listen = "127.0.0.1:0";                        // API over HTTP; "" = not served
-  std::string token;                                         // bearer token of that API; "" = made up
+  std::filesystem::path run_directory;                     // pods' logs, volumes, claims; created
+  std::vector<std::filesystem::path> program_directories;  // where attune's own programs lie
+  std::string listen = "127.0.0.1:0";                      // API over HTTP; "" = not served
+  std::string token;                                       // bearer token of that API; "" = made up
   // Program and first arguments of a pod shim: this program's hidden subcommand that calls PodShimMain.
   std::vector<std::string> shim_command{"/proc/self/exe", "pod-shim"};
 };
@@ -35,14 +36,14 @@ class Platform {
   virtual ~Platform() = default;
 
   virtual kube::Api& api() = 0;
-  virtual std::string url() const = 0;    // http://127.0.0.1:port, "" when not served
+  virtual std::string url() const = 0;  // http://127.0.0.1:port, "" when not served
   virtual std::string token() const = 0;
   // Log files of a pod, oldest first: <run_directory>/pods/<namespace>/<pod>/<container>/<restart>.log
   virtual std::filesystem::path pod_directory(const kube::ObjectKey& pod) const = 0;
 };
 
-// Entry of the hidden subcommand that the agent starts for each container (`attune pod-shim ...`): becomes the parent of the
-// container's processes and ends them all when asked, or when the agent dies. Returns the container's exit code.
+// Entry of the hidden subcommand that the agent starts for each container (`attune pod-shim ...`): becomes the parent
+// of the container's processes and ends them all when asked, or when the agent dies. Returns the container's exit code.
 int PodShimMain(int argc, char** argv);
 
 }  // namespace attune::local

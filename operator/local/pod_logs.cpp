@@ -64,7 +64,8 @@ void KeepLines(std::string& text, std::optional<int64_t> lines) {
 
 }  // namespace
 
-std::filesystem::path LogFile(const std::filesystem::path& pod_directory, const std::string& container, int64_t restart) {
+std::filesystem::path LogFile(const std::filesystem::path& pod_directory, const std::string& container,
+                              int64_t restart) {
   return pod_directory / container / (std::to_string(restart) + ".log");
 }
 
@@ -80,8 +81,9 @@ StatusOr<std::string> ReadLogTail(const std::filesystem::path& file, std::option
   return text;
 }
 
-Status FollowLog(const std::filesystem::path& path, std::optional<int64_t> lines, const std::function<bool(std::string_view)>& on_text,
-                 const std::function<bool()>& ended, MonotonicTime deadline, const TimeSource& time) {
+Status FollowLog(const std::filesystem::path& path, std::optional<int64_t> lines,
+                 const std::function<bool(std::string_view)>& on_text, const std::function<bool()>& ended,
+                 MonotonicTime deadline, const TimeSource& time) {
   auto file = std::make_unique<OpenFile>(path);
   if (file->get() < 0) return Error(StatusCode::kNotFound, "no log at " + path.string() + ": " + ErrnoText(errno));
   std::string first = ReadEnd(file->get(), kFollowFirstBytesMax);
@@ -96,13 +98,15 @@ Status FollowLog(const std::filesystem::path& path, std::optional<int64_t> lines
       if (!on_text({buffer.data(), static_cast<size_t>(count)})) return OkStatus();
     }
     // Rotated: the open file is the old one, fully read by now.
-    struct stat opened {}, named {};
+    struct stat opened {
+    }, named{};
     if (stat(path.c_str(), &named) == 0 && fstat(file->get(), &opened) == 0 && named.st_ino != opened.st_ino) {
       file = std::make_unique<OpenFile>(path);
       continue;
     }
     if (last_look) return OkStatus();
-    if (time.Now() >= deadline) return Error(StatusCode::kDeadlineExceeded, "the log did not end within the time of the call");
+    if (time.Now() >= deadline)
+      return Error(StatusCode::kDeadlineExceeded, "the log did not end within the time of the call");
     if (!on_text({})) return OkStatus();  // lets a caller that has gone away end a quiet log
     poll(nullptr, 0, kFollowPollMs);
   }

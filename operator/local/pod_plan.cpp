@@ -13,14 +13,17 @@ using State = ContainerRecord::State;
 constexpr std::chrono::minutes kBackoffResetAfter{10};
 
 RestartPolicy ParsePolicy(std::string_view text) {
-  return text == "Never" ? RestartPolicy::kNever : text == "OnFailure" ? RestartPolicy::kOnFailure : RestartPolicy::kAlways;
+  return text == "Never"       ? RestartPolicy::kNever
+         : text == "OnFailure" ? RestartPolicy::kOnFailure
+                               : RestartPolicy::kAlways;
 }
 
 int PortOf(const Json& container, const Json& port) {
   if (port.is_number_integer()) return port.get<int>();
   if (!port.is_string()) return 0;
   for (const Json& named : kube::At(container, {"ports"})) {
-    if (kube::StringAt(named, {"name"}) == port.get_ref<const std::string&>()) return static_cast<int>(kube::IntegerAt(named, {"containerPort"}));
+    if (kube::StringAt(named, {"name"}) == port.get_ref<const std::string&>())
+      return static_cast<int>(kube::IntegerAt(named, {"containerPort"}));
   }
   return 0;
 }
@@ -94,7 +97,8 @@ bool MainsEnded(const PodRecord& pod) {
 }
 
 bool AnyRunning(const PodRecord& pod) {
-  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const ContainerRecord& c) { return c.state == State::kRunning; });
+  return std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const ContainerRecord& c) { return c.state == State::kRunning; });
 }
 
 void Look(PodPlan& plan, MonotonicTime at) { plan.next_look = std::min(plan.next_look, at); }
@@ -117,7 +121,8 @@ void StopSidecars(const PodRecord& pod, MonotonicTime now, PodPlan& plan) {
     const ContainerRecord& record = pod.containers[i];
     if (!pod.specs[i].sidecar || record.state != State::kRunning) continue;
     const MonotonicTime asked = record.term_sent ? record.term_sent_at : now;
-    Stop(pod, i, now, std::min(asked + kSidecarGrace, std::max(pod.delete_deadline, asked + std::chrono::seconds(1))), plan);
+    Stop(pod, i, now, std::min(asked + kSidecarGrace, std::max(pod.delete_deadline, asked + std::chrono::seconds(1))),
+         plan);
     return;
   }
 }
@@ -149,8 +154,10 @@ bool Due(const ContainerRecord& record, MonotonicTime now, PodPlan& plan) {
 std::vector<ContainerSpec> ContainersOf(const Json& pod) {
   const RestartPolicy policy = ParsePolicy(kube::StringAt(pod, {"spec", "restartPolicy"}));
   std::vector<ContainerSpec> specs;
-  for (const Json& container : kube::At(pod, {"spec", "initContainers"})) specs.push_back(ParseContainer(container, true, policy));
-  for (const Json& container : kube::At(pod, {"spec", "containers"})) specs.push_back(ParseContainer(container, false, policy));
+  for (const Json& container : kube::At(pod, {"spec", "initContainers"}))
+    specs.push_back(ParseContainer(container, true, policy));
+  for (const Json& container : kube::At(pod, {"spec", "containers"}))
+    specs.push_back(ParseContainer(container, false, policy));
   return specs;
 }
 
@@ -165,7 +172,8 @@ PodPlan PlanPod(const PodRecord& pod, MonotonicTime now) {
     const ContainerSpec& spec = pod.specs[i];
     const ContainerRecord& record = pod.containers[i];
     if (IsMain(spec) && !init_done) break;
-    if (record.state == State::kWaiting && Due(record, now, plan)) plan.actions.push_back({ContainerAction::Kind::kStart, i});
+    if (record.state == State::kWaiting && Due(record, now, plan))
+      plan.actions.push_back({ContainerAction::Kind::kStart, i});
     if (IsMain(spec)) continue;
     // The next one waits for an init container's success, and for a sidecar to have been started once.
     const bool passed = spec.sidecar ? record.state == State::kRunning || record.restarts > 0
@@ -208,7 +216,8 @@ void OnExit(PodRecord& pod, size_t container, int exit_code, MonotonicTime now, 
   record.waiting_message = "restarting " + spec.name + " after exit code " + std::to_string(exit_code);
 }
 
-void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message, MonotonicTime now) {
+void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message,
+                   MonotonicTime now) {
   ContainerRecord& record = pod.containers[container];
   record.state = State::kWaiting;
   record.waiting_reason = reason;
@@ -249,7 +258,10 @@ bool IsReady(const ContainerSpec& spec, const ContainerRecord& record) {
 }
 
 Json TerminatedJson(const Termination& end) {
-  Json json{{"exitCode", end.exit_code}, {"reason", end.reason}, {"startedAt", Rfc3339(end.started)}, {"finishedAt", Rfc3339(end.finished)}};
+  Json json{{"exitCode", end.exit_code},
+            {"reason", end.reason},
+            {"startedAt", Rfc3339(end.started)},
+            {"finishedAt", Rfc3339(end.finished)}};
   if (!end.message.empty()) json["message"] = end.message;
   return json;
 }
@@ -267,10 +279,15 @@ Json ContainerStatus(const ContainerSpec& spec, const ContainerRecord& record, c
       status["state"]["waiting"] = {{"reason", record.waiting_reason}};
       if (!record.waiting_message.empty()) status["state"]["waiting"]["message"] = record.waiting_message;
       break;
-    case State::kRunning: status["state"]["running"] = {{"startedAt", Rfc3339(record.started_wall)}}; break;
-    case State::kTerminated: status["state"]["terminated"] = TerminatedJson(*record.last); break;
+    case State::kRunning:
+      status["state"]["running"] = {{"startedAt", Rfc3339(record.started_wall)}};
+      break;
+    case State::kTerminated:
+      status["state"]["terminated"] = TerminatedJson(*record.last);
+      break;
   }
-  if (record.state != State::kTerminated && record.last.has_value()) status["lastState"]["terminated"] = TerminatedJson(*record.last);
+  if (record.state != State::kTerminated && record.last.has_value())
+    status["lastState"]["terminated"] = TerminatedJson(*record.last);
   return status;
 }
 
@@ -278,7 +295,8 @@ Json Condition(const Json& object, const char* type, bool value, const char* rea
   Json condition{{"type", type}, {"status", value ? "True" : "False"}, {"lastTransitionTime", Rfc3339(now)}};
   if (!value) condition["reason"] = reason;
   for (const Json& before : kube::At(object, {"status", "conditions"})) {
-    if (kube::StringAt(before, {"type"}) == type && kube::StringAt(before, {"status"}) == kube::StringAt(condition, {"status"})) {
+    if (kube::StringAt(before, {"type"}) == type &&
+        kube::StringAt(before, {"status"}) == kube::StringAt(condition, {"status"})) {
       condition["lastTransitionTime"] = before.value("lastTransitionTime", condition["lastTransitionTime"]);
     }
   }
@@ -302,8 +320,10 @@ Json StatusOf(const PodRecord& pod, const Json& object, WallTime now) {
   for (size_t i = 0; i < pod.specs.size(); ++i) {
     const ContainerSpec& spec = pod.specs[i];
     const bool main = IsMain(spec);
-    const Json& container = kube::At(object, {"spec", main ? "containers" : "initContainers"})[main ? index++ : init_index++];
-    status[main ? "containerStatuses" : "initContainerStatuses"].push_back(ContainerStatus(spec, pod.containers[i], container));
+    const Json& container =
+        kube::At(object, {"spec", main ? "containers" : "initContainers"})[main ? index++ : init_index++];
+    status[main ? "containerStatuses" : "initContainerStatuses"].push_back(
+        ContainerStatus(spec, pod.containers[i], container));
     if (spec.init || (spec.sidecar && pod.containers[i].restarts == 0 && pod.containers[i].state == State::kWaiting)) {
       initialized = initialized && spec.init && IsReady(spec, pod.containers[i]);
     }
@@ -312,9 +332,10 @@ Json StatusOf(const PodRecord& pod, const Json& object, WallTime now) {
   ready = ready && initialized;
   const bool ended = status["phase"] == "Succeeded" || status["phase"] == "Failed";
   const char* why = ended ? "PodCompleted" : "ContainersNotReady";
-  status["conditions"] = Json::array({Condition(object, "PodScheduled", true, "", now),
-                                      Condition(object, "Initialized", initialized, "ContainersNotInitialized", now),
-                                      Condition(object, "ContainersReady", ready, why, now), Condition(object, "Ready", ready, why, now)});
+  status["conditions"] =
+      Json::array({Condition(object, "PodScheduled", true, "", now),
+                   Condition(object, "Initialized", initialized, "ContainersNotInitialized", now),
+                   Condition(object, "ContainersReady", ready, why, now), Condition(object, "Ready", ready, why, now)});
   return status;
 }
 

@@ -18,15 +18,16 @@ struct Probe {
   enum class Kind { kTcpSocket, kHttpGet, kExec };
   Kind kind = Kind::kTcpSocket;
   int port = 0;
-  std::string path;                   // of kHttpGet
-  std::vector<std::string> command;   // of kExec
+  std::string path;                  // of kHttpGet
+  std::vector<std::string> command;  // of kExec
   int initial_delay_seconds = 0, period_seconds = 10, timeout_seconds = 1, success_threshold = 1, failure_threshold = 3;
 };
 
 struct ContainerSpec {
   std::string name;
-  bool init = false;      // runs to its end before the next one starts
-  bool sidecar = false;   // an init container with restartPolicy Always: starts first, stops last, never decides the outcome
+  bool init = false;  // runs to its end before the next one starts
+  bool sidecar =
+      false;  // an init container with restartPolicy Always: starts first, stops last, never decides the outcome
   RestartPolicy restart = RestartPolicy::kAlways;
   std::optional<Probe> readiness;
 };
@@ -36,7 +37,7 @@ std::vector<ContainerSpec> ContainersOf(const kube::Json& pod);
 
 struct Termination {
   int exit_code = 0;
-  std::string reason;   // "Completed", "Error", or why it could not start
+  std::string reason;  // "Completed", "Error", or why it could not start
   std::string message;
   WallTime started, finished;
 };
@@ -46,8 +47,8 @@ struct ContainerRecord {
   enum class State { kWaiting, kRunning, kTerminated };
   State state = State::kWaiting;
   std::string waiting_reason = "PodInitializing", waiting_message;
-  MonotonicTime retry_at{};              // not started before (backoff, or another try after a start that failed)
-  int failed_starts = 0;                 // in a row
+  MonotonicTime retry_at{};  // not started before (backoff, or another try after a start that failed)
+  int failed_starts = 0;     // in a row
   MonotonicTime started_at{};
   WallTime started_wall{};
   bool term_sent = false, kill_sent = false;
@@ -55,7 +56,7 @@ struct ContainerRecord {
   bool probe_ok = false;
   int probe_successes = 0, probe_failures = 0;
   int restarts = 0;
-  std::optional<Termination> last;       // of the current run when terminated, else of the run before
+  std::optional<Termination> last;  // of the current run when terminated, else of the run before
 };
 
 struct PodRecord {
@@ -64,8 +65,8 @@ struct PodRecord {
   std::string ip;
   WallTime start_time{};
   bool deleting = false;
-  MonotonicTime delete_deadline = kNever;   // end of the grace period
-  bool force = false;                       // the object is gone: kill now
+  MonotonicTime delete_deadline = kNever;  // end of the grace period
+  bool force = false;                      // the object is gone: kill now
 };
 
 struct ContainerAction {
@@ -91,8 +92,10 @@ PodPlan PlanPod(const PodRecord& pod, MonotonicTime now);
 // Records the end of a container and decides whether and when it runs again.
 void OnExit(PodRecord& pod, size_t container, int exit_code, MonotonicTime now, WallTime wall);
 void OnStarted(PodRecord& pod, size_t container, MonotonicTime now, WallTime wall);
-// The container could not be started: reason ("CreateContainerError") and text for the status. Tried again after a backoff.
-void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message, MonotonicTime now);
+// The container could not be started: reason ("CreateContainerError") and text for the status. Tried again after a
+// backoff.
+void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message,
+                   MonotonicTime now);
 void OnProbe(PodRecord& pod, size_t container, bool success);
 
 // "Pending", "Running", "Succeeded" or "Failed".

@@ -1,9 +1,10 @@
-// The parent of one container's processes. Promise: when the container ends, when the agent asks, or when the agent or this
-// process dies in whatever way, none of the container's processes stays behind.
+// The parent of one container's processes. Promise: when the container ends, when the agent asks, or when the agent or
+// this process dies in whatever way, none of the container's processes stays behind.
 //
 //   agent dies           its end of the socket (descriptor 3) closes; everything here is killed
 //   main process ends    descendants that detached are children of this process by then (child subreaper); killed
-//   this process dies    the main process dies with it (parent death signal); the agent, which sees its socket close, kills
+//   this process dies    the main process dies with it (parent death signal); the agent, which sees its socket close,
+//   kills
 //                        what that process had forked, found by the mark in its environment (process.h)
 //
 // Standard output and error of the container pass through here into a log file of bounded size.
@@ -84,7 +85,8 @@ bool ParseArguments(int argc, char** argv, ShimOptions& options) {
     }
     const auto value = [&](std::string_view name) { return std::string(argument.substr(name.size())); };
     if (argument.starts_with("--log=")) options.log_file = value("--log=");
-    if (argument.starts_with("--log-bytes=")) options.log_bytes_max = std::strtoull(value("--log-bytes=").c_str(), nullptr, 10);
+    if (argument.starts_with("--log-bytes="))
+      options.log_bytes_max = std::strtoull(value("--log-bytes=").c_str(), nullptr, 10);
     if (argument.starts_with("--directory=")) options.directory = value("--directory=");
     if (argument.starts_with("--cgroup=")) options.cgroup_files.push_back(value("--cgroup="));
   }
@@ -98,7 +100,8 @@ bool ParseArguments(int argc, char** argv, ShimOptions& options) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   for (const std::string& file : options.cgroup_files) {
     const int cgroup = open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    if (cgroup < 0 || write(cgroup, "0", 1) != 1) dprintf(output, "resource limit not applied: %s: %s\n", file.c_str(), std::strerror(errno));
+    if (cgroup < 0 || write(cgroup, "0", 1) != 1)
+      dprintf(output, "resource limit not applied: %s: %s\n", file.c_str(), std::strerror(errno));
     if (cgroup >= 0) close(cgroup);
   }
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) {
@@ -169,7 +172,8 @@ class Shim {
     }
   }
 
-  // Descendants die in rounds: what a dying process forked meanwhile becomes a child of this process and is found next time.
+  // Descendants die in rounds: what a dying process forked meanwhile becomes a child of this process and is found next
+  // time.
   void KillAndReap() {
     for (int round = 0; round < kReapRoundsMax && Reap(); ++round) {
       for (const pid_t process : Descendants(getpid())) kill(process, SIGKILL);
@@ -190,7 +194,9 @@ class Shim {
 int PodShimMain(int argc, char** argv) {
   ShimOptions options;
   if (!ParseArguments(argc, argv, options)) {
-    std::fprintf(stderr, "pod-shim is started by attune itself and takes: --log=FILE [--directory=DIR] -- PROGRAM [ARGUMENT...]\n");
+    std::fprintf(
+        stderr,
+        "pod-shim is started by attune itself and takes: --log=FILE [--directory=DIR] -- PROGRAM [ARGUMENT...]\n");
     return 2;
   }
   setsid();

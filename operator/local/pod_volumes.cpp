@@ -22,19 +22,21 @@ Status MakeDirectory(const std::filesystem::path& path) {
 
 // File names come from manifests: they stay inside their directory.
 bool IsPlainFileName(std::string_view name) {
-  return !name.empty() && name != "." && name.find('/') == std::string_view::npos && name.find("..") == std::string_view::npos;
+  return !name.empty() && name != "." && name.find('/') == std::string_view::npos &&
+         name.find("..") == std::string_view::npos;
 }
 
 }  // namespace
 
-StatusOr<PodVolumes> PodVolumes::Make(const Json& pod, const std::filesystem::path& volumes_root, const std::filesystem::path& claims_root,
-                                      MemoryApi& api, WallTime now) {
+StatusOr<PodVolumes> PodVolumes::Make(const Json& pod, const std::filesystem::path& volumes_root,
+                                      const std::filesystem::path& claims_root, MemoryApi& api, WallTime now) {
   PodVolumes volumes;
   volumes.pod_ = kube::KeyOf(pod);
   volumes.own_ = volumes_root / std::string(kube::Uid(pod).substr(0, 8));  // short: Unix socket paths end at 107 bytes
   for (const Json& volume : kube::At(pod, {"spec", "volumes"})) {
     const std::string name(kube::StringAt(volume, {"name"}));
-    if (!IsDnsLabel(name)) return Error(StatusCode::kInvalidArgument, "volume name \"" + name + "\" is not a DNS label");
+    if (!IsDnsLabel(name))
+      return Error(StatusCode::kInvalidArgument, "volume name \"" + name + "\" is not a DNS label");
     ASSIGN_OR_RETURN(volumes.directories_[name], volumes.MakeVolume(volume, claims_root));
   }
   RETURN_IF_ERROR(volumes.RenewTokens(api, now));
@@ -46,7 +48,9 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
   std::filesystem::path directory = own_ / name;
   if (volume.contains("persistentVolumeClaim")) {
     const std::string claim(kube::StringAt(volume, {"persistentVolumeClaim", "claimName"}));
-    if (!IsDnsSubdomain(claim)) return Error(StatusCode::kInvalidArgument, "volume " + name + ": claimName \"" + claim + "\" is not a valid name");
+    if (!IsDnsSubdomain(claim))
+      return Error(StatusCode::kInvalidArgument,
+                   "volume " + name + ": claimName \"" + claim + "\" is not a valid name");
     directory = claims_root / claim;
   } else if (volume.contains("projected")) {
     RETURN_IF_ERROR(MakeDirectory(directory));
@@ -55,8 +59,9 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
     return std::filesystem::path(kube::StringAt(volume, {"hostPath", "path"}));
   } else if (!volume.contains("emptyDir")) {
     return Error(StatusCode::kInvalidArgument,
-                 "volume " + name + " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, hostPath or "
-                 "a projected serviceAccountToken");
+                 "volume " + name +
+                     " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, hostPath or "
+                     "a projected serviceAccountToken");
   }
   RETURN_IF_ERROR(MakeDirectory(directory));
   return directory;
@@ -67,11 +72,13 @@ Status PodVolumes::MakeProjected(const Json& volume, const std::filesystem::path
     const Json& token = kube::At(source, {"serviceAccountToken"});
     const std::string file(kube::StringAt(token, {"path"}));
     if (!token.is_object() || !IsPlainFileName(file)) {
-      return Error(StatusCode::kInvalidArgument, "volume " + std::string(kube::StringAt(volume, {"name"})) +
-                                                     ": only projected serviceAccountToken sources with a plain file name work here");
+      return Error(StatusCode::kInvalidArgument,
+                   "volume " + std::string(kube::StringAt(volume, {"name"})) +
+                       ": only projected serviceAccountToken sources with a plain file name work here");
     }
     const std::chrono::seconds lifetime(kube::IntegerAt(token, {"expirationSeconds"}, kTokenLifetime.count()));
-    tokens_.push_back({directory / file, std::string(kube::StringAt(token, {"audience"})), std::max(lifetime, kTokenLifetimeMin), WallTime::min()});
+    tokens_.push_back({directory / file, std::string(kube::StringAt(token, {"audience"})),
+                       std::max(lifetime, kTokenLifetimeMin), WallTime::min()});
   }
   return OkStatus();
 }

@@ -1,5 +1,5 @@
-// Directories that stand for a pod's volumes: emptyDir (fresh, gone with the pod), persistentVolumeClaim (kept, shared by name),
-// projected service-account tokens (a file, renewed in time) and hostPath (itself). One thread at a time.
+// Directories that stand for a pod's volumes: emptyDir (fresh, gone with the pod), persistentVolumeClaim (kept, shared
+// by name), projected service-account tokens (a file, renewed in time) and hostPath (itself). One thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace attune::local {
 class PodVolumes {
  public:
   // Makes the volumes of `pod` beneath `volumes_root`/<short id>; claims beneath `claims_root`.
-  static StatusOr<PodVolumes> Make(const kube::Json& pod, const std::filesystem::path& volumes_root, const std::filesystem::path& claims_root,
-                                   MemoryApi& api, WallTime now);
+  static StatusOr<PodVolumes> Make(const kube::Json& pod, const std::filesystem::path& volumes_root,
+                                   const std::filesystem::path& claims_root, MemoryApi& api, WallTime now);
   const std::map<std::string, std::filesystem::path>& directories() const { return directories_; }
   // Writes tokens anew that have used up most of their life.
   Status RenewTokens(MemoryApi& api, WallTime now);

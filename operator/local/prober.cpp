@@ -14,18 +14,21 @@
 #include <chrono>
 #include <string>
 
+#include "base/time_source.h"
+
 namespace attune::local {
 namespace {
 
 constexpr size_t kQueuedMax = 4096;
 
-int MillisecondsLeft(std::chrono::steady_clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+int MillisecondsLeft(MonotonicTime deadline) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemTime().Now()).count();
   return left > 0 ? static_cast<int>(left) : 0;
 }
 
 // A connected socket, or -1.
-int Connect(const std::string& ip, int port, std::chrono::steady_clock::time_point deadline) {
+int Connect(const std::string& ip, int port, MonotonicTime deadline) {
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return -1;
   sockaddr_in address{};
@@ -44,7 +47,7 @@ int Connect(const std::string& ip, int port, std::chrono::steady_clock::time_poi
   return -1;
 }
 
-bool ProbeHttp(const ProbeRequest& request, std::chrono::steady_clock::time_point deadline) {
+bool ProbeHttp(const ProbeRequest& request, MonotonicTime deadline) {
   const int file = Connect(request.ip, request.probe.port, deadline);
   if (file < 0) return false;
   const std::string path = request.probe.path.empty() ? "/" : request.probe.path;
@@ -54,7 +57,8 @@ bool ProbeHttp(const ProbeRequest& request, std::chrono::steady_clock::time_poin
   while (success && answer.size() < 13) {  // "HTTP/1.1 200 "
     pollfd wait{file, POLLIN, 0};
     std::array<char, 64> buffer{};
-    const ssize_t count = poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file, buffer.data(), buffer.size(), 0) : -1;
+    const ssize_t count =
+        poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file, buffer.data(), buffer.size(), 0) : -1;
     if (count <= 0) break;
     answer.append(buffer.data(), static_cast<size_t>(count));
   }
@@ -62,7 +66,7 @@ bool ProbeHttp(const ProbeRequest& request, std::chrono::steady_clock::time_poin
   return success && answer.starts_with("HTTP/1.") && answer.size() >= 12 && (answer[9] == '2' || answer[9] == '3');
 }
 
-bool ProbeExec(const ProbeRequest& request, std::chrono::steady_clock::time_point deadline) {
+bool ProbeExec(const ProbeRequest& request, MonotonicTime deadline) {
   if (request.command.empty()) return false;
   std::vector<char*> argv, envp;
   for (const std::string& word : request.command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -71,7 +75,8 @@ bool ProbeExec(const ProbeRequest& request, std::chrono::steady_clock::time_poin
   envp.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  for (const int file : {0, 1, 2}) posix_spawn_file_actions_addopen(&files, file, "/dev/null", file == 0 ? O_RDONLY : O_WRONLY, 0);
+  for (const int file : {0, 1, 2})
+    posix_spawn_file_actions_addopen(&files, file, "/dev/null", file == 0 ? O_RDONLY : O_WRONLY, 0);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -96,11 +101,14 @@ bool ProbeExec(const ProbeRequest& request, std::chrono::steady_clock::time_poin
 }  // namespace
 
 bool RunProbe(const ProbeRequest& request) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(request.probe.timeout_seconds);
+  const auto deadline = SystemTime().Now() + std::chrono::seconds(request.probe.timeout_seconds);
   switch (request.probe.kind) {
-    case Probe::Kind::kHttpGet: return ProbeHttp(request, deadline);
-    case Probe::Kind::kExec: return ProbeExec(request, deadline);
-    case Probe::Kind::kTcpSocket: break;
+    case Probe::Kind::kHttpGet:
+      return ProbeHttp(request, deadline);
+    case Probe::Kind::kExec:
+      return ProbeExec(request, deadline);
+    case Probe::Kind::kTcpSocket:
+      break;
   }
   const int file = Connect(request.ip, request.probe.port, deadline);
   if (file >= 0) close(file);

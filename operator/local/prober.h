@@ -16,7 +16,7 @@ namespace attune::local {
 struct ProbeRequest {
   Probe probe;
   std::string ip;
-  std::vector<std::string> command;      // of an exec probe: program found, arguments expanded
+  std::vector<std::string> command;  // of an exec probe: program found, arguments expanded
   std::vector<std::string> environment;
   std::function<void(bool success)> on_result;  // called on the prober's thread
 };

@@ -23,9 +23,9 @@
 namespace attune::local {
 namespace {
 
-constexpr int kMarkedRoundsMax = 100;        // of 5 ms
+constexpr int kMarkedRoundsMax = 100;  // of 5 ms
 constexpr size_t kEnvironmentBytesMax = 1 << 20;
-constexpr int kDescriptorsMax = 65536;       // closed one by one where the kernel has no close_range
+constexpr int kDescriptorsMax = 65536;  // closed one by one where the kernel has no close_range
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -60,7 +60,8 @@ pid_t ParentOf(pid_t process) {
   const size_t name_end = text.rfind(')');  // the name may hold anything
   char state = 0;
   int parent = 0;
-  if (name_end == std::string::npos || std::sscanf(text.c_str() + name_end + 1, " %c %d", &state, &parent) != 2) return 0;
+  if (name_end == std::string::npos || std::sscanf(text.c_str() + name_end + 1, " %c %d", &state, &parent) != 2)
+    return 0;
   return state == 'Z' || state == 'X' ? 0 : parent;
 }
 
@@ -116,7 +117,9 @@ StatusOr<Process> Process::Start(const ProcessOptions& options) {
 }
 
 Process::Process(Process&& other) noexcept
-    : shim_(std::exchange(other.shim_, -1)), socket_(std::exchange(other.socket_, -1)), container_id_(std::move(other.container_id_)),
+    : shim_(std::exchange(other.shim_, -1)),
+      socket_(std::exchange(other.socket_, -1)),
+      container_id_(std::move(other.container_id_)),
       kill_asked_(other.kill_asked_) {}
 
 Process& Process::operator=(Process&& other) noexcept {
@@ -206,7 +209,8 @@ void KillMarked(const std::string& container_id) {
   }
 }
 
-StatusOr<std::filesystem::path> FindProgram(const std::string& name, const std::vector<std::filesystem::path>& directories,
+StatusOr<std::filesystem::path> FindProgram(const std::string& name,
+                                            const std::vector<std::filesystem::path>& directories,
                                             const std::string& path) {
   const auto runnable = [](const std::filesystem::path& candidate) {
     std::error_code error;
@@ -230,8 +234,8 @@ StatusOr<std::filesystem::path> FindProgram(const std::string& name, const std::
   for (const std::string& directory : std::vector<std::string>(absl::StrSplit(path, ':'))) {
     if (std::filesystem::path found = try_in(directory); !found.empty()) return found;
   }
-  return Error(StatusCode::kNotFound, "program \"" + name + "\" not found; looked in " + looked +
-                                          "; build it, or add its directory to PATH");
+  return Error(StatusCode::kNotFound,
+               "program \"" + name + "\" not found; looked in " + looked + "; build it, or add its directory to PATH");
 }
 
 }  // namespace attune::local

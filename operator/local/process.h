@@ -17,15 +17,15 @@ inline constexpr int kShimSocket = 3;
 inline constexpr char kContainerMark[] = "ATTUNE_CONTAINER_ID";
 
 struct ProcessOptions {
-  std::vector<std::string> shim_command;   // program and first arguments
-  std::string container_id;                // unique over all agents of the machine
-  std::filesystem::path program;           // absolute
-  std::vector<std::string> arguments;      // without the program
-  std::vector<std::string> environment;    // "NAME=value"
-  std::filesystem::path directory;         // to start in
+  std::vector<std::string> shim_command;  // program and first arguments
+  std::string container_id;               // unique over all agents of the machine
+  std::filesystem::path program;          // absolute
+  std::vector<std::string> arguments;     // without the program
+  std::vector<std::string> environment;   // "NAME=value"
+  std::filesystem::path directory;        // to start in
   std::filesystem::path log_file;
-  uint64_t log_bytes_max = 10 << 20;       // of each of the two files
-  std::vector<std::string> cgroup_files;   // cgroup.procs files the container joins
+  uint64_t log_bytes_max = 10 << 20;      // of each of the two files
+  std::vector<std::string> cgroup_files;  // cgroup.procs files the container joins
 };
 
 // One container under way. Movable handle; not thread-safe. Destruction ends the container at once (the socket closes).
@@ -45,7 +45,8 @@ class Process {
   void Kill();       // ends everything; Poll tells when it is done
 
  private:
-  Process(pid_t shim, int socket, std::string container_id) : shim_(shim), socket_(socket), container_id_(std::move(container_id)) {}
+  Process(pid_t shim, int socket, std::string container_id)
+      : shim_(shim), socket_(socket), container_id_(std::move(container_id)) {}
   void Release();
 
   pid_t shim_ = -1;
@@ -59,9 +60,10 @@ std::vector<pid_t> Descendants(pid_t process);
 // Kills every process that carries the mark of this container, until none is left or a short time is over.
 void KillMarked(const std::string& container_id);
 
-// Looks `name` up: a path is taken as it is (its last part is looked up when it does not exist), a plain name is sought in
-// `directories`, then in the directories of `path` ("a:b"). The error lists where it looked.
-StatusOr<std::filesystem::path> FindProgram(const std::string& name, const std::vector<std::filesystem::path>& directories,
+// Looks `name` up: a path is taken as it is (its last part is looked up when it does not exist), a plain name is sought
+// in `directories`, then in the directories of `path` ("a:b"). The error lists where it looked.
+StatusOr<std::filesystem::path> FindProgram(const std::string& name,
+                                            const std::vector<std::filesystem::path>& directories,
                                             const std::string& path);
 
 }  // namespace attune::local

@@ -28,7 +28,8 @@ std::string ReadText(const std::filesystem::path& file) {
 
 void SayOnce(const char* what, const std::string& where) {
   static std::atomic<bool> said = false;
-  if (!said.exchange(true)) log::Info("resource limits of containers are not enforced", {{"why", what}, {"where", where}});
+  if (!said.exchange(true))
+    log::Info("resource limits of containers are not enforced", {{"why", what}, {"where", where}});
 }
 
 // Path of this process's group in hierarchy `controller` ("memory"; "" for version 2), as /proc/self/cgroup tells it.
@@ -69,8 +70,8 @@ std::optional<double> ParseQuantity(std::string_view text) {
   if (end == copy.c_str() || !std::isfinite(number) || number < 0) return std::nullopt;
   const std::string_view suffix(end);
   static constexpr std::pair<std::string_view, double> kSuffixes[] = {
-      {"", 1},   {"m", 1e-3},     {"k", 1e3},           {"M", 1e6},           {"G", 1e9},           {"T", 1e12},
-      {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+      {"", 1},     {"m", 1e-3},    {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
+      {"T", 1e12}, {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
   for (const auto& [name, factor] : kSuffixes) {
     if (suffix == name) return number * factor;
   }
@@ -105,9 +106,11 @@ ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::strin
     add(root.string() + OwnGroup(""), settings, "no right to make control groups");
     return result;
   }
-  if (memory) add(root.string() + "/memory" + OwnGroup("memory"), {{"memory.limit_in_bytes", bytes}}, "no memory limit rights");
+  if (memory)
+    add(root.string() + "/memory" + OwnGroup("memory"), {{"memory.limit_in_bytes", bytes}}, "no memory limit rights");
   if (cpu) {
-    add(root.string() + "/cpu" + OwnGroup("cpu"), {{"cpu.cfs_period_us", std::to_string(kCpuPeriodMicroseconds)}, {"cpu.cfs_quota_us", quota}},
+    add(root.string() + "/cpu" + OwnGroup("cpu"),
+        {{"cpu.cfs_period_us", std::to_string(kCpuPeriodMicroseconds)}, {"cpu.cfs_quota_us", quota}},
         "no CPU limit rights");
   }
   return result;

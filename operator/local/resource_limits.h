@@ -1,5 +1,5 @@
-// Memory and CPU limits of containers through control groups (version 1 or 2), where this process may make them. Where it may
-// not, that is said once in the log and containers run without limits. One thread at a time.
+// Memory and CPU limits of containers through control groups (version 1 or 2), where this process may make them. Where
+// it may not, that is said once in the log and containers run without limits. One thread at a time.
 #pragma once
 
 #include <filesystem>

@@ -40,7 +40,8 @@ std::vector<std::string_view> SplitTopLevel(std::string_view text) {
 bool IsLabelName(std::string_view text) {
   if (text.empty()) return false;
   for (const char c : text) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.' && c != '/') return false;
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.' && c != '/')
+      return false;
   }
   return true;
 }
@@ -86,8 +87,8 @@ StatusOr<LabelSelector::Requirement> LabelSelector::ParseRequirement(std::string
     return Malformed("label selector", text);
   }
   Requirement requirement{words[0], words[1] == "in" ? Operator::kIn : Operator::kNotIn, {}};
-  for (const std::string& value : std::vector<std::string>(
-           absl::StrSplit(std::string(text.substr(open + 1, text.size() - open - 2)), ','))) {
+  for (const std::string& value :
+       std::vector<std::string>(absl::StrSplit(std::string(text.substr(open + 1, text.size() - open - 2)), ','))) {
     requirement.values.emplace(Trim(value));
   }
   return requirement;
@@ -163,7 +164,8 @@ StatusOr<Selection> Selection::Parse(const std::string& name_space, std::string_
 }
 
 bool Selection::Matches(const Json& object) const {
-  return (name_space.empty() || kube::Namespace(object) == name_space) && labels.Matches(object) && fields.Matches(object);
+  return (name_space.empty() || kube::Namespace(object) == name_space) && labels.Matches(object) &&
+         fields.Matches(object);
 }
 
 }  // namespace attune::local

@@ -20,7 +20,7 @@ struct PodSample {
   std::string pod;
   std::string role;
   uint32_t index = 0;
-  bool connected = false;         // its sidecar's stream is open
+  bool connected = false;  // its sidecar's stream is open
   MonotonicTime reported_at{};
   v1::WindowReport window;
   v1::ProcessUsage usage;
@@ -34,14 +34,14 @@ struct HistoryPoint {
 };
 
 struct JobSample {
-  std::vector<PodSample> pods;                // ordered by role, index
-  std::optional<v1::JobWindow> job;           // last seen from the coordinator's process
-  std::optional<double> loss;                 // mean over the workers' last windows, weighted by samples
-  double rate = 0;                            // samples per second over live workers' last windows
+  std::vector<PodSample> pods;       // ordered by role, index
+  std::optional<v1::JobWindow> job;  // last seen from the coordinator's process
+  std::optional<double> loss;        // mean over the workers' last windows, weighted by samples
+  double rate = 0;                   // samples per second over live workers' last windows
   std::string sample_unit;
   std::optional<v1::FinalReport> final_report;
-  uint64_t steps = 0;                         // of all workers, those that left included, as far as this process saw them
-  std::vector<HistoryPoint> history;          // oldest first; thinned evenly, at most kHistoryMax points
+  uint64_t steps = 0;                 // of all workers, those that left included, as far as this process saw them
+  std::vector<HistoryPoint> history;  // oldest first; thinned evenly, at most kHistoryMax points
 };
 
 class JobStore {
@@ -65,8 +65,8 @@ class JobStore {
   // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report.
   virtual void OnNews(std::function<void(const std::string& job_namespace, const std::string& job)> call) = 0;
 
-  // Reports that were dropped because they cannot be true (negative or not finite numbers, parts of another role) or because
-  // a bound was reached.
+  // Reports that were dropped because they cannot be true (negative or not finite numbers, parts of another role) or
+  // because a bound was reached.
   virtual uint64_t dropped_reports() const = 0;
 
   static std::unique_ptr<JobStore> Create();

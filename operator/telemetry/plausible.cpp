@@ -23,8 +23,7 @@ bool IsSane(const v1::Quantiles& q) { return AllSane({q.p50(), q.p90(), q.p99(),
 bool IsSane(const v1::WorkerWindow& w) {
   return IsSane(w.step_seconds()) && IsSane(w.compute_seconds()) &&
          AllSane({w.pull_wait_seconds(), w.push_wait_seconds(), w.loss_count() > 0 ? w.loss_variance() : 0}) &&
-         (w.loss_count() == 0 || std::isfinite(w.loss_mean())) &&
-         w.sample_unit().size() <= kUnitBytesMax;
+         (w.loss_count() == 0 || std::isfinite(w.loss_mean())) && w.sample_unit().size() <= kUnitBytesMax;
 }
 
 bool IsSane(const v1::ProcessUsage& u) {
@@ -35,7 +34,8 @@ bool IsSane(const v1::ProcessUsage& u) {
 
 bool IsPlausible(const v1::SidecarHello& hello, const v1::PodReport& report) {
   const v1::WindowReport& window = report.window();
-  if (!AllSane({window.duration_seconds(), window.end_unix_seconds()}) || window.duration_seconds() > kWindowSecondsMax) return false;
+  if (!AllSane({window.duration_seconds(), window.end_unix_seconds()}) || window.duration_seconds() > kWindowSecondsMax)
+    return false;
   const bool is_server = hello.role() == contract::kRoleServer;
   if (is_server ? window.has_worker() : (window.has_server() || window.has_job())) return false;
   return IsSane(window.worker()) && IsSane(report.usage());

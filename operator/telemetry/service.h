@@ -14,7 +14,7 @@ namespace attune::telemetry {
 struct ServiceOptions {
   std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
   double report_seconds = 1;
-  bool authenticate = true;             // TokenReview of the sidecar's token, and the pod must belong to the job it names
+  bool authenticate = true;  // TokenReview of the sidecar's token, and the pod must belong to the job it names
 };
 
 class Service {

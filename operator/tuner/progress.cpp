@@ -61,9 +61,7 @@ std::optional<RemainingTime> EstimateRemaining(std::span<const ProgressSample> s
   const auto n = static_cast<double>(recent.size());
   const double deviation = kNormalQuantile95 * std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
   const auto count = static_cast<double>(slopes.size());
-  const auto rank = [&](double position) {
-    return slopes[static_cast<size_t>(std::clamp(position, 0.0, count - 1))];
-  };
+  const auto rank = [&](double position) { return slopes[static_cast<size_t>(std::clamp(position, 0.0, count - 1))]; };
   const double slow = rank(std::floor((count - deviation) / 2));
   const double fast = rank(std::ceil((count + deviation) / 2));
 

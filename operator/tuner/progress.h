@@ -13,13 +13,14 @@ struct ProgressSample {
 };
 
 struct RemainingTime {
-  double seconds = 0;      // from now until the fraction is 1
+  double seconds = 0;        // from now until the fraction is 1
   double low = 0, high = 0;  // 90 % interval of the rate, as time; high is infinite when standing still is plausible
 };
 
-// The rate is the median slope over all pairs of the recent samples (Theil 1950, Sen 1968), which a few stalls, bursts of
-// finished leases, or a restarted worker do not bend; the interval comes from the ranks of those slopes by the variance
-// of Kendall's S. Recent is the later half of the time covered, so that the estimate follows a change of workers.
+// The rate is the median slope over all pairs of the recent samples (Theil 1950, Sen 1968), which a few stalls, bursts
+// of finished leases, or a restarted worker do not bend; the interval comes from the ranks of those slopes by the
+// variance of Kendall's S. Recent is the later half of the time covered, so that the estimate follows a change of
+// workers.
 //
 // Samples are in order of time; at least kSamplesMin with progress are needed, otherwise there is no estimate. Cost is
 // quadratic in the recent samples, of which at most kSamplesMax are used.

@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include <grpcpp/grpcpp.h>
@@ -13,6 +12,8 @@
 #include "attune/v1/coordinator.grpc.pb.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/random_seed.h"
+#include "base/time_source.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/coordinator_codec.h"
 
@@ -42,7 +43,10 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
 class GrpcClient final : public CoordinatorClient {
  public:
   GrpcClient(const std::string& address, EventLoop& loop, Events events)
-      : address_(address), loop_(loop), shared_(std::make_shared<Shared>(std::move(events))), thread_([this] { Run(); }) {}
+      : address_(address),
+        loop_(loop),
+        shared_(std::make_shared<Shared>(std::move(events))),
+        thread_([this] { Run(); }) {}
 
   ~GrpcClient() override {
     shared_->alive = false;
@@ -88,7 +92,7 @@ class GrpcClient final : public CoordinatorClient {
   }
 
   void Run() {
-    Random random(std::random_device{}());
+    Random random(RandomSeed());
     Duration backoff = kBackoffFirst;
     for (;;) {
       const bool was_connected = RunOnce();
@@ -99,8 +103,8 @@ class GrpcClient final : public CoordinatorClient {
     }
   }
 
-  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does not
-  // add to ours.
+  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does
+  // not add to ours.
   bool RunOnce() {
     const auto channel = Dial(address_);
     if (!WaitForConnection(*channel)) return false;
@@ -126,9 +130,9 @@ class GrpcClient final : public CoordinatorClient {
     context.TryCancel();
     writer.join();
     const grpc::Status ended = stream->Finish();
-    const Status reason = Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
-                                                              (ended.error_message().empty() ? "" : ": ") +
-                                                              ended.error_message());
+    const Status reason =
+        Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
+                                            (ended.error_message().empty() ? "" : ": ") + ended.error_message());
     {
       std::lock_guard lock(mutex_);
       context_ = nullptr;
@@ -144,7 +148,7 @@ class GrpcClient final : public CoordinatorClient {
         std::lock_guard lock(mutex_);
         if (stopping_) return false;
       }
-      if (channel.WaitForConnected(std::chrono::system_clock::now() + std::chrono::milliseconds(100))) return true;
+      if (channel.WaitForConnected(SystemTime().WallNow() + std::chrono::milliseconds(100))) return true;
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
     std::lock_guard lock(mutex_);
@@ -197,7 +201,8 @@ class GrpcClient final : public CoordinatorClient {
 
 }  // namespace
 
-std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop, Events events) {
+std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop,
+                                                            Events events) {
   return std::make_unique<GrpcClient>(address, loop, std::move(events));
 }
 

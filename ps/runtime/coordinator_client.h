@@ -24,8 +24,8 @@ class CoordinatorClient {
 
   // Dials `address` (host:port) until destroyed. `loop` must outlive the client.
   static std::unique_ptr<CoordinatorClient> Start(const std::string& address, EventLoop& loop, Events events);
-  // Sends what is queued if that takes no longer than a second, and ends the stream. No event comes afterwards. Not from
-  // the loop's thread.
+  // Sends what is queued if that takes no longer than a second, and ends the stream. No event comes afterwards. Not
+  // from the loop's thread.
   virtual ~CoordinatorClient() = default;
 
   // Any thread; does not block. Dropped when not connected.

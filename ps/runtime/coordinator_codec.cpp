@@ -261,8 +261,8 @@ struct CoordinatorWriter {
 // --- parts, from protobuf
 
 Status TooMany(const char* what, uint64_t found, uint64_t limit) {
-  return Error(StatusCode::kInvalidArgument, "control message with " + std::to_string(found) + " " + what + "; at most " +
-                                                 std::to_string(limit) + " are allowed");
+  return Error(StatusCode::kInvalidArgument, "control message with " + std::to_string(found) + " " + what +
+                                                 "; at most " + std::to_string(limit) + " are allowed");
 }
 
 Status CheckText(const std::string& text, size_t limit, const char* what) {
@@ -482,12 +482,16 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kInstallTable:
       return ReadInstallTable(message.install_table());
     case Kind::kDataSetOpened:
-      return DataSetOpened{RequestId(message.data_set_opened().request()), DataSetId(message.data_set_opened().data_set()),
-                           Get(message.data_set_opened().options())};
+      return DataSetOpened{RequestId(message.data_set_opened().request()),
+                           DataSetId(message.data_set_opened().data_set()), Get(message.data_set_opened().options())};
     case Kind::kLeaseGrant: {
       const v1::LeaseGrant& from = message.lease_grant();
-      return LeaseGrant{RequestId(from.request()), LeaseId(from.lease()), DataSetId(from.data_set()),
-                        from.epoch(),              from.begin(),          from.end()};
+      return LeaseGrant{RequestId(from.request()),
+                        LeaseId(from.lease()),
+                        DataSetId(from.data_set()),
+                        from.epoch(),
+                        from.begin(),
+                        from.end()};
     }
     case Kind::kLeasesEnded:
       return LeasesEnded{RequestId(message.leases_ended().request()), message.leases_ended().goal_reached()

@@ -5,14 +5,18 @@
 
 namespace attune::ps {
 
-StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options, const TimeSource& time) {
+StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options,
+                                                                        const TimeSource& time) {
   std::unique_ptr<CoordinatorRuntime> runtime(new CoordinatorRuntime(options, time));
   CoordinatorRuntime* self = runtime.get();
+  std::lock_guard lock(runtime->mutex_);  // a first step waits until the service it answers through is in place
   ASSIGN_OR_RETURN(runtime->service_,
                    CoordinatorService::Start(
                        options.bind_address, options.port, *runtime->loop_,
-                       {.on_message = [self](ConnectionId from,
-                                             Message message) { self->Step(FromConnection{from, std::move(message)}); },
+                       {.on_message =
+                            [self](ConnectionId from, Message message) {
+                              self->Step(FromConnection{from, std::move(message)});
+                            },
                         .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }}));
   return runtime;
 }
@@ -25,7 +29,7 @@ CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource&
       timer_(loop_->NewTimer()) {}
 
 CoordinatorRuntime::~CoordinatorRuntime() {
-  loop_->Stop();
+  loop_->Stop();  // no step uses the service any more
   service_.reset();
   timer_.reset();
   loop_.reset();

@@ -1,5 +1,5 @@
-// Drives a CoordinatorCore inside the server that was appointed: its gRPC service and its timer, on a loop of its own, so
-// that large pushes to that server do not delay the job's control messages.
+// Drives a CoordinatorCore inside the server that was appointed: its gRPC service and its timer, on a loop of its own,
+// so that large pushes to that server do not delay the job's control messages.
 #pragma once
 
 #include <memory>

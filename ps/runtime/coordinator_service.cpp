@@ -14,6 +14,7 @@
 #include "attune/v1/coordinator.grpc.pb.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/time_source.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/coordinator_codec.h"
 
@@ -124,7 +125,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   const std::shared_ptr<Hub> hub_;
   ConnectionId id_;
   v1::NodeMessage incoming_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;                          // guards what follows
   std::deque<v1::CoordinatorMessage> queue_;  // the first is being written
   bool closing_ = false;
   bool finished_ = false;
@@ -183,7 +184,7 @@ class GrpcService final : public CoordinatorService {
   ~GrpcService() override {
     hub_->alive = false;
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    server_->Shutdown(SystemTime().WallNow() + kShutdownGrace);
     server_->Wait();
   }
 

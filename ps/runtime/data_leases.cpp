@@ -89,7 +89,8 @@ void DataLeaseRange::State::TakeAhead() {
     }
     if (!answer->status.ok()) {
       if (answer->status.code() == StatusCode::kOutOfRange) {
-        log::Info("no more data leases", {{"data_set", data_set}, {"reason", std::string(attune::Message(answer->status))}});
+        log::Info("no more data leases",
+                  {{"data_set", data_set}, {"reason", std::string(attune::Message(answer->status))}});
       } else {
         runtime->Fail(Annotate(answer->status, "data set '" + data_set + "'"));
       }

@@ -20,7 +20,8 @@ struct DataLease::State {
 };
 
 struct DataLeaseRange::State {
-  State(std::shared_ptr<WorkerRuntime> runtime, std::string data_set, const DataSetOptions& options, Duration call_timeout)
+  State(std::shared_ptr<WorkerRuntime> runtime, std::string data_set, const DataSetOptions& options,
+        Duration call_timeout)
       : runtime(std::move(runtime)), data_set(std::move(data_set)), options(options), call_timeout(call_timeout) {}
   // Leaving the loop early: what is not done goes back, and so does the lease asked for ahead.
   ~State();

@@ -37,8 +37,9 @@ Status Environment::Problems(const std::string& who) const {
   if (problems_.empty()) return OkStatus();
   std::string text = who + " cannot start: ";
   for (size_t i = 0; i < problems_.size(); ++i) text += (i == 0 ? "" : "; ") + problems_[i];
-  return Error(StatusCode::kInvalidArgument,
-               text + ". Attune sets these variables in the pods of a TrainingJob; set them by hand to run without one");
+  return Error(
+      StatusCode::kInvalidArgument,
+      text + ". Attune sets these variables in the pods of a TrainingJob; set them by hand to run without one");
 }
 
 }  // namespace attune::ps

@@ -1,5 +1,5 @@
-// Reads the environment that the operator gives to pods (proto/contract.h) and tells everything that is wrong with it at
-// once.
+// Reads the environment that the operator gives to pods (proto/contract.h) and tells everything that is wrong with it
+// at once.
 #pragma once
 
 #include <cstdint>

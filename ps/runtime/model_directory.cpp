@@ -23,8 +23,8 @@ Status CreateDirectory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (!error) return OkStatus();
-  return Error(StatusCode::kFailedPrecondition, "cannot create '" + directory.string() + "': " + error.message() +
-                                                    "; check the volume mounted there");
+  return Error(StatusCode::kFailedPrecondition,
+               "cannot create '" + directory.string() + "': " + error.message() + "; check the volume mounted there");
 }
 
 Json Describe(const Optimizer& optimizer) {
@@ -70,7 +70,8 @@ bool IsPlainName(const std::string& name) {
 std::string TableFileName(std::string_view table, TableId id, uint32_t part, uint32_t parts) {
   std::string name;
   for (const char c : table) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || (c == '.' && !name.empty());
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || (c == '.' && !name.empty());
     if (plain) {
       name.push_back(c);
       continue;
@@ -141,16 +142,17 @@ StatusOr<SavedModel> SavedModel::Open(const fs::path& directory) {
   try {
     const Json manifest = Json::parse(*text);
     if (manifest.at("format").get<int>() != kFormat) {
-      return Error(StatusCode::kFailedPrecondition,
-                   "'" + path.string() + "' was written in format " + manifest.at("format").dump() +
-                       ", this release reads format " + std::to_string(kFormat));
+      return Error(StatusCode::kFailedPrecondition, "'" + path.string() + "' was written in format " +
+                                                        manifest.at("format").dump() + ", this release reads format " +
+                                                        std::to_string(kFormat));
     }
     for (const Json& table : manifest.at("tables")) {
       std::vector<File>& files = model.files_[table.at("name").get<std::string>()];
       for (const Json& file : table.at("files")) {
         files.push_back({file.at("name").get<std::string>(), file.at("bytes").get<uint64_t>(),
                          file.at("checksum").get<uint64_t>()});
-        if (!IsPlainName(files.back().name)) return Error(StatusCode::kDataLoss, "'" + path.string() + "' names a file outside its directory");
+        if (!IsPlainName(files.back().name))
+          return Error(StatusCode::kDataLoss, "'" + path.string() + "' names a file outside its directory");
       }
     }
   } catch (const Json::exception& error) {
@@ -166,8 +168,9 @@ Status SavedModel::Load(TableStore& store, const std::function<bool(Key)>& keep)
     const fs::path path = directory_ / file.name;
     ASSIGN_OR_RETURN(const WrittenFile found, DescribeFile(directory_, file.name));
     if (found.bytes != file.bytes || found.checksum != file.checksum) {
-      return Error(StatusCode::kDataLoss, "'" + path.string() + "' is not the file its manifest names; it was damaged, or "
-                                          "overwritten by a later save that did not end");
+      return Error(StatusCode::kDataLoss, "'" + path.string() +
+                                              "' is not the file its manifest names; it was damaged, or "
+                                              "overwritten by a later save that did not end");
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<TableStore> saved, ReadTableFile(path, "", store.spec()));
     Status status;

@@ -30,13 +30,14 @@ std::string TableFileName(std::string_view table, TableId id, uint32_t part, uin
 // Size and a 64-bit checksum of a file, as the manifest names them.
 StatusOr<WrittenFile> DescribeFile(const std::filesystem::path& directory, const std::string& name);
 
-// Writes each store's rows below `directory`, which is created if missing. `stores` go by TableId - 1 and may hold null.
+// Writes each store's rows below `directory`, which is created if missing. `stores` go by TableId - 1 and may hold
+// null.
 StatusOr<std::vector<WrittenFile>> WriteTableFiles(const std::filesystem::path& directory, std::string_view job_uid,
                                                    const std::vector<const TableStore*>& stores, uint32_t part,
                                                    uint32_t parts);
 
-// Checks that every file is there in its size, then writes the manifest. FailedPrecondition: this process does not see a
-// file that a server says it wrote, so they do not share the directory.
+// Checks that every file is there in its size, then writes the manifest. FailedPrecondition: this process does not see
+// a file that a server says it wrote, so they do not share the directory.
 Status WriteManifest(const ManifestOrder& order, std::string_view job_uid);
 
 // What a manifest says.
@@ -52,8 +53,8 @@ class SavedModel {
   static StatusOr<SavedModel> Open(const std::filesystem::path& directory);
 
   bool Has(const std::string& table) const { return files_.contains(table); }
-  // Inserts the saved rows that `keep` accepts into `store`. Nothing for a table the model does not have. DataLoss: a file
-  // is missing, damaged or not the one that was saved.
+  // Inserts the saved rows that `keep` accepts into `store`. Nothing for a table the model does not have. DataLoss: a
+  // file is missing, damaged or not the one that was saved.
   Status Load(TableStore& store, const std::function<bool(Key)>& keep) const;
 
  private:

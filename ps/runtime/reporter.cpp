@@ -11,8 +11,8 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "base/log.h"
-#include "ps/runtime/unix_socket.h"
 #include "proto/contract.h"
+#include "ps/runtime/unix_socket.h"
 
 namespace attune::ps {
 namespace {
@@ -85,7 +85,10 @@ std::string Shortened(std::string text) {
 class SocketReporter final : public Reporter {
  public:
   SocketReporter(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks)
-      : options_(options), time_(time), callbacks_(std::move(callbacks)), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      : options_(options),
+        time_(time),
+        callbacks_(std::move(callbacks)),
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     thread_ = std::thread([this] { Run(); });
   }
 

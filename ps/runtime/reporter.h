@@ -1,7 +1,7 @@
-// The training process's side of telemetry: one thread that sends a report per window (>= 1 s) to the sidecar over a Unix
-// socket and hears directives. It never blocks or slows training: the process only fills counters, and a report that does
-// not fit the socket is dropped (its sequence number is used up, so the gap shows). Without a sidecar it tries again
-// quietly. Framing and messages: proto/attune/v1/telemetry.proto.
+// The training process's side of telemetry: one thread that sends a report per window (>= 1 s) to the sidecar over a
+// Unix socket and hears directives. It never blocks or slows training: the process only fills counters, and a report
+// that does not fit the socket is dropped (its sequence number is used up, so the gap shows). Without a sidecar it
+// tries again quietly. Framing and messages: proto/attune/v1/telemetry.proto.
 #pragma once
 
 #include <functional>
@@ -77,7 +77,8 @@ class Reporter {
     std::function<Status(const std::string& reason)> drain;
   };
 
-  // Starts the thread; an absent sidecar is no error. `time` must outlive the reporter. Null when `socket_path` is empty.
+  // Starts the thread; an absent sidecar is no error. `time` must outlive the reporter. Null when `socket_path` is
+  // empty.
   static std::unique_ptr<Reporter> Start(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks);
   // Sends the last window if the socket takes it at once, then ends the thread.
   virtual ~Reporter() = default;

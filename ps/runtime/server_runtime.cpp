@@ -1,19 +1,10 @@
 #include "ps/runtime/server_runtime.h"
 
-#include <random>
-
 #include "base/log.h"
+#include "base/random_seed.h"
 #include "proto/contract.h"
 
 namespace attune::ps {
-namespace {
-
-uint64_t RandomNumber() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
 
 StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& options, const TimeSource& time) {
   std::unique_ptr<ServerRuntime> runtime(new ServerRuntime(options, time));
@@ -25,10 +16,10 @@ ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
     : options_(options), time_(time), reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
-  reporter_.reset();     // sends the last window
-  coordinator_.reset();  // sends what is queued
+  reporter_.reset();                    // sends the last window
+  if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
+  coordinator_.reset();                 // sends what is queued
   transport_.reset();
-  if (loop_ != nullptr) loop_->Stop();
   if (saver_.joinable()) saver_.join();
   timer_.reset();
   loop_.reset();
@@ -57,14 +48,19 @@ Status ServerRuntime::Open() {
                                                      .self = {},
                                                      .bind_address = options_.bind_address,
                                                      .port = options_.port,
-                                                     .seed = RandomNumber()},
+                                                     .seed = RandomSeed()},
                                                     *loop_, std::move(events)));
+  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
+  std::lock_guard lock(mutex_);
   core_ = std::make_unique<ServerCore>(CoreOptions());
-  coordinator_ = CoordinatorClient::Start(
-      coordinator_address_, *loop_,
-      {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
-       .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
-       .on_message = [this](Message message) { Step(Received{kCoordinator, std::move(message)}); }});
+  coordinator_ =
+      CoordinatorClient::Start(coordinator_address_, *loop_,
+                               {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message) {
+                                      Step(Received{kCoordinator, std::move(message)});
+                                    }});
   reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
                                .job_uid = options_.job_uid,
                                .role = contract::kRoleServer,
@@ -82,7 +78,7 @@ Status ServerRuntime::Open() {
 ServerOptions ServerRuntime::CoreOptions() {
   ServerOptions core;
   core.job_uid = options_.job_uid;
-  core.incarnation = RandomNumber();
+  core.incarnation = RandomSeed();
   core.index = options_.index;
   core.address = transport_->address();
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };

@@ -1,5 +1,5 @@
-// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, saves on a thread of their
-// own. Everything else happens on one loop thread, each input to completion.
+// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, saves on a thread of
+// their own. Everything else happens on one loop thread, each input to completion.
 #pragma once
 
 #include <condition_variable>
@@ -32,11 +32,11 @@ class ServerRuntime {
     std::string job_uid;
     uint32_t index = 0;
     std::string bind_address = "127.0.0.1";
-    uint16_t port = 0;                // of the data plane; 0: any
-    std::string coordinator;          // host:port; ignored when it runs here
+    uint16_t port = 0;        // of the data plane; 0: any
+    std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;       // tables of a saved model to start from; empty: none
-    std::string sidecar_socket;       // empty: no telemetry
+    std::string load_directory;  // tables of a saved model to start from; empty: none
+    std::string sidecar_socket;  // empty: no telemetry
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);

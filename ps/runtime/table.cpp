@@ -55,10 +55,10 @@ Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradie
   WorkerRuntime& runtime = *state_->runtime;
   // Checked before anything is copied; the core checks it again.
   if (gradients.size() != keys.size() * state_->dim) {
-    return Ended(Error(StatusCode::kInvalidArgument, "push to table '" + state_->name + "': " +
-                                                         std::to_string(gradients.size()) + " gradient values for " +
-                                                         std::to_string(keys.size()) + " keys of dim " +
-                                                         std::to_string(state_->dim) + "; pass keys * dim values"));
+    return Ended(Error(StatusCode::kInvalidArgument,
+                       "push to table '" + state_->name + "': " + std::to_string(gradients.size()) +
+                           " gradient values for " + std::to_string(keys.size()) + " keys of dim " +
+                           std::to_string(state_->dim) + "; pass keys * dim values"));
   }
   const MonotonicTime start = runtime.time().Now();
   if (Status room = runtime.WaitForRoom(state_->pushes_in_flight_max, state_->call_timeout); !room.ok()) {
@@ -69,8 +69,7 @@ Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradie
   if (waited > std::chrono::microseconds(5)) runtime.meter()->AddWait(false, waited);
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
-  PushCall call{
-      .call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients)};
+  PushCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients)};
   return Future(runtime.Submit(std::move(call), state_->call_timeout - waited, std::move(pending)));
 }
 

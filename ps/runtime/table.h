@@ -18,9 +18,7 @@ struct Table::State {
   uint32_t pushes_in_flight_max = 0;
 
   // An error of a call on this table says so.
-  Status Named(Status status) const {
-    return status.ok() ? status : Annotate(status, "table '" + name + "'");
-  }
+  Status Named(Status status) const { return status.ok() ? status : Annotate(status, "table '" + name + "'"); }
 };
 
 }  // namespace attune::ps

@@ -7,7 +7,8 @@
 
 namespace attune::ps {
 
-// Values below 2^kSubBits have a bucket each; above, the exponent selects a group and the next kSubBits bits the bucket.
+// Values below 2^kSubBits have a bucket each; above, the exponent selects a group and the next kSubBits bits the
+// bucket.
 int DurationHistogram::BucketOf(uint64_t nanoseconds) {
   if (nanoseconds < (1U << kSubBits)) return static_cast<int>(nanoseconds);
   const int exponent = std::bit_width(nanoseconds) - 1;

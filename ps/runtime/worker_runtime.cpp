@@ -1,22 +1,17 @@
 #include "ps/runtime/worker_runtime.h"
 
 #include <algorithm>
-#include <random>
 
 #include "base/log.h"
+#include "base/random_seed.h"
 
 namespace attune::ps {
 namespace {
 
-uint64_t RandomNumber() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
 WorkerOptions CoreOptions(const SessionOptions& options) {
   WorkerOptions core;
   core.job_uid = options.job_uid;
-  core.incarnation = RandomNumber();
+  core.incarnation = RandomSeed();
   core.index = options.index;
   core.pushes_in_flight_max = std::clamp<uint32_t>(options.pushes_in_flight_max, 1, kPushWindowMax);
   return core;
@@ -40,6 +35,8 @@ WorkerRuntime::WorkerRuntime(const SessionOptions& options, const TimeSource& ti
 WorkerRuntime::~WorkerRuntime() { Stop(); }
 
 Status WorkerRuntime::Open(const SessionOptions& options) {
+  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
+  std::lock_guard lock(mutex_);
   loop_ = EventLoop::Start("attune-worker", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
@@ -50,13 +47,16 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
     // A server that refuses this worker for good will not change its mind: the session cannot work.
     if (IsFinal(reason)) Tell(Received{kCoordinator, SessionLost{reason}});
   };
-  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomNumber()}, *loop_,
-                                                    std::move(events)));
-  coordinator_ = CoordinatorClient::Start(
-      options.coordinator, *loop_,
-      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
-       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
-       .on_message = [this](Message message) { Tell(Received{kCoordinator, std::move(message)}); }});
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomSeed()},
+                                                    *loop_, std::move(events)));
+  coordinator_ =
+      CoordinatorClient::Start(options.coordinator, *loop_,
+                               {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message) {
+                                      Tell(Received{kCoordinator, std::move(message)});
+                                    }});
   return OkStatus();
 }
 

@@ -1,5 +1,5 @@
-// Drives a WorkerCore: the program's threads step it under one mutex and write to the sockets themselves; answers, timers
-// and the coordinator's messages are handled on one loop thread, which completes the futures.
+// Drives a WorkerCore: the program's threads step it under one mutex and write to the sockets themselves; answers,
+// timers and the coordinator's messages are handled on one loop thread, which completes the futures.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,8 @@ class WorkerRuntime {
   template <typename Call>
   Pending Submit(Call call, Duration timeout, Pending state) {
     call.deadline = time_.Now() + timeout;
-    Submit(std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
+    Submit(
+        std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
     return state;
   }
   // Inputs without a completion.
@@ -47,7 +48,8 @@ class WorkerRuntime {
   // Ends the session for good with this error; every open and later call gets it.
   void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
 
-  // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when lost.
+  // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when
+  // lost.
   Status WaitForRoom(size_t pushes_max, Duration timeout);
 
   // Asks the program to leave: lease ranges end, waits for leases are interrupted. Idempotent.

@@ -1,4 +1,5 @@
-// The parameter server's program: reads flags and environment, serves until the job is over, ends with 0 when all went well.
+// The parameter server's program: reads flags and environment, serves until the job is over, ends with 0 when all went
+// well.
 #include "base/log.h"
 #include "ps/server/server_command.h"
 

@@ -22,7 +22,8 @@ constexpr char kAbout[] =
     "Workers then join with ATTUNE_COORDINATOR=127.0.0.1:7400.";
 
 constexpr char kFooter[] =
-    "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the coordinator\n"
+    "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the "
+    "coordinator\n"
     "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set.\n"
     "Ends with 0 when the job is finished or on SIGTERM, 1 when the job cannot go on, 2 on bad input.";
 
@@ -54,7 +55,8 @@ void Describe(CLI::App& app, Flags& flags) {
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
-  app.add_option("--bind", flags.bind, "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
+  app.add_option("--bind", flags.bind,
+                 "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();

@@ -1,7 +1,8 @@
 // The rows of one table that one process holds: values and optimizer state in slabs, found by key. No I/O, no clock.
 //
 // Contract (the slow twin of the tests is a std::map):
-//   - a row is created by the first Push or Insert; Pull of an absent row computes its initial values, creating nothing;
+//   - a row is created by the first Push or Insert; Pull of an absent row computes its initial values, creating
+//   nothing;
 //   - Push applies the table's optimizer once per key and raises the row's counter by one;
 //   - rows_max reached: the whole batch is refused with ResourceExhausted and nothing of it is applied.
 // Memory: rows start on a cache line (rows below 64 bytes are padded to a power of two instead, so that none straddles

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -37,17 +38,23 @@ class AsioTimer final : public EventLoop::Timer {
 class AsioLoop final : public EventLoop {
  public:
   AsioLoop(const std::string& thread_name, const TimeSource& time)
-      : time_(time), guard_(asio::make_work_guard(context_)), thread_([this] { context_.run(); }) {
+      : time_(time),
+        guard_(asio::make_work_guard(context_)),
+        thread_([this] { context_.run(); }),
+        thread_id_(thread_.get_id()) {
     ::pthread_setname_np(thread_.native_handle(), thread_name.substr(0, 15).c_str());
   }
-  ~AsioLoop() override {
-    Stop();
-    thread_.join();
-  }
+  ~AsioLoop() override { Stop(); }
 
   void Post(std::function<void()> task) override { asio::post(context_, std::move(task)); }
-  bool InLoop() const override { return std::this_thread::get_id() == thread_.get_id(); }
-  void Stop() override { context_.stop(); }
+  bool InLoop() const override { return std::this_thread::get_id() == thread_id_; }
+  void Stop() override {
+    context_.stop();
+    if (InLoop() || !thread_.joinable()) return;
+    thread_.join();
+    stopped_ = true;
+  }
+  bool stopped() const override { return stopped_; }
   std::unique_ptr<Timer> NewTimer() override { return std::make_unique<AsioTimer>(context_, time_); }
   const TimeSource& time() const override { return time_; }
   void* native() override { return &context_; }
@@ -56,7 +63,9 @@ class AsioLoop final : public EventLoop {
   const TimeSource& time_;
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
+  std::atomic<bool> stopped_ = false;
   std::thread thread_;
+  const std::thread::id thread_id_;  // kept, because joining empties the thread's own
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// One thread that runs what is posted to it, timers and socket events, each to completion; it sleeps while nothing is due.
-// Shells keep their state on a loop instead of behind locks. Boost.Asio stays inside the .cpp files of this room.
+// One thread that runs what is posted to it, timers and socket events, each to completion; it sleeps while nothing is
+// due. Shells keep their state on a loop instead of behind locks. Boost.Asio stays inside the .cpp files of this room.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,11 @@ class EventLoop {
   // Any thread. Runs `task` on the loop, in the order of posting.
   virtual void Post(std::function<void()> task) = 0;
   virtual bool InLoop() const = 0;
-  // Any thread. Ends the thread after the tasks under way; idempotent.
+  // Ends the thread after the task under way and, unless called by that task, waits for it: what tasks use may be
+  // destroyed afterwards. Idempotent; from one thread at a time. Later posts are accepted and never run.
   virtual void Stop() = 0;
+  // Any thread. True once Stop has returned elsewhere than on the loop.
+  virtual bool stopped() const = 0;
 
   // A timer that can be moved; fires once per setting. Use it on the loop's thread only.
   class Timer {

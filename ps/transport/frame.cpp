@@ -117,8 +117,8 @@ struct Encoder {
 
 Status CheckSizes(const FrameHeader& header) {
   const auto refuse = [](const char* what, uint64_t found, uint64_t limit) {
-    return Error(StatusCode::kInvalidArgument, "frame with " + std::to_string(found) + " " + what +
-                                                   "; at most " + std::to_string(limit) + " are allowed");
+    return Error(StatusCode::kInvalidArgument, "frame with " + std::to_string(found) + " " + what + "; at most " +
+                                                   std::to_string(limit) + " are allowed");
   };
   if (header.key_count > kKeysPerMessageMax) return refuse("keys", header.key_count, kKeysPerMessageMax);
   if (header.value_count > kFloatsPerMessageMax) return refuse("floats", header.value_count, kFloatsPerMessageMax);
@@ -139,10 +139,12 @@ Status CheckShape(const FrameHeader& header) {
   const bool listed = (header.flags & wire::kFlagPositionList) != 0;
   switch (header.kind) {
     case FrameKind::kPush:
-      if (!keys || header.value_count % header.key_count != 0) return Malformed("Push", "keys and gradients do not fit");
+      if (!keys || header.value_count % header.key_count != 0)
+        return Malformed("Push", "keys and gradients do not fit");
       if (extra != listed) return Malformed("Push", "positions do not fit");
       if (listed && header.extra_bytes != header.key_count * sizeof(uint32_t)) return Malformed("Push", "bad list");
-      if (!listed && header.position_count != header.key_count) return Malformed("Push", "positions do not fit the keys");
+      if (!listed && header.position_count != header.key_count)
+        return Malformed("Push", "positions do not fit the keys");
       return OkStatus();
     case FrameKind::kPushAck:
       if (keys || values || extra != listed) return Malformed("PushAck", "unexpected payload");
@@ -199,8 +201,10 @@ Positions ReadPositions(const FrameHeader& header, std::string_view list_bytes) 
 }
 
 Status ReadStatus(const FrameHeader& header, std::string_view text) {
-  const bool known = header.status_code > 0 && header.status_code <= static_cast<uint16_t>(StatusCode::kUnauthenticated);
-  return Error(known ? static_cast<StatusCode>(header.status_code) : StatusCode::kUnknown, text.substr(0, kStatusBytesMax));
+  const bool known =
+      header.status_code > 0 && header.status_code <= static_cast<uint16_t>(StatusCode::kUnauthenticated);
+  return Error(known ? static_cast<StatusCode>(header.status_code) : StatusCode::kUnknown,
+               text.substr(0, kStatusBytesMax));
 }
 
 Push ReadPush(const FrameHeader& header, Payload payload) {
@@ -267,7 +271,8 @@ StatusOr<OutgoingFrame> EncodeFrame(const ps::Message& message) {
   }
   OutgoingFrame frame{};
   std::visit(Encoder{frame}, message);
-  if (frame.extra.size() > kMessageBytesMax) return Error(StatusCode::kInvalidArgument, "message is too large for a frame");
+  if (frame.extra.size() > kMessageBytesMax)
+    return Error(StatusCode::kInvalidArgument, "message is too large for a frame");
   frame.header.key_count = static_cast<uint32_t>(std::min<size_t>(frame.keys.size(), UINT32_MAX));
   frame.header.value_count = static_cast<uint32_t>(std::min<size_t>(frame.values.size(), UINT32_MAX));
   frame.header.extra_bytes = static_cast<uint32_t>(frame.extra.size());
@@ -392,10 +397,12 @@ wire::Handshake MakeHandshake(std::string_view job_uid, NodeId self, NodeId peer
 Status CheckHandshake(const wire::Handshake& handshake, const HandshakeExpectation& expectation) {
   if (handshake.magic == __builtin_bswap32(wire::kHandshakeMagic) ||
       (handshake.magic == wire::kHandshakeMagic && handshake.endian_mark != wire::kEndianMark)) {
-    return Error(StatusCode::kFailedPrecondition, "the peer has the other byte order; run the job on machines of one kind");
+    return Error(StatusCode::kFailedPrecondition,
+                 "the peer has the other byte order; run the job on machines of one kind");
   }
   if (handshake.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument, "the peer does not speak Attune's row protocol; check the address it dials");
+    return Error(StatusCode::kInvalidArgument,
+                 "the peer does not speak Attune's row protocol; check the address it dials");
   }
   if (handshake.protocol_version != contract::kProtocolVersion) {
     return Error(StatusCode::kFailedPrecondition,
@@ -416,8 +423,8 @@ Status CheckHandshake(const wire::Handshake& handshake, const HandshakeExpectati
   }
   if (handshake.expected_node != expectation.self.value()) {
     return Error(StatusCode::kUnavailable, "node " + std::to_string(handshake.expected_node) +
-                                               " is not here, this is node " + std::to_string(expectation.self.value()) +
-                                               "; wait for a newer map");
+                                               " is not here, this is node " +
+                                               std::to_string(expectation.self.value()) + "; wait for a newer map");
   }
   if (handshake.node == 0) return Error(StatusCode::kInvalidArgument, "the peer did not say which node it is");
   return OkStatus();
@@ -436,7 +443,8 @@ wire::HandshakeReply MakeReply(const Status& status) {
 
 Status ReadReply(const wire::HandshakeReply& reply) {
   if (reply.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument, "whoever answers there does not speak Attune's row protocol; check the address");
+    return Error(StatusCode::kInvalidArgument,
+                 "whoever answers there does not speak Attune's row protocol; check the address");
   }
   if (reply.status_code == 0) return OkStatus();
   const auto code = reply.status_code <= static_cast<uint32_t>(StatusCode::kUnauthenticated)

@@ -26,7 +26,9 @@ struct OutgoingFrame {
   Slice<float> values;
   std::string extra;
 
-  size_t bytes() const { return sizeof header + keys.size() * sizeof(Key) + values.size() * sizeof(float) + extra.size(); }
+  size_t bytes() const {
+    return sizeof header + keys.size() * sizeof(Key) + values.size() * sizeof(float) + extra.size();
+  }
   // Fills `parts` with what is left after the first `sent` bytes; returns how many parts are used.
   int Gather(size_t sent, std::span<iovec, 4> parts) const;
 };

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,6 +36,7 @@ constexpr int kSocketBufferBytes = 4 << 20;
 constexpr Duration kBackoffFirst = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
+constexpr Duration kStopTimeout = std::chrono::seconds(5);
 constexpr int kReadsPerTurn = 16;  // then other sockets get their turn
 
 Status NetworkError(std::string_view doing, const ErrorCode& error) {
@@ -226,21 +227,17 @@ class Tcp final : public TcpTransport {
 
   ~Tcp() override {
     // Links and timers live on the loop; what is under way there ends before this returns.
-    if (state_->loop.InLoop()) {
+    if (state_->loop.InLoop() || state_->loop.stopped()) {
       state_->Stop();
       return;
     }
-    std::mutex mutex;
-    std::condition_variable stopped;
-    bool done = false;
-    state_->loop.Post([&, state = state_] {
+    // The promise belongs to the task too: a loop that is very late may reach it after this has given up waiting.
+    const auto stopped = std::make_shared<std::promise<void>>();
+    state_->loop.Post([stopped, state = state_] {
       state->Stop();
-      std::lock_guard lock(mutex);
-      done = true;
-      stopped.notify_one();
+      stopped->set_value();
     });
-    std::unique_lock lock(mutex);
-    stopped.wait_for(lock, std::chrono::seconds(5), [&] { return done; });
+    stopped->get_future().wait_for(kStopTimeout);
   }
 
   Status Listen() { return state_->Listen(); }
@@ -346,7 +343,8 @@ Status Tcp::State::Listen() {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error == asio::error::address_in_use) {
-    return Error(StatusCode::kResourceExhausted, "port " + std::to_string(options.port) + " of " + options.bind_address +
+    return Error(StatusCode::kResourceExhausted, "port " + std::to_string(options.port) + " of " +
+                                                     options.bind_address +
                                                      " is in use by another process; end it or choose another port");
   }
   if (error) return Annotate(NetworkError("cannot listen", error), "address " + wanted);
@@ -442,14 +440,17 @@ void Tcp::State::DialNow(NodeId peer) {
   uint16_t number = 0;
   const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
   if (!error && parsed.ec == std::errc() && parsed.ptr == port.data() + port.size()) {
-    return DialResolved(peer, greeting, tcp::resolver::results_type::create(tcp::endpoint(numeric, number), host, port));
+    return DialResolved(peer, greeting,
+                        tcp::resolver::results_type::create(tcp::endpoint(numeric, number), host, port));
   }
-  greeting->resolver.async_resolve(
-      host, port,
-      [state = shared_from_this(), peer, greeting](const ErrorCode& failed, const tcp::resolver::results_type& endpoints) {
-        if (failed) return state->DialFailed(peer, greeting, NetworkError("cannot find the address", failed));
-        state->DialResolved(peer, greeting, endpoints);
-      });
+  greeting->resolver.async_resolve(host, port,
+                                   [state = shared_from_this(), peer, greeting](
+                                       const ErrorCode& failed, const tcp::resolver::results_type& endpoints) {
+                                     if (failed)
+                                       return state->DialFailed(peer, greeting,
+                                                                NetworkError("cannot find the address", failed));
+                                     state->DialResolved(peer, greeting, endpoints);
+                                   });
 }
 
 void Tcp::State::DialResolved(NodeId peer, std::shared_ptr<Greeting> greeting,
@@ -466,7 +467,8 @@ void Tcp::State::SendHandshake(NodeId peer, std::shared_ptr<Greeting> greeting) 
   greeting->handshake = MakeHandshake(options.job_uid, NodeId(self.load()), peer);
   auto on_reply = [state = shared_from_this(), peer, greeting](const ErrorCode& error, size_t) {
     if (error) return state->DialFailed(peer, greeting, NetworkError("no answer to the handshake", error));
-    if (const Status status = ReadReply(greeting->reply); !status.ok()) return state->DialFailed(peer, greeting, status);
+    if (const Status status = ReadReply(greeting->reply); !status.ok())
+      return state->DialFailed(peer, greeting, status);
     const auto it = state->dials.find(peer);
     if (state->stopped || it == state->dials.end() || it->second.greeting != greeting) return greeting->Cancel();
     greeting->timer.cancel();
@@ -477,7 +479,8 @@ void Tcp::State::SendHandshake(NodeId peer, std::shared_ptr<Greeting> greeting) 
   asio::async_write(greeting->socket, asio::buffer(&greeting->handshake, sizeof greeting->handshake),
                     [state = shared_from_this(), peer, greeting, on_reply](const ErrorCode& error, size_t) {
                       if (error) return state->DialFailed(peer, greeting, NetworkError("cannot shake hands", error));
-                      asio::async_read(greeting->socket, asio::buffer(&greeting->reply, sizeof greeting->reply), on_reply);
+                      asio::async_read(greeting->socket, asio::buffer(&greeting->reply, sizeof greeting->reply),
+                                       on_reply);
                     });
 }
 
@@ -520,11 +523,10 @@ void Tcp::State::AddLink(NodeId peer, tcp::socket socket) {
   }
   events.on_connected(peer);
   // The state is held weakly: links are members of it.
-  link->Start(
-      [this, peer](Message message) { events.on_message(peer, std::move(message)); },
-      [weak = weak_from_this(), peer, link_weak = std::weak_ptr<Link>(link)](const Status& reason) {
-        if (const auto state = weak.lock()) state->RemoveLink(peer, link_weak.lock(), reason);
-      });
+  link->Start([this, peer](Message message) { events.on_message(peer, std::move(message)); },
+              [weak = weak_from_this(), peer, link_weak = std::weak_ptr<Link>(link)](const Status& reason) {
+                if (const auto state = weak.lock()) state->RemoveLink(peer, link_weak.lock(), reason);
+              });
 }
 
 std::shared_ptr<Link> Tcp::State::TakeLink(NodeId peer) {
@@ -568,7 +570,8 @@ void Tcp::State::Stop() {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(const TcpOptions& options, EventLoop& loop, Events events) {
+StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(const TcpOptions& options, EventLoop& loop,
+                                                             Events events) {
   auto transport = std::make_unique<Tcp>(options, loop, std::move(events));
   if (!options.bind_address.empty()) RETURN_IF_ERROR(transport->Listen());
   return transport;

@@ -1,5 +1,5 @@
-// Transport over plain TCP with the frames of proto/frame.h. Payloads are neither copied on their way to the socket nor,
-// beyond the first few KiB of a frame, on their way from it.
+// Transport over plain TCP with the frames of proto/frame.h. Payloads are neither copied on their way to the socket
+// nor, beyond the first few KiB of a frame, on their way from it.
 #pragma once
 
 #include <cstdint>

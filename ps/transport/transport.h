@@ -1,7 +1,7 @@
 // How row messages travel between nodes. The cores see messages and the coming and going of links, nothing of sockets.
 //
-// A message arrives whole or not at all; a broken link loses what was under way, and the cores re-issue it. The handshake
-// checks job id, protocol version, data type, byte order and that the right node answers.
+// A message arrives whole or not at all; a broken link loses what was under way, and the cores re-issue it. The
+// handshake checks job id, protocol version, data type, byte order and that the right node answers.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Transport {
   struct Events {
     std::function<void(NodeId from, Message message)> on_message;
     std::function<void(NodeId peer)> on_connected;
-    // `reason` says why. A link that was dialed is dialed again; FailedPrecondition or InvalidArgument: it was refused for
-    // good (wrong job or protocol version) and is not.
+    // `reason` says why. A link that was dialed is dialed again; FailedPrecondition or InvalidArgument: it was refused
+    // for good (wrong job or protocol version) and is not.
     std::function<void(NodeId peer, const Status& reason)> on_disconnected;
   };
   struct Counters {

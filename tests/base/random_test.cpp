@@ -1,4 +1,5 @@
 #include "base/random.h"
+#include "base/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -31,6 +32,20 @@ TEST(RandomTest, NormalHasMeanZeroAndVarianceOne) {
   }
   EXPECT_NEAR(sum / kDraws, 0, 0.02);
   EXPECT_NEAR(squares / kDraws, 1, 0.03);
+}
+
+TEST(RandomSeedTest, GivesAnotherNumberEachTimeAndUsesAllBits) {
+  uint64_t ones = 0, zeros = 0;
+  uint64_t previous = RandomSeed();
+  for (int i = 0; i < 64; ++i) {  // a bit that never changes, or a repeated number: less than once in 2^57 runs
+    const uint64_t seed = RandomSeed();
+    EXPECT_NE(seed, previous);
+    ones |= seed;
+    zeros |= ~seed;
+    previous = seed;
+  }
+  EXPECT_EQ(ones, ~uint64_t{0});
+  EXPECT_EQ(zeros, ~uint64_t{0});
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ TEST(Table, LooksLikeKubectl) {
     "metadata": {"name": "word2vec", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
     "spec": {"workers": {}},
     "status": {"phase": "Running", "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 2},
-               "progress": {"fraction": 0.475, "epoch": 0, "epochs": 1, "loss": 3.1172, "rate": 181400, "sampleUnit": "words", "remainingSeconds": 80}}})");
+               "progress": {"fraction": 0.475, "epoch": 0, "epochs": 1, "loss": 3.1172, "rate": 181400,
+                            "sampleUnit": "words", "remainingSeconds": 80}}})");
   ExpectGolden(Text(FormatTable(JobTable({job}, false, kNow))) + Text(FormatTable(JobTable({job}, true, kNow))),
                "get.txt");
 }

@@ -30,7 +30,7 @@ const std::vector<Rule>& Rules() {
       {"operator/tuner/", {"base/"}},
       {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
-      {"operator/local/", {"base/", "proto/", "operator/kube/"}},
+      {"operator/local/", {"base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/", {"attune/v1/", "base/", "proto/"}},
       {"cli/", {"attune/v1/", "base/", "proto/", "operator/"}},
       {"examples/", {"attune/ps/", "base/", "ps/store/"}},

@@ -35,7 +35,7 @@ std::set<std::string> RoomsOnDisk() {
 std::set<std::string> RoomsOnMap() {
   std::set<std::string> rooms;
   const std::string text = ReadText("ARCHITECTURE.md");
-  const std::regex row(R"re(\n\| `([a-z0-9_/]+/)` \|)re");
+  const std::regex row(R"re(\n\| `([a-z0-9_/-]+/)` \|)re");
   for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) rooms.insert((*it)[1]);
   return rooms;
 }

@@ -22,7 +22,12 @@ TEST(TidyTest, BannedCallsHaveAReplacement) {
       {std::regex(R"re((steady|system)_clock::now\()re"),
        "TimeSource (base/time_source.h)",
        {"base/", "bench/", "tests/", "examples/"}},
-      {std::regex(R"re(\b(std::rand|srand|std::random_device|std::mt19937))re"), "Random (base/random.h)", {"tests/"}},
+      {std::regex(R"re(\b(std::rand|srand|std::random_device|std::mt19937))re"),
+       "Random (base/random.h), seeded by RandomSeed() (base/random_seed.h)",
+       {"tests/"}},
+      {std::regex(R"re(\b(sleep_for|sleep_until|usleep|nanosleep)\b)re"),
+       "a condition awaited with a deadline, or time that is injected",
+       {"bench/", "examples/", "tests/local/ps/counting_worker.cpp"}},  // its pause is the compute time of a step
       {std::regex(R"re(\.detach\(\))re"), "a joined thread owned by an object with a clear end", {}},
       {std::regex(R"re(set_validate_certificates\(false\))re"), "the authority's certificate", {}},
       {std::regex(R"re(\busing namespace std\b)re"), "qualified names", {}},

@@ -15,14 +15,15 @@ namespace attune::local {
 namespace {
 
 using testing::Eventually;
+using ::testing::HasSubstr;
 using testing::Json;
 using testing::Key;
-using ::testing::HasSubstr;
 
 class PlatformTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = Platform::Start({.run_directory = directory.path() / "run", .shim_command = {POD_SHIM_PROGRAM, "pod-shim"}}, time);
+    auto started = Platform::Start(
+        {.run_directory = directory.path() / "run", .shim_command = {POD_SHIM_PROGRAM, "pod-shim"}}, time);
     ASSERT_TRUE(started.ok()) << ToString(started.status());
     platform = std::move(*started);
   }
@@ -31,7 +32,9 @@ class PlatformTest : public ::testing::Test {
   }
   static Json Pod(const std::string& name, const std::string& script) {
     Json pod = testing::MakePod(name);
-    pod["spec"] = {{"restartPolicy", "Never"}, {"terminationGracePeriodSeconds", 1}, {"containers", Json::array({Container("main", script)})}};
+    pod["spec"] = {{"restartPolicy", "Never"},
+                   {"terminationGracePeriodSeconds", 1},
+                   {"containers", Json::array({Container("main", script)})}};
     return pod;
   }
   void Create(const Json& pod) {
@@ -80,14 +83,17 @@ TEST_F(PlatformTest, AFailureHasItsExitCode) {
 
 TEST_F(PlatformTest, PodsFindEachOtherByNameAndShareClaims) {
   Json pod = Pod("a", "echo $PEER > $DATA/peer; cat $TOKEN_FILE | wc -c; echo $SELF");
-  pod["spec"]["containers"][0]["env"] = {{{"name", "PEER"}, {"value", "b.svc-name.default.svc:7400"}},
-                                         {{"name", "SELF"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}},
-                                         {{"name", "DATA"}, {"value", "/data"}},
-                                         {{"name", "TOKEN_FILE"}, {"value", "/secrets/token"}}};
-  pod["spec"]["containers"][0]["volumeMounts"] = {{{"name", "data"}, {"mountPath", "/data"}}, {{"name", "token"}, {"mountPath", "/secrets"}}};
+  pod["spec"]["containers"][0]["env"] = {
+      {{"name", "PEER"}, {"value", "b.svc-name.default.svc:7400"}},
+      {{"name", "SELF"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}},
+      {{"name", "DATA"}, {"value", "/data"}},
+      {{"name", "TOKEN_FILE"}, {"value", "/secrets/token"}}};
+  pod["spec"]["containers"][0]["volumeMounts"] = {{{"name", "data"}, {"mountPath", "/data"}},
+                                                  {{"name", "token"}, {"mountPath", "/secrets"}}};
   const Json token = {{"path", "token"}, {"audience", "attune.dev"}, {"expirationSeconds", 3600}};
-  pod["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "shared"}}}},
-                            {{"name", "token"}, {"projected", {{"sources", Json::array({{{"serviceAccountToken", token}}})}}}}};
+  pod["spec"]["volumes"] = {
+      {{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "shared"}}}},
+      {{"name", "token"}, {"projected", {{"sources", Json::array({{{"serviceAccountToken", token}}})}}}}};
   Create(pod);
   ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
   EXPECT_EQ(Log("a"), "64\n" + std::string(kube::StringAt(Read("a"), {"status", "podIP"})) + "\n");
@@ -97,7 +103,8 @@ TEST_F(PlatformTest, PodsFindEachOtherByNameAndShareClaims) {
   peer["spec"]["volumes"] = Json::array({pod["spec"]["volumes"][0]});
   Create(peer);
   ASSERT_TRUE(AwaitPhase("b", "Succeeded"));
-  EXPECT_EQ(Log("b"), std::string(kube::StringAt(Read("b"), {"status", "podIP"})) + ":7400\n") << "the address was promised before the pod was there";
+  EXPECT_EQ(Log("b"), std::string(kube::StringAt(Read("b"), {"status", "podIP"})) + ":7400\n")
+      << "the address was promised before the pod was there";
 }
 
 TEST_F(PlatformTest, ASidecarStartsFirstEndsLastAndDecidesNothing) {
@@ -113,7 +120,8 @@ TEST_F(PlatformTest, ASidecarStartsFirstEndsLastAndDecidesNothing) {
 
 TEST_F(PlatformTest, ReadyFollowsTheProbe) {
   Json pod = Pod("a", "trap 'exit 0' TERM; until [ -e go ]; do sleep 0.05; done; while :; do sleep 0.05; done");
-  pod["spec"]["containers"][0]["readinessProbe"] = {{"exec", {{"command", {"test", "-e", (platform->pod_directory(Key("a")) / "go").string()}}}}};
+  pod["spec"]["containers"][0]["readinessProbe"] = {
+      {"exec", {{"command", {"test", "-e", (platform->pod_directory(Key("a")) / "go").string()}}}}};
   Create(pod);
   ASSERT_TRUE(AwaitPhase("a", "Running"));
   const auto ready = [&] { return Read("a")["status"]["containerStatuses"][0]["ready"].get<bool>(); };
@@ -126,9 +134,12 @@ TEST_F(PlatformTest, AnAbsentProgramIsExplained) {
   Json pod = Pod("a", "");
   pod["spec"]["containers"][0]["command"] = Json::array({"no-such-program"});
   Create(pod);
-  ASSERT_TRUE(Eventually([&] { return !kube::At(Read("a"), {"status", "containerStatuses"}).empty() &&
-                                      Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CreateContainerError"; }));
-  EXPECT_THAT(Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["message"].get<std::string>(), HasSubstr("no-such-program"));
+  ASSERT_TRUE(Eventually([&] {
+    return !kube::At(Read("a"), {"status", "containerStatuses"}).empty() &&
+           Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CreateContainerError";
+  }));
+  EXPECT_THAT(Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["message"].get<std::string>(),
+              HasSubstr("no-such-program"));
   ASSERT_TRUE(Eventually([&] { return !api().List(kube::kEvents, {}).value().items.empty(); }));
   EXPECT_THAT(api().List(kube::kEvents, {}).value().items[0]["note"].get<std::string>(), HasSubstr("looked in"));
 }
@@ -143,7 +154,8 @@ TEST_F(PlatformTest, DeletionGivesGraceThenKillsAndKeepsFinalizedObjects) {
   ASSERT_TRUE(AwaitPhase("a", "Failed"));
   EXPECT_EQ(Log("a"), "ready\nasked\n");
   EXPECT_EQ(Read("a")["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 137);
-  ASSERT_TRUE(api().Patch(kube::kPods, Key("a"), kube::PatchType::kMerge, {{"metadata", {{"finalizers", nullptr}}}}).ok());
+  ASSERT_TRUE(
+      api().Patch(kube::kPods, Key("a"), kube::PatchType::kMerge, {{"metadata", {{"finalizers", nullptr}}}}).ok());
   EXPECT_TRUE(Eventually([&] { return Read("a").is_null(); }));
 }
 
@@ -186,7 +198,8 @@ TEST_F(PlatformTest, TheEndOfThePlatformEndsItsProcesses) {
 
 TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
   const testing::TemporaryDirectory directory;
-  setenv("LANG", ("kill-test-" + std::to_string(getpid())).c_str(), 1);  // passed on to containers: marks them for this test
+  setenv("LANG", ("kill-test-" + std::to_string(getpid())).c_str(),
+         1);  // passed on to containers: marks them for this test
   const std::string marker = std::string("LANG=") + getenv("LANG");
   int output[2];
   ASSERT_EQ(pipe(output), 0);
@@ -197,7 +210,8 @@ TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
     _exit(127);
   }
   close(output[1]);
-  ASSERT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).size() >= 4; })) << "platform, shim, shell and its child";
+  ASSERT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).size() >= 4; }))
+      << "platform, shim, shell and its child";
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(Eventually([&] { return testing::ProcessesWith(marker).empty(); }));
@@ -208,7 +222,12 @@ TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
 TEST(InstanceTest, LivingInstancesAreFoundAndStaleFilesRemoved) {
   const testing::TemporaryDirectory directory;
   setenv("XDG_RUNTIME_DIR", directory.path().c_str(), 1);
-  Instance instance{.process_id = getpid(), .url = "http://127.0.0.1:1", .token = "t", .job = "default/a", .run_directory = "/r", .started = "2026-01-01T00:00:00Z"};
+  Instance instance{.process_id = getpid(),
+                    .url = "http://127.0.0.1:1",
+                    .token = "t",
+                    .job = "default/a",
+                    .run_directory = "/r",
+                    .started = "2026-01-01T00:00:00Z"};
   {
     const auto registration = InstanceRegistration::Register(instance);
     ASSERT_TRUE(registration.ok()) << ToString(registration.status());

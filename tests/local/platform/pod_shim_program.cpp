@@ -1,5 +1,6 @@
 // pod_shim_program pod-shim ...            a pod shim
-// pod_shim_program run-platform DIRECTORY  a platform with one stubborn pod, until it is killed; prints its API's address and token
+// pod_shim_program run-platform DIRECTORY  a platform with one stubborn pod, until it is killed; prints its API's
+// address and token
 #include <poll.h>
 
 #include <cstdio>
@@ -13,7 +14,8 @@ using attune::kube::Json;
 
 int RunPlatform(const char* self, const char* directory) {
   static const attune::SystemTime time;
-  auto platform = attune::local::Platform::Start({.run_directory = directory, .shim_command = {self, "pod-shim"}}, time);
+  auto platform =
+      attune::local::Platform::Start({.run_directory = directory, .shim_command = {self, "pod-shim"}}, time);
   if (!platform.ok()) {
     std::fprintf(stderr, "%s\n", attune::ToString(platform.status()).c_str());
     return 1;

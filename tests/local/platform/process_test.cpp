@@ -46,7 +46,8 @@ class ProcessTest : public ::testing::Test {
 
   testing::TemporaryDirectory directory;
   std::filesystem::path log = directory.path() / "0.log";
-  std::string id = "test-" + std::to_string(getpid()) + "-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string id =
+      "test-" + std::to_string(getpid()) + "-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(ProcessTest, RunsWithItsEnvironmentAndDirectoryAndReturnsItsCode) {

@@ -12,7 +12,8 @@
 
 namespace attune {
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::map<std::string, std::string>& environment) {
   std::vector<char*> arguments, variables;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

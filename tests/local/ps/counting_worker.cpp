@@ -1,4 +1,5 @@
-// A training program for tests: "trains" by adding one to the row of every item it is handed, so that rows count pushes.
+// A training program for tests: "trains" by adding one to the row of every item it is handed, so that rows count
+// pushes.
 //   counting_worker ITEMS PAUSE_MILLISECONDS     (environment as in proto/contract.h)
 // Prints "lease BEGIN END" when it takes a lease and "left" at the end.
 #include <chrono>

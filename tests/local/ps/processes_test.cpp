@@ -38,8 +38,7 @@ class ServersTest : public testing::Test {
         command.insert(command.end(), {"--coordinator-here", "--coordinator-port", "0"});
         command.insert(command.end(), more.begin(), more.end());
       }
-      servers_.push_back(
-          std::make_unique<ChildProcess>(command, VariablesOf(static_cast<uint32_t>(i), coordinator_)));
+      servers_.push_back(std::make_unique<ChildProcess>(command, VariablesOf(static_cast<uint32_t>(i), coordinator_)));
       ASSERT_TRUE(servers_.back()->AwaitOutput(" serving ")) << servers_.back()->output();
       if (i == 0) coordinator_ = ValueOf(servers_[0]->output(), "coordinator=");
       ASSERT_FALSE(coordinator_.empty());
@@ -155,7 +154,8 @@ TEST_F(ServersTest, SigtermEndsAServerCleanly) {
 TEST_F(ServersTest, OccupiedPortIsNamed) {
   StartServers(1);
   const std::string port = coordinator_.substr(coordinator_.rfind(':') + 1);
-  ChildProcess second({ATTUNE_SERVER, "--coordinator-here", "--coordinator-port", port, "--data-port", "0"}, VariablesOf(0));
+  ChildProcess second({ATTUNE_SERVER, "--coordinator-here", "--coordinator-port", port, "--data-port", "0"},
+                      VariablesOf(0));
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_NE(second.output().find("port " + port), std::string::npos) << second.output();
 }

@@ -80,7 +80,8 @@ TEST_F(SessionTest, OwnPushesAreReadBackAtOnce) {
   StartServers(2);
   const auto session = Connect();
   ASSERT_NE(session, nullptr);
-  const auto table = session->OpenTable("embedding", {.dim = 8, .optimizer = Sgd{.rate = 1.0F}, .initializer = ConstantInitializer{2.0F}});
+  const auto table = session->OpenTable(
+      "embedding", {.dim = 8, .optimizer = Sgd{.rate = 1.0F}, .initializer = ConstantInitializer{2.0F}});
   ASSERT_TRUE(table.ok()) << table.status();
   const std::vector<Key> keys = KeysFrom(0, 1000);
   std::vector<float> rows(keys.size() * 8), gradients(keys.size() * 8, -1.0F);

@@ -1,5 +1,5 @@
-// One job in a cluster that exists only as values: Kubernetes' side (kubelet, deletion with grace and finalizers) and an
-// executor that carries plans out, whole or up to a crash. Pods are real JSON, so observation is tested on the way.
+// One job in a cluster that exists only as values: Kubernetes' side (kubelet, deletion with grace and finalizers) and
+// an executor that carries plans out, whole or up to a crash. Pods are real JSON, so observation is tested on the way.
 #pragma once
 
 #include <map>
@@ -23,7 +23,9 @@ class JobBuilder {
   JobBuilder& Clean(api::CleanPods clean) { return job_.spec.run_policy.clean_pods = clean, *this; }
   JobBuilder& Goal(api::Goal goal) { return job_.spec.goal = goal, *this; }
   JobBuilder& Claim(const std::string& claim) { return job_.spec.model.claim = claim, *this; }
-  JobBuilder& WorkerTemplate(kube::Json pod_template) { return job_.spec.workers.pod_template = std::move(pod_template), *this; }
+  JobBuilder& WorkerTemplate(kube::Json pod_template) {
+    return job_.spec.workers.pod_template = std::move(pod_template), *this;
+  }
   api::TrainingJob Build() const { return job_; }
 
  private:
@@ -36,14 +38,14 @@ class FakeCluster {
   explicit FakeCluster(api::TrainingJob job) : job_(std::move(job)) {}
 
   // --- Kubernetes' side
-  void Start(const std::string& pod);   // scheduled, running, ready
+  void Start(const std::string& pod);  // scheduled, running, ready
   void StartAll();
   void Unschedulable(const std::string& pod, const std::string& message);
   void Waiting(const std::string& pod, const std::string& reason, const std::string& message);
   void Exit(const std::string& pod, int code, const std::string& log = "");
   void Evict(const std::string& pod);
   void DeleteFromOutside(const std::string& pod, int grace_seconds = 30);
-  void ConfirmDeletions();              // kubelets end what is being deleted, except on lost nodes
+  void ConfirmDeletions();  // kubelets end what is being deleted, except on lost nodes
   void LoseNodeOf(const std::string& pod) { lost_.insert(pod); }
   void Connect(const std::string& pod, bool connected = true);
   void Vanish(const std::string& pod) { pods_.erase(pod); }

@@ -31,6 +31,12 @@ TEST(TextTest, LastLinesKeepsTheEnd) {
   EXPECT_EQ(LastLines("long first line\nend\n", 5, 8), "end") << "no half line at the front";
 }
 
+TEST(TextTest, CountsInSingularAndPlural) {
+  EXPECT_EQ(Counted(0, "server"), "0 servers");
+  EXPECT_EQ(Counted(1, "server"), "1 server");
+  EXPECT_EQ(Counted(2, "worker pod"), "2 worker pods");
+}
+
 TEST(TimestampTest, WritesAndReadsBack) {
   const WallTime time = WallTime{} + seconds(1'700'000'000);
   EXPECT_EQ(ToRfc3339(time), "2023-11-14T22:13:20Z");

@@ -16,7 +16,8 @@ local::MemoryApiOptions QuickBookmarks() { return {.bookmark_interval = std::chr
 
 struct Served {
   local::MemoryApi api{kTime, QuickBookmarks()};
-  std::unique_ptr<local::ApiServer> server = local::ApiServer::Start({.token = kToken, .kinds = api.kinds()}, api).value();
+  std::unique_ptr<local::ApiServer> server =
+      local::ApiServer::Start({.token = kToken, .kinds = api.kinds()}, api).value();
 };
 
 Served& Shared() {
@@ -43,13 +44,14 @@ INSTANTIATE_TEST_SUITE_P(Memory, ApiConformance,
                          ::testing::Values(ConformanceTarget{
                              .name = "InProcess",
                              .make = InProcess,
-                             .expired_version = [](Api& api) { return Expired(dynamic_cast<local::MemoryApi&>(api)); }}),
+                             .expired_version =
+                                 [](Api& api) { return Expired(dynamic_cast<local::MemoryApi&>(api)); }}),
                          TargetName);
-INSTANTIATE_TEST_SUITE_P(Http, ApiConformance,
-                         ::testing::Values(ConformanceTarget{.name = "OverHttp",
-                                                             .make = OverHttp,
-                                                             .expired_version = [](Api&) { return Expired(Shared().api); }}),
-                         TargetName);
+INSTANTIATE_TEST_SUITE_P(
+    Http, ApiConformance,
+    ::testing::Values(ConformanceTarget{
+        .name = "OverHttp", .make = OverHttp, .expired_version = [](Api&) { return Expired(Shared().api); }}),
+    TargetName);
 
 }  // namespace
 }  // namespace attune::kube

@@ -8,8 +8,8 @@
 namespace attune::local {
 namespace {
 
-using testing::Json;
 using ::testing::ElementsAre;
+using testing::Json;
 using ::testing::Pair;
 
 StatusOr<std::string> Resolve(const kube::ObjectKey& pod) {
@@ -33,8 +33,10 @@ TEST(ContainerLaunchTest, ExpandsReferencesVariablesMountsAndNames) {
         {{"name", "BOTH"}, {"value", "$(ROLE)@$(IP)"}},
         {{"name", "SOCKET"}, {"value", "/run/attune/sidecar.sock"}}}},
       {"volumeMounts",
-       {{{"name", "model"}, {"mountPath", "/var/model"}}, {{"name", "run"}, {"mountPath", "/run/attune/"}, {"subPath", "s"}}}}};
-  const StatusOr<Launch> launch = MakeLaunch({pod, container, "127.70.0.9", {{"model", "/real/m"}, {"run", "/real/r"}}, Resolve});
+       {{{"name", "model"}, {"mountPath", "/var/model"}},
+        {{"name", "run"}, {"mountPath", "/run/attune/"}, {"subPath", "s"}}}}};
+  const StatusOr<Launch> launch =
+      MakeLaunch({pod, container, "127.70.0.9", {{"model", "/real/m"}, {"run", "/real/r"}}, Resolve});
   ASSERT_TRUE(launch.ok()) << ToString(launch.status());
   EXPECT_THAT(launch->command, ElementsAre("prog", "worker", "$(ROLE)", "$(UNKNOWN)"));
   EXPECT_THAT(launch->arguments, ElementsAre("--out=/real/m/x", "/real/m", "/var/modelling", "127.70.0.2:7400"));
@@ -59,9 +61,13 @@ TEST(ContainerLaunchTest, NamesInsideTexts) {
 
 TEST(ContainerLaunchTest, ClearErrors) {
   const Json pod = testing::MakePod("a");
-  const auto message = [&](const Json& container) { return std::string(Message(MakeLaunch({pod, container, "", {}, Resolve}).status())); };
-  EXPECT_THAT(message({{"volumeMounts", Json::array({{{"name", "v"}, {"mountPath", "/v"}}})}}), ::testing::HasSubstr("\"v\""));
-  EXPECT_THAT(message({{"env", Json::array({{{"name", "S"}, {"valueFrom", {{"secretKeyRef", {{"name", "s"}}}}}}})}}), ::testing::HasSubstr("S: only fieldRef"));
+  const auto message = [&](const Json& container) {
+    return std::string(Message(MakeLaunch({pod, container, "", {}, Resolve}).status()));
+  };
+  EXPECT_THAT(message({{"volumeMounts", Json::array({{{"name", "v"}, {"mountPath", "/v"}}})}}),
+              ::testing::HasSubstr("\"v\""));
+  EXPECT_THAT(message({{"env", Json::array({{{"name", "S"}, {"valueFrom", {{"secretKeyRef", {{"name", "s"}}}}}}})}}),
+              ::testing::HasSubstr("S: only fieldRef"));
   EXPECT_THAT(message({{"args", Json::array({1})}}), ::testing::HasSubstr("string"));
 }
 

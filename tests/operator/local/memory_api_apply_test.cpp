@@ -66,7 +66,8 @@ TEST_F(ApplyTest, AnotherValueForAnOwnedFieldIsAConflictUnlessForced) {
   Applied(MakeJob("a", 2), "one");
   const Status status = api.Apply(kube::kTrainingJobs, MakeJob("a", 3), {"two", false, ""}).status();
   EXPECT_EQ(status.code(), StatusCode::kAborted);
-  EXPECT_THAT(std::string(Message(status)), ::testing::AllOf(::testing::HasSubstr(".spec.workers.replicas"), ::testing::HasSubstr("\"one\"")));
+  EXPECT_THAT(std::string(Message(status)),
+              ::testing::AllOf(::testing::HasSubstr(".spec.workers.replicas"), ::testing::HasSubstr("\"one\"")));
   EXPECT_EQ(Applied(MakeJob("a", 3), "two")["spec"]["workers"]["replicas"], 3);
   EXPECT_FALSE(api.Apply(kube::kTrainingJobs, MakeJob("a", 2), {"one", false, ""}).ok()) << "the field is two's now";
 }
@@ -83,7 +84,8 @@ TEST_F(ApplyTest, APatchTakesItsFieldsFromTheApplier) {
 TEST_F(ApplyTest, StatusIsAppliedApart) {
   Applied(MakeJob("a"), "one");
   Json status = MakeJob("a", 9);
-  status["status"]["conditions"] = Json::array({{{"type", "Ready"}, {"status", "True"}}, {{"type", "Failed"}, {"status", "False"}}});
+  status["status"]["conditions"] =
+      Json::array({{{"type", "Ready"}, {"status", "True"}}, {{"type", "Failed"}, {"status", "False"}}});
   Json after = Applied(status, "one", true, "status");
   EXPECT_EQ(after["spec"]["workers"]["replicas"], 2);
   EXPECT_EQ(after["status"]["conditions"].size(), 2u);
@@ -91,7 +93,8 @@ TEST_F(ApplyTest, StatusIsAppliedApart) {
   after = Applied(status, "one", true, "status");
   EXPECT_EQ(after["status"]["conditions"], status["status"]["conditions"]);
   EXPECT_EQ(Applied(MakeJob("a"), "one")["status"], after["status"]);
-  EXPECT_EQ(api.Apply(kube::kTrainingJobs, MakeJob("b"), {"one", true, "status"}).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(api.Apply(kube::kTrainingJobs, MakeJob("b"), {"one", true, "status"}).status().code(),
+            StatusCode::kNotFound);
 }
 
 TEST_F(ApplyTest, ContainersMergeByName) {
@@ -113,7 +116,8 @@ TEST_F(ApplyTest, FinalizersAreASet) {
   const Json both = api.Apply(kube::kPods, pod, {"two", true, ""}).value();
   EXPECT_EQ(both["metadata"]["finalizers"].size(), 2u);
   pod["metadata"].erase("finalizers");
-  EXPECT_EQ(api.Apply(kube::kPods, pod, {"one", true, ""}).value()["metadata"]["finalizers"], Json::array({"two.dev/x"}));
+  EXPECT_EQ(api.Apply(kube::kPods, pod, {"one", true, ""}).value()["metadata"]["finalizers"],
+            Json::array({"two.dev/x"}));
 }
 
 TEST_F(ApplyTest, NeedsAManager) {

@@ -21,7 +21,9 @@ class MemoryApiTest : public ::testing::Test {
     EXPECT_TRUE(created.ok()) << ToString(created.status());
     return created.ok() ? *created : Json();
   }
-  StatusCode CodeOfGet(const kube::ResourceType& type, const std::string& name) { return api.Get(type, Key(name)).status().code(); }
+  StatusCode CodeOfGet(const kube::ResourceType& type, const std::string& name) {
+    return api.Get(type, Key(name)).status().code();
+  }
   Json Current(const kube::ResourceType& type, const std::string& name) { return api.Get(type, Key(name)).value(); }
 
   ManualTime time;
@@ -39,8 +41,10 @@ TEST_F(MemoryApiTest, CreateFillsWhatTheServerOwns) {
 
 TEST_F(MemoryApiTest, ErrorsHaveTheServersCodesAndWords) {
   Created(kube::kPods, MakePod("a"));
-  EXPECT_EQ(api.Create(kube::kPods, MakePod("a")).status(), Error(StatusCode::kAlreadyExists, "pods \"a\" already exists"));
-  EXPECT_EQ(api.Get(kube::kTrainingJobs, Key("b")).status(), Error(StatusCode::kNotFound, "trainingjobs.attune.dev \"b\" not found"));
+  EXPECT_EQ(api.Create(kube::kPods, MakePod("a")).status(),
+            Error(StatusCode::kAlreadyExists, "pods \"a\" already exists"));
+  EXPECT_EQ(api.Get(kube::kTrainingJobs, Key("b")).status(),
+            Error(StatusCode::kNotFound, "trainingjobs.attune.dev \"b\" not found"));
   EXPECT_EQ(api.Get({"nobody.dev", "v1", "things", "Thing"}, Key("b")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(api.Create(kube::kPods, MakeJob("x")).status().code(), StatusCode::kInvalidArgument);
 }
@@ -56,7 +60,9 @@ TEST_F(MemoryApiTest, RefusesBadObjects) {
       {"name with slash", MakePod("a/b")},
       {"empty name", MakePod("")},
       {"no containers", with([](Json& pod) { pod["spec"]["containers"] = Json::array(); })},
-      {"two containers of one name", with([](Json& pod) { pod["spec"]["containers"].push_back({{"name", "main"}}); })},
+      {"two containers of one name", with([](Json& pod) {
+         pod["spec"]["containers"].push_back({{"name", "main"}});
+       })},
       {"unknown restart policy", with([](Json& pod) { pod["spec"]["restartPolicy"] = "Sometimes"; })},
       {"label that is a number", with([](Json& pod) { pod["metadata"]["labels"]["a"] = 1; })},
       {"label with a space", with([](Json& pod) { pod["metadata"]["labels"]["a"] = "b c"; })},
@@ -102,15 +108,19 @@ TEST_F(MemoryApiTest, StatusAndSpecAreReachedThroughTheirOwnPathsOnly) {
 TEST_F(MemoryApiTest, ScaleReadsAndWritesTheWorkers) {
   Created(kube::kTrainingJobs, MakeJob("a"));
   ASSERT_TRUE(api.Patch(kube::kTrainingJobs, Key("a"), PatchType::kMerge,
-                        {{"status", {{"workers", {{"replicas", 1}}}, {"workerSelector", "x=y"}}}}, "status").ok());
+                        {{"status", {{"workers", {{"replicas", 1}}}, {"workerSelector", "x=y"}}}}, "status")
+                  .ok());
   const Json scale = api.GetSubresource(kube::kTrainingJobs, Key("a"), "scale").value();
   EXPECT_EQ(scale["spec"]["replicas"], 2);
   EXPECT_EQ(scale["status"]["replicas"], 1);
   EXPECT_EQ(scale["status"]["selector"], "x=y");
-  const Json patched = api.Patch(kube::kTrainingJobs, Key("a"), PatchType::kMerge, {{"spec", {{"replicas", 5}}}}, "scale").value();
+  const Json patched =
+      api.Patch(kube::kTrainingJobs, Key("a"), PatchType::kMerge, {{"spec", {{"replicas", 5}}}}, "scale").value();
   EXPECT_EQ(patched["spec"]["replicas"], 5);
   EXPECT_EQ(kube::IntegerAt(Current(kube::kTrainingJobs, "a"), {"spec", "workers", "replicas"}), 5);
-  EXPECT_EQ(api.Patch(kube::kTrainingJobs, Key("a"), PatchType::kMerge, {{"spec", {{"replicas", -1}}}}, "scale").status().code(),
+  EXPECT_EQ(api.Patch(kube::kTrainingJobs, Key("a"), PatchType::kMerge, {{"spec", {{"replicas", -1}}}}, "scale")
+                .status()
+                .code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(api.GetSubresource(kube::kPods, Key("a"), "scale").status().code(), StatusCode::kNotFound);
 }
@@ -125,7 +135,8 @@ TEST_F(MemoryApiTest, APodsSpecIsFixedExceptItsResourcesThroughResize) {
   Created(kube::kPods, MakePod("a"));
   const Json container = {{"name", "main"}, {"resources", {{"limits", {{"cpu", "2"}}}}}};
   const Json patch = {{"spec", {{"containers", Json::array({container})}}}};
-  EXPECT_EQ(api.Patch(kube::kPods, Key("a"), PatchType::kStrategicMerge, patch).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(api.Patch(kube::kPods, Key("a"), PatchType::kStrategicMerge, patch).status().code(),
+            StatusCode::kInvalidArgument);
   const StatusOr<Json> resized = api.Patch(kube::kPods, Key("a"), PatchType::kStrategicMerge, patch, "resize");
   ASSERT_TRUE(resized.ok()) << ToString(resized.status());
   EXPECT_EQ((*resized)["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
@@ -144,7 +155,8 @@ TEST_F(MemoryApiTest, ADeletedPodGoesAtOnceUnlessANodeRunsIt) {
   EXPECT_EQ(kube::IntegerAt(going, {"metadata", "deletionGracePeriodSeconds"}), 20);
   EXPECT_EQ(kube::StringAt(going, {"metadata", "deletionTimestamp"}), "2023-11-14T22:13:40Z");
   ASSERT_TRUE(api.Delete(kube::kPods, Key("bound"), {.grace_period_seconds = 60}).ok());
-  EXPECT_EQ(kube::IntegerAt(Current(kube::kPods, "bound"), {"metadata", "deletionGracePeriodSeconds"}), 20) << "never lengthened";
+  EXPECT_EQ(kube::IntegerAt(Current(kube::kPods, "bound"), {"metadata", "deletionGracePeriodSeconds"}), 20)
+      << "never lengthened";
   ASSERT_TRUE(api.Delete(kube::kPods, Key("bound"), {.grace_period_seconds = 0}).ok());
   EXPECT_EQ(CodeOfGet(kube::kPods, "bound"), StatusCode::kNotFound);
 }
@@ -248,7 +260,8 @@ TEST_F(MemoryApiTest, TokensAreGoodForTheirAudiencePodAndTime) {
   const Json pod = Created(kube::kPods, MakePod("a"));
   const std::string token = api.IssueToken(Key("a"), {"attune.dev"}, time.WallNow() + std::chrono::hours(1)).value();
   const auto review = [&](const std::string& text, const std::string& audience) {
-    return api.Create(kube::kTokenReviews, {{"spec", {{"token", text}, {"audiences", Json::array({audience})}}}}).value()["status"];
+    return api.Create(kube::kTokenReviews, {{"spec", {{"token", text}, {"audiences", Json::array({audience})}}}})
+        .value()["status"];
   };
   const Json good = review(token, "attune.dev");
   EXPECT_TRUE(good["authenticated"].get<bool>());

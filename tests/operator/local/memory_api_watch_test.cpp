@@ -17,13 +17,20 @@ using testing::MakePod;
 
 std::string KindName(WatchSignal::Kind kind) {
   switch (kind) {
-    case WatchSignal::Kind::kAdded: return "added";
-    case WatchSignal::Kind::kModified: return "modified";
-    case WatchSignal::Kind::kDeleted: return "deleted";
-    case WatchSignal::Kind::kBookmark: return "bookmark";
-    case WatchSignal::Kind::kError: return "error";
-    case WatchSignal::Kind::kEnded: return "ended";
-    case WatchSignal::Kind::kBroken: return "broken";
+    case WatchSignal::Kind::kAdded:
+      return "added";
+    case WatchSignal::Kind::kModified:
+      return "modified";
+    case WatchSignal::Kind::kDeleted:
+      return "deleted";
+    case WatchSignal::Kind::kBookmark:
+      return "bookmark";
+    case WatchSignal::Kind::kError:
+      return "error";
+    case WatchSignal::Kind::kEnded:
+      return "ended";
+    case WatchSignal::Kind::kBroken:
+      return "broken";
   }
   return "?";
 }
@@ -32,7 +39,8 @@ class WatchTest : public ::testing::Test {
  protected:
   std::unique_ptr<kube::Watch> Start(const kube::WatchOptions& options) {
     auto watch = api.StartWatch(kube::kPods, options, [this](const WatchSignal& signal) {
-      told.push_back(KindName(signal.kind) + (signal.object.is_null() ? "" : " " + std::string(kube::Name(signal.object))));
+      told.push_back(KindName(signal.kind) +
+                     (signal.object.is_null() ? "" : " " + std::string(kube::Name(signal.object))));
       last = signal;
     });
     EXPECT_TRUE(watch.ok()) << ToString(watch.status());
@@ -44,7 +52,9 @@ class WatchTest : public ::testing::Test {
   }
   std::string Version() { return api.List(kube::kPods, {}).value().resource_version; }
   void Label(const std::string& name, const Json& value) {
-    ASSERT_TRUE(api.Patch(kube::kPods, Key(name), kube::PatchType::kMerge, {{"metadata", {{"labels", {{"app", value}}}}}}).ok());
+    ASSERT_TRUE(
+        api.Patch(kube::kPods, Key(name), kube::PatchType::kMerge, {{"metadata", {{"labels", {{"app", value}}}}}})
+            .ok());
   }
 
   ManualTime time;
@@ -126,7 +136,8 @@ TEST_F(WatchTest, CompactionExpiresEarlierVersions) {
 }
 
 TEST_F(WatchTest, RefusesWhatIsNoVersion) {
-  EXPECT_EQ(api.StartWatch(kube::kPods, {.resource_version = "x"}, [](const WatchSignal&) {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(api.StartWatch(kube::kPods, {.resource_version = "x"}, [](const WatchSignal&) {}).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(WatchThreadTest, ManyWritersOneOrderAndNothingAfterCancel) {
@@ -134,10 +145,12 @@ TEST(WatchThreadTest, ManyWritersOneOrderAndNothingAfterCancel) {
   MemoryApi api(time, {.history_max = 100000});
   std::vector<uint64_t> versions;  // touched by the delivering thread only, read after the watch is gone
   std::atomic<int> count = 0;
-  auto watch = api.StartWatch(kube::kPods, {}, [&](const WatchSignal& signal) {
-    versions.push_back(std::stoull(std::string(kube::ResourceVersion(signal.object))));
-    ++count;
-  }).value();
+  auto watch = api.StartWatch(kube::kPods, {},
+                              [&](const WatchSignal& signal) {
+                                versions.push_back(std::stoull(std::string(kube::ResourceVersion(signal.object))));
+                                ++count;
+                              })
+                   .value();
   constexpr int kThreads = 4;
   constexpr int kPodsEach = 50;
   std::vector<std::future<void>> writers;
@@ -164,12 +177,14 @@ TEST(WatchThreadTest, AHandlerMayCallTheApiAndDropItsOwnWatch) {
   MemoryApi api(time);
   std::promise<void> done;
   std::unique_ptr<kube::Watch> watch;  // set before the first pod exists, so before the handler can run
-  watch = api.StartWatch(kube::kPods, {}, [&](const WatchSignal& signal) {
-    if (signal.kind != WatchSignal::Kind::kAdded) return;
-    EXPECT_TRUE(api.Delete(kube::kPods, kube::KeyOf(signal.object)).ok());
-    watch.reset();
-    done.set_value();
-  }).value();
+  watch = api.StartWatch(kube::kPods, {},
+                         [&](const WatchSignal& signal) {
+                           if (signal.kind != WatchSignal::Kind::kAdded) return;
+                           EXPECT_TRUE(api.Delete(kube::kPods, kube::KeyOf(signal.object)).ok());
+                           watch.reset();
+                           done.set_value();
+                         })
+              .value();
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
   EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_EQ(api.Get(kube::kPods, Key("a")).status().code(), StatusCode::kNotFound);

@@ -17,23 +17,47 @@ struct Case {
 TEST(PatchTest, Tables) {
   const Json two = {{"containers", {{{"name", "a"}, {"image", "1"}}, {{"name", "b"}, {"image", "1"}}}}};
   const std::vector<Case> cases = {
-      {"merge sets and removes", PatchType::kMerge, {{"a", 1}, {"b", 2}}, {{"a", nullptr}, {"c", 3}}, {{"b", 2}, {"c", 3}}},
+      {"merge sets and removes",
+       PatchType::kMerge,
+       {{"a", 1}, {"b", 2}},
+       {{"a", nullptr}, {"c", 3}},
+       {{"b", 2}, {"c", 3}}},
       {"merge replaces lists", PatchType::kMerge, {{"l", {1, 2}}}, {{"l", {3}}}, {{"l", {3}}}},
-      {"json patch operates on paths", PatchType::kJson, {{"a", {{"b", 1}}}},
-       Json::array({{{"op", "replace"}, {"path", "/a/b"}, {"value", 2}}}), {{"a", {{"b", 2}}}}},
-      {"strategic merges containers by name", PatchType::kStrategicMerge, two,
+      {"json patch operates on paths",
+       PatchType::kJson,
+       {{"a", {{"b", 1}}}},
+       Json::array({{{"op", "replace"}, {"path", "/a/b"}, {"value", 2}}}),
+       {{"a", {{"b", 2}}}}},
+      {"strategic merges containers by name",
+       PatchType::kStrategicMerge,
+       two,
        {{"containers", Json::array({{{"name", "b"}, {"image", "2"}}})}},
        {{"containers", {{{"name", "a"}, {"image", "1"}}, {{"name", "b"}, {"image", "2"}}}}}},
-      {"strategic appends a new item", PatchType::kStrategicMerge, {{"env", Json::array({{{"name", "A"}, {"value", "1"}}})}},
+      {"strategic appends a new item",
+       PatchType::kStrategicMerge,
+       {{"env", Json::array({{{"name", "A"}, {"value", "1"}}})}},
        {{"env", Json::array({{{"name", "B"}, {"value", "2"}}})}},
        {{"env", {{{"name", "A"}, {"value", "1"}}, {{"name", "B"}, {"value", "2"}}}}}},
-      {"strategic deletes an item by directive", PatchType::kStrategicMerge, two,
+      {"strategic deletes an item by directive",
+       PatchType::kStrategicMerge,
+       two,
        {{"containers", Json::array({{{"name", "a"}, {"$patch", "delete"}}})}},
        {{"containers", Json::array({{{"name", "b"}, {"image", "1"}}})}}},
-      {"strategic replaces other lists", PatchType::kStrategicMerge, {{"args", {"a", "b"}}}, {{"args", {"c"}}}, {{"args", {"c"}}}},
-      {"strategic unites finalizers", PatchType::kStrategicMerge, {{"finalizers", {"a"}}}, {{"finalizers", {"b"}}}, {{"finalizers", {"a", "b"}}}},
-      {"strategic removes from a set", PatchType::kStrategicMerge, {{"finalizers", {"a", "b"}}},
-       {{"$deleteFromPrimitiveList/finalizers", {"a"}}}, {{"finalizers", {"b"}}}},
+      {"strategic replaces other lists",
+       PatchType::kStrategicMerge,
+       {{"args", {"a", "b"}}},
+       {{"args", {"c"}}},
+       {{"args", {"c"}}}},
+      {"strategic unites finalizers",
+       PatchType::kStrategicMerge,
+       {{"finalizers", {"a"}}},
+       {{"finalizers", {"b"}}},
+       {{"finalizers", {"a", "b"}}}},
+      {"strategic removes from a set",
+       PatchType::kStrategicMerge,
+       {{"finalizers", {"a", "b"}}},
+       {{"$deleteFromPrimitiveList/finalizers", {"a"}}},
+       {{"finalizers", {"b"}}}},
   };
   for (const Case& test : cases) {
     const StatusOr<Json> result = ApplyPatch(test.object, test.type, test.patch);
@@ -43,7 +67,9 @@ TEST(PatchTest, Tables) {
 }
 
 TEST(PatchTest, BadPatchesAreInvalidArguments) {
-  EXPECT_EQ(ApplyPatch({{"a", 1}}, PatchType::kJson, Json::array({{{"op", "test"}, {"path", "/a"}, {"value", 2}}})).status().code(),
+  EXPECT_EQ(ApplyPatch({{"a", 1}}, PatchType::kJson, Json::array({{{"op", "test"}, {"path", "/a"}, {"value", 2}}}))
+                .status()
+                .code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(ApplyPatch({{"a", 1}}, PatchType::kJson, Json::object()).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(ApplyPatch({{"a", 1}}, PatchType::kJson, Json::array({1})).status().code(), StatusCode::kInvalidArgument);

@@ -8,10 +8,10 @@ namespace attune::local {
 namespace {
 
 using std::chrono::seconds;
-using testing::Json;
-using testing::MakePod;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::Json;
+using testing::MakePod;
 using Kind = ContainerAction::Kind;
 using State = ContainerRecord::State;
 
@@ -36,9 +36,19 @@ struct Fixture {
       const std::string& name = pod.specs[action.container].name;
       ContainerRecord& record = pod.containers[action.container];
       switch (action.kind) {
-        case Kind::kStart: OnStarted(pod, action.container, now, {}); words.push_back("start " + name); break;
-        case Kind::kTerminate: record.term_sent = true; record.term_sent_at = now; words.push_back("terminate " + name); break;
-        case Kind::kKill: record.kill_sent = true; words.push_back("kill " + name); break;
+        case Kind::kStart:
+          OnStarted(pod, action.container, now, {});
+          words.push_back("start " + name);
+          break;
+        case Kind::kTerminate:
+          record.term_sent = true;
+          record.term_sent_at = now;
+          words.push_back("terminate " + name);
+          break;
+        case Kind::kKill:
+          record.kill_sent = true;
+          words.push_back("kill " + name);
+          break;
       }
     }
     return words;

@@ -35,12 +35,15 @@ class Diary {
 class CoordinatorChannelTest : public testing::Test {
  protected:
   void StartService(uint16_t port = 0) {
-    auto service = CoordinatorService::Start(
-        "127.0.0.1", port, *loop_,
-        {.on_message = [this](ConnectionId from, Message message) {
-           diary_.Note([&] { last_connection_ = from; at_service_.push_back(std::move(message)); });
-         },
-         .on_closed = [this](ConnectionId) { diary_.Note([&] { ++closed_; }); }});
+    auto service = CoordinatorService::Start("127.0.0.1", port, *loop_,
+                                             {.on_message =
+                                                  [this](ConnectionId from, Message message) {
+                                                    diary_.Note([&] {
+                                                      last_connection_ = from;
+                                                      at_service_.push_back(std::move(message));
+                                                    });
+                                                  },
+                                              .on_closed = [this](ConnectionId) { diary_.Note([&] { ++closed_; }); }});
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
   }

@@ -13,7 +13,8 @@ ShardMap SomeMap() {
   ShardMap map;
   map.version = MapVersion(1, 2);
   map.homes = {NodeId(1), NodeId(2), NodeId(1)};
-  map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"}, {NodeId(2), Role::kServer, 1, "127.0.0.1:2"},
+  map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"},
+                 {NodeId(2), Role::kServer, 1, "127.0.0.1:2"},
                  {NodeId(3), Role::kWorker, 0, ""}};
   return map;
 }
@@ -102,15 +103,18 @@ TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
   const BadMessageCase cases[] = {
       {"nothing set", [](v1::NodeMessage&) {}},
       {"no role", [](v1::NodeMessage& m) { m.mutable_join()->set_protocol_version(1); }},
-      {"long job id", [](v1::NodeMessage& m) {
+      {"long job id",
+       [](v1::NodeMessage& m) {
          m = *ToNodeMessage(Join{});
          m.mutable_join()->set_job_uid(std::string(kNameBytesMax + 1, 'x'));
        }},
-      {"many leases", [](v1::NodeMessage& m) {
+      {"many leases",
+       [](v1::NodeMessage& m) {
          for (size_t i = 0; i <= kLeasesPerWorkerMax; ++i) m.mutable_heartbeat()->add_leases();
        }},
       {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
-      {"long path", [](v1::NodeMessage& m) { m.mutable_save_tables()->set_directory(std::string(kPathBytesMax + 1, '/')); }},
+      {"long path",
+       [](v1::NodeMessage& m) { m.mutable_save_tables()->set_directory(std::string(kPathBytesMax + 1, '/')); }},
   };
   for (const BadMessageCase& test : cases) {
     v1::NodeMessage message;

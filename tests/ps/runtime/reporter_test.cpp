@@ -95,20 +95,21 @@ class ReporterTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   std::unique_ptr<Reporter> Start() {
-    return Reporter::Start({.socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = milliseconds(20)},
-                           time_, {.take_window =
-                                       [this](MonotonicTime) {
-                                         TelemetryWindow window{.duration = milliseconds(20)};
-                                         window.worker.emplace();
-                                         window.worker->clock = ++windows_;
-                                         window.worker->window.samples = 7;
-                                         return window;
-                                       },
-                                   .drain =
-                                       [this](const std::string& reason) {
-                                         drain_reason_ = reason;
-                                         return OkStatus();
-                                       }});
+    return Reporter::Start(
+        {.socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = milliseconds(20)}, time_,
+        {.take_window =
+             [this](MonotonicTime) {
+               TelemetryWindow window{.duration = milliseconds(20)};
+               window.worker.emplace();
+               window.worker->clock = ++windows_;
+               window.worker->window.samples = 7;
+               return window;
+             },
+         .drain =
+             [this](const std::string& reason) {
+               drain_reason_ = reason;
+               return OkStatus();
+             }});
   }
 
   SystemTime time_;
@@ -184,9 +185,10 @@ TEST_F(ReporterTest, FinishDeliversTheResultAndCutsALongSummary) {
   auto reporter = Start();
   sidecar.Accept();
   const std::string long_text(5000, 'x');
-  EXPECT_TRUE(
-      reporter->Finish({.metrics = {{"held_out_loss", 2.5}}, .summary = long_text, .model_path = "/m"}, milliseconds(10'000))
-          .ok());
+  EXPECT_TRUE(reporter
+                  ->Finish({.metrics = {{"held_out_loss", 2.5}}, .summary = long_text, .model_path = "/m"},
+                           milliseconds(10'000))
+                  .ok());
   const v1::ProcessMessage message = sidecar.NextOf(v1::ProcessMessage::kFinal);
   EXPECT_EQ(message.final().metrics().at("held_out_loss"), 2.5);
   EXPECT_EQ(message.final().summary().size(), 4096U);

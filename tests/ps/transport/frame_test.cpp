@@ -66,10 +66,17 @@ std::vector<Message> OneOfEach() {
            std::vector<Key>(3000, 5), Ramp(12000)},
       PushAck{SequenceNumber(7), MapVersion(1, 4), Positions{10, 2, {}}},
       PushAck{SequenceNumber(7), MapVersion(1, 4), Positions{0, 0, {0, 7}}},
-      PushRefused{SequenceNumber(7), MapVersion(1, 4), Positions{0, 0, {0, 7}}, Error(StatusCode::kResourceExhausted, "full")},
+      PushRefused{SequenceNumber(7), MapVersion(1, 4), Positions{0, 0, {0, 7}},
+                  Error(StatusCode::kResourceExhausted, "full")},
       PushRefused{SequenceNumber(7), MapVersion(1, 4), Positions{4, 2, {}}, Error(StatusCode::kInvalidArgument, "")},
-      Pull{NodeId(3), RequestId(70), TableId(2), MapVersion(1, 4), SequenceNumber(5), std::chrono::milliseconds(250),
-           std::vector<Key>{1, 1, 2}, {After{SequenceNumber(6), 4, 1}, After{SequenceNumber(7), 0, 2}}},
+      Pull{NodeId(3),
+           RequestId(70),
+           TableId(2),
+           MapVersion(1, 4),
+           SequenceNumber(5),
+           std::chrono::milliseconds(250),
+           std::vector<Key>{1, 1, 2},
+           {After{SequenceNumber(6), 4, 1}, After{SequenceNumber(7), 0, 2}}},
       PullReply{RequestId(70), MapVersion(1, 4), Ramp(5000)},
       PullRefused{RequestId(70), MapVersion(1, 4), Error(StatusCode::kNotFound, "no such table; open it first")},
       Moved{MapVersion(1, 5), RequestId(9), SequenceNumber()},
@@ -86,7 +93,8 @@ TEST(FrameTest, EveryRowMessageArrivesAsItWasSentHoweverTheStreamIsCut) {
     std::vector<Message> received;
     ASSERT_TRUE(Feed(reader, stream, piece, received).ok());
     ASSERT_EQ(received.size(), sent.size()) << "piece " << piece;
-    for (size_t i = 0; i < sent.size(); ++i) EXPECT_TRUE(received[i] == sent[i]) << NameOf(sent[i]) << ", piece " << piece;
+    for (size_t i = 0; i < sent.size(); ++i)
+      EXPECT_TRUE(received[i] == sent[i]) << NameOf(sent[i]) << ", piece " << piece;
   }
 }
 
@@ -202,10 +210,14 @@ TEST(HandshakeTest, WrongPeersAreRefusedWithTheReason) {
   const HandshakeCase cases[] = {
       {"other protocol", [](wire::Handshake& h) { h.protocol_version = 77; }, StatusCode::kFailedPrecondition, "77"},
       {"other job", [](wire::Handshake& h) { h.job_uid[0] = 'X'; }, StatusCode::kFailedPrecondition, "Xid-1"},
-      {"length beyond the field", [](wire::Handshake& h) { h.job_uid_bytes = 255; }, StatusCode::kFailedPrecondition, "job id"},
-      {"other byte order", [](wire::Handshake& h) { h.magic = __builtin_bswap32(h.magic); }, StatusCode::kFailedPrecondition, "byte order"},
-      {"other type", [](wire::Handshake& h) { h.data_type = static_cast<wire::DataType>(9); }, StatusCode::kFailedPrecondition, "32-bit"},
-      {"an HTTP client", [](wire::Handshake& h) { std::memcpy(&h, "GET / HTTP/1.1\r\n", 16); }, StatusCode::kInvalidArgument, "row protocol"},
+      {"length beyond the field", [](wire::Handshake& h) { h.job_uid_bytes = 255; }, StatusCode::kFailedPrecondition,
+       "job id"},
+      {"other byte order", [](wire::Handshake& h) { h.magic = __builtin_bswap32(h.magic); },
+       StatusCode::kFailedPrecondition, "byte order"},
+      {"other type", [](wire::Handshake& h) { h.data_type = static_cast<wire::DataType>(9); },
+       StatusCode::kFailedPrecondition, "32-bit"},
+      {"an HTTP client", [](wire::Handshake& h) { std::memcpy(&h, "GET / HTTP/1.1\r\n", 16); },
+       StatusCode::kInvalidArgument, "row protocol"},
       {"meant for another node", [](wire::Handshake& h) { h.expected_node = 9; }, StatusCode::kUnavailable, "node 9"},
       {"nameless", [](wire::Handshake& h) { h.node = 0; }, StatusCode::kInvalidArgument, "which node"},
   };

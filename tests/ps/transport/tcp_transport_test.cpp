@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <condition_variable>
-#include <cstring>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <mutex>
 #include <numeric>
@@ -30,12 +30,24 @@ class Node {
  public:
   explicit Node(NodeId self, std::string bind = "127.0.0.1", uint16_t port = 0, std::string job_uid = "uid")
       : loop_(EventLoop::Start("test", time_)) {
-    auto created = TcpTransport::Create({.job_uid = std::move(job_uid), .self = self, .bind_address = std::move(bind), .port = port},
-                                        *loop_, {.on_message = [this](NodeId from, Message message) { OnMessage(from, std::move(message)); },
-                                                 .on_connected = [this](NodeId peer) { Note([&] { connected_.insert(peer); ++connects_; }); },
-                                                 .on_disconnected = [this](NodeId peer, const Status& reason) {
-                                                   Note([&] { connected_.erase(peer); last_reason_ = reason; ++disconnects_; });
-                                                 }});
+    auto created = TcpTransport::Create(
+        {.job_uid = std::move(job_uid), .self = self, .bind_address = std::move(bind), .port = port}, *loop_,
+        {.on_message = [this](NodeId from, Message message) { OnMessage(from, std::move(message)); },
+         .on_connected =
+             [this](NodeId peer) {
+               Note([&] {
+                 connected_.insert(peer);
+                 ++connects_;
+               });
+             },
+         .on_disconnected =
+             [this](NodeId peer, const Status& reason) {
+               Note([&] {
+                 connected_.erase(peer);
+                 last_reason_ = reason;
+                 ++disconnects_;
+               });
+             }});
     status_ = created.status();
     if (created.ok()) transport_ = *std::move(created);
   }
@@ -49,7 +61,9 @@ class Node {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kDeadline, condition);
   }
-  bool AwaitConnected(NodeId peer) { return Await([&] { return connected_.contains(peer); }); }
+  bool AwaitConnected(NodeId peer) {
+    return Await([&] { return connected_.contains(peer); });
+  }
 
   std::function<void(NodeId, Message)> handle;  // set before traffic
   std::vector<Message> received_;
@@ -98,7 +112,8 @@ TEST(TcpTransportTest, MessagesPassBothWaysWholeAndInOrder) {
   }
   ASSERT_TRUE(server.Await([&] { return server.received_.size() == kCount; }));
   for (int i = 1; i <= kCount; ++i) {
-    ASSERT_TRUE(server.received_[static_cast<size_t>(i - 1)] == Message(SomePush(static_cast<uint64_t>(i), 1 + i % 200, 64)));
+    ASSERT_TRUE(server.received_[static_cast<size_t>(i - 1)] ==
+                Message(SomePush(static_cast<uint64_t>(i), 1 + i % 200, 64)));
   }
   ASSERT_TRUE(server.transport().Send(kWorker, PushAck{SequenceNumber(4), MapVersion(1), Positions{0, 3, {}}}).ok());
   ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 1; }));
@@ -112,7 +127,8 @@ TEST(TcpTransportTest, ManyThreadsSendOverOneLinkWithoutMixingBytes) {
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (uint64_t i = 0; i < 50; ++i) EXPECT_TRUE(worker.transport().Send(kServer, SomePush(t * 50 + i, 200, 64)).ok());
+      for (uint64_t i = 0; i < 50; ++i)
+        EXPECT_TRUE(worker.transport().Send(kServer, SomePush(t * 50 + i, 200, 64)).ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -157,7 +173,8 @@ TEST(TcpTransportTest, WrongJobIsToldToTheDialerAndNotDialedAgain) {
   stranger.transport().Connect(kServer, server.transport().address());
   ASSERT_TRUE(stranger.Await([&] { return stranger.disconnects_ == 1; }));
   EXPECT_EQ(stranger.last_reason_.code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(attune::Message(stranger.last_reason_).find("another job"), std::string_view::npos) << stranger.last_reason_;
+  EXPECT_NE(attune::Message(stranger.last_reason_).find("another job"), std::string_view::npos)
+      << stranger.last_reason_;
   EXPECT_EQ(server.connects_, 0);
 }
 

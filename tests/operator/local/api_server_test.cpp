@@ -1,0 +1,115 @@
+// Who may speak to the local API, and how it ends. What it answers otherwise: conformance_test.cpp.
+#include "operator/local/api_server.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <vector>
+
+#include "operator/kube/rest_api.h"
+#include "operator/local/memory_api.h"
+#include "tests/operator/local/objects.h"
+
+namespace attune::local {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Key;
+using testing::MakePod;
+
+constexpr std::chrono::seconds kPatience{20};
+
+class ApiServerTest : public ::testing::Test {
+ protected:
+  ApiServerTest() {
+    kube::InitializeHttp();
+    EXPECT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
+    server = ApiServer::Start({.token = "right", .kinds = api.kinds()}, api).value();
+  }
+  std::unique_ptr<kube::Api> Client(const std::string& token) {
+    kube::ClientConfig config;
+    config.server = server->url();
+    config.token = token;
+    return kube::MakeRestApi(config).value();
+  }
+  // Whether the server's end comes in time; if not, the test's thread waits in the future's destructor and ctest ends
+  // it.
+  bool EndsInTime() {
+    return std::async(std::launch::async, [this] { server.reset(); }).wait_for(kPatience) == std::future_status::ready;
+  }
+
+  const SystemTime time;
+  MemoryApi api{time, {}};
+  std::unique_ptr<ApiServer> server;
+};
+
+TEST_F(ApiServerTest, OnlyTheRightTokenOpens) {
+  EXPECT_TRUE(Client("right")->Get(kube::kPods, Key("a")).ok());
+  for (const std::string token : {"", "wrong", "righ", "rightt", "Right", "right "}) {
+    SCOPED_TRACE("token \"" + token + "\"");
+    const auto client = Client(token);
+    EXPECT_EQ(client->Get(kube::kPods, Key("a")).status().code(), StatusCode::kUnauthenticated);
+    EXPECT_EQ(client->List(kube::kPods, {}).status().code(), StatusCode::kUnauthenticated);
+    EXPECT_EQ(client->Create(kube::kPods, MakePod("b")).status().code(), StatusCode::kUnauthenticated);
+    EXPECT_EQ(client->Delete(kube::kPods, Key("a"), {}).code(), StatusCode::kUnauthenticated);
+  }
+  EXPECT_TRUE(api.Get(kube::kPods, Key("a")).ok());
+  EXPECT_FALSE(api.Get(kube::kPods, Key("b")).ok());
+}
+
+TEST_F(ApiServerTest, WithoutATokenItDoesNotServe) {
+  const auto started = ApiServer::Start({.kinds = api.kinds()}, api);
+  EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ApiServerTest, AnAddressInUseIsNamed) {
+  const std::string address = server->url().substr(std::string("http://").size());
+  const auto second = ApiServer::Start({.listen = address, .token = "t", .kinds = api.kinds()}, api);
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
+}
+
+TEST_F(ApiServerTest, EndsWhileAWatchAndAnIdleConnectionAreOpen) {
+  const auto client = Client("right");
+  std::promise<void> seen;
+  std::atomic<bool> first = true;
+  const auto watch = client->StartWatch(kube::kPods, {.name_space = "default", .resource_version = "0"},
+                                        [&](const kube::WatchSignal&) {
+                                          if (first.exchange(false)) seen.set_value();
+                                        });
+  ASSERT_TRUE(watch.ok()) << ToString(watch.status());
+  ASSERT_EQ(seen.get_future().wait_for(kPatience), std::future_status::ready);
+  ASSERT_TRUE(client->Get(kube::kPods, Key("a")).ok());  // its connection stays open for the next request
+  EXPECT_TRUE(EndsInTime());
+}
+
+TEST_F(ApiServerTest, EndsWhileLogsAreFollowedAndBoundsTheirNumber) {
+  server = ApiServer::Start({.token = "right", .kinds = api.kinds(), .log_followers_max = 2}, api).value();
+  // A container that says one word and then nothing, until its reader has gone.
+  api.SetLogSource([](const kube::Json&, const kube::LogOptions&, const auto& on_text, const kube::CallOptions&) {
+    for (bool wanted = on_text("hello\n"); wanted; wanted = on_text("")) std::this_thread::yield();
+    return OkStatus();
+  });
+  const auto client = Client("right");
+  std::vector<std::promise<void>> hello(2);
+  std::vector<std::future<Status>> readers;
+  for (auto& promise : hello) {
+    readers.push_back(std::async(std::launch::async, [&] {
+      return client->ReadLog(Key("a"), {.follow = true},
+                             [&, first = true](std::string_view) mutable {
+                               if (std::exchange(first, false)) promise.set_value();
+                               return true;
+                             },
+                             {.timeout = kPatience});
+    }));
+  }
+  for (auto& promise : hello) ASSERT_EQ(promise.get_future().wait_for(kPatience), std::future_status::ready);
+  const Status third =
+      client->ReadLog(Key("a"), {.follow = true}, [](std::string_view) { return true; }, {.timeout = kPatience});
+  EXPECT_EQ(third.code(), StatusCode::kUnavailable) << ToString(third);
+  EXPECT_TRUE(EndsInTime());
+  for (auto& reader : readers) EXPECT_EQ(reader.wait_for(kPatience), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace attune::local
