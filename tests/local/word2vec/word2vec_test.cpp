@@ -145,7 +145,7 @@ class Word2vecRun : public testing::Test {
 // lines; of the 5 negatives of a pair, drawn from all words, one in kTopics is of its topic. The best score for a kind
 // of pair says how many of those met are true.
 double BestLoss() {
-  const double mean_distance = 35.0 / 15;  // of the pairs within windows of 1 to 5 words
+  const double mean_distance = 10.0 / 6;  // of the pairs within windows of 1 to 3 words
   const double different = mean_distance / kLineWords * (kTopics - 1) / kTopics;
   const auto part = [](double pairs, double negatives) {
     const double p = pairs / (pairs + negatives);
