@@ -18,7 +18,7 @@
 namespace attune::word2vec {
 
 struct BatchOptions {
-  uint32_t window = 5;            // neighbors on each side at most
+  uint32_t window = 3;            // neighbors on each side at most; wider ones are of a topic, near ones of a kind
   float negatives = 5;            // per pair of word and neighbor
   uint32_t group_words = 64;      // words that share negatives
   uint32_t group_negatives = 24;  // drawn for each group

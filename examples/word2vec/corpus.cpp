@@ -147,6 +147,11 @@ std::optional<WordId> Vocabulary::Find(std::string_view word) const {
   return static_cast<WordId>(found - words.begin());
 }
 
+std::string Corpus::Description() const {
+  return "text: " + std::to_string(files) + " files, " + std::to_string(bytes / 1'000'000) + " MB, " +
+         std::to_string(text.size()) + " words, vocabulary " + std::to_string(vocabulary.size());
+}
+
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
   ASSIGN_OR_RETURN(std::vector<TextFile> files, ListFiles(options.directory));
   if (options.megabytes > 0) files = Sample(std::move(files), options);

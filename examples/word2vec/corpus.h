@@ -41,6 +41,8 @@ struct Corpus {
   Vocabulary vocabulary;
   std::vector<WordId> text;  // all files one after another in the order of their paths, rare words left out
   uint64_t files = 0, bytes = 0;
+
+  std::string Description() const;  // a line for people
 };
 
 // NotFound: no such directory or no text in it; InvalidArgument: no two words are frequent enough. Files that cannot be

@@ -58,7 +58,7 @@ Status WriteVectors(const std::filesystem::path& path, const Model& model, const
 }
 
 std::string Neighbors(const Model& model, const Vocabulary& vocabulary, std::string_view word, size_t count) {
-  constexpr uint64_t kCountMin = 50;  // vectors of rarer words are mostly noise
+  constexpr uint64_t kCountMin = 100;  // vectors of rarer words are mostly noise
   const std::optional<WordId> id = vocabulary.Find(word);
   if (!id) return std::string(word) + ": not in the vocabulary";
   std::vector<std::pair<float, WordId>> near;

@@ -17,103 +17,105 @@ namespace {
 class ArrayTable {
  public:
   ArrayTable(const char* name, const ps::TableOptions& options, size_t rows)
-      : dim_(options.dim), kernel_(ps::SelectKernel(options.optimizer)), values(rows * dim_), state_(rows * dim_) {
+      : dim_(options.dim), kernel_(ps::SelectKernel(options.optimizer)), values_(rows * dim_), state_(rows * dim_) {
     const ps::RowInitializer initializer(options.initializer, options.seed, name);
-    for (size_t row = 0; row < rows; ++row) initializer.Fill(row, std::span(values).subspan(row * dim_, dim_));
+    for (size_t row = 0; row < rows; ++row) initializer.Fill(row, std::span(values_).subspan(row * dim_, dim_));
     ps::InitializeState(options.optimizer, state_.data(), state_.size());
   }
   void Pull(std::span<const ps::Key> keys, std::span<float> rows) const {
-    for (size_t i = 0; i < keys.size(); ++i) std::copy_n(&values[keys[i] * dim_], dim_, &rows[i * dim_]);
+    for (size_t i = 0; i < keys.size(); ++i) std::copy_n(&values_[keys[i] * dim_], dim_, &rows[i * dim_]);
   }
   void Push(std::span<const ps::Key> keys, std::span<const float> gradients) {
     for (size_t i = 0; i < keys.size(); ++i) {
       const size_t at = keys[i] * dim_;
-      kernel_.update(kernel_.settings, &values[at], &state_[at], &gradients[i * dim_], dim_);
+      kernel_.update(kernel_.settings, &values_[at], &state_[at], &gradients[i * dim_], dim_);
     }
   }
+  std::vector<float> TakeValues() && { return std::move(values_); }
 
  private:
   const size_t dim_;
   const ps::RowKernel kernel_;
-
- public:
-  std::vector<float> values;
-
- private:
-  std::vector<float> state_;
+  std::vector<float> values_, state_;
 };
 
+// Loss and pairs of the last tenth of the training, where the loss has settled; all words.
 struct Totals {
   double loss = 0, pairs = 0;
   uint64_t words = 0;
 };
 
-// Takes items until none is left. `totals` counts the last tenth of the training only, where the loss has settled.
-void TrainItems(const Flags& flags, const Chunks& chunks, const Vocabulary& vocabulary,
-                std::atomic<uint64_t>& next_item, ArrayTable& inputs, ArrayTable& outputs, Totals& totals) {
-  BatchBuilder builder(vocabulary, flags.batch);
-  Batch batch;
-  BatchRows rows, gradients;
-  const uint64_t items = chunks.training_count() * flags.epochs;
-  for (uint64_t item = next_item++; item < items; item = next_item++) {
-    const uint64_t epoch = item / chunks.training_count(), chunk = item % chunks.training_count();
-    builder.Build(chunks.Training(epoch, chunk), flags.BatchSeed(epoch, chunk), batch);
-    rows.Resize(batch, flags.dim);
-    inputs.Pull(batch.input_keys, rows.inputs);
-    outputs.Pull(batch.output_keys, rows.outputs);
-    const double loss = LossAndGradients(batch, flags.batch, flags.dim, rows, gradients);
-    inputs.Push(batch.input_keys, gradients.inputs);
-    outputs.Push(batch.output_keys, gradients.outputs);
-    totals.words += batch.words_read;
-    if (item < items / 10 * 9) continue;
-    totals.loss += loss;
-    totals.pairs += static_cast<double>(batch.pairs.size());
-  }
-}
+class Trainer {
+ public:
+  Trainer(const Flags& flags, const Corpus& corpus)
+      : flags_(flags),
+        vocabulary_(corpus.vocabulary),
+        chunks_(corpus.text, flags.chunk_words),
+        inputs_("input", flags.InputTable(), vocabulary_.size()),
+        outputs_("output", flags.OutputTable(), vocabulary_.size()) {}
 
-Totals TrainAll(const Flags& flags, const Chunks& chunks, const Vocabulary& vocabulary, ArrayTable& inputs,
-                ArrayTable& outputs) {
-  std::vector<Totals> totals(flags.threads);
-  std::atomic<uint64_t> next_item = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (Totals& mine : totals) {
-      threads.emplace_back([&] { TrainItems(flags, chunks, vocabulary, next_item, inputs, outputs, mine); });
+  // Each thread takes items until none is left.
+  Totals Train() {
+    std::vector<Totals> totals(flags_.threads);
+    {
+      std::vector<std::jthread> threads;
+      for (Totals& mine : totals) threads.emplace_back([&] { TrainItems(mine); });
+    }
+    Totals sum;
+    for (const Totals& t : totals) sum = {sum.loss + t.loss, sum.pairs + t.pairs, sum.words + t.words};
+    return sum;
+  }
+  const Chunks& chunks() const { return chunks_; }
+  Model TakeModel() && { return {flags_.dim, std::move(inputs_).TakeValues(), std::move(outputs_).TakeValues()}; }
+
+ private:
+  void TrainItems(Totals& totals) {
+    BatchBuilder builder(vocabulary_, flags_.batch);
+    Batch batch;
+    BatchRows rows, gradients;
+    const uint64_t items = chunks_.training_count() * flags_.epochs;
+    for (uint64_t next = next_++; next < items; next = next_++) {
+      const uint64_t epoch = next / chunks_.training_count(), item = next % chunks_.training_count();
+      builder.Build(chunks_.Training(epoch, item), flags_.BatchSeed(epoch, item), batch);
+      rows.Resize(batch, flags_.dim);
+      inputs_.Pull(batch.input_keys, rows.inputs);
+      outputs_.Pull(batch.output_keys, rows.outputs);
+      const double loss = LossAndGradients(batch, flags_.batch, flags_.dim, rows, gradients);
+      inputs_.Push(batch.input_keys, gradients.inputs);
+      outputs_.Push(batch.output_keys, gradients.outputs);
+      totals.words += batch.words_read;
+      if (next < items / 10 * 9) continue;
+      totals.loss += loss;
+      totals.pairs += static_cast<double>(batch.pairs.size());
     }
   }
-  Totals sum;
-  for (const Totals& t : totals) {
-    sum.loss += t.loss;
-    sum.pairs += t.pairs;
-    sum.words += t.words;
-  }
-  return sum;
-}
+
+  const Flags& flags_;
+  const Vocabulary& vocabulary_;
+  const Chunks chunks_;
+  ArrayTable inputs_, outputs_;
+  std::atomic<uint64_t> next_ = 0;  // item, counted over all epochs
+};
 
 }  // namespace
 
 Status RunStandalone(const Flags& flags) {
   const SystemTime time;
-  const MonotonicTime start = time.Now();
   ASSIGN_OR_RETURN(const Corpus corpus, LoadCorpus(flags.corpus));
-  const double load_seconds = Seconds(time.Now() - start);
-  std::printf("text: %llu files, %.1f MB, %zu words, vocabulary %zu, read in %.2f s\n",
-              static_cast<unsigned long long>(corpus.files), static_cast<double>(corpus.bytes) / 1e6,
-              corpus.text.size(), corpus.vocabulary.size(), load_seconds);
-  const Chunks chunks(corpus.text, flags.chunk_words);
-  ArrayTable inputs("input", flags.InputTable(), corpus.vocabulary.size());
-  ArrayTable outputs("output", flags.OutputTable(), corpus.vocabulary.size());
-  const MonotonicTime training_start = time.Now();
-  const Totals totals = TrainAll(flags, chunks, corpus.vocabulary, inputs, outputs);
-  const double seconds = Seconds(time.Now() - training_start);
-  const Model model{flags.dim, std::move(inputs.values), std::move(outputs.values)};
+  std::puts(corpus.Description().c_str());
+  Trainer trainer(flags, corpus);
+  const MonotonicTime start = time.Now();
+  const Totals totals = trainer.Train();
+  const double seconds = Seconds(time.Now() - start);
+  const Model model = std::move(trainer).TakeModel();
   BatchBuilder builder(corpus.vocabulary, flags.batch);
-  const double held_out_loss = HeldOutLoss(model, chunks, builder);
+  const double held_out_loss = HeldOutLoss(model, trainer.chunks(), builder);
   for (const std::string& word : flags.neighbors) std::puts(Neighbors(model, corpus.vocabulary, word).c_str());
+  const auto words = static_cast<double>(totals.words);
   std::printf(
-      "result mode=standalone threads=%u words=%llu seconds=%.2f words_per_second=%.0f loss=%.4f held_out_loss=%.4f\n",
-      flags.threads, static_cast<unsigned long long>(totals.words), seconds,
-      static_cast<double>(totals.words) / seconds, totals.loss / totals.pairs, held_out_loss);
+      "result mode=standalone threads=%u words=%.0f seconds=%.2f words_per_second=%.0f loss=%.4f "
+      "held_out_loss=%.4f\n",
+      flags.threads, words, seconds, words / seconds, totals.loss / totals.pairs, held_out_loss);
   return OkStatus();
 }
 

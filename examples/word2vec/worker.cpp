@@ -137,8 +137,7 @@ Status Worker::Evaluate() {
 Status RunWorker(const Flags& flags) {
   ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
   ASSIGN_OR_RETURN(const Corpus corpus, LoadCorpus(flags.corpus));
-  std::printf("text: %llu files, %.1f MB, %zu words, vocabulary %zu\n", static_cast<unsigned long long>(corpus.files),
-              static_cast<double>(corpus.bytes) / 1e6, corpus.text.size(), corpus.vocabulary.size());
+  std::puts(corpus.Description().c_str());
   ASSIGN_OR_RETURN(const auto session, ps::Session::Connect(options));
   session->SetSampleUnit("words");
   ASSIGN_OR_RETURN(ps::Table inputs, session->OpenTable("input", flags.InputTable()));
