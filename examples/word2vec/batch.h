@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "attune/ps/session.h"
-#include "examples/word2vec/vocabulary.h"
+#include "base/random.h"
+#include "examples/word2vec/corpus.h"
 
 namespace attune::word2vec {
 
@@ -21,34 +22,22 @@ struct BatchOptions {
   float negatives = 5;            // per pair of word and neighbor
   uint32_t group_words = 64;      // words that share negatives
   uint32_t group_negatives = 24;  // drawn for each group
-  double subsample = 3e-4;        // threshold of relative frequency; see Vocabulary::KeepProbabilities
+  double subsample = 3e-4;        // relative frequency above which words are thinned out
 };
 
 // Row numbers count within the batch: row r of the inputs belongs to input_keys[r].
 struct Batch {
-  struct Word {
-    uint32_t input;        // row
-    uint32_t pairs_begin;  // its pairs: up to the next word's pairs_begin
-  };
-  struct Group {
-    uint32_t words_begin;  // up to the next group's; the last group is an end mark
-    uint32_t negatives_begin;
-  };
-
   std::vector<ps::Key> input_keys, output_keys;  // unique
-  std::vector<Word> words;                       // and an end mark
-  std::vector<uint32_t> pairs;                   // rows of neighbors
-  std::vector<uint32_t> negatives;               // rows
-  std::vector<Group> groups;                     // and an end mark
+  std::vector<uint32_t> inputs;                  // a row for each word
+  std::vector<uint32_t> pairs;                   // a row for each neighbor of the first word, of the second, ...
+  std::vector<uint32_t> pairs_begin;             // of each word; the last is an end mark
+  std::vector<uint32_t> negatives;               // group_negatives rows for each group
   uint64_t words_read = 0;                       // of the chunk, before thinning
-
-  size_t pair_count() const { return pairs.size(); }
 };
 
 // Builds batches one after another; keeps its tables between them. One thread at a time.
 class BatchBuilder {
  public:
-  // `vocabulary` must outlive it.
   BatchBuilder(const Vocabulary& vocabulary, const BatchOptions& options);
   const BatchOptions& options() const { return options_; }
 
@@ -56,26 +45,24 @@ class BatchBuilder {
   void Build(std::span<const WordId> chunk, uint64_t seed, Batch& batch);
 
  private:
-  // Rows of words within the batch being built.
+  // Numbers the words of a batch in order of appearance.
   class RowNumbers {
    public:
-    explicit RowNumbers(size_t words) : row_of_word_(words), batch_of_word_(words) {}
-    void Begin(std::vector<ps::Key>& keys);
-    uint32_t RowOf(WordId word);
+    explicit RowNumbers(size_t words) : row_of_word_(words, kNone) {}
+    uint32_t RowOf(WordId word, std::vector<ps::Key>& keys);
+    void Forget(const std::vector<ps::Key>& keys);
 
    private:
+    static constexpr uint32_t kNone = ~uint32_t{0};
     std::vector<uint32_t> row_of_word_;
-    std::vector<uint64_t> batch_of_word_;  // which batch row_of_word_ is of
-    uint64_t batch_ = 0;
-    std::vector<ps::Key>* keys_ = nullptr;
   };
 
-  void AddWord(size_t position, Random& random, Batch& batch);
+  WordId DrawNegative(Random& random) const;
 
   const BatchOptions options_;
-  const std::vector<float> keep_;
-  const NegativeSampler sampler_;
-  std::vector<WordId> kept_;  // words of the chunk that are left
+  std::vector<float> keep_;              // probability by word
+  std::vector<double> negatives_up_to_;  // weight of this word and those before it
+  std::vector<WordId> kept_;             // words of the chunk that are left
   RowNumbers inputs_, outputs_;
 };
 

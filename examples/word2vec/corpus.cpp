@@ -1,13 +1,8 @@
 #include "examples/word2vec/corpus.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <thread>
+#include <map>
+#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -23,6 +18,7 @@ constexpr uint64_t kFileBytesMax = 8ULL << 20;
 
 struct TextFile {
   std::string path;
+  std::string group;  // subdirectory of the text directory; empty: none
   uint64_t bytes;
 };
 
@@ -34,12 +30,16 @@ StatusOr<std::vector<TextFile>> ListFiles(const fs::path& directory) {
                                             "': " + error.message() + "; name one with --text");
   }
   std::vector<TextFile> files;
+  const size_t prefix = (directory / "").string().size();
   for (; entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (error) break;
     std::error_code ignored;
-    if (!entry->is_regular_file(ignored) || entry->is_symlink(ignored)) continue;
+    if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
     const uint64_t bytes = entry->file_size(ignored);
-    if (!ignored && bytes > 0 && bytes <= kFileBytesMax) files.push_back({entry->path().string(), bytes});
+    if (ignored || bytes == 0 || bytes > kFileBytesMax) continue;
+    std::string path = entry->path().string();
+    std::string group = path.substr(prefix, entry.depth() == 0 ? 0 : path.find('/', prefix) - prefix);
+    files.push_back({std::move(path), std::move(group), bytes});
   }
   if (files.empty()) {
     return Error(StatusCode::kNotFound,
@@ -49,118 +49,127 @@ StatusOr<std::vector<TextFile>> ListFiles(const fs::path& directory) {
   return files;
 }
 
-// Takes a file whenever the sample is behind its share of what was passed, so that the sample is spread evenly.
-std::vector<TextFile> Sample(std::vector<TextFile> files, double megabytes) {
-  uint64_t total = 0;
-  for (const TextFile& file : files) total += file.bytes;
-  const double share = megabytes > 0 ? megabytes * 1e6 / static_cast<double>(total) : 1;
-  if (share >= 1) return files;
-  std::vector<TextFile> sample;
-  double passed = 0, taken = 0;
-  for (TextFile& file : files) {
-    passed += static_cast<double>(file.bytes);
-    if (taken + static_cast<double>(file.bytes) / 2 > passed * share) continue;
-    taken += static_cast<double>(file.bytes);
-    sample.push_back(std::move(file));
+// The most that a group may take so that all together take `budget`: small groups are whole, large ones equal.
+double GroupLimit(std::vector<double> sizes, double budget) {
+  std::sort(sizes.begin(), sizes.end());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const double share = budget / static_cast<double>(sizes.size() - i);
+    if (sizes[i] > share) return share;
+    budget -= sizes[i];
   }
-  return sample;
+  return sizes.empty() ? 0 : sizes.back();
 }
 
-// What one thread found in its files: words under ids of its own, in order of appearance.
-class PartialCorpus {
+// Files spread evenly within their group: one is taken whenever its group is behind its share of what was passed.
+std::vector<TextFile> Sample(std::vector<TextFile> files, const CorpusOptions& options) {
+  struct Group {
+    double size = 0, share = 1, passed = 0, taken = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const TextFile& file : files) groups[file.group].size += static_cast<double>(file.bytes);
+  double budget = options.megabytes * 1e6;
+  std::vector<double> sizes;
+  const auto is_whole = [&](const std::string& name) { return std::ranges::count(options.whole, name) > 0; };
+  for (const auto& [name, group] : groups) {
+    if (!is_whole(name)) {
+      sizes.push_back(group.size);
+    } else {
+      budget -= group.size;
+    }
+  }
+  const double limit = GroupLimit(sizes, std::max(budget, 0.0));
+  for (auto& [name, group] : groups) {
+    if (!is_whole(name)) group.share = std::min(1.0, limit / group.size);
+  }
+  std::erase_if(files, [&](const TextFile& file) {
+    Group& group = groups[file.group];
+    const auto bytes = static_cast<double>(file.bytes);
+    group.passed += bytes;
+    if (group.share < 1 && group.taken + bytes / 2 > group.passed * group.share) return true;
+    group.taken += bytes;
+    return false;
+  });
+  return files;
+}
+
+// Words under ids in order of appearance.
+class Reader {
  public:
   void Read(const TextFile& file) {
-    buffer_.resize(kFileBytesMax);
-    const int fd = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    size_t size = 0;
-    for (ssize_t n = 1; n > 0 && size < buffer_.size(); size += static_cast<size_t>(std::max<ssize_t>(n, 0))) {
-      n = ::read(fd, buffer_.data() + size, buffer_.size() - size);
-    }
-    ::close(fd);
-    if (std::memchr(buffer_.data(), '\0', size) != nullptr) return;
-    bytes_ += size;
-    ForEachIdentifier({buffer_.data(), size}, [&](std::string_view word) { Add(word); });
+    const StatusOr<std::string> text = ReadFile(file.path, kFileBytesMax);
+    if (!text.ok() || text->find('\0') != std::string::npos) return;
+    ++files_;
+    bytes_ += text->size();
+    ForEachIdentifier(*text, [this](std::string_view word) { Add(word); });
   }
 
-  std::vector<std::string> words;  // by local id
-  std::vector<uint64_t> counts;    // by local id
-  std::vector<WordId> stream;      // local ids
-  uint64_t bytes() const { return bytes_; }
+  Corpus Finish(uint64_t count_min) && {
+    Corpus corpus{.vocabulary = Vocabulary(counted_, count_min), .files = files_, .bytes = bytes_};
+    constexpr WordId kLeftOut = ~WordId{0};
+    std::vector<WordId> final_id(counted_.size(), kLeftOut);
+    for (WordId id = 0; id < corpus.vocabulary.size(); ++id) final_id[ids_[corpus.vocabulary.words[id]]] = id;
+    for (WordId& id : text_) id = final_id[id];
+    std::erase(text_, kLeftOut);
+    corpus.text = std::move(text_);
+    return corpus;
+  }
 
  private:
   void Add(std::string_view word) {
-    const auto [entry, is_new] = ids_.try_emplace(absl::string_view(word.data(), word.size()), words.size());
-    if (is_new) {
-      words.emplace_back(word);
-      counts.push_back(0);
-    }
-    ++counts[entry->second];
-    stream.push_back(entry->second);
+    const auto [entry, is_new] = ids_.try_emplace(absl::string_view(word.data(), word.size()), counted_.size());
+    if (is_new) counted_.emplace_back(word, 0);
+    ++counted_[entry->second].second;
+    text_.push_back(entry->second);
   }
 
   absl::flat_hash_map<std::string, WordId> ids_;
-  std::string buffer_;
-  uint64_t bytes_ = 0;
+  std::vector<std::pair<std::string, uint64_t>> counted_;
+  std::vector<WordId> text_;
+  uint64_t files_ = 0, bytes_ = 0;
 };
-
-// Consecutive files of about equal size in sum for each thread.
-std::vector<PartialCorpus> ReadAll(const std::vector<TextFile>& files, uint32_t threads) {
-  uint64_t total = 0;
-  for (const TextFile& file : files) total += file.bytes;
-  std::vector<PartialCorpus> parts(std::max(threads, 1U));
-  std::vector<std::jthread> readers;
-  size_t next = 0;
-  uint64_t passed = 0;
-  for (size_t part = 0; part < parts.size(); ++part) {
-    const size_t begin = next;
-    while (next < files.size() && passed < total * (part + 1) / parts.size()) passed += files[next++].bytes;
-    readers.emplace_back([&files, &part_corpus = parts[part], begin, end = next] {
-      for (size_t i = begin; i < end; ++i) part_corpus.Read(files[i]);
-    });
-  }
-  readers.clear();  // joins
-  return parts;
-}
-
-Corpus Merge(std::vector<PartialCorpus> parts, const CorpusOptions& options) {
-  absl::flat_hash_map<std::string, uint64_t> counts;
-  for (const PartialCorpus& part : parts) {
-    for (size_t id = 0; id < part.words.size(); ++id) counts[part.words[id]] += part.counts[id];
-  }
-  Corpus corpus;
-  corpus.vocabulary = Vocabulary({counts.begin(), counts.end()}, options.count_min, options.vocabulary_max);
-  absl::flat_hash_map<std::string, WordId> ids;
-  for (size_t id = 0; id < corpus.vocabulary.size(); ++id) ids[corpus.vocabulary.word(id)] = static_cast<WordId>(id);
-  corpus.words.reserve(corpus.vocabulary.total_count());
-  constexpr WordId kLeftOut = ~WordId{0};
-  for (const PartialCorpus& part : parts) {
-    std::vector<WordId> global(part.words.size(), kLeftOut);
-    for (size_t id = 0; id < part.words.size(); ++id) {
-      if (const auto found = ids.find(part.words[id]); found != ids.end()) global[id] = found->second;
-    }
-    for (const WordId id : part.stream) {
-      if (global[id] != kLeftOut) corpus.words.push_back(global[id]);
-    }
-    corpus.bytes += part.bytes();
-  }
-  return corpus;
-}
 
 }  // namespace
 
+Vocabulary::Vocabulary(std::vector<std::pair<std::string, uint64_t>> counted, uint64_t count_min) {
+  std::erase_if(counted, [&](const auto& entry) { return entry.second < count_min; });
+  std::sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  for (auto& [word, count] : counted) {
+    words.push_back(std::move(word));
+    counts.push_back(count);
+  }
+}
+
+std::optional<WordId> Vocabulary::Find(std::string_view word) const {
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<WordId>(found - words.begin());
+}
+
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
   ASSIGN_OR_RETURN(std::vector<TextFile> files, ListFiles(options.directory));
-  files = Sample(std::move(files), options.megabytes);
-  Corpus corpus = Merge(ReadAll(files, options.threads), options);
-  corpus.files = files.size();
-  if (corpus.vocabulary.size() < 2) {
-    return Error(StatusCode::kInvalidArgument,
-                 "no vocabulary: " + std::to_string(files.size()) + " files (" + std::to_string(corpus.bytes) +
-                     " bytes) of '" + options.directory.string() + "' hold no two identifiers seen " +
-                     std::to_string(options.count_min) + " times; give more text or lower --min-count");
-  }
-  return corpus;
+  if (options.megabytes > 0) files = Sample(std::move(files), options);
+  Reader reader;
+  for (const TextFile& file : files) reader.Read(file);
+  Corpus corpus = std::move(reader).Finish(options.count_min);
+  if (corpus.vocabulary.size() >= 2) return corpus;
+  return Error(StatusCode::kInvalidArgument,
+               "no vocabulary: " + std::to_string(corpus.files) + " files (" + std::to_string(corpus.bytes) +
+                   " bytes) of '" + options.directory.string() + "' hold no two identifiers seen " +
+                   std::to_string(options.count_min) + " times; give more text or lower --min-count");
+}
+
+Chunks::Chunks(std::span<const WordId> text, uint64_t chunk_words)
+    : text_(text), chunk_words_(chunk_words), count_((text.size() + chunk_words - 1) / chunk_words) {
+  // Multiples of the golden ratio are spread evenly modulo 1, however many of them are taken.
+  stride_ = std::max<uint64_t>(1, static_cast<uint64_t>(0.6180339887 * static_cast<double>(training_count())));
+  while (std::gcd(stride_, training_count()) > 1) ++stride_;
+}
+
+std::span<const WordId> Chunks::Training(uint64_t epoch, uint64_t item) const {
+  const uint64_t shuffled = (item + epoch * 7919) % training_count() * stride_ % training_count();
+  return At(shuffled + shuffled / (kHeldOutEvery - 1));
 }
 
 }  // namespace attune::word2vec

@@ -1,56 +1,73 @@
-// The text as a stream of word ids: a deterministic, evenly spread sample of a directory's files, read by a few
-// threads.
+// The text as a stream of word ids, cut into the items of training.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "examples/word2vec/vocabulary.h"
 
 namespace attune::word2vec {
 
+using WordId = uint32_t;
+
+// The words that are trained, most frequent first; a word's place is its id and its key in the tables. Ties are broken
+// by spelling, so every worker that reads the same text has the same vocabulary.
+struct Vocabulary {
+  Vocabulary() = default;
+  // Leaves out words seen less than `count_min` times.
+  Vocabulary(std::vector<std::pair<std::string, uint64_t>> counted, uint64_t count_min);
+
+  size_t size() const { return words.size(); }
+  std::optional<WordId> Find(std::string_view word) const;
+
+  std::vector<std::string> words;
+  std::vector<uint64_t> counts;
+};
+
 struct CorpusOptions {
   std::filesystem::path directory;
-  double megabytes = 0;    // of text to take; 0: all
-  uint64_t count_min = 5;  // rarer words are left out
-  size_t vocabulary_max = 50'000;
-  uint32_t threads = 2;
+  double megabytes = 0;            // of text to take; 0: all
+  std::vector<std::string> whole;  // subdirectories taken whole first; the others share what is left evenly
+  uint64_t count_min = 10;
 };
 
 struct Corpus {
   Vocabulary vocabulary;
-  std::vector<WordId> words;  // all files one after another, rare words left out
+  std::vector<WordId> text;  // all files one after another in the order of their paths, rare words left out
   uint64_t files = 0, bytes = 0;
 };
 
-// The same result for every number of threads. NotFound: no such directory or no text in it; InvalidArgument: no word
-// is frequent enough. Files that cannot be read, are larger than 8 MiB or hold a NUL byte are left out.
+// NotFound: no such directory or no text in it; InvalidArgument: no two words are frequent enough. Files that cannot be
+// read, are larger than 8 MiB or hold a NUL byte are left out.
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options);
 
-// The stream cut into chunks; a part of them, evenly spread, is held out from training.
+// The text in chunks. Every 50th is held out; the others are the items of training, shuffled so that a run of
+// consecutive items, as in a lease, is an even sample of the whole text.
 class Chunks {
  public:
-  static constexpr uint64_t kHeldOutEvery = 50;
+  Chunks(std::span<const WordId> text, uint64_t chunk_words);
 
-  Chunks(std::span<const WordId> words, uint64_t chunk_words) : words_(words), chunk_words_(chunk_words) {}
-
-  uint64_t training_count() const { return count() - held_out_count(); }
-  uint64_t held_out_count() const { return count() / kHeldOutEvery; }
-  std::span<const WordId> Training(uint64_t i) const { return At(i + i / (kHeldOutEvery - 1)); }
+  uint64_t training_count() const { return count_ - held_out_count(); }
+  uint64_t held_out_count() const { return count_ / kHeldOutEvery; }
+  // Every item of an epoch is another chunk.
+  std::span<const WordId> Training(uint64_t epoch, uint64_t item) const;
   std::span<const WordId> HeldOut(uint64_t i) const { return At(i * kHeldOutEvery + kHeldOutEvery - 1); }
 
  private:
-  uint64_t count() const { return (words_.size() + chunk_words_ - 1) / chunk_words_; }
+  static constexpr uint64_t kHeldOutEvery = 50;
   std::span<const WordId> At(uint64_t i) const {
-    const uint64_t begin = i * chunk_words_;
-    return words_.subspan(begin, std::min<uint64_t>(chunk_words_, words_.size() - begin));
+    return text_.subspan(i * chunk_words_, std::min<uint64_t>(chunk_words_, text_.size() - i * chunk_words_));
   }
 
-  std::span<const WordId> words_;
-  uint64_t chunk_words_;
+  std::span<const WordId> text_;
+  uint64_t chunk_words_, count_;
+  uint64_t stride_ = 1;  // between the chunks of consecutive items; shares no divisor with training_count()
 };
 
 }  // namespace attune::word2vec

@@ -30,14 +30,14 @@ float Cosine(const float* a, const float* b, size_t dim) {
 
 double HeldOutLoss(const Model& model, const Chunks& chunks, BatchBuilder& builder) {
   Batch batch;
-  BatchRows rows;
+  BatchRows rows, gradients;
   double loss = 0, pairs = 0;
   for (uint64_t i = 0; i < chunks.held_out_count(); ++i) {
     builder.Build(chunks.HeldOut(i), SplitMix64(kHeldOutSeed + i), batch);
     rows.Resize(batch, model.dim);
     Gather(model.inputs, batch.input_keys, model.dim, rows.inputs);
     Gather(model.outputs, batch.output_keys, model.dim, rows.outputs);
-    loss += Loss(batch, builder.options(), model.dim, rows);
+    loss += LossAndGradients(batch, builder.options(), model.dim, rows, gradients);
     pairs += static_cast<double>(batch.pairs.size());
   }
   return pairs > 0 ? loss / pairs : std::nan("");
@@ -47,7 +47,7 @@ Status WriteVectors(const std::filesystem::path& path, const Model& model, const
   std::string text = std::to_string(vocabulary.size()) + ' ' + std::to_string(model.dim) + '\n';
   char number[32];
   for (WordId id = 0; id < vocabulary.size(); ++id) {
-    text += vocabulary.word(id);
+    text += vocabulary.words[id];
     for (size_t d = 0; d < model.dim; ++d) {
       text.append(number,
                   static_cast<size_t>(std::snprintf(number, sizeof number, " %.6g", model.inputs[id * model.dim + d])));
@@ -63,7 +63,7 @@ std::string Neighbors(const Model& model, const Vocabulary& vocabulary, std::str
   if (!id) return std::string(word) + ": not in the vocabulary";
   std::vector<std::pair<float, WordId>> near;
   for (WordId other = 0; other < vocabulary.size(); ++other) {
-    if (other == *id || vocabulary.count(other) < kCountMin) continue;
+    if (other == *id || vocabulary.counts[other] < kCountMin) continue;
     near.emplace_back(Cosine(&model.inputs[*id * model.dim], &model.inputs[other * model.dim], model.dim), other);
   }
   const size_t shown = std::min(count, near.size());
@@ -72,7 +72,7 @@ std::string Neighbors(const Model& model, const Vocabulary& vocabulary, std::str
   for (size_t i = 0; i < shown; ++i) {
     char cosine[16];
     std::snprintf(cosine, sizeof cosine, " %.2f", near[i].first);
-    line += (i > 0 ? ", " : " ") + vocabulary.word(near[i].second) + cosine;
+    line += (i > 0 ? ", " : " ") + vocabulary.words[near[i].second] + cosine;
   }
   return line;
 }

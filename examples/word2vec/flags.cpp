@@ -26,21 +26,18 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   ParsedFlags parsed;
   Flags& f = parsed.flags;
   CLI::App app(
-      "Trains word vectors (skip-gram with negative sampling) on the identifiers of a directory of C and C++ text: as "
-      "a "
-      "worker of an Attune job, or alone with --standalone.");
+      "Trains word vectors (skip-gram with negative sampling) on the identifiers of a directory of C and C++ text: "
+      "as a worker of an Attune job, or alone with --standalone.");
   app.option_defaults()->always_capture_default();
   std::string text = f.corpus.directory.string();
   app.add_option("--text", text, "Directory of text");
-  app.add_option("--megabytes", f.corpus.megabytes, "Size of an evenly spread sample of its files; 0: all")
+  app.add_option("--megabytes", f.corpus.megabytes, "Size of an even sample of its files and subdirectories; 0: all")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--whole", f.corpus.whole, "Subdirectories taken whole first, with commas")->delimiter(',');
   app.add_option("--min-count", f.corpus.count_min, "Leave out rarer words")->check(CLI::PositiveNumber);
-  app.add_option("--vocabulary", f.corpus.vocabulary_max, "Most words to train")->check(CLI::Range(2, 50'000'000));
   app.add_option("--dim", f.dim, "Values per vector")->check(CLI::Range(1, 4096));
   app.add_option("--window", f.batch.window, "Neighbors on each side")->check(CLI::Range(1, 20));
   app.add_option("--negatives", f.batch.negatives, "Weight of negatives per pair")->check(CLI::Range(0.1, 100.0));
-  app.add_option("--group-words", f.batch.group_words, "Words that share negatives")->check(CLI::Range(1, 65536));
-  app.add_option("--group-negatives", f.batch.group_negatives, "Negatives they share")->check(CLI::Range(1, 4096));
   app.add_option("--subsample", f.batch.subsample, "Frequency above which words are thinned")
       ->check(CLI::PositiveNumber);
   app.add_option("--chunk-words", f.chunk_words, "Words of a step")->check(CLI::Range(16, 1 << 20));

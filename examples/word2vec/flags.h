@@ -12,7 +12,7 @@
 namespace attune::word2vec {
 
 struct Flags {
-  CorpusOptions corpus{.directory = "/usr/include", .megabytes = 60};
+  CorpusOptions corpus{.directory = "/usr/include", .megabytes = 60, .whole = {"c++", "linux"}};
   BatchOptions batch;
   uint32_t dim = 64;
   uint32_t chunk_words = 2048;  // an item of the data set, and a step

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "examples/word2vec/batch.h"
@@ -22,8 +21,5 @@ struct BatchRows {
 // of log s(-in . negative). `gradients` becomes its derivative by every row. Scores are clamped to +-15.
 double LossAndGradients(const Batch& batch, const BatchOptions& options, size_t dim, const BatchRows& rows,
                         BatchRows& gradients);
-
-// The loss alone.
-double Loss(const Batch& batch, const BatchOptions& options, size_t dim, const BatchRows& rows);
 
 }  // namespace attune::word2vec

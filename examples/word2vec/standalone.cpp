@@ -57,7 +57,7 @@ void TrainItems(const Flags& flags, const Chunks& chunks, const Vocabulary& voca
   const uint64_t items = chunks.training_count() * flags.epochs;
   for (uint64_t item = next_item++; item < items; item = next_item++) {
     const uint64_t epoch = item / chunks.training_count(), chunk = item % chunks.training_count();
-    builder.Build(chunks.Training(chunk), flags.BatchSeed(epoch, chunk), batch);
+    builder.Build(chunks.Training(epoch, chunk), flags.BatchSeed(epoch, chunk), batch);
     rows.Resize(batch, flags.dim);
     inputs.Pull(batch.input_keys, rows.inputs);
     outputs.Pull(batch.output_keys, rows.outputs);
@@ -99,8 +99,8 @@ Status RunStandalone(const Flags& flags) {
   const double load_seconds = Seconds(time.Now() - start);
   std::printf("text: %llu files, %.1f MB, %zu words, vocabulary %zu, read in %.2f s\n",
               static_cast<unsigned long long>(corpus.files), static_cast<double>(corpus.bytes) / 1e6,
-              corpus.words.size(), corpus.vocabulary.size(), load_seconds);
-  const Chunks chunks(corpus.words, flags.chunk_words);
+              corpus.text.size(), corpus.vocabulary.size(), load_seconds);
+  const Chunks chunks(corpus.text, flags.chunk_words);
   ArrayTable inputs("input", flags.InputTable(), corpus.vocabulary.size());
   ArrayTable outputs("output", flags.OutputTable(), corpus.vocabulary.size());
   const MonotonicTime training_start = time.Now();

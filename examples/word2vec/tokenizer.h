@@ -1,5 +1,5 @@
-// C and C++ identifiers of a text, keywords included; comments, literals, numbers and #include lines are passed over
-// (lists of headers would make every header a neighbor of every other).
+// C and C++ identifiers of a text, keywords included; comments, literals, numbers and preprocessor directives are
+// passed over (guards and lists of headers would make every name of a file a neighbor of every other).
 #pragma once
 
 #include <algorithm>
@@ -14,43 +14,37 @@ inline constexpr size_t kIdentifierBytesMax = 64;  // longer ones are passed ove
 
 namespace internal {
 
-enum ByteClass : uint8_t { kOther, kLetter, kDigit, kQuote, kSlash, kHash };
-
-constexpr std::array<uint8_t, 256> MakeByteClasses() {
-  std::array<uint8_t, 256> classes{};
-  for (int c = 'a'; c <= 'z'; ++c) classes[c] = kLetter;
-  for (int c = 'A'; c <= 'Z'; ++c) classes[c] = kLetter;
-  for (int c = '0'; c <= '9'; ++c) classes[c] = kDigit;
-  classes['_'] = kLetter;
-  classes['"'] = classes['\''] = kQuote;
-  classes['/'] = kSlash;
-  classes['#'] = kHash;
-  return classes;
+constexpr std::array<bool, 256> MakeIdentifierBytes() {
+  std::array<bool, 256> is{};
+  for (int c = 0; c < 26; ++c) is['a' + c] = is['A' + c] = true;
+  for (int c = '0'; c <= '9'; ++c) is[c] = true;
+  is['_'] = true;
+  return is;
 }
-inline constexpr std::array<uint8_t, 256> kByteClasses = MakeByteClasses();
-inline uint8_t ClassOf(char c) { return kByteClasses[static_cast<unsigned char>(c)]; }
+inline constexpr std::array<bool, 256> kIdentifierBytes = MakeIdentifierBytes();
+inline bool IsIdentifierByte(char c) { return kIdentifierBytes[static_cast<unsigned char>(c)]; }
 
-// `at` is the opening quote; returns the place after the closing one. A literal ends at the end of its line at the
-// latest, so that a stray apostrophe costs no more than that.
+// These take the place of an opening byte and return that after the whole. A literal ends with its line at the latest,
+// so that a stray apostrophe costs no more than that.
 inline size_t SkipLiteral(std::string_view text, size_t at) {
   const char quote = text[at++];
   while (at < text.size() && text[at] != quote && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
   return at + 1;
 }
 
-// `at` is a slash; returns the place after the comment, or after the slash if it starts none.
 inline size_t SkipComment(std::string_view text, size_t at) {
-  if (at + 1 >= text.size()) return at + 1;
-  if (text[at + 1] == '/') return std::min(text.find('\n', at), text.size());
-  if (text[at + 1] != '*') return at + 1;
+  const std::string_view opening = text.substr(at, 2);
+  if (opening == "//") return std::min(text.find('\n', at), text.size());
+  if (opening != "/*") return at + 1;
   const size_t end = text.find("*/", at + 2);
   return end == std::string_view::npos ? text.size() : end + 2;
 }
 
-// `at` is a number sign; returns the place after the line if it is an #include, else after the sign.
-inline size_t SkipInclude(std::string_view text, size_t at) {
-  const size_t word = std::min(text.find_first_not_of(" \t", ++at), text.size());
-  return text.substr(word).starts_with("include") ? std::min(text.find('\n', word), text.size()) : at;
+inline size_t SkipDirective(std::string_view text, size_t at) {
+  while (at < text.size() && text[at] != '\n') {
+    at = text[at] == '/' ? SkipComment(text, at) : at + (text[at] == '\\' ? 2 : 1);  // a backslash continues the line
+  }
+  return at;
 }
 
 }  // namespace internal
@@ -60,28 +54,20 @@ template <typename Visit>
 void ForEachIdentifier(std::string_view text, Visit&& visit) {
   using namespace internal;
   for (size_t at = 0; at < text.size();) {
-    const size_t start = at;
-    switch (ClassOf(text[at])) {
-      case kLetter:
-        while (at < text.size() && (ClassOf(text[at]) == kLetter || ClassOf(text[at]) == kDigit)) ++at;
-        if (at - start <= kIdentifierBytesMax) visit(text.substr(start, at - start));
-        break;
-      case kDigit:  // with its suffix, exponent and separators: 0x1F, 1'000, 1.5e3f
-        while (at < text.size() && (ClassOf(text[at]) == kLetter || ClassOf(text[at]) == kDigit || text[at] == '\'')) {
-          ++at;
-        }
-        break;
-      case kQuote:
-        at = SkipLiteral(text, at);
-        break;
-      case kSlash:
-        at = SkipComment(text, at);
-        break;
-      case kHash:
-        at = SkipInclude(text, at);
-        break;
-      default:
-        ++at;
+    const char first = text[at];
+    if (IsIdentifierByte(first)) {
+      const size_t start = at;
+      const bool is_number = first >= '0' && first <= '9';  // 0x1F, 1'000, 1.5e3f
+      while (at < text.size() && (IsIdentifierByte(text[at]) || (is_number && text[at] == '\''))) ++at;
+      if (!is_number && at - start <= kIdentifierBytesMax) visit(text.substr(start, at - start));
+    } else if (first == '"' || first == '\'') {
+      at = SkipLiteral(text, at);
+    } else if (first == '/') {
+      at = SkipComment(text, at);
+    } else if (first == '#') {
+      at = SkipDirective(text, at);
+    } else {
+      ++at;
     }
   }
 }

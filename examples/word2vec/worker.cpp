@@ -35,7 +35,7 @@ class Worker {
   Worker(const Flags& flags, const Corpus& corpus, ps::Session& session, ps::Table inputs, ps::Table outputs)
       : flags_(flags),
         vocabulary_(corpus.vocabulary),
-        chunks_(corpus.words, flags.chunk_words),
+        chunks_(corpus.text, flags.chunk_words),
         session_(session),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
@@ -61,7 +61,7 @@ class Worker {
 };
 
 void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
-  builder_.Build(chunks_.Training(item), flags_.BatchSeed(epoch, item), pulled.batch);
+  builder_.Build(chunks_.Training(epoch, item), flags_.BatchSeed(epoch, item), pulled.batch);
   pulled.rows.Resize(pulled.batch, flags_.dim);
   pulled.inputs = inputs_.PullAsync(pulled.batch.input_keys, pulled.rows.inputs);
   pulled.outputs = outputs_.PullAsync(pulled.batch.output_keys, pulled.rows.outputs);
@@ -138,7 +138,7 @@ Status RunWorker(const Flags& flags) {
   ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
   ASSIGN_OR_RETURN(const Corpus corpus, LoadCorpus(flags.corpus));
   std::printf("text: %llu files, %.1f MB, %zu words, vocabulary %zu\n", static_cast<unsigned long long>(corpus.files),
-              static_cast<double>(corpus.bytes) / 1e6, corpus.words.size(), corpus.vocabulary.size());
+              static_cast<double>(corpus.bytes) / 1e6, corpus.text.size(), corpus.vocabulary.size());
   ASSIGN_OR_RETURN(const auto session, ps::Session::Connect(options));
   session->SetSampleUnit("words");
   ASSIGN_OR_RETURN(ps::Table inputs, session->OpenTable("input", flags.InputTable()));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 Vocabulary Letters() {
   std::vector<std::pair<std::string, uint64_t>> counted;
   for (char c = 'a'; c <= 'z'; ++c) counted.emplace_back(std::string(1, c), 100);
-  return Vocabulary(counted, 1, 26);
+  return Vocabulary(counted, 1);
 }
 
 // 500 words, all of 26.
@@ -43,13 +44,13 @@ TEST(Batch, PairsAreNeighborsWithinTheWindow) {
   const std::vector<WordId> chunk = Chunk();
   Batch batch;
   BatchBuilder(vocabulary, kOptions).Build(chunk, 1, batch);
-  ASSERT_EQ(batch.words.size(), chunk.size() + 1) << "nothing is thinned out here";
+  ASSERT_EQ(batch.inputs.size(), chunk.size()) << "nothing is thinned out here";
   EXPECT_EQ(batch.words_read, chunk.size());
   std::set<size_t> reaches;
   for (size_t at = 0; at < chunk.size(); ++at) {
-    EXPECT_EQ(batch.input_keys[batch.words[at].input], chunk[at]);
+    EXPECT_EQ(batch.input_keys[batch.inputs[at]], chunk[at]);
     std::vector<WordId> neighbors;
-    for (size_t p = batch.words[at].pairs_begin; p < batch.words[at + 1].pairs_begin; ++p) {
+    for (size_t p = batch.pairs_begin[at]; p < batch.pairs_begin[at + 1]; ++p) {
       neighbors.push_back(static_cast<WordId>(batch.output_keys[batch.pairs[p]]));
     }
     size_t reach = 0;
@@ -66,16 +67,38 @@ TEST(Batch, PairsAreNeighborsWithinTheWindow) {
   EXPECT_EQ(reaches, (std::set<size_t>{1, 2, 3})) << "windows vary";
 }
 
-TEST(Batch, GroupsShareNegatives) {
+TEST(Batch, EachGroupOfWordsHasItsNegatives) {
   const Vocabulary vocabulary = Letters();
   Batch batch;
   BatchBuilder(vocabulary, kOptions).Build(Chunk(), 1, batch);
-  ASSERT_EQ(batch.groups.size(), 500 / 64 + 1 + 1U) << "the last is an end mark";
-  for (size_t g = 0; g + 1 < batch.groups.size(); ++g) {
-    EXPECT_EQ(batch.groups[g].words_begin, g * 64);
-    EXPECT_EQ(batch.groups[g + 1].negatives_begin - batch.groups[g].negatives_begin, 10U);
+  EXPECT_EQ(batch.negatives.size(), (500 / 64 + 1) * 10U);
+}
+
+TEST(Batch, NegativesAreDrawnByCountToThePowerThreeQuarters) {
+  const Vocabulary vocabulary({{"a", 10'000}, {"b", 625}, {"c", 16}, {"d", 1}}, 1);
+  const double want_weight[] = {1000, 125, 8, 1};
+  BatchBuilder builder(vocabulary, {.group_words = 1, .group_negatives = 40, .subsample = 1e9});
+  const std::vector<WordId> chunk(50'000, 0);
+  Batch batch;
+  builder.Build(chunk, 7, batch);
+  ASSERT_EQ(batch.negatives.size(), 2'000'000U);
+  double drawn[4] = {};
+  for (const uint32_t row : batch.negatives) ++drawn[batch.output_keys[row]];
+  for (int i = 0; i < 4; ++i) {
+    const double want = 2'000'000 * want_weight[i] / 1134;
+    EXPECT_NEAR(drawn[i], want, 5 * std::sqrt(want)) << "word " << i;
   }
-  EXPECT_EQ(batch.groups.back().words_begin, 500U);
+}
+
+TEST(Batch, ThinsOutFrequentWordsOnly) {
+  const Vocabulary vocabulary({{"half", 5000}, {"other", 4990}, {"seldom", 10}}, 1);
+  BatchBuilder builder(vocabulary, {.subsample = 1e-3});
+  Batch batch;
+  builder.Build(std::vector<WordId>(100'000, 0), 7, batch);
+  const double want = 100'000 * (std::sqrt(1e-3 / 0.5) + 1e-3 / 0.5);
+  EXPECT_NEAR(static_cast<double>(batch.inputs.size()), want, 5 * std::sqrt(want));
+  builder.Build(std::vector<WordId>(1000, 2), 7, batch);
+  EXPECT_EQ(batch.inputs.size(), 1000U);
 }
 
 TEST(Batch, DependsOnChunkAndSeedOnly) {
@@ -99,7 +122,8 @@ TEST(Batch, AnEmptyChunkIsAnEmptyBatch) {
   builder.Build({}, 1, batch);
   EXPECT_TRUE(batch.input_keys.empty());
   EXPECT_TRUE(batch.output_keys.empty());
-  EXPECT_EQ(batch.groups.size(), 1U);
+  EXPECT_TRUE(batch.inputs.empty());
+  EXPECT_EQ(batch.pairs_begin, std::vector<uint32_t>{0});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 std::string Spelled(const Corpus& corpus) {
   std::string text;
-  for (const WordId id : corpus.words) text += corpus.vocabulary.word(id) + ' ';
+  for (const WordId id : corpus.text) text += corpus.vocabulary.words[id] + ' ';
   return text;
 }
 
@@ -29,22 +30,6 @@ TEST(Corpus, ReadsFilesInTheOrderOfTheirPathsAndLeavesRareWordsOut) {
   EXPECT_EQ(Spelled(*corpus), "one one two two one ");
   EXPECT_EQ(corpus->files, 2U);
   EXPECT_EQ(corpus->bytes, 23U);
-}
-
-TEST(Corpus, IsTheSameForEveryNumberOfThreads) {
-  const TextDirectory text;
-  for (int i = 0; i < 40; ++i) {
-    std::string words;
-    for (int j = 0; j < 50; ++j) words += "w" + std::to_string(i * j % 37) + " ";
-    text.Add("f" + std::to_string(i), words);
-  }
-  const auto want = LoadCorpus({.directory = text.path(), .count_min = 3, .threads = 1});
-  ASSERT_TRUE(want.ok()) << want.status();
-  for (const uint32_t threads : {2U, 3U, 64U}) {
-    const auto corpus = LoadCorpus({.directory = text.path(), .count_min = 3, .threads = threads});
-    ASSERT_TRUE(corpus.ok()) << corpus.status();
-    EXPECT_EQ(Spelled(*corpus), Spelled(*want)) << threads << " threads";
-  }
 }
 
 TEST(Corpus, ASampleIsOfTheSizeAskedForAndSpreadEvenly) {
@@ -62,6 +47,37 @@ TEST(Corpus, ASampleIsOfTheSizeAskedForAndSpreadEvenly) {
     for (int i = 0; i < 10; ++i) found += corpus->vocabulary.Find("w" + std::to_string(tenth * 10 + i)) ? 1 : 0;
     EXPECT_EQ(found, 2) << "files f" << tenth << "0 and following";
   }
+}
+
+TEST(Corpus, SmallSubdirectoriesAreWholeAndLargeOnesShareTheRest) {
+  const TextDirectory text;
+  const auto add = [&](const std::string& name, int files) {
+    for (int i = 0; i < files; ++i) {
+      std::string words;
+      while (words.size() < 1000) words += name + " ";
+      text.Add(name + "/deep/" + std::to_string(i), words);
+    }
+  };
+  add("huge", 400);
+  add("large", 100);
+  add("small", 10);
+  add("first", 60);
+  const auto files_of = [&](const CorpusOptions& options) {
+    const auto corpus = LoadCorpus(options);
+    EXPECT_TRUE(corpus.ok()) << corpus.status();
+    std::map<std::string, uint64_t> files;
+    for (size_t id = 0; id < corpus->vocabulary.size(); ++id) {
+      const std::string& word = corpus->vocabulary.words[id];
+      files[word] = corpus->vocabulary.counts[id] * (word.size() + 1) / 1000;
+    }
+    return files;
+  };
+  using Files = std::map<std::string, uint64_t>;
+  EXPECT_EQ(files_of({.directory = text.path(), .megabytes = 0.1}),
+            (Files{{"huge", 30}, {"large", 30}, {"small", 10}, {"first", 30}}));
+  EXPECT_EQ(files_of({.directory = text.path(), .megabytes = 0.1, .whole = {"first", "absent"}}),
+            (Files{{"huge", 15}, {"large", 15}, {"small", 10}, {"first", 60}}));
+  EXPECT_EQ(files_of({.directory = text.path()}), (Files{{"huge", 400}, {"large", 100}, {"small", 10}, {"first", 60}}));
 }
 
 TEST(Corpus, BinaryAndLinkedFilesAreLeftOut) {
@@ -89,20 +105,41 @@ TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
   expect_error({.directory = text.path() / "a.h"}, StatusCode::kNotFound, "cannot read");
 }
 
+TEST(Vocabulary, OrdersByCountThenSpelling) {
+  const Vocabulary vocabulary({{"rare", 1}, {"b", 5}, {"a", 5}, {"most", 9}}, 2);
+  EXPECT_EQ(vocabulary.words, (std::vector<std::string>{"most", "a", "b"}));
+  EXPECT_EQ(vocabulary.counts, (std::vector<uint64_t>{9, 5, 5}));
+  EXPECT_EQ(vocabulary.Find("b"), 2U);
+  EXPECT_EQ(vocabulary.Find("rare"), std::nullopt);
+}
+
 TEST(Chunks, EveryWordIsInOneChunkAndEveryFiftiethIsHeldOut) {
-  for (const uint64_t words : {0, 1, 10, 490, 500, 501, 999, 1000, 1001, 5003}) {
+  for (const uint64_t words : {0, 1, 10, 490, 500, 501, 999, 1000, 1001, 5003, 54321}) {
     std::vector<WordId> stream(words);
     std::iota(stream.begin(), stream.end(), 0);
     const Chunks chunks(stream, 10);
-    std::vector<int> seen(words);
-    for (uint64_t i = 0; i < chunks.training_count(); ++i) {
-      for (const WordId word : chunks.Training(i)) ++seen[word];
+    for (const uint64_t epoch : {0, 1, 9}) {
+      std::vector<int> seen(words);
+      for (uint64_t i = 0; i < chunks.training_count(); ++i) {
+        for (const WordId word : chunks.Training(epoch, i)) ++seen[word];
+      }
+      for (uint64_t i = 0; i < chunks.held_out_count(); ++i) {
+        EXPECT_EQ(chunks.HeldOut(i).front() % 500, 490U);
+        for (const WordId word : chunks.HeldOut(i)) ++seen[word];
+      }
+      EXPECT_EQ(seen, std::vector<int>(words, 1)) << words << " words, epoch " << epoch;
     }
-    for (uint64_t i = 0; i < chunks.held_out_count(); ++i) {
-      EXPECT_EQ(chunks.HeldOut(i).front() % 500, 490U);
-      for (const WordId word : chunks.HeldOut(i)) ++seen[word];
-    }
-    EXPECT_EQ(seen, std::vector<int>(words, 1)) << words << " words";
+  }
+}
+
+TEST(Chunks, ARunOfItemsIsAnEvenSampleOfTheText) {
+  std::vector<WordId> stream(100'000);
+  std::iota(stream.begin(), stream.end(), 0);
+  const Chunks chunks(stream, 10);
+  for (const uint64_t begin : {0, 32, 5000}) {
+    std::vector<int> tenths(10);
+    for (uint64_t item = begin; item < begin + 40; ++item) ++tenths[chunks.Training(3, item).front() / 10'000];
+    for (const int count : tenths) EXPECT_NEAR(count, 4, 2) << "items from " << begin;
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const Vocabulary kVocabulary({{"east", 100}, {"also_east", 90}, {"north", 80}, {"west", 70}, {"rare", 3}}, 1, 10);
+const Vocabulary kVocabulary({{"east", 100}, {"also_east", 90}, {"north", 80}, {"west", 70}, {"rare", 3}}, 1);
 const Model kModel{.dim = 2, .inputs = {1, 0, 5, 0.5F, 0, 2, -1, 0, 1, 0}, .outputs = std::vector<float>(10)};
 
 TEST(Neighbors, AreOrderedByCosineAndLeaveRareWordsOut) {

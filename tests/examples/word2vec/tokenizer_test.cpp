@@ -32,16 +32,19 @@ TEST(Tokenizer, PassesOverComments) {
 TEST(Tokenizer, PassesOverLiteralsAndNumbers) {
   EXPECT_EQ(Identifiers(R"(f("b \" c", 'd', '\'') e)"), (Words{"f", "e"}));
   EXPECT_EQ(Identifiers("x = 0x1Fu + 1'000 + 1.5e3f + y"), (Words{"x", "y"}));
-  EXPECT_EQ(Identifiers("#error don't\nnext"), (Words{"error", "don", "next"})) << "a stray quote ends with its line";
+  EXPECT_EQ(Identifiers("don't do\nnext"), (Words{"don", "next"})) << "a stray quote ends with its line";
   EXPECT_EQ(Identifiers("a \"open"), Words{"a"});
   EXPECT_EQ(Identifiers("a \"\\"), Words{"a"});
 }
 
-TEST(Tokenizer, PassesOverIncludesButNoOtherDirectives) {
+TEST(Tokenizer, PassesOverDirectives) {
   EXPECT_EQ(Identifiers("#include <mutex>\na\n#  include \"b.h\" // c\nd"), (Words{"a", "d"}));
-  EXPECT_EQ(Identifiers("#define A B\n#ifdef C"), (Words{"define", "A", "B", "ifdef", "C"}));
+  EXPECT_EQ(Identifiers("#ifdef A\nb\n#endif"), Words{"b"});
+  EXPECT_EQ(Identifiers("#define A \\\n  B\nc"), Words{"c"}) << "the line is continued";
+  EXPECT_EQ(Identifiers("#define A 1 /* one\n line more */\nb"), Words{"b"}) << "the comment is not";
+  EXPECT_EQ(Identifiers("#error don't\nnext"), Words{"next"});
   EXPECT_EQ(Identifiers("a #"), Words{"a"});
-  EXPECT_EQ(Identifiers("a #include"), Words{"a"});
+  EXPECT_EQ(Identifiers("a #\\"), Words{"a"});
 }
 
 TEST(Tokenizer, PassesOverAbsurdlyLongIdentifiers) {
