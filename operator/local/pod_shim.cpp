@@ -3,9 +3,8 @@
 //
 //   agent dies           its end of the socket (descriptor 3) closes; everything here is killed
 //   main process ends    descendants that detached are children of this process by then (child subreaper); killed
-//   this process dies    the main process dies with it (parent death signal); the agent, which sees its socket close,
-//   kills
-//                        what that process had forked, found by the mark in its environment (process.h)
+//   this process dies    the main process dies with it (parent death signal); the agent, which sees its socket
+//                        close, kills what that process had forked, found by the mark in its environment (process.h)
 //
 // Standard output and error of the container pass through here into a log file of bounded size.
 #include <fcntl.h>
@@ -16,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -48,23 +48,25 @@ struct ShimOptions {
 class BoundedLog {
  public:
   BoundedLog(std::string path, uint64_t bytes_max) : path_(std::move(path)), bytes_max_(bytes_max) { Open(); }
+  // What does not fit goes to the next file, within a line if need be: readers put the two together (pod_logs.h).
   void Write(const char* data, size_t size) {
-    if (written_ + size > bytes_max_ && written_ > 0) {
-      close(file_);
-      (void)std::rename(path_.c_str(), (path_ + ".1").c_str());
-      Open();
-    }
-    written_ += size;
     while (size > 0) {
-      const ssize_t count = write(file_, data, size);
+      if (written_ >= bytes_max_) Rotate();
+      const ssize_t count = write(file_, data, std::min<uint64_t>(size, bytes_max_ - written_));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return;  // a full disk loses log lines, not the training
       data += count;
       size -= static_cast<size_t>(count);
+      written_ += static_cast<uint64_t>(count);
     }
   }
 
  private:
+  void Rotate() {
+    close(file_);
+    (void)std::rename(path_.c_str(), (path_ + ".1").c_str());
+    Open();
+  }
   void Open() {
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     written_ = 0;
@@ -86,7 +88,7 @@ bool ParseArguments(int argc, char** argv, ShimOptions& options) {
     const auto value = [&](std::string_view name) { return std::string(argument.substr(name.size())); };
     if (argument.starts_with("--log=")) options.log_file = value("--log=");
     if (argument.starts_with("--log-bytes="))
-      options.log_bytes_max = std::strtoull(value("--log-bytes=").c_str(), nullptr, 10);
+      options.log_bytes_max = std::max<uint64_t>(std::strtoull(value("--log-bytes=").c_str(), nullptr, 10), 1);
     if (argument.starts_with("--directory=")) options.directory = value("--directory=");
     if (argument.starts_with("--cgroup=")) options.cgroup_files.push_back(value("--cgroup="));
   }

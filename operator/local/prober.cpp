@@ -22,8 +22,7 @@ namespace {
 constexpr size_t kQueuedMax = 4096;
 
 int MillisecondsLeft(MonotonicTime deadline) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemTime().Now()).count();
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemTime().Now()).count();
   return left > 0 ? static_cast<int>(left) : 0;
 }
 

@@ -51,8 +51,12 @@ class GrpcClient final : public CoordinatorClient {
   ~GrpcClient() override {
     shared_->alive = false;
     {
+      // A cancelled stream may lose what was written to it. So the client closes its half, and the service, once it has
+      // read everything, the other.
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kDrainOnClose, [this] { return queue_.empty() || !connected_; });
+      closing_ = true;
+      changed_.notify_all();
+      changed_.wait_for(lock, kDrainOnClose, [this] { return !connected_; });
       stopping_ = true;
       if (context_ != nullptr) context_->TryCancel();
     }
@@ -99,7 +103,7 @@ class GrpcClient final : public CoordinatorClient {
       backoff = was_connected ? kBackoffFirst : std::min(backoff * 2, kBackoffMax);
       const Duration wait = backoff / 2 + Duration(static_cast<int64_t>(random.Below(backoff.count() / 2 + 1)));
       std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, wait, [this] { return stopping_; })) return;
+      if (changed_.wait_for(lock, wait, [this] { return closing_; })) return;
     }
   }
 
@@ -146,7 +150,7 @@ class GrpcClient final : public CoordinatorClient {
     for (int tries = 0; tries < 20; ++tries) {
       {
         std::lock_guard lock(mutex_);
-        if (stopping_) return false;
+        if (closing_) return false;
       }
       if (channel.WaitForConnected(SystemTime().WallNow() + std::chrono::milliseconds(100))) return true;
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
@@ -168,19 +172,23 @@ class GrpcClient final : public CoordinatorClient {
     }
   }
 
-  // A message stays in the queue until it is written, so that the destructor can wait for an empty one.
+  // Ends the client's half of the stream when the destructor asks for it and all is written.
   void WriteQueue(Stream& stream) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return !queue_.empty() || !connected_ || stopping_; });
+      changed_.wait(lock, [this] { return !queue_.empty() || !connected_ || closing_; });
       if (!connected_ || stopping_) return;
-      const v1::NodeMessage message = queue_.front();
+      if (queue_.empty()) {
+        lock.unlock();
+        stream.WritesDone();
+        return;
+      }
+      const v1::NodeMessage message = std::move(queue_.front());
+      queue_.pop_front();
       lock.unlock();
       const bool written = stream.Write(message);
       lock.lock();
       if (!written) return;
-      if (!queue_.empty()) queue_.pop_front();
-      if (queue_.empty()) changed_.notify_all();
     }
   }
 
@@ -190,7 +198,8 @@ class GrpcClient final : public CoordinatorClient {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  bool stopping_ = false;
+  bool closing_ = false;   // no new stream; the present one ends when all is written
+  bool stopping_ = false;  // and not even that
   bool connected_ = false;
   grpc::ClientContext* context_ = nullptr;
   std::deque<v1::NodeMessage> queue_;
