@@ -109,6 +109,8 @@ void Relay::OnHello(const v1::ProcessHello& hello, RelayOutput& out) {
     return RefuseProcess(std::move(reason), out);
   }
   process_ = Process::kAccepted;
+  for (const v1::Directive& directive : std::exchange(awaiting_process_, {}))
+    PassOn(directive, out);  // answered already
 }
 
 void Relay::OnWindow(const ProcessSaid& said, MonotonicTime now) {
@@ -173,17 +175,24 @@ void Relay::OnOperatorMessage(const v1::OperatorMessage& message, MonotonicTime 
 }
 
 void Relay::OnDirective(const v1::Directive& directive, RelayOutput& out) {
-  if (process_ != Process::kAccepted) return Answer(directive.id(), false, "no training process is connected");
-  if (open_directives_.size() >= kOpenDirectivesMax) {
+  if (open_directives_.size() + awaiting_process_.size() >= kOpenDirectivesMax) {
     return Answer(
         directive.id(), false,
         "the training process has not answered " + std::to_string(kOpenDirectivesMax) + " earlier directives");
   }
+  if (process_ != Process::kAccepted) {
+    awaiting_process_.push_back(directive);
+    return Answer(directive.id(), true, "held until the training process connects");
+  }
+  // Ids are unique per stream only; the process outlives streams.
+  open_directives_[next_directive_id_] = directive.id();
+  PassOn(directive, out);
+}
+
+void Relay::PassOn(const v1::Directive& directive, RelayOutput& out) {
   v1::ProcessDirective down;
   *down.mutable_directive() = directive;
-  // Ids are unique per stream only; the process outlives streams.
-  down.mutable_directive()->set_id(next_directive_id_);
-  open_directives_[next_directive_id_++] = directive.id();
+  down.mutable_directive()->set_id(next_directive_id_++);
   out.to_process.push_back(std::move(down));
 }
 

@@ -102,6 +102,7 @@ class Relay {
   void OnWindow(const ProcessSaid& said, MonotonicTime now);
   void OnOperatorMessage(const v1::OperatorMessage& message, MonotonicTime now, RelayOutput& out);
   void OnDirective(const v1::Directive& directive, RelayOutput& out);
+  void PassOn(const v1::Directive& directive, RelayOutput& out);
   void OnProcessGone(const std::string& reason);
   void OnStreamEnded(const Status& status, MonotonicTime now);
 
@@ -138,6 +139,8 @@ class Relay {
   std::deque<v1::PodReport> reports_;
   std::deque<v1::DirectiveResult> results_;
   std::map<uint64_t, uint64_t> open_directives_;  // id given to the process -> id on the stream
+  // Came before the process had connected: a worker asked to leave while it starts. Kept across streams.
+  std::vector<v1::Directive> awaiting_process_;
   uint64_t next_directive_id_ = 1;
   std::optional<v1::FinalReport> final_report_;
   bool final_sent_ = false;  // on the present stream

@@ -30,6 +30,7 @@ inline constexpr char kReasonFinished[] = "JobFinished";
 inline constexpr char kReasonReporting[] = "Reporting";
 inline constexpr char kReasonNoReports[] = "NoReports";
 inline constexpr char kReasonAllWorkersSucceeded[] = "AllWorkersSucceeded";
+inline constexpr char kReasonTrainingFinished[] = "TrainingFinished";
 inline constexpr char kReasonBackoffLimit[] = "BackoffLimitExceeded";
 inline constexpr char kReasonServerFailed[] = "ServerFailed";
 inline constexpr char kReasonServerLost[] = "ServerLost";

@@ -48,6 +48,13 @@ ServersView ViewServers(const Observed& observed) {
 
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now) {
+  const auto ended_long_ago = [&](const ObservedPod* pod) {
+    return pod != nullptr && EndedTooEarly(*pod, options, now);
+  };
+  if (servers.finished == servers.count && std::ranges::all_of(servers.by_index, ended_long_ago)) {
+    return Verdict{true, kReasonTrainingFinished,
+                   "all servers ended after the goal was reached; workers that came too late are not waited for"};
+  }
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
     const std::string name = PodName(observed.job.name, RoleName::kServer, static_cast<int32_t>(i));

@@ -1,12 +1,9 @@
 // The parameter server's program: reads flags and environment, serves until the job is over, ends with 0 when all went
 // well.
-#include "base/log.h"
 #include "ps/server/server_command.h"
 
 int main(int argc, char** argv) {
   attune::ps::ServerCommand command;
   if (const auto exit_code = command.Parse(argc, argv)) return *exit_code;
-  const attune::Status status = command.Run();
-  if (!status.ok()) attune::log::Error("server ends", {{"reason", status}});
-  return status.ok() ? 0 : 1;
+  return command.Run();
 }

@@ -1,8 +1,7 @@
 #include "ps/server/server_command.h"
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <iostream>
 
 #include "base/log.h"
@@ -12,6 +11,10 @@
 
 namespace attune::ps {
 namespace {
+
+constexpr int kCannotGoOn = 1;
+constexpr int kBadInput = 2;
+constexpr int kAskedToEnd = 128 + SIGTERM;
 
 constexpr char kAbout[] =
     "attune-server holds rows of a job's tables: it answers pulls and applies pushes.\n"
@@ -25,7 +28,8 @@ constexpr char kFooter[] =
     "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the "
     "coordinator\n"
     "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set.\n"
-    "Ends with 0 when the job is finished or on SIGTERM, 1 when the job cannot go on, 2 on bad input.";
+    "Ends with 0 only when the job is finished, 1 when it cannot go on, 2 on bad input, 143 when asked to end "
+    "(SIGTERM).";
 
 struct Flags {
   uint32_t servers = 1;
@@ -108,7 +112,6 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
 }  // namespace
 
 std::optional<int> ServerCommand::Parse(int argc, const char* const* argv) {
-  constexpr int kBadInput = 2;
   CLI::App app(kAbout, "attune-server");
   Flags flags;
   Describe(app, flags);
@@ -126,19 +129,25 @@ std::optional<int> ServerCommand::Parse(int argc, const char* const* argv) {
   return std::nullopt;
 }
 
-Status ServerCommand::Run() {
+int ServerCommand::Run() {
   log::SetProcessName("server-" + std::to_string(options_.index));
   const SystemTime time;
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServerRuntime> server, ServerRuntime::Start(options_, time));
+  const StatusOr<std::unique_ptr<ServerRuntime>> started = ServerRuntime::Start(options_, time);
+  if (!started.ok()) {
+    log::Error("server cannot start", {{"reason", started.status()}});
+    return kCannotGoOn;
+  }
+  const std::unique_ptr<ServerRuntime>& server = *started;
   const auto termination = TerminationWatcher::Install({SIGTERM, SIGINT}, [&](int) { server->Stop("asked to end"); });
   log::Info("serving", {{"rows_at", server->data_address()}, {"coordinator", server->coordinator_address()}});
   const Status ended = server->Wait();
   if (ended.ok()) log::Info("the job is finished");
   if (ended.code() == StatusCode::kCancelled) {
     log::Info("ends because it was asked to");
-    return OkStatus();
+    return kAskedToEnd;
   }
-  return ended;
+  if (!ended.ok()) log::Error("server ends", {{"reason", ended}});
+  return ended.ok() ? 0 : kCannotGoOn;
 }
 
 }  // namespace attune::ps

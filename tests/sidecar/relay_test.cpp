@@ -283,12 +283,33 @@ TEST_F(RelayTest, DirectivesGoDownAndTheirResultsComeBackUnderTheOperatorsId) {
   EXPECT_EQ(std::count_if(up_.begin(), up_.end(), [](const auto& m) { return m.has_directive_result(); }), 1);
 }
 
-TEST_F(RelayTest, ADirectiveWithoutAProcessOrWhoseProcessEndsIsAnsweredWithARefusal) {
+TEST_F(RelayTest, ADirectiveThatComesBeforeTheProcessIsHeldForItAndSurvivesALostStream) {
   ConnectOperator();
   Do(Drain(1));
   EXPECT_EQ(up_.back().directive_result().id(), 1u);
+  EXPECT_TRUE(up_.back().directive_result().accepted());
+  EXPECT_TRUE(down_.empty());
+  Do(StreamEnded{Error(StatusCode::kUnavailable, "gone")});
+  ConnectProcess();
+  ASSERT_EQ(down_.size(), 1u);
+  EXPECT_EQ(down_[0].directive().drain().reason(), "scaled down");
+  ConnectOperator();
+  const size_t before = up_.size();
+  Do(Result(down_[0].directive().id()));
+  EXPECT_EQ(up_.size(), before) << "it was answered when it was taken";
+}
+
+TEST_F(RelayTest, DirectivesHeldForAProcessAreBounded) {
+  ConnectOperator();
+  for (uint64_t i = 1; i <= kOpenDirectivesMax + 1; ++i) Do(Drain(i));
   EXPECT_FALSE(up_.back().directive_result().accepted());
   ConnectProcess();
+  EXPECT_EQ(down_.size(), kOpenDirectivesMax);
+}
+
+TEST_F(RelayTest, ADirectiveWhoseProcessEndsIsAnsweredWithARefusal) {
+  ConnectProcess();
+  ConnectOperator();
   Do(Drain(2));
   Do(ProcessGone{});
   EXPECT_EQ(up_.back().directive_result().id(), 2u);
