@@ -11,8 +11,9 @@ add_executable(attune_test_pch EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated
 function(attune_make_precompiled_headers)
   foreach(target attune_json_pch attune_test_pch)
     target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json absl::statusor attune_warnings)
-    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
-    target_precompile_headers(${target} PRIVATE <functional> <map> <memory> <optional> <string> <vector> "${PROJECT_SOURCE_DIR}/operator/kube/object.h" "${PROJECT_SOURCE_DIR}/base/status.h")
+    # Foreign headers only: a cached result may come from another checkout, whose copies of our own headers are other files.
+    target_precompile_headers(${target} PRIVATE
+      <functional> <map> <memory> <optional> <string> <vector> <nlohmann/json.hpp> <absl/status/statusor.h>)
   endforeach()
   if(ATTUNE_BUILD_TESTS)
     target_link_libraries(attune_test_pch PRIVATE GTest::gmock_main)
