@@ -41,7 +41,8 @@ int Main(int argc, char** argv) {
     std::fputs(parsed.text.c_str(), parsed.exit_code == kExitOk ? stdout : stderr);
     return parsed.exit_code;
   }
-  if (argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl-attune") parsed.arguments->target.as_kubectl_plugin = true;
+  if (argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl-attune")
+    parsed.arguments->target.as_kubectl_plugin = true;
   return std::visit(Dispatch{parsed.arguments->target}, parsed.arguments->command);
 }
 

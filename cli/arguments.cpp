@@ -1,15 +1,18 @@
 #include "cli/arguments.h"
 
 #include <CLI/CLI.hpp>
-#include <sstream>
+#include <algorithm>
+#include <memory>
 
 #include "cli/application.h"
+#include "operator/api/names.h"
 
 namespace attune::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or when\n"
+    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or "
+    "when\n"
     "none runs, the cluster of the kubeconfig.\n"
     "Exit codes: 0 done, 1 job failed or command failed, 2 bad input, 130 interrupted.\n";
 
@@ -28,6 +31,30 @@ struct Values {
   std::string output;
 };
 
+// The library's help shows checks and exclusions beside each option; here a word for the value is enough.
+class HelpText : public CLI::Formatter {
+ public:
+  HelpText() { column_width(28); }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return "\n" + CLI::Formatter::make_usage(app, name);
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() != 0 && !option->get_positional() ? " " + option->get_type_name() : "";
+  }
+};
+
+// Membership without the list the library would add to the value's name.
+CLI::Validator OneOf(std::vector<std::string> words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return CLI::Validator(
+      [words, all](std::string& value) {
+        return std::find(words.begin(), words.end(), value) != words.end() ? std::string()
+                                                                           : "\"" + value + "\" is not one of: " + all;
+      },
+      "");
+}
+
 CLI::App* Add(CLI::App& app, const char* name, const char* description, const char* footer) {
   CLI::App* command = app.add_subcommand(name, description);
   command->fallthrough();
@@ -36,29 +63,37 @@ CLI::App* Add(CLI::App& app, const char* name, const char* description, const ch
 }
 
 void AddRunAndValidate(CLI::App& app, Values& values) {
-  CLI::App* run = Add(app, "run", "Train what a manifest says and follow it to the end",
-                      "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
-                      "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
-                      "  attune run examples/word2vec/job.yaml\n"
-                      "  attune run --detach job.yaml && attune get\n");
+  CLI::App* run =
+      Add(app, "run", "Train what a manifest says and follow it to the end",
+          "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
+          "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
+          "  attune run examples/word2vec/job.yaml\n"
+          "  attune run --detach job.yaml && attune get\n");
   run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs")->required();
-  auto* follow = run->add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
-  run->add_flag("-d,--detach", values.run.detach, "Start in the background and return")->excludes(follow);
-  run->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(CLI::IsMember({"json"}));
+  run->add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
+  run->add_flag("-d,--detach", values.run.detach, "Start in the background and return");
+  run->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
   run->add_option("--run-directory", values.run.run_directory,
-                  "Logs and models of a local run (default ./attune-runs/<job>-<time>)");
+                  "Logs and models of a local run\n(default ./attune-runs/<job>-<time>)")
+      ->type_name("DIR");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
-  CLI::App* validate = Add(app, "validate", "Check manifests and tell every problem at once",
-                           "  attune validate job.yaml other.yaml\n");
+  CLI::App* validate =
+      Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
   validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
-  validate->add_option("-o,--output", values.output, "json: one object per line, for programs")->check(CLI::IsMember({"json"}));
+  validate->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
 }
 
 void AddLooking(CLI::App& app, Values& values) {
   CLI::App* get = Add(app, "get", "List jobs, or show one", "  attune get\n  attune get word2vec -o yaml\n");
   get->add_option("JOB", values.get.job, "Name of a job");
   get->add_flag("-A,--all-namespaces", values.get.all_namespaces, "Jobs of all namespaces");
-  get->add_option("-o,--output", values.get.output, "json, yaml or name")->check(CLI::IsMember({"json", "yaml", "name"}));
+  get->add_option("-o,--output", values.get.output, "json, yaml or name")
+      ->check(OneOf({"json", "yaml", "name"}))
+      ->type_name("FORMAT");
   CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
                            "  attune describe word2vec\n");
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
@@ -66,44 +101,62 @@ void AddLooking(CLI::App& app, Values& values) {
                        "Without ROLE, or with several pods, each line begins with its pod.\n\n"
                        "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
   logs->add_option("JOB", values.logs.job, "Name of a job")->required();
-  logs->add_option("ROLE", values.logs.role, "server or worker")->check(CLI::IsMember({"server", "worker"}));
+  logs->add_option("ROLE", values.logs.role, "server or worker")->check(OneOf({"server", "worker"}));
   logs->add_option("INDEX", values.logs.index, "Which one: 0, 1, ...");
   logs->add_flag("-f,--follow", values.logs.follow, "Go on until the pods end");
-  logs->add_option("--tail", values.logs.tail, "Only the last lines")->check(CLI::NonNegativeNumber);
+  logs->add_option("--tail", values.logs.tail, "Only the last lines")
+      ->type_name("LINES")
+      ->check(CLI::NonNegativeNumber);
   logs->add_flag("-p,--previous", values.logs.previous, "Of the run before the last restart");
 }
 
 void AddSteering(CLI::App& app, Values& values) {
-  CLI::App* scale = Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
+  CLI::App* scale =
+      Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
   scale->add_option("JOB", values.scale.job, "Name of a job")->required();
   scale->add_option("CHANGE", values.scale.changes, "workers=N, between spec.workers.min and max")->required();
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
   stop->add_option("JOB", values.stop.job, "Name of a job")->required();
-  stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait, in seconds")
-      ->check(CLI::Range(1, 86400))
-      ->capture_default_str();
+  stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
   CLI::App* version = Add(app, "version", "Print the version of this program and of what it talks to", "");
   version->add_flag("--client", values.version.client_only, "Only of this program");
   CLI::App* completion = Add(app, "completion", "Print a completion script for a shell",
                              "  source <(attune completion bash)\n  attune completion zsh > \"${fpath[1]}/_attune\"\n");
-  completion->add_option("SHELL", values.completion.shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  completion->add_option("SHELL", values.completion.shell, "bash or zsh")->required()->check(OneOf({"bash", "zsh"}));
 }
 
 void Build(CLI::App& app, Values& values) {
+  app.formatter(std::make_shared<HelpText>());
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.name("attune");
   app.description("attune trains models with parameter servers, on this machine or on Kubernetes.");
   app.require_subcommand(1);
   app.footer(kFooter);
-  app.add_option("--kubeconfig", values.target.kubeconfig, "Cluster of this kubeconfig file");
-  app.add_option("--context", values.target.context, "Cluster of this context of the kubeconfig");
-  app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")");
-  app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)");
+  app.add_option("--kubeconfig", values.target.kubeconfig, "Cluster of this kubeconfig file")->type_name("FILE");
+  app.add_option("--context", values.target.context, "Cluster of this context of the kubeconfig")->type_name("NAME");
+  app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")")
+      ->type_name("NAME");
+  app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)")
+      ->type_name("PID");
   AddRunAndValidate(app, values);
   AddLooking(app, values);
   AddSteering(app, values);
 }
 
+std::string UnknownCommandText(const CLI::App& app) {
+  const std::string word = app.remaining().front();
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const auto nearest = api::NearestName(word, names);
+  return "attune: there is no command " + word + (nearest ? "; did you mean " + *nearest + "?" : "") +
+         "\nsee attune --help\n";
+}
+
 Arguments Collect(const CLI::App& app, Values& values) {
+  if (values.follow && values.run.detach) throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.validate.json = values.output == "json";
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
@@ -134,6 +187,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     if (arguments.empty()) return {std::nullopt, app.help(), kExitBadInput};
     const auto chosen = app.get_subcommands();
+    if (chosen.empty() && !app.remaining().empty()) return {std::nullopt, UnknownCommandText(app), kExitBadInput};
     const std::string help = chosen.empty() ? "attune --help" : "attune " + chosen.front()->get_name() + " --help";
     return {std::nullopt, std::string("attune: ") + error.what() + "\nsee " + help + "\n", kExitBadInput};
   }

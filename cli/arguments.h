@@ -12,9 +12,9 @@ namespace attune::cli {
 // Which API a command talks to; see connection.h.
 struct Target {
   std::string kubeconfig, context;
-  std::string name_space;         // "": of the kubeconfig, else "default"
-  std::optional<int> instance;    // process id of a local instance
-  bool as_kubectl_plugin = false; // called as kubectl-attune: the cluster, not a local instance
+  std::string name_space;          // "": of the kubeconfig, else "default"
+  std::optional<int> instance;     // process id of a local instance
+  bool as_kubectl_plugin = false;  // called as kubectl-attune: the cluster, not a local instance
 };
 
 struct RunArguments {
@@ -57,8 +57,8 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments, ScaleArguments,
-                             StopArguments, VersionArguments, CompletionArguments>;
+using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
+                             ScaleArguments, StopArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -18,11 +18,13 @@ Status ApplyJob(kube::Api& api, const kube::Json& object) {
   if (const auto existing = api.Get(kube::kTrainingJobs, key); existing.ok()) {
     const api::TrainingJob job = api::ParseTrainingJob(*existing).job;
     if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-      return Error(StatusCode::kFailedPrecondition, "job " + key.ToString() + " has run and ended (" + job.status.phase +
-                                                        "); `attune stop " + key.name + "` removes it, then run it again");
+      return Error(StatusCode::kFailedPrecondition, "job " + key.ToString() + " has run and ended (" +
+                                                        job.status.phase + "); `attune stop " + key.name +
+                                                        "` removes it, then run it again");
     }
   }
-  return Annotate(api.Apply(kube::kTrainingJobs, object, {.field_manager = kFieldManager}).status(), "applying " + key.ToString());
+  return Annotate(api.Apply(kube::kTrainingJobs, object, {.field_manager = kFieldManager}).status(),
+                  "applying " + key.ToString());
 }
 
 }  // namespace
@@ -36,13 +38,16 @@ int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, co
     if (!job["metadata"].contains("namespace")) job["metadata"]["namespace"] = connection->name_space;
     if (const Status status = ApplyJob(*connection->api, job); !status.ok()) return Fail(status);
     keys.push_back(kube::KeyOf(job));
-    if (!arguments.json) std::printf("%s applied to %s\n", keys.back().ToString().c_str(), connection->description.c_str());
+    if (!arguments.json)
+      std::printf("%s applied to %s\n", keys.back().ToString().c_str(), connection->description.c_str());
   }
   if (arguments.detach) return kExitOk;
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = false, .add_telemetry = nullptr};
   const SystemTime time;
   const FollowResult result = Follow(*connection->api, keys, options, time);
-  if (result.interrupted) std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n", keys.front().name.c_str());
+  if (result.interrupted)
+    std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n",
+                 keys.front().name.c_str());
   return Conclude(result, arguments.json);
 }
 

@@ -19,9 +19,9 @@ _attune() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory) ((i++)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory) i=$((i + 1)) ;;
       -*) ;;
-      *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else ((position++)); fi ;;
+      *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
     esac
   done
   case "${COMP_WORDS[COMP_CWORD-1]}" in
@@ -41,7 +41,7 @@ _attune() {
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
     get:0|describe:0|logs:0|scale:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
-    scale:1) COMPREPLY=($(compgen -W "workers=" -- "$cur")); compopt -o nospace 2>/dev/null ;;
+    scale:1) COMPREPLY=($(compgen -W "workers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac
 }
@@ -51,9 +51,10 @@ complete -F _attune attune
 }  // namespace
 
 std::string CompletionScript(const std::string& shell) {
-  std::string text = shell == "zsh" ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
-                                      "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
-                                    : "# bash completion of attune\n";
+  std::string text = shell == "zsh"
+                         ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
+                           "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
+                         : "# bash completion of attune\n";
   std::vector<std::string> names;
   std::string options = "_attune_options() {\n  case \"$1\" in\n";
   std::string global;

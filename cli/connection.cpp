@@ -52,7 +52,7 @@ StatusOr<Connection> ConnectToCluster(const Target& target) {
   ASSIGN_OR_RETURN(const kube::ClientConfig config, kube::LoadKubeconfig(target.kubeconfig, target.context));
   Connection connection;
   ASSIGN_OR_RETURN(connection.api, kube::MakeRestApi(config));
-  connection.name_space = !target.name_space.empty()   ? target.name_space
+  connection.name_space = !target.name_space.empty()  ? target.name_space
                           : config.name_space.empty() ? "default"
                                                       : config.name_space;
   connection.description = "the cluster of context " + config.context + " (" + config.server + ")";
@@ -65,7 +65,8 @@ StatusOr<Connection> Connect(const Target& target) {
   if (instance) return ConnectToInstance(*instance, target);
   if (DefaultKubeconfigExists()) return ConnectToCluster(target);
   return Error(StatusCode::kNotFound,
-               "nothing to talk to: no local instance runs and there is no kubeconfig; start one with `attune run FILE`, or name a "
+               "nothing to talk to: no local instance runs and there is no kubeconfig; start one with `attune run "
+               "FILE`, or name a "
                "cluster with --kubeconfig FILE or --context NAME");
 }
 

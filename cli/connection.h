@@ -13,8 +13,8 @@ namespace attune::cli {
 
 struct Connection {
   std::unique_ptr<kube::Api> api;
-  std::string name_space;   // for objects that do not say theirs
-  std::string description;  // "the instance of process 4711", "context kind"
+  std::string name_space;       // for objects that do not say theirs
+  std::string description;      // "the instance of process 4711", "context kind"
   std::optional<int> instance;  // process id when local
 };
 

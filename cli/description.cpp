@@ -64,7 +64,8 @@ Table ConditionTable(const api::TrainingJobStatus& status, double now) {
   for (const api::Condition& condition : status.conditions) {
     // The log lines in a message stand below the table.
     const std::string first = condition.message.substr(0, condition.message.find('\n'));
-    table.rows.push_back({condition.type, condition.status, AgeText(condition.last_transition_time, now), condition.reason, first});
+    table.rows.push_back(
+        {condition.type, condition.status, AgeText(condition.last_transition_time, now), condition.reason, first});
   }
   return table;
 }
@@ -92,15 +93,16 @@ Table EventTable(const std::vector<JobEvent>& events, double now) {
       if (c == '\n' || c == '\r' || c == '\t') c = ' ';
     }
     if (event.count > 1) note += " (" + std::to_string(event.count) + " times)";
-    table.rows.push_back({AgeText(event.time, now), event.warning ? "Warning" : "Normal", event.reason, event.object, note});
+    table.rows.push_back(
+        {AgeText(event.time, now), event.warning ? "Warning" : "Normal", event.reason, event.object, note});
   }
   return table;
 }
 
 }  // namespace
 
-std::string DescriptionText(const kube::Json& object, const std::vector<kube::Json>& pods, const std::vector<JobEvent>& events,
-                            double now) {
+std::string DescriptionText(const kube::Json& object, const std::vector<kube::Json>& pods,
+                            const std::vector<JobEvent>& events, double now) {
   const api::TrainingJob job = api::ParseTrainingJob(object).job;
   std::string text;
   Row(text, "Name", job.name);

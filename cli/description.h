@@ -8,7 +8,7 @@
 
 namespace attune::cli {
 
-std::string DescriptionText(const kube::Json& job, const std::vector<kube::Json>& pods, const std::vector<JobEvent>& events,
-                            double now);
+std::string DescriptionText(const kube::Json& job, const std::vector<kube::Json>& pods,
+                            const std::vector<JobEvent>& events, double now);
 
 }  // namespace attune::cli

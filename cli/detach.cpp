@@ -60,12 +60,13 @@ std::optional<int> ExitCode(pid_t child) {
 }
 
 void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
-  std::printf("%s: training in the background, process %d, logs in %s\n\n"
-              "  attune get                       how far it is\n"
-              "  attune logs %s worker 0 -f   what a worker writes\n"
-              "  attune scale %s workers=3    more workers\n"
-              "  attune stop %s               end it\n",
-              job.c_str(), child, directory.c_str(), job.c_str(), job.c_str(), job.c_str());
+  std::printf(
+      "%s: training in the background, process %d, logs in %s\n\n"
+      "  attune get                       how far it is\n"
+      "  attune logs %s worker 0 -f   what a worker writes\n"
+      "  attune scale %s workers=3    more workers\n"
+      "  attune stop %s               end it\n",
+      job.c_str(), child, directory.c_str(), job.c_str(), job.c_str(), job.c_str());
 }
 
 }  // namespace
@@ -95,8 +96,9 @@ int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& argum
   }
   kill(*child, SIGTERM);
   if (Interrupts::requested()) return kExitInterrupted;
-  return Fail(Error(StatusCode::kDeadlineExceeded, "the background process was not up after 20 s and was told to end; see " +
-                                                       output.string() + " and " + (*directory / "attune.log").string()));
+  return Fail(
+      Error(StatusCode::kDeadlineExceeded, "the background process was not up after 20 s and was told to end; see " +
+                                               output.string() + " and " + (*directory / "attune.log").string()));
 }
 
 }  // namespace attune::cli

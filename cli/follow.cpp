@@ -21,7 +21,8 @@ constexpr kube::CallOptions kCall{std::chrono::seconds(5)};
 
 class Follower {
  public:
-  Follower(kube::Api& api, const std::vector<kube::ObjectKey>& jobs, const FollowOptions& options, const TimeSource& time)
+  Follower(kube::Api& api, const std::vector<kube::ObjectKey>& jobs, const FollowOptions& options,
+           const TimeSource& time)
       : api_(api), jobs_(jobs), options_(options), time_(time), live_(!options.json && !options.plain && IsTerminal()) {
     for (const kube::ObjectKey& key : jobs) {
       JobView view;
@@ -105,12 +106,12 @@ class Follower {
     for (const JobEvent& event : view.events) {
       if (!told.events.insert(event.time + event.reason + event.note).second) continue;
       if (options_.json) {
-        const kube::Json line = {{"type", "event"}, {"job", view.name}, {"time", event.time}, {"reason", event.reason},
-                                 {"note", event.note}, {"warning", event.warning}};
+        const kube::Json line = {{"type", "event"},        {"job", view.name},   {"time", event.time},
+                                 {"reason", event.reason}, {"note", event.note}, {"warning", event.warning}};
         std::puts(line.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
       } else {
-        std::printf("%s  %s  %s: %s\n", ClockText(ParseTime(event.time)).c_str(), view.name.c_str(), event.reason.c_str(),
-                    event.note.c_str());
+        std::printf("%s  %s  %s: %s\n", ClockText(ParseTime(event.time)).c_str(), view.name.c_str(),
+                    event.reason.c_str(), event.note.c_str());
       }
     }
     const Duration every = options_.json ? kJsonLine : options_.local ? kLineLocal : kLineCluster;

@@ -21,8 +21,8 @@ struct FollowOptions {
 
 struct FollowResult {
   bool interrupted = false;
-  Status lost;                  // set when the API stopped answering
-  std::vector<JobView> views;   // last seen, one per job
+  Status lost;                 // set when the API stopped answering
+  std::vector<JobView> views;  // last seen, one per job
 };
 
 // Returns when all jobs have ended or are gone, at an interrupt, or when the API is lost.

@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
-#include "cli/jobs.h"
 #include "cli/job_table.h"
+#include "cli/jobs.h"
 #include "operator/api/yaml.h"
 
 namespace attune::cli {
@@ -28,9 +28,8 @@ void Print(const std::vector<kube::Json>& jobs, const GetArguments& arguments, c
     return;
   }
   if (arguments.output == "json" || arguments.output == "yaml") {
-    const kube::Json shown = arguments.job.empty()
-                                 ? kube::Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", jobs}}
-                                 : jobs.front();
+    const kube::Json shown =
+        arguments.job.empty() ? kube::Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", jobs}} : jobs.front();
     const std::string text = arguments.output == "yaml"
                                  ? api::ToYaml(shown)
                                  : shown.dump(2, ' ', false, kube::Json::error_handler_t::replace) + "\n";

@@ -12,8 +12,9 @@ Table JobTable(const std::vector<kube::Json>& jobs, bool with_namespace, double 
   for (const kube::Json& object : jobs) {
     const api::TrainingJob job = api::ParseTrainingJob(object).job;
     const api::Display display = api::MakeDisplay(job.status);
-    std::vector<std::string> row = {job.name,     job.status.phase, display.servers,   display.workers, display.progress,
-                                    display.loss, display.rate,     display.remaining, AgeText(job.creation_time, now)};
+    std::vector<std::string> row = {job.name,        job.status.phase,  display.servers,
+                                    display.workers, display.progress,  display.loss,
+                                    display.rate,    display.remaining, AgeText(job.creation_time, now)};
     if (with_namespace) row.insert(row.begin(), job.name_space);
     table.rows.push_back(row);
   }

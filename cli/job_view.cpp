@@ -67,7 +67,8 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     view.reprocessed_items = sample.job->reprocessed_items();
   }
   for (const telemetry::PodSample& pod : sample.pods) {
-    const auto at = std::find_if(view.pods.begin(), view.pods.end(), [&](const PodView& each) { return each.name == pod.pod; });
+    const auto at =
+        std::find_if(view.pods.begin(), view.pods.end(), [&](const PodView& each) { return each.name == pod.pod; });
     if (at == view.pods.end() || !pod.connected) continue;
     const double seconds = pod.window.duration_seconds();
     if (pod.window.has_worker() && seconds > 0) at->rate = static_cast<double>(pod.window.worker().samples()) / seconds;

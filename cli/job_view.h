@@ -17,25 +17,25 @@ namespace attune::cli {
 
 struct PodView {
   std::string name, role, state;
-  std::optional<double> rate;             // workers, samples per second
-  std::optional<uint64_t> rows;           // servers
+  std::optional<double> rate;    // workers, samples per second
+  std::optional<uint64_t> rows;  // servers
   std::optional<uint64_t> memory_bytes;
   std::optional<double> cpu_cores;
 };
 
 struct JobView {
   std::string name, name_space, phase;
-  std::optional<double> fraction;         // of the goal
-  uint64_t epoch = 0, epochs = 0;         // epoch counts from 0; epochs 0: the goal is not in epochs
+  std::optional<double> fraction;  // of the goal
+  uint64_t epoch = 0, epochs = 0;  // epoch counts from 0; epochs 0: the goal is not in epochs
   std::optional<double> loss, rate, remaining_seconds;
   std::string sample_unit;
   int32_t servers_ready = 0, servers_wanted = 0, workers_ready = 0, workers_wanted = 0;
   uint64_t reprocessed_items = 0;
-  std::vector<PodView> pods;              // ordered by role and index
-  std::vector<JobEvent> events;           // oldest first
-  double started = 0, ended = 0;          // seconds since 1970; 0: not yet
+  std::vector<PodView> pods;      // ordered by role and index
+  std::vector<JobEvent> events;   // oldest first
+  double started = 0, ended = 0;  // seconds since 1970; 0: not yet
   enum class Outcome { kNone, kSucceeded, kFailed, kDeleted } outcome = Outcome::kNone;
-  std::string failure;                    // message of the Failed condition, with the last lines of the log
+  std::string failure;  // message of the Failed condition, with the last lines of the log
   std::optional<api::JobResult> result;
 };
 

@@ -27,8 +27,9 @@ std::string FirstText(std::initializer_list<std::string_view> texts) {
 
 JobEvent FromJson(const Json& event) {
   JobEvent result;
-  result.time = FirstText({StringAt(event, {"series", "lastObservedTime"}), StringAt(event, {"deprecatedLastTimestamp"}),
-                           StringAt(event, {"eventTime"}), StringAt(event, {"metadata", "creationTimestamp"})});
+  result.time =
+      FirstText({StringAt(event, {"series", "lastObservedTime"}), StringAt(event, {"deprecatedLastTimestamp"}),
+                 StringAt(event, {"eventTime"}), StringAt(event, {"metadata", "creationTimestamp"})});
   result.reason = StringAt(event, {"reason"});
   result.note = StringAt(event, {"note"});
   result.object = StringAt(event, {"regarding", "name"});
@@ -129,8 +130,7 @@ double ToUnixSeconds(WallTime time) { return Seconds(time.time_since_epoch()); }
 std::string AgeText(const std::string& since, double now) {
   const double from = ParseTime(since);
   if (from == 0) return "";
-  const double age = std::max(0.0, std::floor(now - from));
-  return age < 10 ? std::to_string(static_cast<int>(age)) + "s" : api::FormatSeconds(age);
+  return api::FormatAge(now - from);
 }
 
 }  // namespace attune::cli

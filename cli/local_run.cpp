@@ -54,7 +54,8 @@ struct LocalRun {
 };
 
 std::string TimeText(WallTime now, const char* format) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(now));
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(now));
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];
@@ -77,7 +78,8 @@ Status StartParts(const std::filesystem::path& directory, LocalRun& run) {
 
 Status StartJobs(const std::vector<kube::Json>& jobs, const std::filesystem::path& directory, LocalRun& run) {
   for (const kube::Json& job : jobs) {
-    RETURN_IF_ERROR(Annotate(run.platform->api().Create(kube::kTrainingJobs, job).status(), "creating job " + std::string(kube::Name(job))));
+    RETURN_IF_ERROR(Annotate(run.platform->api().Create(kube::kTrainingJobs, job).status(),
+                             "creating job " + std::string(kube::Name(job))));
     run.keys.push_back(kube::KeyOf(job));
   }
   local::Instance instance;
@@ -105,7 +107,8 @@ void Complete(std::vector<kube::Json>& jobs, const Target& target) {
 int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, const Target& target) {
   Interrupts::Install();
   Complete(jobs, target);
-  const auto directory = MakeRunDirectory(arguments.run_directory, std::string(kube::Name(jobs.front())), SystemTime().WallNow());
+  const auto directory =
+      MakeRunDirectory(arguments.run_directory, std::string(kube::Name(jobs.front())), SystemTime().WallNow());
   if (!directory.ok()) return Fail(directory.status());
   StandardErrorInFile log(*directory / "attune.log");
   LocalRun run;
@@ -116,7 +119,8 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
     return Fail(started);
   }
   if (!arguments.json) {
-    std::printf("%s: training on this machine, logs in %s; Ctrl-C ends it\n", run.keys.front().name.c_str(), directory->c_str());
+    std::printf("%s: training on this machine, logs in %s; Ctrl-C ends it\n", run.keys.front().name.c_str(),
+                directory->c_str());
     std::fflush(stdout);
   }
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true, .add_telemetry = nullptr};
@@ -132,7 +136,8 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   run.job_operator.reset();
   run.platform.reset();
   log.Restore();
-  if (result.interrupted && !arguments.json) std::printf("stopped; no process is left, logs are in %s\n", directory->c_str());
+  if (result.interrupted && !arguments.json)
+    std::printf("stopped; no process is left, logs are in %s\n", directory->c_str());
   return Conclude(result, arguments.json);
 }
 

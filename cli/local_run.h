@@ -9,7 +9,8 @@
 namespace attune::cli {
 
 int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, const Target& target);
-// Starts this program again with the same file in the background, waits until its instance is found, and says how to look.
+// Starts this program again with the same file in the background, waits until its instance is found, and says how to
+// look.
 int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& arguments, const Target& target);
 
 }  // namespace attune::cli

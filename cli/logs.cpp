@@ -28,14 +28,15 @@ StatusOr<std::vector<kube::Json>> ChoosePods(Connection& connection, const LogsA
   }
   if (chosen.size() > kPodsMax) {
     return Error(StatusCode::kInvalidArgument, std::to_string(chosen.size()) + " pods match, at most " +
-                                                   std::to_string(kPodsMax) + " can be shown together; name a ROLE and an INDEX");
+                                                   std::to_string(kPodsMax) +
+                                                   " can be shown together; name a ROLE and an INDEX");
   }
   if (!chosen.empty()) return chosen;
   RETURN_IF_ERROR(GetJob(*connection.api, key).status());  // a wrong name is the likelier reason
   std::string known;
   for (const kube::Json& pod : pods) known += (known.empty() ? "" : ", ") + std::string(kube::Name(pod));
-  return Error(StatusCode::kNotFound,
-               "job " + arguments.job + " has no such pod" + (known.empty() ? "; it has none now" : "; it has " + known));
+  return Error(StatusCode::kNotFound, "job " + arguments.job + " has no such pod" +
+                                          (known.empty() ? "; it has none now" : "; it has " + known));
 }
 
 // Whole lines of several pods, one at a time.
@@ -62,10 +63,13 @@ Status ReadPod(kube::Api& api, const kube::Json& pod, const LogsArguments& argum
   if (arguments.follow) call.timeout = kFollowMax;
   const std::string prefix = prefixed ? std::string(kube::Name(pod)) + "  " : "";
   LineSplitter lines([&](std::string_view line) { printer.Print(prefix, line); });
-  const Status status = api.ReadLog(kube::KeyOf(pod), options, [&](std::string_view text) {
-    lines.Add(text);
-    return true;
-  }, call);
+  const Status status = api.ReadLog(
+      kube::KeyOf(pod), options,
+      [&](std::string_view text) {
+        lines.Add(text);
+        return true;
+      },
+      call);
   lines.Finish();
   return status;
 }

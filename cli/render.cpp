@@ -18,12 +18,18 @@ enum class Style { kPlain, kBold, kDim, kGood, kBad, kAccent };
 
 const char* Code(Style style) {
   switch (style) {
-    case Style::kPlain: return "";
-    case Style::kBold: return "\x1b[1m";
-    case Style::kDim: return "\x1b[2m";
-    case Style::kGood: return "\x1b[32m";
-    case Style::kBad: return "\x1b[31m";
-    case Style::kAccent: return "\x1b[36m";
+    case Style::kPlain:
+      return "";
+    case Style::kBold:
+      return "\x1b[1m";
+    case Style::kDim:
+      return "\x1b[2m";
+    case Style::kGood:
+      return "\x1b[32m";
+    case Style::kBad:
+      return "\x1b[31m";
+    case Style::kAccent:
+      return "\x1b[36m";
   }
   return "";
 }
@@ -147,10 +153,14 @@ std::string Dump(const kube::Json& value) { return value.dump(-1, ' ', false, ku
 
 const char* OutcomeName(JobView::Outcome outcome) {
   switch (outcome) {
-    case JobView::Outcome::kNone: return "";
-    case JobView::Outcome::kSucceeded: return "Succeeded";
-    case JobView::Outcome::kFailed: return "Failed";
-    case JobView::Outcome::kDeleted: return "Deleted";
+    case JobView::Outcome::kNone:
+      return "";
+    case JobView::Outcome::kSucceeded:
+      return "Succeeded";
+    case JobView::Outcome::kFailed:
+      return "Failed";
+    case JobView::Outcome::kDeleted:
+      return "Deleted";
   }
   return "";
 }
@@ -165,7 +175,8 @@ void AddPods(const JobView& view, const Screen& screen, size_t room, std::vector
     lines.push_back(Line(screen).Add("  ").Add(rows[i], i == 0 ? Style::kDim : Style::kPlain).text());
   }
   if (shown < rows.size()) {
-    lines.push_back(Line(screen).Add("  ... and " + std::to_string(rows.size() - shown) + " more pods", Style::kDim).text());
+    lines.push_back(
+        Line(screen).Add("  ... and " + std::to_string(rows.size() - shown) + " more pods", Style::kDim).text());
   }
 }
 
@@ -215,7 +226,7 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
                       .Add(view.name, Style::kBold)
                       .Add("  ")
                       .Add(view.phase, PhaseStyle(view))
-                      .Add("  " + api::FormatSeconds(std::floor(Elapsed(view, now))), Style::kDim)
+                      .Add("  " + api::FormatAge(Elapsed(view, now)), Style::kDim)
                       .text());
   lines.push_back(ProgressLine(view, screen));
   lines.push_back(FiguresLine(view, screen));
@@ -246,7 +257,8 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
   const bool failed = view.outcome == JobView::Outcome::kFailed;
   Screen wide = screen;
   wide.width = 4096;  // the summary is not cut: it is meant to be copied and kept
-  std::string text = Line(wide).Add(view.name, Style::kBold).Add(" ").Add(failed ? "failed" : "succeeded", PhaseStyle(view)).text();
+  std::string text =
+      Line(wide).Add(view.name, Style::kBold).Add(" ").Add(failed ? "failed" : "succeeded", PhaseStyle(view)).text();
   text += " after " + api::FormatSeconds(Elapsed(view, view.ended)) + "\n";
   if (failed) return text + view.failure + (view.failure.ends_with('\n') ? "" : "\n");
   const auto figure = [&](const std::string& name, const std::string& value) {
@@ -264,7 +276,8 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
   if (view.reprocessed_items > 0) figure("done again", std::to_string(view.reprocessed_items) + " items");
   if (!view.result) return text;
   figure("model", view.result->model_path);
-  if (!view.result->summary.empty()) text += "\n" + view.result->summary + (view.result->summary.ends_with('\n') ? "" : "\n");
+  if (!view.result->summary.empty())
+    text += "\n" + view.result->summary + (view.result->summary.ends_with('\n') ? "" : "\n");
   return text;
 }
 
@@ -296,7 +309,8 @@ std::string RenderJson(const JobView& view, double now) {
   if (view.outcome != JobView::Outcome::kNone) object["outcome"] = OutcomeName(view.outcome);
   if (!view.failure.empty()) object["failure"] = view.failure;
   if (view.result) {
-    object["result"] = {{"metrics", view.result->metrics}, {"summary", view.result->summary}, {"modelPath", view.result->model_path}};
+    object["result"] = {
+        {"metrics", view.result->metrics}, {"summary", view.result->summary}, {"modelPath", view.result->model_path}};
   }
   return Dump(object);
 }

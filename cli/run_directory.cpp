@@ -8,8 +8,8 @@ namespace {
 constexpr int kTries = 100;
 
 Status Explain(const std::filesystem::path& path, const std::error_code& error) {
-  return Error(StatusCode::kFailedPrecondition, "cannot make the run directory " + path.string() + ": " + error.message() +
-                                                    "; choose another with --run-directory");
+  return Error(StatusCode::kFailedPrecondition, "cannot make the run directory " + path.string() + ": " +
+                                                    error.message() + "; choose another with --run-directory");
 }
 
 }  // namespace
@@ -22,7 +22,8 @@ StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, cons
     if (error) return Explain(path, error);
     return path;
   }
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(now));
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(now));
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char stamp[32];

@@ -15,7 +15,8 @@ constexpr Duration kLook = std::chrono::milliseconds(300);
 
 bool IsGone(const StatusOr<kube::Json>& job) { return job.status().code() == StatusCode::kNotFound; }
 
-// What is still there: "the job", "2 pods", "" for nothing. A local instance ends with its last job, and everything with it.
+// What is still there: "the job", "2 pods", "" for nothing. A local instance ends with its last job, and everything
+// with it.
 StatusOr<std::string> Remains(const Connection& connection, const kube::ObjectKey& key) {
   if (connection.instance && kill(*connection.instance, 0) != 0) return std::string();
   const auto job = connection.api->Get(kube::kTrainingJobs, key);
@@ -53,12 +54,14 @@ int Stop(const StopArguments& arguments, const Target& target) {
       return kExitOk;
     }
     if (Interrupts::Wait(kLook)) {
-      std::fprintf(stderr, "attune: not waiting any longer; %s goes on ending (left: %s)\n", arguments.job.c_str(), left.c_str());
+      std::fprintf(stderr, "attune: not waiting any longer; %s goes on ending (left: %s)\n", arguments.job.c_str(),
+                   left.c_str());
       return kExitInterrupted;
     }
   }
-  return Fail(Error(StatusCode::kDeadlineExceeded, "after " + std::to_string(arguments.timeout_seconds) + " s there is still " +
-                                                       left + "; look with `attune describe " + arguments.job + "`"));
+  return Fail(Error(StatusCode::kDeadlineExceeded, "after " + std::to_string(arguments.timeout_seconds) +
+                                                       " s there is still " + left + "; look with `attune describe " +
+                                                       arguments.job + "`"));
 }
 
 }  // namespace attune::cli

@@ -14,8 +14,8 @@ bool IsTerminal();
 // Size and abilities of the terminal now; NO_COLOR is honored.
 Screen CurrentScreen();
 
-// Draws lines over the ones drawn before. Hides the cursor and the echo of typed keys while it lives, and puts both back,
-// on the second Ctrl-C too. One at a time.
+// Draws lines over the ones drawn before. Hides the cursor and the echo of typed keys while it lives, and puts both
+// back, on the second Ctrl-C too. One at a time.
 class LiveArea {
  public:
   LiveArea();
@@ -31,13 +31,14 @@ class LiveArea {
   std::vector<std::string> drawn_;
 };
 
-// Counts Ctrl-C (and TERM, HUP). The first one is seen by `Wait` and `requested`; the second ends the process at once with
-// code 130. Installed once, by commands that have something to put in order.
+// Counts Ctrl-C (and TERM, HUP). The first one is seen by `Wait` and `requested`; the second ends the process at once
+// with code 130. Installed once, by commands that have something to put in order.
 class Interrupts {
  public:
   static void Install();
   static bool requested();
-  // Returns after `time` or at the first interrupt or change of the terminal's size; true when an interrupt was asked for.
+  // Returns after `time` or at the first interrupt or change of the terminal's size; true when an interrupt was asked
+  // for.
   static bool Wait(Duration time);
 };
 

@@ -13,8 +13,8 @@ void PrintProblem(const api::Manifest& manifest, const api::FieldProblem& proble
     std::puts(api::ToString(problem, manifest.file.string()).c_str());
     return;
   }
-  const api::Json line = {{"file", manifest.file.string()}, {"line", problem.line}, {"column", problem.column},
-                          {"path", problem.path}, {"found", problem.found}, {"allowed", problem.allowed}};
+  const api::Json line = {{"file", manifest.file.string()}, {"line", problem.line},   {"column", problem.column},
+                          {"path", problem.path},           {"found", problem.found}, {"allowed", problem.allowed}};
   std::puts(line.dump(-1, ' ', false, api::Json::error_handler_t::replace).c_str());
 }
 
@@ -24,7 +24,9 @@ size_t ValidateFile(const std::string& file, bool json) {
   if (!manifests.ok()) {
     const std::string text(Message(manifests.status()));
     if (json) {
-      std::puts(api::Json({{"file", file}, {"error", text}}).dump(-1, ' ', false, api::Json::error_handler_t::replace).c_str());
+      std::puts(api::Json({{"file", file}, {"error", text}})
+                    .dump(-1, ' ', false, api::Json::error_handler_t::replace)
+                    .c_str());
     } else {
       std::puts(text.c_str());
     }
@@ -35,7 +37,8 @@ size_t ValidateFile(const std::string& file, bool json) {
   for (const api::Manifest& manifest : *manifests) {
     for (const api::FieldProblem& problem : manifest.problems) PrintProblem(manifest, problem, json);
     problems += manifest.problems.size();
-    if (manifest.problems.empty()) names += (names.empty() ? "" : ", ") + api::ParseTrainingJob(manifest.object).job.name;
+    if (manifest.problems.empty())
+      names += (names.empty() ? "" : ", ") + api::ParseTrainingJob(manifest.object).job.name;
   }
   if (problems == 0 && !json) std::printf("%s: valid (%s)\n", file.c_str(), names.c_str());
   return problems;

@@ -31,16 +31,18 @@ int Version(const VersionArguments& arguments, const Target& target) {
     std::printf("server  none: %s\n", std::string(Message(connection.status())).c_str());
     return connection.status().code() == StatusCode::kNotFound && !WantsCluster(target) ? kExitOk : kExitFailed;
   }
-  const auto jobs = connection->api->List(kube::kTrainingJobs, {.name_space = connection->name_space}, {std::chrono::seconds(5)});
+  const auto jobs =
+      connection->api->List(kube::kTrainingJobs, {.name_space = connection->name_space}, {std::chrono::seconds(5)});
   if (!jobs.ok()) {
-    std::printf("server  no answer from %s: %s\n", connection->description.c_str(), std::string(Message(jobs.status())).c_str());
+    std::printf("server  no answer from %s: %s\n", connection->description.c_str(),
+                std::string(Message(jobs.status())).c_str());
     return kExitFailed;
   }
   if (connection->instance) {
     std::printf("server  %s, API %s\n", connection->description.c_str(), kube::kTrainingJobs.api_version().c_str());
   } else {
-    std::printf("server  %s, API %s, operator %s\n", connection->description.c_str(), kube::kTrainingJobs.api_version().c_str(),
-                ClusterVersion(*connection->api).c_str());
+    std::printf("server  %s, API %s, operator %s\n", connection->description.c_str(),
+                kube::kTrainingJobs.api_version().c_str(), ClusterVersion(*connection->api).c_str());
   }
   return kExitOk;
 }

@@ -17,16 +17,15 @@ Json StringSchema(const std::string& description = "", int length_max = 0) {
 }
 
 Json ConditionsSchema(const std::string& description) {
-  const Json item = {
-      {"type", "object"},
-      {"required", {"type", "status"}},
-      {"properties",
-       {{"type", StringSchema("", 316)},
-        {"status", {{"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
-        {"reason", StringSchema("", 1024)},
-        {"message", StringSchema("", kTextMax)},
-        {"lastTransitionTime", {{"type", "string"}, {"format", "date-time"}}},
-        {"observedGeneration", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}}}}};
+  const Json item = {{"type", "object"},
+                     {"required", {"type", "status"}},
+                     {"properties",
+                      {{"type", StringSchema("", 316)},
+                       {"status", {{"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
+                       {"reason", StringSchema("", 1024)},
+                       {"message", StringSchema("", kTextMax)},
+                       {"lastTransitionTime", {{"type", "string"}, {"format", "date-time"}}},
+                       {"observedGeneration", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}}}}};
   return {{"type", "array"},
           {"description", description},
           {"maxItems", kConditionsMax},
@@ -48,9 +47,10 @@ Json PodTemplateSchema(const Field& field) {
                          {"properties",
                           {{"containers", {{"type", "array"}, {"maxItems", kContainersMax}, {"items", container}}},
                            {"restartPolicy", {{"type", "string"}, {"enum", {"Never"}}}}}}};
-  const Json rule = {{"rule", "self.spec.containers.exists(c, c.name == '" + role + "')"},
-                     {"message", field.path + ".spec.containers: name one container " + role + ", which is the " + role},
-                     {"fieldPath", ".spec.containers"}};
+  const Json rule = {
+      {"rule", "self.spec.containers.exists(c, c.name == '" + role + "')"},
+      {"message", field.path + ".spec.containers: name one container " + role + ", which is the " + role},
+      {"fieldPath", ".spec.containers"}};
   return {{"type", "object"},
           {"description", field.description},
           {"x-kubernetes-preserve-unknown-fields", true},
@@ -78,23 +78,48 @@ Json ObjectSchema(const Field& field) {
   return schema;
 }
 
+// The API server checks the rules against a default as it stands, before the members' own defaults are filled in.
+Json CompleteDefault(const Field& field) {
+  Json value = field.default_value;
+  if (field.type != FieldType::kObject || !value.is_object()) return value;
+  for (const Field* child : ChildrenOf(field.path)) {
+    const std::string name(child->name());
+    if (!value.contains(name) && !child->default_value.is_null()) value[name] = CompleteDefault(*child);
+  }
+  return value;
+}
+
 Json SchemaOf(const Field& field) {
   Json schema;
   switch (field.type) {
-    case FieldType::kObject: schema = ObjectSchema(field); break;
-    case FieldType::kString: schema = StringSchema(); break;
-    case FieldType::kInteger: schema = {{"type", "integer"}, {"format", "int64"}, {"minimum", field.minimum.value_or(0)}}; break;
-    case FieldType::kNumber: schema = {{"type", "number"}, {"format", "double"}}; break;
-    case FieldType::kChoice: schema = {{"type", "string"}, {"enum", field.choices}}; break;
-    case FieldType::kPodTemplate: return PodTemplateSchema(field);
-    case FieldType::kMetrics: schema = {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}}; break;
-    case FieldType::kConditions: return ConditionsSchema(field.description);
+    case FieldType::kObject:
+      schema = ObjectSchema(field);
+      break;
+    case FieldType::kString:
+      schema = StringSchema();
+      break;
+    case FieldType::kInteger:
+      schema = {{"type", "integer"}, {"format", "int64"}, {"minimum", field.minimum.value_or(0)}};
+      break;
+    case FieldType::kNumber:
+      schema = {{"type", "number"}, {"format", "double"}};
+      break;
+    case FieldType::kChoice:
+      schema = {{"type", "string"}, {"enum", field.choices}};
+      break;
+    case FieldType::kPodTemplate:
+      return PodTemplateSchema(field);
+    case FieldType::kMetrics:
+      schema = {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}};
+      break;
+    case FieldType::kConditions:
+      return ConditionsSchema(field.description);
   }
   schema["description"] = field.description;
   if (field.maximum) schema["maximum"] = *field.maximum;
   if (!field.pattern.empty()) schema["pattern"] = field.pattern;
   if (field.length_max > 0) schema["maxLength"] = field.length_max;
-  if (!field.default_value.is_null()) schema["default"] = field.default_value;
+  if (!field.default_value.is_null()) schema["default"] = CompleteDefault(field);
   return schema;
 }
 
@@ -112,10 +137,11 @@ Json Version() {
                  {"metadata", {{"type", "object"}}},
                  {"spec", SchemaOf(*FindField("spec"))},
                  {"status", SchemaOf(*FindField("status"))}}}};
-  root["x-kubernetes-validations"] = Json::array(
-      {{{"rule", "self.metadata.name.size() <= " + std::to_string(kJobNameMax) + " && !self.metadata.name.contains('.')"},
-        {"message", "metadata.name: choose a name of at most " + std::to_string(kJobNameMax) +
-                        " characters without dots, so that pods can be named after it"}}});
+  root["x-kubernetes-validations"] =
+      Json::array({{{"rule", "self.metadata.name.size() <= " + std::to_string(kJobNameMax) +
+                                 " && !self.metadata.name.contains('.')"},
+                    {"message", "metadata.name: choose a name of at most " + std::to_string(kJobNameMax) +
+                                    " characters without dots, so that pods can be named after it"}}});
   return {{"name", kube::kTrainingJobs.version},
           {"served", true},
           {"storage", true},

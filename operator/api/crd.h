@@ -1,5 +1,5 @@
-// The CustomResourceDefinition, made from the table of fields. crds/trainingjob.yaml is its text; a test keeps both equal
-// (ATTUNE_UPDATE_GOLDEN=1 rewrites the file).
+// The CustomResourceDefinition, made from the table of fields. crds/trainingjob.yaml is its text; a test keeps both
+// equal (ATTUNE_UPDATE_GOLDEN=1 rewrites the file).
 #pragma once
 
 #include "operator/api/training_job.h"

@@ -7,8 +7,8 @@
 namespace attune::api {
 namespace {
 
-constexpr int32_t kPodsMax = 1024;             // per role
-constexpr int64_t kCountMax = 1LL << 53;       // whole numbers that survive JSON readers working in doubles
+constexpr int32_t kPodsMax = 1024;        // per role
+constexpr int64_t kCountMax = 1LL << 53;  // whole numbers that survive JSON readers working in doubles
 constexpr int64_t kSecondsMax = 10LL * 365 * 86400;
 
 // Names in the order of the enumerators.
@@ -109,7 +109,8 @@ Field Bound(std::string path, std::string description, Lens lens) {
   field.get = [lens](const TrainingJob& job) { return Binding<Member>::Get(lens(job)); };
   return field;
 }
-#define LENS(member) [](auto& job) -> auto& { return job.member; }
+#define LENS(member) \
+  [](auto& job) -> auto& { return job.member; }
 
 Field Object(std::string path, std::string description) {
   Field field;
@@ -143,33 +144,49 @@ Field OmitEmpty(Field field) {
 
 template <class RoleLens>
 void AddRole(std::vector<Field>& fields, const std::string& path, const std::string& noun, RoleLens role) {
-  fields.push_back(Range(Default(Bound(path + ".replicas", "Number of " + noun + " pods.",
-                                       [role](auto& job) -> auto& { return role(job).replicas; }), 1), 1, kPodsMax));
-  fields.push_back(Range(Default(Bound(path + ".min", "Least number of " + noun + " pods that scaling may choose.",
-                                       [role](auto& job) -> auto& { return role(job).min; }), 1), 1, kPodsMax));
-  fields.push_back(Range(Default(Bound(path + ".max", "Greatest number of " + noun + " pods that scaling may choose.",
-                                       [role](auto& job) -> auto& { return role(job).max; }), 64), 1, kPodsMax));
-  fields.push_back(Bound(path + ".template",
-                         "Pod template, as in a Deployment. The container named \"" + noun + "\" is the " + noun + ".",
-                         [role](auto& job) -> auto& { return role(job).pod_template; }));
+  fields.push_back(
+      Range(Default(Bound(
+                        path + ".replicas",
+                        "Number of " + noun + " pods.", [role](auto& job) -> auto& { return role(job).replicas; }),
+                    1),
+            1, kPodsMax));
+  fields.push_back(Range(Default(Bound(
+                                     path + ".min", "Least number of " + noun + " pods that scaling may choose.",
+                                     [role](auto& job) -> auto& { return role(job).min; }),
+                                 1),
+                         1, kPodsMax));
+  fields.push_back(Range(Default(Bound(
+                                     path + ".max", "Greatest number of " + noun + " pods that scaling may choose.",
+                                     [role](auto& job) -> auto& { return role(job).max; }),
+                                 64),
+                         1, kPodsMax));
+  fields.push_back(Bound(
+      path + ".template", "Pod template, as in a Deployment. The container named \"" + noun + "\" is the " + noun + ".",
+      [role](auto& job) -> auto& { return role(job).pod_template; }));
 }
 
 void AddGoalAndData(std::vector<Field>& fields) {
   fields.push_back(Default(Object("spec.goal", "When training is over: whichever comes first. Default: one epoch."),
                            {{"epochs", 1}}));
   fields.push_back(Range(Bound("spec.goal.epochs", "Passes over the data.", LENS(spec.goal.epochs)), 1, kCountMax));
-  fields.push_back(Range(Bound("spec.goal.steps", "Steps of all workers together.", LENS(spec.goal.steps)), 1, kCountMax));
-  fields.push_back(Bound("spec.goal.targetLoss", "Smoothed training loss at or below this.", LENS(spec.goal.target_loss)));
-  fields.push_back(Range(Bound("spec.goal.maxDurationSeconds", "Longest training time, in seconds.",
-                               LENS(spec.goal.max_duration_seconds)), 1, kSecondsMax));
+  fields.push_back(
+      Range(Bound("spec.goal.steps", "Steps of all workers together.", LENS(spec.goal.steps)), 1, kCountMax));
+  fields.push_back(
+      Bound("spec.goal.targetLoss", "Smoothed training loss at or below this.", LENS(spec.goal.target_loss)));
+  fields.push_back(Range(
+      Bound("spec.goal.maxDurationSeconds", "Longest training time, in seconds.", LENS(spec.goal.max_duration_seconds)),
+      1, kSecondsMax));
   fields.push_back(Default(Object("spec.data", "What an epoch is and how it is handed out."), Json::object()));
-  fields.push_back(Range(Default(Bound("spec.data.items", "Items of an epoch; 0: the worker program says.",
-                                       LENS(spec.data.items)), 0), 0, kCountMax));
+  fields.push_back(Range(
+      Default(Bound("spec.data.items", "Items of an epoch; 0: the worker program says.", LENS(spec.data.items)), 0), 0,
+      kCountMax));
   fields.push_back(Range(Default(Bound("spec.data.leaseItems", "Items handed to a worker at a time; 0: chosen.",
-                                       LENS(spec.data.lease_items)), 0), 0, kCountMax));
+                                       LENS(spec.data.lease_items)),
+                                 0),
+                         0, kCountMax));
   fields.push_back(Default(Object("spec.synchronization", "How workers keep pace with each other."), Json::object()));
-  Field mode = Default(Bound("spec.synchronization.mode", "Async: no worker waits for another.",
-                             LENS(spec.synchronization)), "Async");
+  Field mode = Default(
+      Bound("spec.synchronization.mode", "Async: no worker waits for another.", LENS(spec.synchronization)), "Async");
   mode.later = {"BSP", "SSP", "PartialExchange", "ModelAveraging"};
   fields.push_back(mode);
 }
@@ -183,18 +200,24 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
   claim.length_max = 253;
   claim.omit_empty = true;
   fields.push_back(claim);
-  fields.push_back(Default(Object("spec.runPolicy", "What happens on failure, on leaving and at the end."),
-                           Json::object()));
+  fields.push_back(
+      Default(Object("spec.runPolicy", "What happens on failure, on leaving and at the end."), Json::object()));
   fields.push_back(Range(Default(Bound("spec.runPolicy.backoffLimit", "Restarts of failed workers, all together.",
-                                       LENS(spec.run_policy.backoff_limit)), 3), 0, 1'000'000));
+                                       LENS(spec.run_policy.backoff_limit)),
+                                 3),
+                         0, 1'000'000));
   fields.push_back(Range(Bound("spec.runPolicy.ttlSecondsAfterFinished",
                                "Seconds after its end at which the job is deleted; absent: kept.",
-                               LENS(spec.run_policy.ttl_seconds_after_finished)), 0, kSecondsMax));
-  fields.push_back(Range(Default(Bound("spec.runPolicy.drainSeconds",
-                                       "How long a leaving worker may finish what it has in hand.",
-                                       LENS(spec.run_policy.drain_seconds)), 60), 0, 86400));
-  fields.push_back(Default(Bound("spec.runPolicy.cleanPods", "Pods removed when the job has ended.",
-                                 LENS(spec.run_policy.clean_pods)), "Running"));
+                               LENS(spec.run_policy.ttl_seconds_after_finished)),
+                         0, kSecondsMax));
+  fields.push_back(
+      Range(Default(Bound("spec.runPolicy.drainSeconds", "How long a leaving worker may finish what it has in hand.",
+                          LENS(spec.run_policy.drain_seconds)),
+                    60),
+            0, 86400));
+  fields.push_back(Default(
+      Bound("spec.runPolicy.cleanPods", "Pods removed when the job has ended.", LENS(spec.run_policy.clean_pods)),
+      "Running"));
 }
 
 void AddSpec(std::vector<Field>& fields) {
@@ -222,16 +245,21 @@ const JobResult& ResultOf(const TrainingJob& job) {
   static const JobResult kNone;
   return job.status.result ? *job.status.result : kNone;
 }
-#define PROGRESS_LENS(member) [](auto& job) -> auto& { return ProgressOf(job).member; }
-#define RESULT_LENS(member) [](auto& job) -> auto& { return ResultOf(job).member; }
+#define PROGRESS_LENS(member) \
+  [](auto& job) -> auto& { return ProgressOf(job).member; }
+#define RESULT_LENS(member) \
+  [](auto& job) -> auto& { return ResultOf(job).member; }
 
 template <class RoleLens>
 void AddRoleStatus(std::vector<Field>& fields, const std::string& path, RoleLens role) {
   fields.push_back(Object(path, "Counts of pods."));
-  fields.push_back(Bound(path + ".replicas", "Pods that exist and are not on their way out.",
-                         [role](auto& job) -> auto& { return role(job).replicas; }));
-  fields.push_back(Bound(path + ".ready", "Pods that are ready.", [role](auto& job) -> auto& { return role(job).ready; }));
-  fields.push_back(Bound(path + ".failed", "Failures so far.", [role](auto& job) -> auto& { return role(job).failed; }));
+  fields.push_back(Bound(
+      path + ".replicas",
+      "Pods that exist and are not on their way out.", [role](auto& job) -> auto& { return role(job).replicas; }));
+  fields.push_back(Bound(
+      path + ".ready", "Pods that are ready.", [role](auto& job) -> auto& { return role(job).ready; }));
+  fields.push_back(Bound(
+      path + ".failed", "Failures so far.", [role](auto& job) -> auto& { return role(job).failed; }));
 }
 
 void AddProgress(std::vector<Field>& fields) {
@@ -243,14 +271,14 @@ void AddProgress(std::vector<Field>& fields) {
   fields.push_back(Bound("status.progress.epochs", "Goal; 0 when it is not in epochs.", PROGRESS_LENS(epochs)));
   fields.push_back(Bound("status.progress.itemsDone", "Over all epochs.", PROGRESS_LENS(items_done)));
   fields.push_back(Bound("status.progress.itemsTotal", "Over all epochs; 0 when unknown.", PROGRESS_LENS(items_total)));
-  fields.push_back(Bound("status.progress.reprocessedItems", "Items done more than once.",
-                         PROGRESS_LENS(reprocessed_items)));
+  fields.push_back(
+      Bound("status.progress.reprocessedItems", "Items done more than once.", PROGRESS_LENS(reprocessed_items)));
   fields.push_back(Bound("status.progress.loss", "Mean training loss of late.", PROGRESS_LENS(loss)));
   fields.push_back(Bound("status.progress.rate", "Samples per second of all workers.", PROGRESS_LENS(rate)));
-  fields.push_back(OmitEmpty(Bound("status.progress.sampleUnit", "What is counted, e.g. words.",
-                                   PROGRESS_LENS(sample_unit))));
-  fields.push_back(Bound("status.progress.remainingSeconds", "Estimated time to the goal.",
-                         PROGRESS_LENS(remaining_seconds)));
+  fields.push_back(
+      OmitEmpty(Bound("status.progress.sampleUnit", "What is counted, e.g. words.", PROGRESS_LENS(sample_unit))));
+  fields.push_back(
+      Bound("status.progress.remainingSeconds", "Estimated time to the goal.", PROGRESS_LENS(remaining_seconds)));
 }
 
 void AddResult(std::vector<Field>& fields) {
@@ -282,8 +310,8 @@ void AddStatus(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(Bound("status.completionTime", "RFC 3339.", LENS(status.completion_time))));
   AddRoleStatus(fields, "status.servers", LENS(status.servers));
   AddRoleStatus(fields, "status.workers", LENS(status.workers));
-  fields.push_back(OmitEmpty(Bound("status.workerSelector", "Label selector of the workers, for /scale.",
-                                   LENS(status.worker_selector))));
+  fields.push_back(OmitEmpty(
+      Bound("status.workerSelector", "Label selector of the workers, for /scale.", LENS(status.worker_selector))));
   AddProgress(fields);
   AddResult(fields);
   fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
@@ -299,15 +327,22 @@ void AddStatus(std::vector<Field>& fields) {
 // --- rules between fields
 
 void AddRoleRules(std::vector<FieldRule>& rules, const std::string& path, Role TrainingJobSpec::*member) {
-  rules.push_back({path, "self.min <= self.max", path + ": min is above max; raise max or lower min", ".min",
+  rules.push_back({path,
+                   "self.min <= self.max",
+                   path + ": min is above max; raise max or lower min",
+                   ".min",
+                   {"min", "max"},
                    [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
                      const Role& role = job.spec.*member;
                      if (role.min <= role.max) return;
                      problems.push_back({path + ".min", std::to_string(role.min),
                                          "at most " + path + ".max (" + std::to_string(role.max) + ")"});
                    }});
-  rules.push_back({path, "self.replicas >= self.min && self.replicas <= self.max",
-                   path + ": replicas lies outside min and max; change replicas, or widen min and max", ".replicas",
+  rules.push_back({path,
+                   "self.replicas >= self.min && self.replicas <= self.max",
+                   path + ": replicas lies outside min and max; change replicas, or widen min and max",
+                   ".replicas",
+                   {"replicas", "min", "max"},
                    [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
                      const Role& role = job.spec.*member;
                      if (role.min > role.max || (role.min <= role.replicas && role.replicas <= role.max)) return;
@@ -319,39 +354,26 @@ void AddRoleRules(std::vector<FieldRule>& rules, const std::string& path, Role T
 
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
-  rules.push_back({"spec.goal", "has(self.epochs) || has(self.steps) || has(self.targetLoss) || has(self.maxDurationSeconds)",
-                   "spec.goal is empty; state at least one of epochs, steps, targetLoss, maxDurationSeconds", "",
-                   [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
-                     const Goal& goal = job.spec.goal;
-                     if (goal.epochs || goal.steps || goal.target_loss || goal.max_duration_seconds) return;
-                     problems.push_back({"spec.goal", "no goal",
-                                         "at least one of epochs, steps, targetLoss, maxDurationSeconds"});
-                   }});
+  rules.push_back(
+      {"spec.goal",
+       "has(self.epochs) || has(self.steps) || has(self.targetLoss) || has(self.maxDurationSeconds)",
+       "spec.goal is empty; state at least one of epochs, steps, targetLoss, maxDurationSeconds",
+       "",
+       {"epochs", "steps", "targetLoss", "maxDurationSeconds"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const Goal& goal = job.spec.goal;
+         if (goal.epochs || goal.steps || goal.target_loss || goal.max_duration_seconds) return;
+         problems.push_back({"spec.goal", "no goal", "at least one of epochs, steps, targetLoss, maxDurationSeconds"});
+       }});
   AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
   AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
-  rules.push_back({"spec.servers", "self.replicas == oldSelf.replicas",
+  rules.push_back({"spec.servers",
+                   "self.replicas == oldSelf.replicas",
                    "spec.servers.replicas cannot change while the job exists yet; delete the job and apply it again",
-                   ".replicas", nullptr});
+                   ".replicas",
+                   {},
+                   nullptr});
   return rules;
-}
-
-// Optimal string alignment distance: insert, delete, replace, swap neighbors; letters without case.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  };
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1)});
-      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = last;
-    last = row;
-  }
-  return last[b.size()];
 }
 
 }  // namespace
@@ -418,28 +440,6 @@ std::string AllowedText(const Field& field) {
       return "a list of conditions";
   }
   return text;
-}
-
-std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known) {
-  std::optional<std::string> nearest;
-  size_t best = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const std::string& each : known) {
-    size_t distance = EditDistance(name, each);
-    // "maxDuration" means maxDurationSeconds however long the rest is.
-    if (name.size() >= 4 && (each.starts_with(name) || name.starts_with(each))) distance = std::min<size_t>(distance, 1);
-    if (distance < best && distance < std::max(name.size(), each.size())) {
-      best = distance;
-      nearest = each;
-    }
-  }
-  return nearest;
-}
-
-bool IsDnsLabel(std::string_view text) {
-  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (text.empty() || text.size() > kDnsLabelMax) return false;
-  if (!alphanumeric(text.front()) || !alphanumeric(text.back())) return false;
-  return std::all_of(text.begin(), text.end(), [&](char c) { return alphanumeric(c) || c == '-'; });
 }
 
 }  // namespace attune::api

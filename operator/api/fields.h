@@ -1,6 +1,6 @@
 // The one description of TrainingJob's fields: path, type, range, default, allowed values and the member they live in.
-// Parsing, defaulting, validation messages, serialization (training_job.cpp) and the CRD (crd.cpp) all follow it, so they
-// cannot disagree. Internal to this room.
+// Parsing, defaulting, validation messages, serialization (training_job.cpp) and the CRD (crd.cpp) all follow it, so
+// they cannot disagree. Internal to this room.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/api/names.h"
 #include "operator/api/training_job.h"
 
 namespace attune::api {
@@ -29,18 +30,18 @@ struct Field {
   FieldType type = FieldType::kObject;
   std::string description;
   bool required = false;
-  Json default_value;  // null: none. Objects: what an absent one stands for
+  Json default_value;                       // null: none. Objects: what an absent one stands for
   std::optional<int64_t> minimum, maximum;  // of integers
   std::vector<std::string> choices;
   std::vector<std::string> later;  // choices that the design has and this version does not
   std::string pattern;             // of strings; regular expression, with the words for it
   std::string pattern_words;
-  int32_t length_max = 0;          // of strings; 0: unbounded
-  bool omit_empty = false;         // "" is not written
+  int32_t length_max = 0;   // of strings; 0: unbounded
+  bool omit_empty = false;  // "" is not written
 
   std::function<void(TrainingJob&, const Json&)> set;
-  std::function<Json(const TrainingJob&)> get;            // null: absent
-  std::function<bool(const TrainingJob&)> present;        // objects that may be absent
+  std::function<Json(const TrainingJob&)> get;      // null: absent
+  std::function<bool(const TrainingJob&)> present;  // objects that may be absent
 
   std::string_view name() const { return std::string_view(path).substr(path.rfind('.') + 1); }
   std::string_view parent() const { return std::string_view(path).substr(0, path.rfind('.')); }
@@ -48,10 +49,11 @@ struct Field {
 
 // A rule between fields, once for the API server (CEL) and once for this process.
 struct FieldRule {
-  std::string path;        // of the object that `cel` calls self
+  std::string path;  // of the object that `cel` calls self
   std::string cel;
-  std::string message;     // names the fix
-  std::string cel_field;   // the field the API server names, ".replicas"; "" the object
+  std::string message;             // names the fix
+  std::string cel_field;           // the field the API server names, ".replicas"; "" the object
+  std::vector<std::string> reads;  // members; a problem of one of them leaves the rule silent
   // Adds a problem when broken. Empty for rules about a change, which only the API server can see.
   std::function<void(const TrainingJob&, std::vector<FieldProblem>&)> check;
 };
@@ -71,13 +73,5 @@ inline FieldProblem NameProblem(std::string path, std::string found, std::string
   problem.about_key = true;
   return problem;
 }
-
-// The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
-std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);
-
-// Pod names are <job>-worker-<index> and must be DNS labels (63 characters).
-inline constexpr size_t kJobNameMax = 50;
-inline constexpr size_t kDnsLabelMax = 63;
-bool IsDnsLabel(std::string_view text);
 
 }  // namespace attune::api

@@ -58,6 +58,11 @@ std::string FormatSeconds(double seconds) {
   return Print("%dd%dh", static_cast<int>(days), static_cast<int>(hours % 24));
 }
 
+std::string FormatAge(double seconds) {
+  const double whole = std::max(0.0, std::floor(seconds));
+  return whole < 10 ? Print("%ds", static_cast<int>(whole)) : FormatSeconds(whole);
+}
+
 std::string FormatBytes(uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
   constexpr std::array<const char*, 4> kUnits{" KiB", " MiB", " GiB", " TiB"};

@@ -36,7 +36,8 @@ Manifest FromDocument(YamlDocument document, const std::filesystem::path& file) 
   manifest.file = file;
   manifest.problems = ParseTrainingJob(document.value).problems;
   AddPlaces(document.places, manifest.problems);
-  // What is wrong about the YAML comes first: a value lost there may be the reason of a second complaint about its field.
+  // What is wrong about the YAML comes first: a value lost there may be the reason of a second complaint about its
+  // field.
   for (const FieldProblem& problem : document.problems) {
     std::erase_if(manifest.problems, [&](const FieldProblem& other) { return other.path == problem.path; });
   }
@@ -56,8 +57,8 @@ void CheckNames(std::vector<Manifest>& manifests) {
     for (size_t j = 0; j < i; ++j) {
       const ParsedJob first = ParseTrainingJob(manifests[j].object);
       if (first.job.name != second.job.name || first.job.name_space != second.job.name_space) continue;
-      manifests[i].problems.push_back({"metadata.name", "\"" + second.job.name + "\" again",
-                                       "a name no other document of the file has"});
+      manifests[i].problems.push_back(
+          {"metadata.name", "\"" + second.job.name + "\" again", "a name no other document of the file has"});
     }
   }
 }

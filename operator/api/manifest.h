@@ -11,11 +11,12 @@ namespace attune::api {
 
 struct Manifest {
   std::filesystem::path file;
-  Json object;                        // as written, for sending to an API server
-  std::vector<FieldProblem> problems; // with line and column; empty means valid
+  Json object;                         // as written, for sending to an API server
+  std::vector<FieldProblem> problems;  // with line and column; empty means valid
 };
 
-// Every document of the file ("---" separates). A Status only when the file cannot be read or is not YAML (line included).
+// Every document of the file ("---" separates). A Status only when the file cannot be read or is not YAML (line
+// included).
 StatusOr<std::vector<Manifest>> ReadManifests(const std::filesystem::path& file);
 // The same from memory; `name` stands for the file in messages.
 StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name);

@@ -32,7 +32,8 @@ struct Checker {
         const std::string at = path + "." + kind + "." + name;
         if (!value.is_string()) problems.push_back({at, FoundText(value), "a string; quote the value"});
         if (name.starts_with(kReservedLabels)) {
-          problems.push_back(NameProblem(at, "a name the operator sets", "any name outside " + std::string(kReservedLabels)));
+          problems.push_back(
+              NameProblem(at, "a name the operator sets", "any name outside " + std::string(kReservedLabels)));
         }
       }
     }
@@ -55,8 +56,9 @@ struct Checker {
       }
       const auto name = container.find("name");
       if (name == container.end() || !name->is_string()) {
-        problems.push_back({at + ".name", name == container.end() ? "nothing" : FoundText(*name),
-                            "a DNS label; the " + std::string(role) + "'s own container is named " + std::string(role)});
+        problems.push_back(
+            {at + ".name", name == container.end() ? "nothing" : FoundText(*name),
+             "a DNS label; the " + std::string(role) + "'s own container is named " + std::string(role)});
         continue;
       }
       const auto& text = name->get_ref<const std::string&>();
@@ -112,7 +114,8 @@ void CheckPodTemplate(const Json& value, const std::string& path, std::string_vi
   if (const Json* metadata = checker.Member(value, "metadata", path, &Json::is_object, "a mapping")) {
     checker.Metadata(*metadata, path + ".metadata");
   }
-  if (const Json* spec = checker.Member(value, "spec", path, &Json::is_object, "a pod's spec: a mapping with containers")) {
+  if (const Json* spec =
+          checker.Member(value, "spec", path, &Json::is_object, "a pod's spec: a mapping with containers")) {
     checker.Spec(*spec, path + ".spec");
   } else if (!value.contains("spec")) {
     problems.push_back({path + ".spec", "nothing", "a pod's spec with one container named " + std::string(role)});
@@ -120,7 +123,8 @@ void CheckPodTemplate(const Json& value, const std::string& path, std::string_vi
   for (const auto& [name, member] : value.items()) {
     if (name == "metadata" || name == "spec") continue;
     std::string allowed = "metadata, spec";
-    if (const auto nearest = NearestName(name, {"metadata", "spec"})) allowed = *nearest + " (nearest); all: " + allowed;
+    if (const auto nearest = NearestName(name, {"metadata", "spec"}))
+      allowed = *nearest + " (nearest); all: " + allowed;
     problems.push_back(NameProblem(path + "." + name, "an unknown field", allowed));
   }
 }

@@ -80,7 +80,8 @@ class Parser {
     } else {
       std::string elsewhere;
       for (const Field& field : Fields()) {
-        if (field.name() == name && field.path.starts_with("spec.")) elsewhere += (elsewhere.empty() ? "" : " or ") + field.path;
+        if (field.name() == name && field.path.starts_with("spec."))
+          elsewhere += (elsewhere.empty() ? "" : " or ") + field.path;
       }
       if (!elsewhere.empty()) allowed = "the field at " + elsewhere + "; here: " + all;
     }
@@ -159,22 +160,34 @@ void CheckStringMap(const Json& metadata, const char* key, std::vector<FieldProb
 }
 
 void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProblem>& problems) {
-  static const std::vector<std::string> kKnown = {
-      "name", "namespace", "labels", "annotations", "uid", "resourceVersion", "generation", "creationTimestamp",
-      "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields", "selfLink"};
+  static const std::vector<std::string> kKnown = {"name",
+                                                  "namespace",
+                                                  "labels",
+                                                  "annotations",
+                                                  "uid",
+                                                  "resourceVersion",
+                                                  "generation",
+                                                  "creationTimestamp",
+                                                  "deletionTimestamp",
+                                                  "deletionGracePeriodSeconds",
+                                                  "finalizers",
+                                                  "ownerReferences",
+                                                  "managedFields",
+                                                  "selfLink"};
   static const std::string kUsual = "name, namespace, labels, annotations";
   for (const auto& [name, value] : metadata.items()) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     const auto nearest = NearestName(name, kKnown);
     problems.push_back(NameProblem("metadata." + name, "an unknown field",
-                        nearest ? *nearest + " (nearest); usual ones: " + kUsual : kUsual));
+                                   nearest ? *nearest + " (nearest); usual ones: " + kUsual : kUsual));
   }
   const auto name = metadata.find("name");
   job.name = TextAt(metadata, "name");
   if (!IsDnsLabel(job.name) || job.name.size() > kJobNameMax) {
-    problems.push_back({"metadata.name", name == metadata.end() ? "nothing" : FoundText(*name),
-                        "a DNS label: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most " +
-                            std::to_string(kJobNameMax) + " characters"});
+    problems.push_back(
+        {"metadata.name", name == metadata.end() ? "nothing" : FoundText(*name),
+         "a DNS label: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most " +
+             std::to_string(kJobNameMax) + " characters"});
   }
   const auto name_space = metadata.find("namespace");
   job.name_space = TextAt(metadata, "namespace");
@@ -210,6 +223,15 @@ bool CheckKind(const Json& object, std::vector<FieldProblem>& problems) {
   return problems.size() == before;
 }
 
+// Whether `problem` is about something the rule reads; a misspelled name counts as the one it probably means.
+bool Silences(const FieldProblem& problem, const FieldRule& rule) {
+  if (problem.path == rule.path) return true;
+  return std::any_of(rule.reads.begin(), rule.reads.end(), [&](const std::string& name) {
+    return problem.path == rule.path + "." + name || (problem.about_key && problem.path.starts_with(rule.path + ".") &&
+                                                      problem.allowed.starts_with(name + " (nearest)"));
+  });
+}
+
 Json MembersToJson(std::string_view path, const TrainingJob& job) {
   Json object = Json::object();
   for (const Field* field : ChildrenOf(path)) {
@@ -236,7 +258,8 @@ ParsedJob ParseTrainingJob(const Json& object) {
   ParsedJob parsed;
   auto& [job, problems] = parsed;
   if (!object.is_object()) {
-    problems.push_back({"(document)", FoundText(object), "a TrainingJob: a mapping with apiVersion, kind, metadata, spec"});
+    problems.push_back(
+        {"(document)", FoundText(object), "a TrainingJob: a mapping with apiVersion, kind, metadata, spec"});
     return parsed;
   }
   if (!CheckKind(object, problems)) return parsed;
@@ -252,16 +275,16 @@ ParsedJob ParseTrainingJob(const Json& object) {
   if (metadata != object.end() && metadata->is_object()) {
     ParseMetadata(*metadata, job, problems);
   } else {
-    problems.push_back({"metadata", metadata == object.end() ? "nothing" : FoundText(*metadata), "a mapping with name"});
+    problems.push_back(
+        {"metadata", metadata == object.end() ? "nothing" : FoundText(*metadata), "a mapping with name"});
   }
   const auto spec = object.find("spec");
   if (spec != object.end() && spec->is_object()) {
     Parser(job, problems).Members(*FindField("spec"), *spec);
     // A rule speaks only where the single fields are right; otherwise it would judge defaults the user did not write.
     for (const FieldRule& rule : Rules()) {
-      const bool fields_right = std::none_of(problems.begin(), problems.end(), [&](const FieldProblem& problem) {
-        return problem.path == rule.path || problem.path.substr(0, problem.path.rfind('.')) == rule.path;
-      });
+      const bool fields_right = std::none_of(problems.begin(), problems.end(),
+                                             [&](const FieldProblem& problem) { return Silences(problem, rule); });
       if (rule.check && fields_right) rule.check(job, problems);
     }
   } else {
@@ -303,7 +326,8 @@ Display MakeDisplay(const TrainingJobStatus& status) {
   display.progress = FormatPercent(status.progress->fraction);
   if (status.progress->loss) display.loss = FormatFigure(*status.progress->loss);
   if (status.progress->rate) display.rate = FormatRate(*status.progress->rate, status.progress->sample_unit);
-  if (status.progress->remaining_seconds && !ended) display.remaining = FormatSeconds(*status.progress->remaining_seconds);
+  if (status.progress->remaining_seconds && !ended)
+    display.remaining = FormatSeconds(*status.progress->remaining_seconds);
   return display;
 }
 

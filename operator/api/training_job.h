@@ -19,8 +19,8 @@ using kube::Json;
 // When training is over: whichever comes first. At least one is set; the default is one epoch.
 struct Goal {
   std::optional<uint64_t> epochs;
-  std::optional<uint64_t> steps;                  // of all workers together
-  std::optional<double> target_loss;              // smoothed training loss at or below
+  std::optional<uint64_t> steps;      // of all workers together
+  std::optional<double> target_loss;  // smoothed training loss at or below
   std::optional<int64_t> max_duration_seconds;
 };
 
@@ -34,17 +34,18 @@ enum class SyncMode { kAsync };
 // What all pods of one kind have in common.
 struct Role {
   int32_t replicas = 1;
-  int32_t min = 1;           // bounds of replicas, for scaling and tuning
+  int32_t min = 1;  // bounds of replicas, for scaling and tuning
   int32_t max = 64;
-  Json pod_template;         // metadata.labels/annotations and spec of the pods; container named as the role. Null: built in (servers only)
+  Json pod_template;  // metadata.labels/annotations and spec of the pods; container named as the role. Null: built in
+                      // (servers only)
 };
 
 enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job has ended
 
 struct RunPolicy {
-  int32_t backoff_limit = 3;                       // restarts of failed workers, all together
+  int32_t backoff_limit = 3;  // restarts of failed workers, all together
   std::optional<int64_t> ttl_seconds_after_finished;
-  int64_t drain_seconds = 60;                      // how long a leaving worker may finish what it has in hand
+  int64_t drain_seconds = 60;  // how long a leaving worker may finish what it has in hand
   CleanPods clean_pods = CleanPods::kRunning;
 };
 
@@ -73,18 +74,18 @@ struct Condition {
 };
 
 struct RoleStatus {
-  int32_t replicas = 0;   // pods that exist and are not on their way out
+  int32_t replicas = 0;  // pods that exist and are not on their way out
   int32_t ready = 0;
-  int32_t failed = 0;     // failures so far
+  int32_t failed = 0;  // failures so far
 };
 
 // Slow-changing summary of telemetry.
 struct Progress {
-  double fraction = 0;                      // of the goal, 0..1
+  double fraction = 0;  // of the goal, 0..1
   uint64_t epoch = 0, epochs = 0;
   uint64_t items_done = 0, items_total = 0, reprocessed_items = 0;
   std::optional<double> loss;
-  std::optional<double> rate;               // samples per second, all workers
+  std::optional<double> rate;  // samples per second, all workers
   std::string sample_unit;
   std::optional<double> remaining_seconds;
 };
@@ -98,13 +99,13 @@ struct JobResult {
 struct TrainingJobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
-  std::string phase;            // for display, derived from conditions: Pending, Starting, Running, Succeeded, Failed
+  std::string phase;  // for display, derived from conditions: Pending, Starting, Running, Succeeded, Failed
   std::string start_time, completion_time;
   RoleStatus servers, workers;
   std::string worker_selector;  // for /scale
   std::optional<Progress> progress;
   std::optional<JobResult> result;
-  std::string coordinator;      // pod that runs the coordinator
+  std::string coordinator;  // pod that runs the coordinator
 };
 
 struct TrainingJob {
@@ -127,8 +128,8 @@ struct FieldProblem {
 // "job.yaml:12:5: spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024".
 std::string ToString(const FieldProblem& problem, const std::string& file = "");
 
-// JSON (API server or converted YAML) -> values with defaults. All problems at once; empty means valid. A status is read
-// leniently: what does not fit is left at its default, since only this system writes it.
+// JSON (API server or converted YAML) -> values with defaults. All problems at once; empty means valid. A status is
+// read leniently: what does not fit is left at its default, since only this system writes it.
 struct ParsedJob {
   TrainingJob job;
   std::vector<FieldProblem> problems;
@@ -153,7 +154,7 @@ const Condition* FindCondition(const TrainingJobStatus& status, std::string_view
 bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 
 // Condition types.
-inline constexpr char kReady[] = "Ready";                        // servers and workers all ready
+inline constexpr char kReady[] = "Ready";  // servers and workers all ready
 inline constexpr char kSucceeded[] = "Succeeded";
 inline constexpr char kFailed[] = "Failed";
 inline constexpr char kServersReady[] = "ServersReady";

@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 3> kTrues{"true", "True", "TRUE"};
 constexpr std::array<std::string_view, 3> kFalses{"false", "False", "FALSE"};
 constexpr std::array<std::string_view, 7> kNonFinite{".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf"};
 // Booleans of YAML 1.1.
-constexpr std::array<std::string_view, 16> kAmbiguous{"yes", "Yes", "YES", "no", "No", "NO", "on", "On",
-                                                      "ON",  "off", "Off", "OFF", "y", "Y", "n", "N"};
+constexpr std::array<std::string_view, 16> kAmbiguous{"yes", "Yes", "YES", "no",  "No", "NO", "on", "On",
+                                                      "ON",  "off", "Off", "OFF", "y",  "Y",  "n",  "N"};
 
 size_t DigitsFrom(std::string_view text, size_t at) {
   size_t end = at;
@@ -113,19 +113,23 @@ class Converter {
       return {};
     }
     switch (node.Type()) {
-      case YAML::NodeType::Scalar: return Scalar(node, path);
-      case YAML::NodeType::Sequence: return Sequence(node, path, depth);
-      case YAML::NodeType::Map: return Map(node, path, depth);
+      case YAML::NodeType::Scalar:
+        return Scalar(node, path);
+      case YAML::NodeType::Sequence:
+        return Sequence(node, path, depth);
+      case YAML::NodeType::Map:
+        return Map(node, path, depth);
       case YAML::NodeType::Null:
-      case YAML::NodeType::Undefined: return {};
+      case YAML::NodeType::Undefined:
+        return {};
     }
     return {};
   }
 
  private:
   void Problem(const YAML::Mark& mark, const std::string& path, std::string found, std::string allowed) {
-    document_.problems.push_back({path.empty() ? "(document)" : path, std::move(found), std::move(allowed), mark.line + 1,
-                                  mark.column + 1});
+    document_.problems.push_back(
+        {path.empty() ? "(document)" : path, std::move(found), std::move(allowed), mark.line + 1, mark.column + 1});
   }
 
   Json Scalar(const YAML::Node& node, const std::string& path) {
@@ -140,12 +144,13 @@ class Converter {
       }
       if (auto value = Plain(text)) return *value;
       const bool number = text.find_first_of("0123456789") != std::string::npos;
-      Problem(node.Mark(), path, text + ", which readers of YAML understand differently",
-              number ? "\"" + text + "\" as a string, 0o" + text.substr(text.find_first_not_of("+-0") == std::string::npos
-                                                                       ? text.size() - 1
-                                                                       : text.find_first_not_of("+-0")) +
-                           " as octal, or the decimal number without leading zeros"
-                     : "\"" + text + "\" as a string, or true or false");
+      Problem(
+          node.Mark(), path, text + ", which readers of YAML understand differently",
+          number ? "\"" + text + "\" as a string, 0o" +
+                       text.substr(text.find_first_not_of("+-0") == std::string::npos ? text.size() - 1
+                                                                                      : text.find_first_not_of("+-0")) +
+                       " as octal, or the decimal number without leading zeros"
+                 : "\"" + text + "\" as a string, or true or false");
       return {};
     }
     Problem(node.Mark(), path, "the tag " + tag, "no tag, or one of !!str, !!int, !!float, !!bool, !!null");
@@ -178,7 +183,8 @@ class Converter {
       }
       const auto [first, fresh] = lines.emplace(key, entry.first.Mark().line + 1);
       if (!fresh) {
-        Problem(entry.first.Mark(), at, "the key a second time", "one; the first is in line " + std::to_string(first->second));
+        Problem(entry.first.Mark(), at, "the key a second time",
+                "one; the first is in line " + std::to_string(first->second));
         continue;
       }
       document_.places[at] = PlaceOf(entry.first, entry.second);
@@ -216,11 +222,11 @@ Status SyntaxError(const std::string& text, const std::string& name, const YAML:
   const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
   const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
   if (const int tab = TabNear(text, line); tab > 0) {
-    return Error(StatusCode::kInvalidArgument, name + ":" + std::to_string(tab) +
-                                                   ":1: not YAML: a tab in the indentation; indent with spaces");
+    return Error(StatusCode::kInvalidArgument,
+                 name + ":" + std::to_string(tab) + ":1: not YAML: a tab in the indentation; indent with spaces");
   }
-  return Error(StatusCode::kInvalidArgument, name + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                                                 ": not YAML: " + error.msg);
+  return Error(StatusCode::kInvalidArgument,
+               name + ":" + std::to_string(line) + ":" + std::to_string(column) + ": not YAML: " + error.msg);
 }
 
 // --- writing
@@ -228,14 +234,16 @@ Status SyntaxError(const std::string& text, const std::string& name, const YAML:
 bool IsSafePlain(const std::string& text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return false;
   const auto value = Plain(text);
-  if (!value || !value->is_string() || IsOneOf(text, kNonFinite) || text == "-.inf" || text == "<<" || text == "=") return false;
+  if (!value || !value->is_string() || IsOneOf(text, kNonFinite) || text == "-.inf" || text == "<<" || text == "=")
+    return false;
   if (std::string_view("-?:,[]{}#&*!|>'\"%@`").find(text.front()) != std::string_view::npos &&
       !(text.size() > 1 && text.front() == '-' && text[1] != ' ')) {
     return false;
   }
   if (text.starts_with("---") || text.starts_with("...")) return false;
   // Readers of YAML 1.1 take 1_000, 12:30:00 and 2001-01-01 for numbers and dates.
-  if (DigitsFrom(text, 0) > 0 || ((text[0] == '-' || text[0] == '+' || text[0] == '.') && DigitsFrom(text, 1) > 0)) return false;
+  if (DigitsFrom(text, 0) > 0 || ((text[0] == '-' || text[0] == '+' || text[0] == '.') && DigitsFrom(text, 1) > 0))
+    return false;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c == 0x7f) return false;
@@ -268,7 +276,8 @@ void WriteScalar(const Json& value, int indent, std::string& out) {
     out += text.back() == '\n' ? "|\n" : "|-\n";
     std::istringstream lines(text);
     std::string line;
-    while (std::getline(lines, line)) out += (line.empty() ? "" : std::string(static_cast<size_t>(indent), ' ') + line) + "\n";
+    while (std::getline(lines, line))
+      out += (line.empty() ? "" : std::string(static_cast<size_t>(indent), ' ') + line) + "\n";
   } else {
     out += value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // JSON strings are YAML strings
   }

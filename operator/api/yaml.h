@@ -1,8 +1,8 @@
 // YAML text <-> JSON values, keeping places. The only file that sees yaml-cpp is yaml.cpp.
 //
-// Plain scalars follow the YAML 1.2 core schema: null, true/false, 12, 0o17, 0xff, 1.5e3; everything else, and everything
-// quoted, is a string. Where Kubernetes' own reader (YAML 1.1) would see something else, the value is refused instead of guessed:
-// yes/no/on/off/y/n (booleans there) and 0644 (octal there, decimal here).
+// Plain scalars follow the YAML 1.2 core schema: null, true/false, 12, 0o17, 0xff, 1.5e3; everything else, and
+// everything quoted, is a string. Where Kubernetes' own reader (YAML 1.1) would see something else, the value is
+// refused instead of guessed: yes/no/on/off/y/n (booleans there) and 0644 (octal there, decimal here).
 #pragma once
 
 #include <map>

@@ -21,6 +21,7 @@ struct OperatorOptions {
   std::string telemetry_listen = "0.0.0.0:7410";
   std::string telemetry_address;             // what pods are told; "": the address really bound
   double report_seconds = 1;
+  bool authenticate = true;                  // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status
   int reconcile_threads = 2;
 };

@@ -1,6 +1,7 @@
 #include "operator/kube/http_failure.h"
 
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include <cerrno>
 
@@ -19,6 +20,7 @@ Status AtServer(StatusCode code, std::string_view server, std::string_view what,
 }
 
 Status TlsStatus(const HttpFailure& failure, std::string_view server) {
+  OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS, nullptr);  // once per process
   const char* reason = ERR_reason_error_string(static_cast<unsigned long>(failure.code));  // NOLINT: OpenSSL's type
   return AtServer(StatusCode::kFailedPrecondition, server,
                   std::string("TLS handshake failed: ") + (reason != nullptr ? reason : failure.what),

@@ -20,7 +20,7 @@ constexpr uint64_t kPageBytesMax = 64 << 20;    // one page of a list
 constexpr uint64_t kListBytesMax = 1ULL << 30;  // all pages
 constexpr int kPageItems = 500;
 constexpr size_t kWatchLineBytesMax = 4 << 20;
-constexpr size_t kQueuedBytesMax = 32 << 20;           // received but not yet handled, per watch or followed log
+constexpr size_t kQueuedBytesMax = 16 << 20;           // received but not yet handled, per watch or followed log
 constexpr auto kWatchIdle = std::chrono::seconds(90);  // bookmarks come every 60 s; only a frozen server is quieter
 
 // Hands pieces from the transport's threads, which must not block, to one that may.

@@ -29,8 +29,8 @@ TEST(Arguments, NothingAtAllPrintsTheHelpAsAnError) {
 }
 
 TEST(Arguments, GlobalOptionsMayStandBeforeAndAfterTheCommand) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--context", "c", "-n", "m", "get", "j"}, std::vector<std::string>{"get", "j", "-n", "m", "--context", "c"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--context", "c", "-n", "m", "get", "j"},
+                                                std::vector<std::string>{"get", "j", "-n", "m", "--context", "c"}}) {
     const ParsedArguments parsed = ParseArguments(words);
     ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
     EXPECT_EQ(parsed.arguments->target.context, "c");
@@ -66,7 +66,8 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"logs", "j", "chief"}, "see attune logs --help"},
       {{"logs", "j", "worker", "-1"}, "see attune logs --help"},
       {{"completion", "fish"}, "bash"},
-      {{"fly"}, "fly"}};
+      {{"fly"}, "there is no command fly"},
+      {{"scael", "j"}, "did you mean scale?"}};
   for (const auto& [words, want] : kTable) {
     const ParsedArguments parsed = ParseArguments(words);
     EXPECT_FALSE(parsed.arguments.has_value()) << want;

@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 // Sources the script in bash, pretends the words were typed, and returns the suggestions.
 std::string Suggest(const std::string& words, int current) {
   const auto file = std::filesystem::temp_directory_path() / ("attune-completion-" + std::to_string(getpid()));
-  const std::string script = CompletionScript("bash") +
-      "attune() { echo word2vec; }\nCOMP_WORDS=(" + words + ")\nCOMP_CWORD=" + std::to_string(current) + "\n_attune\necho \"${COMPREPLY[@]}\"\n";
+  const std::string script = CompletionScript("bash") + "attune() { echo word2vec; }\nCOMP_WORDS=(" + words +
+                             ")\nCOMP_CWORD=" + std::to_string(current) + "\n_attune\necho \"${COMPREPLY[@]}\"\n";
   EXPECT_TRUE(WriteFileAtomically(file, script).ok());
   std::string output;
   FILE* pipe = popen(("bash -eu " + file.string() + " 2>&1").c_str(), "r");

@@ -19,7 +19,8 @@ TEST(Description, TellsTheStory) {
          "message": "worker 0 failed 4 times; last lines of its log:\n  no such directory: /corpus"}],
       "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 0, "failed": 4}, "coordinator": "word2vec-server-0",
       "progress": {"fraction": 0.1, "epoch": 0, "epochs": 2, "loss": 4.5, "rate": 1000, "sampleUnit": "words", "reprocessedItems": 12}}})");
-  const kube::Json pod = kube::Json::parse(R"({"metadata": {"name": "word2vec-worker-0", "creationTimestamp": "2027-01-15T08:00:30Z"},
+  const kube::Json pod =
+      kube::Json::parse(R"({"metadata": {"name": "word2vec-worker-0", "creationTimestamp": "2027-01-15T08:00:30Z"},
     "spec": {"nodeName": "node-1"}, "status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0, "state": {"terminated": {"exitCode": 3}}}]}})");
   const std::vector<JobEvent> events = {
       {"2027-01-15T08:00:01Z", "Started", "2 servers and 3 workers", "word2vec", false, 1},

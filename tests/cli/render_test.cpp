@@ -67,7 +67,8 @@ TEST(Render, EveryLineFitsEveryScreen) {
   for (int width = 1; width <= 130; ++width) {
     for (const int height : {4, 5, 8, 10, 14, 40}) {
       for (const bool color : {false, true}) {
-        const auto lines = Render(Training(), {.width = width, .height = height, .color = color, .unicode = true}, kNow);
+        const auto lines =
+            Render(Training(), {.width = width, .height = height, .color = color, .unicode = true}, kNow);
         EXPECT_LE(lines.size(), static_cast<size_t>(height - 1)) << width << "x" << height;
         for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
       }
@@ -77,7 +78,8 @@ TEST(Render, EveryLineFitsEveryScreen) {
 
 TEST(Render, ManyPodsAreCutWithWords) {
   JobView view = Training();
-  for (int i = 3; i < 60; ++i) view.pods.push_back({"word2vec-worker-" + std::to_string(i), "worker", "Ready", {}, {}, {}, {}});
+  for (int i = 3; i < 60; ++i)
+    view.pods.push_back({"word2vec-worker-" + std::to_string(i), "worker", "Ready", {}, {}, {}, {}});
   const std::string text = Text(Render(view, {.width = 80, .height = 24, .color = false, .unicode = true}, kNow));
   EXPECT_THAT(text, HasSubstr("more pods"));
   EXPECT_THAT(text, HasSubstr("workers 2 -> 3"));
@@ -106,7 +108,8 @@ TEST(Render, PlainLinesSummariesAndJson) {
   done.phase = "Succeeded";
   done.ended = kNow;
   done.fraction = 1;
-  done.result = api::JobResult{{{"held_out_loss", 3.2031}}, "mutex: lock_guard, unique_lock\nvector: deque, list", "/runs/word2vec/model"};
+  done.result = api::JobResult{
+      {{"held_out_loss", 3.2031}}, "mutex: lock_guard, unique_lock\nvector: deque, list", "/runs/word2vec/model"};
   all += RenderPlain(done, kNow) + "\n--- succeeded\n" + RenderSummary(done, {});
   JobView failed = Training();
   failed.outcome = JobView::Outcome::kFailed;
@@ -126,7 +129,8 @@ TEST(Table, LooksLikeKubectl) {
     "spec": {"workers": {}},
     "status": {"phase": "Running", "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 2},
                "progress": {"fraction": 0.475, "epoch": 0, "epochs": 1, "loss": 3.1172, "rate": 181400, "sampleUnit": "words", "remainingSeconds": 80}}})");
-  ExpectGolden(Text(FormatTable(JobTable({job}, false, kNow))) + Text(FormatTable(JobTable({job}, true, kNow))), "get.txt");
+  ExpectGolden(Text(FormatTable(JobTable({job}, false, kNow))) + Text(FormatTable(JobTable({job}, true, kNow))),
+               "get.txt");
 }
 
 TEST(DisplayWidth, CountsWhatIsSeen) {

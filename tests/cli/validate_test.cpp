@@ -42,9 +42,11 @@ TEST_F(Validation, AGoodFileIsCalledValid) {
 TEST_F(Validation, ForPrograms) {
   EXPECT_EQ(Run({.files = {"service.yaml"}, .json = true}), 2);
   EXPECT_EQ(output_,
-            "{\"allowed\":\"attune.dev/v1alpha1, the one version understood\",\"column\":13,\"file\":\"service.yaml\",\"found\":\"\\\"v1\\\"\","
+            "{\"allowed\":\"attune.dev/v1alpha1, the one version "
+            "understood\",\"column\":13,\"file\":\"service.yaml\",\"found\":\"\\\"v1\\\"\","
             "\"line\":1,\"path\":\"apiVersion\"}\n"
-            "{\"allowed\":\"TrainingJob, the one kind understood\",\"column\":7,\"file\":\"service.yaml\",\"found\":\"\\\"Service\\\"\","
+            "{\"allowed\":\"TrainingJob, the one kind "
+            "understood\",\"column\":7,\"file\":\"service.yaml\",\"found\":\"\\\"Service\\\"\","
             "\"line\":2,\"path\":\"kind\"}\n");
 }
 

@@ -57,11 +57,11 @@ TEST(MetricsTest, TheListIsTheOneInTheGoldenFile) {
          << "\n";
   }
   const std::string golden = std::string(ATTUNE_TEST_DATA) + "/metrics.golden";
-  if (std::getenv("ATTUNE_REWRITE_GOLDEN") != nullptr) {
+  if (std::getenv("ATTUNE_UPDATE_GOLDEN") != nullptr) {
     ASSERT_TRUE(WriteFileAtomically(golden, list.str()).ok());
   }
   EXPECT_EQ(list.str(), ReadFile(golden).value_or(""))
-      << "intended? run again with ATTUNE_REWRITE_GOLDEN=1 and review the change";
+      << "intended? run again with ATTUNE_UPDATE_GOLDEN=1 and review the change";
 }
 
 TEST(MetricsTest, NamesAreUniqueAndCountersEndInTotal) {

@@ -1,5 +1,5 @@
-// crds/trainingjob.yaml against the table of fields. Independent of the generator where it matters: the second test reads
-// the file's schema and compares it with what the parser really does.
+// crds/trainingjob.yaml against the table of fields. Independent of the generator where it matters: the second test
+// reads the file's schema and compares it with what the parser really does.
 #include "operator/api/crd.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace {
 
 const std::string kFile = std::string(ATTUNE_SOURCE_DIR) + "/crds/trainingjob.yaml";
 constexpr char kHead[] =
-    "# TrainingJob, attune.dev/v1alpha1. Made from the table of fields in operator/api/fields.cpp; change that, then run\n"
+    "# TrainingJob, attune.dev/v1alpha1. Made from the table of fields in operator/api/fields.cpp; change that, then "
+    "run\n"
     "# ATTUNE_UPDATE_GOLDEN=1 api_test to write this file again.\n";
 
 Json InstalledCrd() {
@@ -37,7 +38,8 @@ TEST(Crd, ColumnsAndSubresources) {
   const Json version = InstalledCrd()["spec"]["versions"][0];
   std::vector<std::string> columns;
   for (const Json& column : version["additionalPrinterColumns"]) columns.push_back(column["name"]);
-  EXPECT_EQ(columns, (std::vector<std::string>{"Phase", "Servers", "Workers", "Progress", "Loss", "Rate", "Remaining", "Age"}));
+  EXPECT_EQ(columns,
+            (std::vector<std::string>{"Phase", "Servers", "Workers", "Progress", "Loss", "Rate", "Remaining", "Age"}));
   EXPECT_EQ(version["subresources"]["scale"]["specReplicasPath"], ".spec.workers.replicas");
   EXPECT_TRUE(version["subresources"].contains("status"));
 }
@@ -62,7 +64,8 @@ Json* Reach(Json& object, const std::string& path) {
 
 bool Accepted(const std::string& path, const Json& value) {
   Json job = MinimalJob();
-  if (path == "spec.workers.min" || path == "spec.servers.min") *Reach(job, path.substr(0, path.rfind('.')) + ".replicas") = value;
+  if (path == "spec.workers.min" || path == "spec.servers.min")
+    *Reach(job, path.substr(0, path.rfind('.')) + ".replicas") = value;
   if (path.ends_with(".max") || path.ends_with(".min")) *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
   if (path.ends_with(".replicas")) *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
   *Reach(job, path) = value;

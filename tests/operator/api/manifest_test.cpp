@@ -54,7 +54,8 @@ TEST(Manifest, PodTemplatesKeepTheirTypes) {
 }
 
 TEST(Manifest, ProblemsHavePlacesInTheOrderOfTheFile) {
-  EXPECT_THAT(Texts(R"(apiVersion: attune.dev/v1alpha1
+  EXPECT_THAT(
+      Texts(R"(apiVersion: attune.dev/v1alpha1
 kind: TrainingJob
 metadata:
   name: Word2Vec
@@ -70,29 +71,32 @@ spec:
     replicas: 2
     max: 1
 )"),
-              ElementsAre(HasSubstr("job.yaml:4:9: metadata.name: found \"Word2Vec\"; allowed: a DNS label"),
-                          HasSubstr("job.yaml:6:3: spec.goals: found an unknown field; allowed: goal (nearest)"),
-                          HasSubstr("job.yaml:9:5: spec.workers.replicas: found the key a second time"),
-                          HasSubstr("job.yaml:12:9: spec.workers.template.spec.containers: found no container"),
-                          HasSubstr("job.yaml:14:15: spec.servers.replicas: found 2; allowed: from spec.servers.min (1) to "
-                                    "spec.servers.max (1)")));
+      ElementsAre(HasSubstr("job.yaml:4:9: metadata.name: found \"Word2Vec\"; allowed: a DNS label"),
+                  HasSubstr("job.yaml:6:3: spec.goals: found an unknown field; allowed: goal (nearest)"),
+                  HasSubstr("job.yaml:9:5: spec.workers.replicas: found the key a second time"),
+                  HasSubstr("job.yaml:12:9: spec.workers.template.spec.containers: found no container"),
+                  HasSubstr("job.yaml:14:15: spec.servers.replicas: found 2; allowed: from spec.servers.min (1) to "
+                            "spec.servers.max (1)")));
 }
 
 TEST(Manifest, AMissingFieldIsToldAtItsParent) {
-  EXPECT_THAT(Texts("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n  workers:\n    replicas: 1\n"),
+  EXPECT_THAT(Texts("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n  workers:\n    "
+                    "replicas: 1\n"),
               ElementsAre(HasSubstr("job.yaml:5:3: spec.workers.template: found nothing; allowed: a pod template")));
 }
 
 TEST(Manifest, SecondDocumentsAndOtherKinds) {
-  EXPECT_THAT(Texts(std::string(kGood) + "---\napiVersion: v1\nkind: Service\n"),
-              ElementsAre("job.yaml:21:13: apiVersion: found \"v1\"; allowed: attune.dev/v1alpha1, the one version understood",
-                          "job.yaml:22:7: kind: found \"Service\"; allowed: TrainingJob, the one kind understood"));
+  EXPECT_THAT(
+      Texts(std::string(kGood) + "---\napiVersion: v1\nkind: Service\n"),
+      ElementsAre("job.yaml:21:13: apiVersion: found \"v1\"; allowed: attune.dev/v1alpha1, the one version understood",
+                  "job.yaml:22:7: kind: found \"Service\"; allowed: TrainingJob, the one kind understood"));
   EXPECT_THAT(Texts(std::string(kGood) + "---\n" + kGood),
               ElementsAre(HasSubstr("metadata.name: found \"word2vec\" again")));
 }
 
 TEST(Manifest, NothingAtAllIsAnError) {
-  EXPECT_THAT(std::string(ParseManifests("# only words\n", "job.yaml").status().message()), HasSubstr("holds no document"));
+  EXPECT_THAT(std::string(ParseManifests("# only words\n", "job.yaml").status().message()),
+              HasSubstr("holds no document"));
   EXPECT_EQ(ReadManifests("/nonexistent/job.yaml").status().code(), StatusCode::kNotFound);
 }
 

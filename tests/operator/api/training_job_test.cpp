@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/api/fields.h"
+#include "operator/api/names.h"
 
 namespace attune::api {
 namespace {
@@ -71,12 +71,13 @@ TEST(TrainingJob, AllProblemsAtOnce) {
   job["spec"]["worker"] = 1;
   job["spec"]["synchronization"]["mode"] = "SSP";
   job["spec"]["runPolicy"]["cleanPods"] = "running";
-  EXPECT_THAT(Texts(job),
-              ElementsAre(HasSubstr("metadata.name: found \"Word.2vec\"; allowed: a DNS label"),
-                          HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest); all: goal, data"),
-                          HasSubstr("spec.synchronization.mode: found \"SSP\"; allowed: Async; the other modes"),
-                          "spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024",
-                          "spec.runPolicy.cleanPods: found \"running\"; allowed: Running (nearest); all: None, Running, All"));
+  EXPECT_THAT(
+      Texts(job),
+      ElementsAre(HasSubstr("metadata.name: found \"Word.2vec\"; allowed: a DNS label"),
+                  HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest); all: goal, data"),
+                  HasSubstr("spec.synchronization.mode: found \"SSP\"; allowed: Async; the other modes"),
+                  "spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024",
+                  "spec.runPolicy.cleanPods: found \"running\"; allowed: Running (nearest); all: None, Running, All"));
 }
 
 struct Case {
@@ -93,24 +94,42 @@ TEST_P(OneProblem, IsTold) {
   EXPECT_THAT(Texts(job), ElementsAre(HasSubstr(GetParam().want))) << GetParam().story;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, OneProblem, ::testing::Values(
-    Case{"an empty goal", R"({"goal": {}})", "spec.goal: found no goal; allowed: at least one of epochs, steps"},
-    Case{"min above max", R"({"workers": {"min": 5, "max": 4, "replicas": 5}})", "spec.workers.min: found 5; allowed: at most spec.workers.max (4)"},
-    Case{"too many replicas", R"({"workers": {"replicas": 65}})", "spec.workers.replicas: found 65; allowed: from spec.workers.min (1) to spec.workers.max (64)"},
-    Case{"a shortened name", R"({"goal": {"maxDuration": 5, "epochs": 1}})", "spec.goal.maxDuration: found an unknown field; allowed: maxDurationSeconds (nearest)"},
-    Case{"a field at the wrong place", R"({"epochs": 3})", "spec.epochs: found an unknown field; allowed: the field at spec.goal.epochs"},
-    Case{"a string for a number", R"({"goal": {"epochs": "3"}})", "spec.goal.epochs: found \"3\"; allowed: a whole number from 1"},
-    Case{"a list for a mapping", R"({"data": [1]})", "spec.data: found a list; allowed: a mapping with items, leaseItems"},
-    Case{"a fraction for a count", R"({"data": {"items": 1.5}})", "spec.data.items: found 1.5"},
-    Case{"a number beyond 64 bits", R"({"data": {"items": 18446744073709551615}})", "spec.data.items: found 18446744073709551615"},
-    Case{"no container of the role", R"({"workers": {"template": {"spec": {"containers": [{"name": "main"}]}}}})", "spec.workers.template.spec.containers: found containers named main; allowed: one container named worker"},
-    Case{"no containers", R"({"workers": {"template": {"spec": {"containers": null}}}})", "spec.workers.template.spec.containers: found nothing; allowed: a list with one container named worker"},
-    Case{"the sidecar's name", R"({"workers": {"template": {"spec": {"containers": [{"name": "worker"}, {"name": "attune-sidecar"}]}}}})", "containers[1].name: found attune-sidecar"},
-    Case{"restarts by the kubelet", R"({"workers": {"template": {"spec": {"restartPolicy": "Always"}}}})", "restartPolicy: found \"Always\"; allowed: Never"},
-    Case{"an unquoted label", R"({"workers": {"template": {"metadata": {"labels": {"v": 1}}}}})", "labels.v: found 1; allowed: a string"},
-    Case{"a label of ours", R"({"workers": {"template": {"metadata": {"labels": {"attune.dev/job": "x"}}}}})", "a name the operator sets"},
-    Case{"a volume of ours", R"({"workers": {"template": {"spec": {"volumes": [{"name": "attune-run"}]}}}})", "volumes[0].name"},
-    Case{"a claim that is no name", R"({"model": {"claim": "My Models"}})", "spec.model.claim: found \"My Models\""}));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, OneProblem,
+    ::testing::Values(
+        Case{"an empty goal", R"({"goal": {}})", "spec.goal: found no goal; allowed: at least one of epochs, steps"},
+        Case{"min above max", R"({"workers": {"min": 5, "max": 4, "replicas": 5}})",
+             "spec.workers.min: found 5; allowed: at most spec.workers.max (4)"},
+        Case{"too many replicas", R"({"workers": {"replicas": 65}})",
+             "spec.workers.replicas: found 65; allowed: from spec.workers.min (1) to spec.workers.max (64)"},
+        Case{"a shortened name", R"({"goal": {"maxDuration": 5, "epochs": 1}})",
+             "spec.goal.maxDuration: found an unknown field; allowed: maxDurationSeconds (nearest)"},
+        Case{"a field at the wrong place", R"({"epochs": 3})",
+             "spec.epochs: found an unknown field; allowed: the field at spec.goal.epochs"},
+        Case{"a string for a number", R"({"goal": {"epochs": "3"}})",
+             "spec.goal.epochs: found \"3\"; allowed: a whole number from 1"},
+        Case{"a list for a mapping", R"({"data": [1]})",
+             "spec.data: found a list; allowed: a mapping with items, leaseItems"},
+        Case{"a fraction for a count", R"({"data": {"items": 1.5}})", "spec.data.items: found 1.5"},
+        Case{"a number beyond 64 bits", R"({"data": {"items": 18446744073709551615}})",
+             "spec.data.items: found 18446744073709551615"},
+        Case{"no container of the role", R"({"workers": {"template": {"spec": {"containers": [{"name": "main"}]}}}})",
+             "spec.workers.template.spec.containers: found containers named main; allowed: one container named worker"},
+        Case{"no containers", R"({"workers": {"template": {"spec": {"containers": null}}}})",
+             "spec.workers.template.spec.containers: found nothing; allowed: a list with one container named worker"},
+        Case{"the sidecar's name",
+             R"({"workers": {"template": {"spec": {"containers": [{"name": "worker"}, {"name": "attune-sidecar"}]}}}})",
+             "containers[1].name: found attune-sidecar"},
+        Case{"restarts by the kubelet", R"({"workers": {"template": {"spec": {"restartPolicy": "Always"}}}})",
+             "restartPolicy: found \"Always\"; allowed: Never"},
+        Case{"an unquoted label", R"({"workers": {"template": {"metadata": {"labels": {"v": 1}}}}})",
+             "labels.v: found 1; allowed: a string"},
+        Case{"a label of ours", R"({"workers": {"template": {"metadata": {"labels": {"attune.dev/job": "x"}}}}})",
+             "a name the operator sets"},
+        Case{"a volume of ours", R"({"workers": {"template": {"spec": {"volumes": [{"name": "attune-run"}]}}}})",
+             "volumes[0].name"},
+        Case{"a claim that is no name", R"({"model": {"claim": "My Models"}})",
+             "spec.model.claim: found \"My Models\""}));
 
 TEST(TrainingJob, WhatIsBetweenTheUserAndKubernetesPasses) {
   Json job = MinimalJob();
@@ -125,7 +144,8 @@ TEST(TrainingJob, OtherKindsAreToldWhatIsUnderstoodAndNothingElse) {
               ElementsAre("apiVersion: found \"v1\"; allowed: attune.dev/v1alpha1, the one version understood",
                           "kind: found \"Pod\"; allowed: TrainingJob, the one kind understood"));
   EXPECT_THAT(Texts(Json(3)), ElementsAre(HasSubstr("(document): found 3")));
-  EXPECT_THAT(Texts(Json::object()), ElementsAre(HasSubstr("apiVersion: found nothing"), HasSubstr("kind: found nothing")));
+  EXPECT_THAT(Texts(Json::object()),
+              ElementsAre(HasSubstr("apiVersion: found nothing"), HasSubstr("kind: found nothing")));
 }
 
 TEST(TrainingJob, MetadataOfAnApiServerIsRead) {
@@ -148,8 +168,15 @@ TrainingJobStatus FullStatus() {
   status.servers = {2, 2, 0};
   status.workers = {3, 2, 1};
   status.worker_selector = "attune.dev/job=a,attune.dev/role=worker";
-  status.progress = Progress{.fraction = 0.425, .epoch = 1, .epochs = 3, .items_done = 10, .items_total = 30,
-                             .reprocessed_items = 1, .loss = 3.1172, .rate = 181400.0, .sample_unit = "words",
+  status.progress = Progress{.fraction = 0.425,
+                             .epoch = 1,
+                             .epochs = 3,
+                             .items_done = 10,
+                             .items_total = 30,
+                             .reprocessed_items = 1,
+                             .loss = 3.1172,
+                             .rate = 181400.0,
+                             .sample_unit = "words",
                              .remaining_seconds = 80.0};
   status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a"};
   status.coordinator = "a-server-0";

@@ -21,12 +21,36 @@ YamlDocument Only(const std::string& text) {
 }
 
 TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
-  const std::pair<const char*, Json> kTable[] = {
-      {"null", nullptr}, {"~", nullptr}, {"true", true}, {"False", false}, {"12", 12}, {"-12", -12}, {"+5", 5},
-      {"0", 0}, {"0o17", 15}, {"0xff", 255}, {"1.5", 1.5}, {"-.5", -0.5}, {"1e3", 1000.0}, {"12.", 12.0},
-      {"9223372036854775807", INT64_MAX}, {"18446744073709551615", UINT64_MAX}, {"\"12\"", "12"}, {"'true'", "true"},
-      {"!!str 12", "12"}, {"1.2.3", "1.2.3"}, {"100m", "100m"}, {"1Gi", "1Gi"}, {"e3", "e3"}, {"0x", "0x"}, {"-", nullptr},
-      {"abc def", "abc def"}, {"nullish", "nullish"}, {"1_000", "1_000"}, {"12:30", "12:30"}, {"--flag=1", "--flag=1"}};
+  const std::pair<const char*, Json> kTable[] = {{"null", nullptr},
+                                                 {"~", nullptr},
+                                                 {"true", true},
+                                                 {"False", false},
+                                                 {"12", 12},
+                                                 {"-12", -12},
+                                                 {"+5", 5},
+                                                 {"0", 0},
+                                                 {"0o17", 15},
+                                                 {"0xff", 255},
+                                                 {"1.5", 1.5},
+                                                 {"-.5", -0.5},
+                                                 {"1e3", 1000.0},
+                                                 {"12.", 12.0},
+                                                 {"9223372036854775807", INT64_MAX},
+                                                 {"18446744073709551615", UINT64_MAX},
+                                                 {"\"12\"", "12"},
+                                                 {"'true'", "true"},
+                                                 {"!!str 12", "12"},
+                                                 {"1.2.3", "1.2.3"},
+                                                 {"100m", "100m"},
+                                                 {"1Gi", "1Gi"},
+                                                 {"e3", "e3"},
+                                                 {"0x", "0x"},
+                                                 {"-", nullptr},
+                                                 {"abc def", "abc def"},
+                                                 {"nullish", "nullish"},
+                                                 {"1_000", "1_000"},
+                                                 {"12:30", "12:30"},
+                                                 {"--flag=1", "--flag=1"}};
   for (const auto& [text, want] : kTable) {
     if (std::string(text) == "-") continue;  // a list of nothing, not a scalar
     const YamlDocument document = Only("a: " + std::string(text));
@@ -109,16 +133,24 @@ TEST(Yaml, WritesWhatItReads) {
   const uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : 20261121;
   std::printf("seed %llu (replay: ATTUNE_TEST_SEED)\n", static_cast<unsigned long long>(seed));
   Random random(seed);
-  const std::vector<std::string> kTexts = {"", "a", "true", "no", "12", "0644", "1_000", " a", "a ", "a: b", "a #b", "#a", "- a", "-a",
-      "--x", "-", "two\nlines", "two\nlines\n", "\n", " a\nb", "a \nb", "tab\tin", "\"q\"", "'", "{a}", "[", "*x", "&x", "!t", "%",
-      "@", "`", "é", "~", "null", "key:", ":", "a:b", "?", "? a", "2001-01-01", "1e3", ".5", "---", "--- a", "<<", "=", "\x01", "a\n\nb\n"};
+  const std::vector<std::string> kTexts = {
+      "",           "a",       "true",  "no",  "12",    "0644", "1_000",      " a",           "a ",      "a: b",
+      "a #b",       "#a",      "- a",   "-a",  "--x",   "-",    "two\nlines", "two\nlines\n", "\n",      " a\nb",
+      "a \nb",      "tab\tin", "\"q\"", "'",   "{a}",   "[",    "*x",         "&x",           "!t",      "%",
+      "@",          "`",       "é",     "~",   "null",  "key:", ":",          "a:b",          "?",       "? a",
+      "2001-01-01", "1e3",     ".5",    "---", "--- a", "<<",   "=",          "\x01",         "a\n\nb\n"};
   const auto make = [&](auto&& self, int depth) -> Json {
     switch (random.Below(depth > 4 ? 5 : 7)) {
-      case 0: return nullptr;
-      case 1: return random.Chance(0.5);
-      case 2: return random.Between(-1000, 1000);
-      case 3: return random.Uniform() * 1e3;
-      case 4: return kTexts[random.Below(kTexts.size())];
+      case 0:
+        return nullptr;
+      case 1:
+        return random.Chance(0.5);
+      case 2:
+        return random.Between(-1000, 1000);
+      case 3:
+        return random.Uniform() * 1e3;
+      case 4:
+        return kTexts[random.Below(kTexts.size())];
       case 5: {
         Json list = Json::array();
         for (uint64_t i = random.Below(4); i > 0; --i) list.push_back(self(self, depth + 1));
@@ -126,7 +158,8 @@ TEST(Yaml, WritesWhatItReads) {
       }
       default: {
         Json object = Json::object();
-        for (uint64_t i = random.Below(4); i > 0; --i) object[kTexts[random.Below(kTexts.size())]] = self(self, depth + 1);
+        for (uint64_t i = random.Below(4); i > 0; --i)
+          object[kTexts[random.Below(kTexts.size())]] = self(self, depth + 1);
         return object;
       }
     }

@@ -551,23 +551,27 @@ TEST_P(ApiConformance, WatchFromAnExpiredVersionIsOutOfRange) {
   EXPECT_EQ(CodeOf(log.All()[0].status), StatusCode::kOutOfRange) << log.All()[0].status;
 }
 
+// Servers do not promise a bookmark to each watch (a busy one misses its moment): one of three is enough.
 TEST_P(ApiConformance, BookmarkComesBeforeTheServerEndsTheWatch) {
-  WatchOptions options = WatchFrom(VersionNow(job_type()));
-  options.server_timeout = GetParam().watch_with_bookmark;
-  SignalLog log;
-  auto watch = api_->StartWatch(job_type(), options, log.Handler());
-  ASSERT_TRUE(watch.ok()) << watch.status();
-  Json unseen = Job("unseen");
-  unseen["metadata"]["labels"] = Json::object();
-  Json created = Created(job_type(), unseen);
-  ASSERT_TRUE(log.WaitUntil(
-      [](const auto& signals) { return !signals.empty() && signals.back().kind == WatchSignal::Kind::kEnded; }));
-  ForceDelete(job_type(), created);
-  uint64_t bookmark = 0;
-  for (const WatchSignal& signal : log.All()) {
-    if (signal.kind == WatchSignal::Kind::kBookmark) bookmark = Number(ResourceVersion(signal.object));
+  uint64_t bookmark = 0, written = 1;
+  for (int round = 0; round < 3 && bookmark < written; ++round) {
+    WatchOptions options = WatchFrom(VersionNow(job_type()));
+    options.server_timeout = GetParam().watch_with_bookmark;
+    SignalLog log;
+    auto watch = api_->StartWatch(job_type(), options, log.Handler());
+    ASSERT_TRUE(watch.ok()) << watch.status();
+    Json unseen = Job("unseen-" + std::to_string(round));
+    unseen["metadata"]["labels"] = Json::object();
+    Json created = Created(job_type(), unseen);
+    ForceDelete(job_type(), created);
+    written = Number(ResourceVersion(created));
+    ASSERT_TRUE(log.WaitUntil(
+        [](const auto& signals) { return !signals.empty() && signals.back().kind == WatchSignal::Kind::kEnded; }));
+    for (const WatchSignal& signal : log.All()) {
+      if (signal.kind == WatchSignal::Kind::kBookmark) bookmark = Number(ResourceVersion(signal.object));
+    }
   }
-  EXPECT_GE(bookmark, Number(ResourceVersion(created))) << "the bookmark covers changes outside the selector";
+  EXPECT_GE(bookmark, written) << "the bookmark covers changes outside the selector";
 }
 
 TEST_P(ApiConformance, DestroyingAWatchEndsItsSignals) {

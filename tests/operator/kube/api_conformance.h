@@ -29,6 +29,7 @@ struct ConformanceTarget {
   Duration watch_with_bookmark = std::chrono::seconds(4);
 };
 
+inline void PrintTo(const ConformanceTarget& target, std::ostream* out) { *out << target.name; }
 inline std::string TargetName(const ::testing::TestParamInfo<ConformanceTarget>& info) { return info.param.name; }
 
 class ApiConformance : public ::testing::TestWithParam<ConformanceTarget> {

@@ -71,7 +71,10 @@ std::vector<ConformanceTarget> Targets() {
   const char* kubeconfig = std::getenv("ATTUNE_TEST_KUBECONFIG");
   if (kubeconfig == nullptr) return {};
   std::string path = kubeconfig;
-  return {ConformanceTarget{.name = "Cluster", .make = [path] { return Connect(path); }, .job = kTestJobs}};
+  return {ConformanceTarget{.name = "Cluster",
+                            .make = [path] { return Connect(path); },
+                            .job = kTestJobs,
+                            .watch_with_bookmark = std::chrono::seconds(10)}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Server, ApiConformance, ::testing::ValuesIn(Targets()), TargetName);

@@ -1,0 +1,63 @@
+#include "examples/word2vec/flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace attune::word2vec {
+
+ps::TableOptions Flags::InputTable() const {
+  const float bound = 0.5F / static_cast<float>(dim);
+  return {.dim = dim,
+          .optimizer = ps::Adagrad{.rate = rate, .initial_accumulator = 1e-3F},
+          .initializer = ps::UniformInitializer{-bound, bound},
+          .seed = seed};
+}
+
+ps::TableOptions Flags::OutputTable() const {
+  ps::TableOptions options = InputTable();
+  options.initializer = ps::ConstantInitializer{0};
+  return options;
+}
+
+uint64_t Flags::BatchSeed(uint64_t epoch, uint64_t item) const {
+  return SplitMix64(SplitMix64(SplitMix64(seed) + epoch) + item);
+}
+
+ParsedFlags ParseFlags(int argc, char** argv) {
+  ParsedFlags parsed;
+  Flags& f = parsed.flags;
+  CLI::App app(
+      "Trains word vectors (skip-gram with negative sampling) on the identifiers of a directory of C and C++ text: as "
+      "a "
+      "worker of an Attune job, or alone with --standalone.");
+  app.option_defaults()->always_capture_default();
+  std::string text = f.corpus.directory.string();
+  app.add_option("--text", text, "Directory of text");
+  app.add_option("--megabytes", f.corpus.megabytes, "Size of an evenly spread sample of its files; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--min-count", f.corpus.count_min, "Leave out rarer words")->check(CLI::PositiveNumber);
+  app.add_option("--vocabulary", f.corpus.vocabulary_max, "Most words to train")->check(CLI::Range(2, 50'000'000));
+  app.add_option("--dim", f.dim, "Values per vector")->check(CLI::Range(1, 4096));
+  app.add_option("--window", f.batch.window, "Neighbors on each side")->check(CLI::Range(1, 20));
+  app.add_option("--negatives", f.batch.negatives, "Weight of negatives per pair")->check(CLI::Range(0.1, 100.0));
+  app.add_option("--group-words", f.batch.group_words, "Words that share negatives")->check(CLI::Range(1, 65536));
+  app.add_option("--group-negatives", f.batch.group_negatives, "Negatives they share")->check(CLI::Range(1, 4096));
+  app.add_option("--subsample", f.batch.subsample, "Frequency above which words are thinned")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--chunk-words", f.chunk_words, "Words of a step")->check(CLI::Range(16, 1 << 20));
+  app.add_option("--rate", f.rate, "Adagrad's rate")->check(CLI::PositiveNumber);
+  app.add_option("--seed", f.seed, "Seed of everything random");
+  app.add_option("--neighbors", f.neighbors, "Words whose nearest neighbors are shown, with commas")->delimiter(',');
+  app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows too");
+  app.add_flag("--standalone", f.standalone, "Train in this process, without servers");
+  app.add_option("--threads", f.threads, "Threads of --standalone")->check(CLI::Range(1, 256));
+  app.add_option("--epochs", f.epochs, "Epochs of --standalone")->check(CLI::PositiveNumber);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  f.corpus.directory = text;
+  return parsed;
+}
+
+}  // namespace attune::word2vec

@@ -1,0 +1,16 @@
+// Word vectors of C++ identifiers: the example worker. Flags: --help. Exit codes: 0 done, 1 failed, 2 wrong flags.
+#include <cstdio>
+
+#include "examples/word2vec/flags.h"
+#include "examples/word2vec/standalone.h"
+#include "examples/word2vec/worker.h"
+
+int main(int argc, char** argv) {
+  using namespace attune;
+  const auto [flags, exit_code] = word2vec::ParseFlags(argc, argv);
+  if (exit_code >= 0) return exit_code;
+  const Status status = flags.standalone ? word2vec::RunStandalone(flags) : word2vec::RunWorker(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "attune-word2vec: %s\n", ToString(status).c_str());
+  return 1;
+}

@@ -1,0 +1,21 @@
+// Rules and help for names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attune::api {
+
+// Pod names are <job>-worker-<index> and must be DNS labels (63 characters).
+inline constexpr size_t kJobNameMax = 50;
+inline constexpr size_t kDnsLabelMax = 63;
+
+// Lower-case letters, digits and '-', beginning and ending with a letter or digit (RFC 1123).
+bool IsDnsLabel(std::string_view text);
+
+// The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
+std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace attune::api

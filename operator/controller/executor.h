@@ -1,0 +1,77 @@
+// The thin shell around Plan(): gathers an observation from caches, telemetry and logs, carries the plan out in order, and
+// stops at the first error. Keeps nothing that a new process could not do without: what it remembers saves repeated calls
+// and bridges the moment until the caches show what it has just written.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "operator/controller/action.h"
+#include "operator/controller/expectations.h"
+#include "operator/controller/observed.h"
+#include "operator/controller/options.h"
+#include "operator/kube/api.h"
+#include "operator/kube/events.h"
+#include "operator/kube/watch_cache.h"
+#include "operator/telemetry/job_store.h"
+#include "operator/telemetry/service.h"
+
+namespace attune::controller {
+
+// What the reflectors keep, by kind.
+struct Caches {
+  kube::WatchCache& jobs;
+  kube::WatchCache& pods;      // projected by ProjectPod, indexed by the job's label
+  kube::WatchCache& services;
+  kube::WatchCache& budgets;
+};
+
+// Thread-safe as long as one key is reconciled by one thread at a time (kube::WorkQueue sees to that).
+class Executor {
+ public:
+  // All arguments must outlive the executor.
+  Executor(kube::Api& api, const TimeSource& time, Caches caches, telemetry::JobStore& store, telemetry::Service& service,
+           kube::EventRecorder& events, const PlanOptions& options)
+      : api_(api), time_(time), caches_(caches), store_(store), service_(service), events_(events), options_(options) {}
+
+  // One round for one job. OK: when to look again, if that is known. Errors: try again after a backoff.
+  StatusOr<std::optional<Duration>> Reconcile(const kube::ObjectKey& job);
+
+  uint64_t plans() const;
+  uint64_t actions() const;
+
+ private:
+  // Of one job in this process' life; by the thread that reconciles it.
+  struct Memory {
+    std::string job_uid;
+    std::optional<MonotonicTime> status_written_at;
+    std::set<std::string> drain_sent;
+    std::optional<std::string> name_taken;
+    Expectations expectations;
+  };
+  class Round;
+
+  std::shared_ptr<Memory> MemoryOf(const kube::ObjectKey& job);
+  StatusOr<std::optional<Duration>> ReconcileWithoutJob(const kube::ObjectKey& job);
+  void Forget(const kube::ObjectKey& job);
+
+  kube::Api& api_;
+  const TimeSource& time_;
+  const Caches caches_;
+  telemetry::JobStore& store_;
+  telemetry::Service& service_;
+  kube::EventRecorder& events_;
+  const PlanOptions options_;
+
+  mutable std::mutex mutex_;
+  std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_
+  uint64_t plans_ = 0, actions_ = 0;                           // guarded by mutex_
+};
+
+}  // namespace attune::controller

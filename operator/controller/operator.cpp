@@ -1,0 +1,220 @@
+#include "operator/controller/operator.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "operator/controller/executor.h"
+#include "operator/controller/metrics.h"
+#include "operator/controller/observed.h"
+#include "operator/controller/options.h"
+#include "operator/controller/pods.h"
+#include "operator/kube/events.h"
+#include "operator/kube/reflector.h"
+#include "operator/kube/watch_cache.h"
+#include "operator/kube/work_queue.h"
+#include "proto/contract.h"
+
+namespace attune::controller {
+namespace {
+
+using kube::CacheChange;
+using kube::Json;
+
+Json ProjectJob(Json job) {
+  if (job.contains("metadata") && job["metadata"].is_object()) {
+    job["metadata"].erase("managedFields");
+    if (job["metadata"].contains("annotations") && job["metadata"]["annotations"].is_object()) {
+      job["metadata"]["annotations"].erase("kubectl.kubernetes.io/last-applied-configuration");
+    }
+  }
+  return job;
+}
+
+const Json& Either(const CacheChange& change) { return change.after != nullptr ? *change.after : *change.before; }
+
+PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& telemetry_address) {
+  PlanOptions plan;
+  plan.server_image = options.server_image;
+  plan.sidecar_image = options.sidecar_image;
+  plan.image_pull_policy = options.image_pull_policy;
+  plan.default_model_claim = options.default_model_claim;
+  plan.telemetry_address = telemetry_address;
+  plan.status_interval = options.status_interval;
+  return plan;
+}
+
+class OperatorImpl final : public Operator {
+ public:
+  OperatorImpl(const OperatorOptions& options, kube::Api& api, const TimeSource& time)
+      : options_(options), api_(api), time_(time), queue_(time), jobs_(JobCacheOptions()), pods_(PodCacheOptions()),
+        services_(OwnedCacheOptions()), budgets_(OwnedCacheOptions()), store_(telemetry::JobStore::Create()),
+        events_(api, time, contract::kFieldManager) {}
+
+  Status Begin() {
+    const Status installed = api_.List(kube::kTrainingJobs, {.name_space = options_.name_space}).status();
+    if (installed.code() == StatusCode::kNotFound) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "the kind TrainingJob (" + kube::kTrainingJobs.api_version() + ") is not installed; install the chart or apply crds/trainingjob.yaml");
+    }
+    RETURN_IF_ERROR(installed);
+    store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
+    ASSIGN_OR_RETURN(service_, telemetry::Service::Start({.listen = options_.telemetry_listen,
+                                                          .report_seconds = options_.report_seconds,
+                                                          .authenticate = options_.authenticate},
+                                                         api_, *store_));
+    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_}, *store_, *service_, events_,
+                                           ToPlanOptions(options_, telemetry_address()));
+    StartReflectors();
+    for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
+    return OkStatus();
+  }
+
+  // No more intake, then what is under way, then the streams.
+  ~OperatorImpl() override {
+    stopping_ = true;
+    queue_.ShutDown();
+    for (std::thread& thread : threads_) thread.join();
+    reflectors_.clear();
+    store_->OnNews({});
+    service_.reset();
+  }
+
+  telemetry::JobStore& telemetry() override { return *store_; }
+  std::string telemetry_address() const override {
+    return options_.telemetry_address.empty() ? service_->address() : options_.telemetry_address;
+  }
+  bool ready() const override { return HaveSynced(); }
+  std::string MetricsText() const override;
+
+ private:
+  kube::WatchCacheOptions JobCacheOptions() {
+    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) { queue_.Add(change.key); }};
+  }
+  kube::WatchCacheOptions PodCacheOptions() {
+    return {.project = [](Json pod) { return ProjectPod(pod); },
+            .index_label = contract::kLabelJob,
+            .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+  }
+  kube::WatchCacheOptions OwnedCacheOptions() {
+    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+  }
+  void AddJobOf(const CacheChange& change) {
+    queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
+  }
+
+  void StartReflectors() {
+    const kube::ReflectorOptions jobs{.name_space = options_.name_space};
+    const kube::ReflectorOptions owned{.name_space = options_.name_space, .label_selector = contract::kLabelJob};
+    const auto start = [&](const kube::ResourceType& type, const kube::ReflectorOptions& options, kube::WatchCache& cache) {
+      reflectors_.push_back(std::make_unique<kube::Reflector>(api_, type, options, cache, time_));
+    };
+    start(kube::kTrainingJobs, jobs, jobs_);
+    start(kube::kPods, owned, pods_);
+    start(kube::kServices, owned, services_);
+    start(kPodDisruptionBudgets, owned, budgets_);
+  }
+
+  bool HaveSynced() const { return jobs_.HasSynced() && pods_.HasSynced() && services_.HasSynced() && budgets_.HasSynced(); }
+
+  // Absence means nothing before the first lists: nobody acts until all are in.
+  bool WaitForSync() const {
+    constexpr Duration kSlice = std::chrono::milliseconds(200);
+    for (const kube::WatchCache* cache : {&jobs_, &pods_, &services_, &budgets_}) {
+      while (!cache->WaitForSync(kSlice)) {
+        if (stopping_) return false;
+      }
+    }
+    return true;
+  }
+
+  void Reconcile() {
+    if (!WaitForSync()) return;
+    while (const auto key = queue_.Get()) {
+      const StatusOr<std::optional<Duration>> again = executor_->Reconcile(*key);
+      if (again.ok()) {
+        queue_.Forget(*key);
+        if (again->has_value()) queue_.AddAfter(*key, **again);
+      } else {
+        const Duration delay = queue_.AddRateLimited(*key);
+        errors_.fetch_add(1, std::memory_order_relaxed);
+        // A lost race is ordinary: the next look decides anew.
+        const auto level = again.status().code() == StatusCode::kAborted ? log::Level::kDebug : log::Level::kWarn;
+        log::Write(level, "reconcile failed", {{"job", key->ToString()}, {"error", again.status()}, {"retry_seconds", Seconds(delay)}});
+      }
+      queue_.Done(*key);
+    }
+  }
+
+  const OperatorOptions options_;
+  kube::Api& api_;
+  const TimeSource& time_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<uint64_t> errors_ = 0;
+  kube::WorkQueue queue_;
+  kube::WatchCache jobs_, pods_, services_, budgets_;
+  std::unique_ptr<telemetry::JobStore> store_;
+  kube::EventRecorder events_;
+  std::unique_ptr<telemetry::Service> service_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
+  std::vector<std::thread> threads_;
+};
+
+std::string OperatorImpl::MetricsText() const {
+  MetricsWriter out;
+  out.Declare("attune_operator_build_info", "gauge", "Release of this operator; always 1.");
+  out.Sample("attune_operator_build_info", {{"version", kVersion}}, 1);
+
+  std::vector<std::pair<MetricsWriter::Labels, telemetry::JobSample>> jobs;
+  std::vector<double> fractions;
+  for (const kube::Snapshot& job : jobs_.All()) {
+    const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
+    fractions.push_back(fraction.is_number() ? fraction.get<double>() : 0);
+    jobs.push_back({{{"namespace", std::string(kube::Namespace(*job))}, {"job", std::string(kube::Name(*job))}},
+                    store_->Sample(std::string(kube::Uid(*job)), time_.Now())});
+  }
+  out.Declare("attune_jobs", "gauge", "TrainingJobs known to this operator.");
+  out.Sample("attune_jobs", {}, static_cast<double>(jobs.size()));
+  out.Declare("attune_job_progress_ratio", "gauge", "Part of the goal reached, 0 to 1.");
+  for (size_t i = 0; i < jobs.size(); ++i) out.Sample("attune_job_progress_ratio", jobs[i].first, fractions[i]);
+  out.Declare("attune_job_loss", "gauge", "Training loss over the workers' last windows.");
+  for (const auto& [labels, sample] : jobs) {
+    if (sample.loss) out.Sample("attune_job_loss", labels, *sample.loss);
+  }
+  out.Declare("attune_job_samples_per_second", "gauge", "Samples per second of all workers.");
+  for (const auto& [labels, sample] : jobs) out.Sample("attune_job_samples_per_second", labels, sample.rate);
+  out.Declare("attune_job_workers", "gauge", "Workers that take part, as the coordinator counts them.");
+  for (const auto& [labels, sample] : jobs) out.Sample("attune_job_workers", labels, sample.job ? sample.job->workers() : 0);
+
+  const kube::WorkQueueMetrics queue = queue_.metrics();
+  const auto single = [&](const char* name, const char* type, const char* help, double value) {
+    out.Declare(name, type, help);
+    out.Sample(name, {}, value);
+  };
+  single("attune_workqueue_depth", "gauge", "Jobs waiting to be reconciled.", static_cast<double>(queue.depth));
+  single("attune_workqueue_delayed", "gauge", "Jobs waiting for their time.", static_cast<double>(queue.delayed));
+  single("attune_workqueue_adds_total", "counter", "Requests to reconcile a job.", static_cast<double>(queue.adds));
+  single("attune_workqueue_retries_total", "counter", "Reconciles repeated after an error.", static_cast<double>(queue.retries));
+  single("attune_workqueue_queue_seconds_total", "counter", "Time jobs spent waiting.", queue.queue_seconds);
+  single("attune_workqueue_work_seconds_total", "counter", "Time spent reconciling.", queue.work_seconds);
+  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile under way.", queue.longest_running_seconds);
+  single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.", static_cast<double>(errors_.load()));
+  single("attune_plans_total", "counter", "Plans made.", static_cast<double>(executor_->plans()));
+  single("attune_actions_total", "counter", "Actions carried out.", static_cast<double>(executor_->actions()));
+  single("attune_telemetry_dropped_reports_total", "counter", "Reports that cannot be true, or above a bound.",
+         static_cast<double>(store_->dropped_reports()));
+  return std::move(out).Take();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Operator>> Operator::Start(const OperatorOptions& options, kube::Api& api, const TimeSource& time) {
+  auto started = std::make_unique<OperatorImpl>(options, api, time);
+  RETURN_IF_ERROR(started->Begin());
+  return started;
+}
+
+}  // namespace attune::controller

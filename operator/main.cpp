@@ -1,0 +1,170 @@
+// attune-operator: all controllers against one API server, until SIGTERM.
+#include <pthread.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "operator/controller/operator.h"
+#include "operator/http_endpoint.h"
+#include "operator/kube/rest_api.h"
+#include "proto/contract.h"
+
+namespace attune {
+namespace {
+
+struct Flags {
+  std::string kubeconfig, context;
+  std::string metrics_host = "0.0.0.0";
+  uint16_t metrics_port = contract::kOperatorMetricsPort;
+  uint16_t health_port = contract::kOperatorHealthPort;
+  controller::OperatorOptions options;
+};
+
+int ParseFlags(int argc, char** argv, Flags& flags) {
+  CLI::App app{"Attune's operator: makes TrainingJobs run and keeps them running."};
+  app.set_version_flag("--version", std::string("attune-operator ") + kVersion);
+  app.add_option("--kubeconfig", flags.kubeconfig, "Kubeconfig file; without it, the pod's service account is used");
+  app.add_option("--context", flags.context, "Context of the kubeconfig")->needs("--kubeconfig");
+  app.add_option("--namespace", flags.options.name_space, "Watch this namespace only (default: all)");
+  app.add_option("--server-image", flags.options.server_image, "Image of parameter servers")->capture_default_str();
+  app.add_option("--sidecar-image", flags.options.sidecar_image, "Image of sidecars")->capture_default_str();
+  app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))->capture_default_str();
+  app.add_option("--default-model-claim", flags.options.default_model_claim,
+                 "PersistentVolumeClaim for models of jobs that name none (default: a directory per pod)");
+  app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")->capture_default_str();
+  app.add_option("--telemetry-address", flags.options.telemetry_address, "host:port that sidecars are told (default: where it listens)");
+  app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")->check(CLI::Range(1.0, 3600.0))->capture_default_str();
+  app.add_option("--reconcile-threads", flags.options.reconcile_threads, "Jobs reconciled at the same time")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--metrics-host", flags.metrics_host, "Address of the metrics and health ports")->capture_default_str();
+  app.add_option("--metrics-port", flags.metrics_port, "Port of /metrics (0: any)")->capture_default_str();
+  app.add_option("--health-port", flags.health_port, "Port of /healthz and /readyz (0: any)")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? -1 : 2;
+  }
+  return 0;
+}
+
+// The operator comes into being after the health port answers: what pages show until then is "starting".
+class Running {
+ public:
+  void Set(std::unique_ptr<controller::Operator> value) {
+    const std::lock_guard lock(mutex_);
+    value_ = std::move(value);
+  }
+  std::unique_ptr<controller::Operator> Take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(value_);
+  }
+  HttpPage Ready() const {
+    const std::lock_guard lock(mutex_);
+    const bool ready = value_ != nullptr && value_->ready();
+    return {.code = ready ? 200 : 503, .body = ready ? "ok\n" : "starting: the first lists are not in\n"};
+  }
+  HttpPage Metrics() const {
+    const std::lock_guard lock(mutex_);
+    return {.code = 200, .content_type = "text/plain; version=0.0.4; charset=utf-8", .body = value_ ? value_->MetricsText() : ""};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unique_ptr<controller::Operator> value_;
+};
+
+// SIGTERM or SIGINT within `timeout`; the signals are blocked in every thread and taken here.
+bool StopRequested(Duration timeout) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
+  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((timeout - seconds).count())};
+  return sigtimedwait(&signals, nullptr, &limit) > 0;
+}
+
+void BlockStopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+StatusOr<std::unique_ptr<kube::Api>> Connect(const Flags& flags) {
+  ASSIGN_OR_RETURN(const kube::ClientConfig config, flags.kubeconfig.empty() ? kube::InClusterConfig()
+                                                                              : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
+  kube::InitializeHttp();
+  log::Info("talking to the API server", {{"server", config.server}});
+  return kube::MakeRestApi(config);
+}
+
+// What a wait may cure: the API server is away, the kind is not installed yet, rights are granted a moment later.
+bool IsWorthWaiting(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kUnauthenticated: return true;
+    default: return false;
+  }
+}
+
+int Run(const Flags& flags) {
+  constexpr Duration kTryAgain = std::chrono::seconds(3);
+  constexpr Duration kLook = std::chrono::hours(1);
+  const SystemTime time;
+  Running running;
+  auto health = HttpEndpoint::Start(flags.metrics_host, flags.health_port,
+                                    {{"/healthz", [] { return HttpPage{.body = "ok\n"}; }}, {"/readyz", [&] { return running.Ready(); }}});
+  auto metrics = HttpEndpoint::Start(flags.metrics_host, flags.metrics_port, {{"/metrics", [&] { return running.Metrics(); }}});
+  for (const Status& status : {health.status(), metrics.status()}) {
+    if (status.ok()) continue;
+    log::Error("cannot start", {{"reason", status}});
+    return 1;
+  }
+  auto api = Connect(flags);
+  if (!api.ok()) {
+    log::Error("cannot start", {{"reason", api.status()}});
+    return 1;
+  }
+  while (true) {
+    auto started = controller::Operator::Start(flags.options, **api, time);
+    if (started.ok()) {
+      log::Info("operator runs", {{"telemetry", (*started)->telemetry_address()}, {"metrics_port", (*metrics)->port()},
+                                  {"health_port", (*health)->port()}, {"version", kVersion}});
+      running.Set(*std::move(started));
+      break;
+    }
+    if (!IsWorthWaiting(started.status())) {
+      log::Error("cannot start", {{"reason", started.status()}});
+      return 1;
+    }
+    log::Warn("waiting to start", {{"reason", started.status()}, {"retry_seconds", Seconds(kTryAgain)}});
+    if (StopRequested(kTryAgain)) return 0;
+  }
+  while (!StopRequested(kLook)) {
+  }
+  log::Info("stopping");
+  running.Take().reset();
+  return 0;
+}
+
+}  // namespace
+}  // namespace attune
+
+int main(int argc, char** argv) {
+  attune::Flags flags;
+  if (const int code = attune::ParseFlags(argc, argv, flags); code != 0) return code < 0 ? 0 : code;
+  attune::BlockStopSignals();
+  attune::log::SetProcessName("operator");
+  return attune::Run(flags);
+}

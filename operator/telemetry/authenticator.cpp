@@ -1,0 +1,119 @@
+#include "operator/telemetry/authenticator.h"
+
+#include <algorithm>
+
+#include "proto/contract.h"
+
+namespace attune::telemetry {
+namespace {
+
+using kube::Json;
+
+constexpr size_t kNameBytesMax = 253;
+constexpr Duration kCallTimeout = std::chrono::seconds(10);
+
+std::string FirstExtra(const Json& review, const char* name) {
+  const Json& values = kube::At(review, {"status", "user", "extra", name});
+  return values.is_array() && !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
+}
+
+bool IsForUs(const Json& review) {
+  const Json& audiences = kube::At(review, {"status", "audiences"});
+  return audiences.is_array() && std::find(audiences.begin(), audiences.end(), Json(contract::kTokenAudience)) != audiences.end();
+}
+
+bool IsTransient(const Status& status) {
+  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+}
+
+Status CannotTell(const Status& status, const char* doing) {
+  return Error(StatusCode::kUnavailable, ToString(Annotate(status, doing)));
+}
+
+}  // namespace
+
+Status CheckHello(const v1::SidecarHello& hello) {
+  if (hello.protocol_version() != contract::kProtocolVersion) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "this sidecar speaks protocol version " + std::to_string(hello.protocol_version()) + ", the operator speaks " +
+                     std::to_string(contract::kProtocolVersion) + "; use images of the same release");
+  }
+  for (const std::string* text : {&hello.namespace_(), &hello.job(), &hello.job_uid(), &hello.pod(), &hello.pod_uid()}) {
+    if (text->empty() || text->size() > kNameBytesMax) {
+      return Error(StatusCode::kInvalidArgument, "a sidecar's hello names namespace, job, job uid, pod and pod uid, each at most 253 bytes");
+    }
+  }
+  if (hello.role() != contract::kRoleServer && hello.role() != contract::kRoleWorker) {
+    return Error(StatusCode::kInvalidArgument, "the role in a sidecar's hello is \"server\" or \"worker\"");
+  }
+  return OkStatus();
+}
+
+Status Authenticator::Check(const std::string& token, const v1::SidecarHello& hello) {
+  if (token.empty() || token.size() > kTokenBytesMax) {
+    return Error(StatusCode::kUnauthenticated, "no service-account token in the metadata \"authorization: Bearer ...\"");
+  }
+  ASSIGN_OR_RETURN(const Identity identity, Review(token));
+  if (identity.name_space != hello.namespace_() || identity.pod != hello.pod() || identity.pod_uid != hello.pod_uid()) {
+    return Error(StatusCode::kPermissionDenied, "the token belongs to pod " + identity.name_space + "/" + identity.pod +
+                                                    ", the hello names " + hello.namespace_() + "/" + hello.pod());
+  }
+  return CheckPod(hello);
+}
+
+StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token) {
+  const MonotonicTime now = time_.Now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = cache_.find(token); found != cache_.end() && now < found->second.valid_until) return found->second;
+  }
+  const Json request = {{"apiVersion", kube::kTokenReviews.api_version()},
+                        {"kind", kube::kTokenReviews.kind},
+                        {"spec", {{"token", token}, {"audiences", Json::array({contract::kTokenAudience})}}}};
+  StatusOr<Json> review = api_.Create(kube::kTokenReviews, request, {.timeout = kCallTimeout});
+  if (!review.ok()) return CannotTell(review.status(), "reviewing a sidecar's token");
+  const Json& authenticated = kube::At(*review, {"status", "authenticated"});
+  if (!authenticated.is_boolean() || !authenticated.get<bool>() || !IsForUs(*review)) {
+    return Error(StatusCode::kUnauthenticated, "the API server does not accept the sidecar's token for audience " +
+                                                   std::string(contract::kTokenAudience));
+  }
+  constexpr std::string_view kPrefix = "system:serviceaccount:";
+  const std::string user(kube::StringAt(*review, {"status", "user", "username"}));
+  const size_t colon = user.find(':', kPrefix.size());
+  if (!user.starts_with(kPrefix) || colon == std::string::npos) {
+    return Error(StatusCode::kPermissionDenied, "the token is no service account's");
+  }
+  Identity identity{user.substr(kPrefix.size(), colon - kPrefix.size()), FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
+                    FirstExtra(*review, "authentication.kubernetes.io/pod-uid"), now + kCacheTime};
+  const std::lock_guard lock(mutex_);
+  if (cache_.size() >= kCacheMax) std::erase_if(cache_, [&](const auto& entry) { return entry.second.valid_until <= now; });
+  if (cache_.size() < kCacheMax) cache_.insert_or_assign(token, identity);
+  return identity;
+}
+
+// A user may start a pod of any name with our audience: its labels alone prove nothing, the controlling owner does, and
+// only the operator and the garbage collector's rules set that for pods with our names.
+Status Authenticator::CheckPod(const v1::SidecarHello& hello) {
+  StatusOr<Json> pod = api_.Get(kube::kPods, {hello.namespace_(), hello.pod()}, {.timeout = kCallTimeout});
+  if (!pod.ok()) {
+    if (pod.status().code() == StatusCode::kNotFound) {
+      return Error(StatusCode::kPermissionDenied, "there is no pod " + hello.namespace_() + "/" + hello.pod());
+    }
+    return IsTransient(pod.status()) ? pod.status() : CannotTell(pod.status(), "reading a sidecar's pod");
+  }
+  bool owned = false;
+  if (const Json& owners = kube::At(*pod, {"metadata", "ownerReferences"}); owners.is_array()) {
+    for (const Json& owner : owners) {
+      owned = owned || (kube::StringAt(owner, {"uid"}) == hello.job_uid() && kube::StringAt(owner, {"name"}) == hello.job());
+    }
+  }
+  const bool same = kube::Uid(*pod) == hello.pod_uid() && kube::Label(*pod, contract::kLabelRole) == hello.role() &&
+                    kube::Label(*pod, contract::kLabelIndex) == std::to_string(hello.index());
+  if (!owned || !same) {
+    return Error(StatusCode::kPermissionDenied,
+                 "pod " + hello.namespace_() + "/" + hello.pod() + " is not " + hello.role() + " " + std::to_string(hello.index()) + " of job " + hello.job());
+  }
+  return OkStatus();
+}
+
+}  // namespace attune::telemetry

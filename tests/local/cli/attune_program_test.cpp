@@ -1,0 +1,144 @@
+// The program as a user meets it: real processes under the real platform and controllers, with shell scripts in the
+// roles of server, worker and sidecar, so that what is seen here is the program's own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/file.h"
+#include "tests/local/cli/program.h"
+
+namespace attune {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AttuneProgram : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "attune-cli-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    environment_ = {{"XDG_RUNTIME_DIR", directory_.string()}, {"HOME", directory_.string()}, {"KUBECONFIG", ""}};
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  Outcome Attune(const std::vector<std::string>& arguments) {
+    return Program(arguments, directory_, environment_).AwaitEnd();
+  }
+  std::unique_ptr<Program> Start(const std::vector<std::string>& arguments) {
+    return std::make_unique<Program>(arguments, directory_, environment_);
+  }
+
+  // A job whose servers wait and whose workers run `script`.
+  std::string WriteJob(const std::string& script) {
+    const std::string file = (directory_ / "job.yaml").string();
+    std::ofstream out(file);
+    out << "apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: toy}\nspec:\n"
+        << "  runPolicy: {backoffLimit: 1, drainSeconds: 2}\n"
+        << "  servers:\n    template:\n      spec:\n        terminationGracePeriodSeconds: 1\n        containers:\n"
+        << "        - {name: server, image: none, command: [/bin/sh, -c, 'exec sleep 600'],\n"
+        << "           readinessProbe: {exec: {command: [/bin/true]}, periodSeconds: 1}}\n"
+        << "  workers:\n    replicas: 2\n    max: 4\n    template:\n      spec:\n        "
+           "terminationGracePeriodSeconds: 1\n"
+        << "        containers:\n        - name: worker\n          image: none\n          command: [/bin/sh, -c]\n     "
+           "     args:\n          - |\n";
+    std::istringstream lines(script);
+    for (std::string line; std::getline(lines, line);) out << "            " << line << "\n";
+    return file;
+  }
+
+  // Processes whose command line holds the run's directory or the marker of a script.
+  static int CountProcesses(const std::string& marker) {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "cmdline");
+      const std::string words((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      if (words.find(marker) != std::string::npos) ++count;
+    }
+    return count;
+  }
+
+  std::filesystem::path directory_;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(AttuneProgram, WithoutAnInstanceItSaysHowToStartOne) {
+  const Outcome outcome = Attune({"get"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("start one with `attune run FILE`"));
+}
+
+TEST_F(AttuneProgram, ABadManifestStartsNothing) {
+  const std::string file = WriteJob("exit 0");
+  std::ofstream(file, std::ios::app) << "  worker: 3\n";
+  const Outcome outcome = Attune({"run", file});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest)"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "attune-runs"));
+}
+
+TEST_F(AttuneProgram, AJobWhoseWorkersEndWellSucceeds) {
+  const Outcome outcome = Attune({"run", WriteJob("echo working; exit 0")});
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("toy succeeded after"));
+  EXPECT_EQ(CountProcesses(directory_.string()), 0);
+}
+
+TEST_F(AttuneProgram, AJobWhoseWorkersFailTellsTheReasonAndTheLastLines) {
+  const Outcome outcome = Attune({"run", WriteJob("echo no such corpus: /nowhere; exit 3")});
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("toy failed after"));
+  EXPECT_THAT(outcome.output, HasSubstr("no such corpus: /nowhere"));
+}
+
+TEST_F(AttuneProgram, InterruptEndsEveryProcessWithinSeconds) {
+  auto run = Start({"run", WriteJob("echo at work\nexec sleep 599.25"), "--plain"});
+  ASSERT_TRUE(run->AwaitOutput("workers 2/2")) << run->AwaitEnd(std::chrono::seconds(1)).output;
+  EXPECT_GE(CountProcesses("599.25"), 2);
+  run->Signal(SIGINT);
+  const Outcome outcome = run->AwaitEnd(std::chrono::seconds(20));
+  EXPECT_EQ(outcome.code, 130) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("no process is left"));
+  EXPECT_EQ(CountProcesses("599.25"), 0);
+}
+
+TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
+  const Outcome started = Attune({"run", WriteJob("echo at work\nexec sleep 598.75"), "--detach"});
+  ASSERT_EQ(started.code, 0) << started.output;
+  EXPECT_THAT(started.output, HasSubstr("attune stop toy"));
+  const auto await = [&](const std::vector<std::string>& arguments, const std::string& text) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    Outcome last;
+    while (std::chrono::steady_clock::now() < deadline) {
+      last = Attune(arguments);
+      if (last.output.find(text) != std::string::npos) return true;
+    }
+    ADD_FAILURE() << text << " not seen; last:\n" << last.output;
+    return false;
+  };
+  await({"get"}, "2/2");
+  await({"logs", "toy", "worker", "1"}, "at work");
+  EXPECT_THAT(Attune({"logs", "toy"}).output, HasSubstr("toy-worker-0  at work"));
+  EXPECT_EQ(Attune({"scale", "toy", "workers=9"}).code, 2);
+  EXPECT_EQ(Attune({"scale", "toy", "servers=2"}).code, 2);
+  const Outcome scaled = Attune({"scale", "toy", "workers=3"});
+  EXPECT_EQ(scaled.code, 0) << scaled.output;
+  EXPECT_THAT(scaled.output, HasSubstr("toy: workers 2 -> 3"));
+  await({"get"}, "3/3");
+  EXPECT_THAT(Attune({"describe", "toy"}).output, HasSubstr("toy-worker-2"));
+  EXPECT_THAT(Attune({"get", "tyo"}).output, HasSubstr("there are: toy"));
+  EXPECT_THAT(Attune({"get", "toy", "-o", "yaml"}).output, HasSubstr("kind: TrainingJob"));
+  EXPECT_THAT(Attune({"version"}).output, HasSubstr("the local instance"));
+  const Outcome stopped = Attune({"stop", "toy"});
+  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  await({"get"}, "nothing to talk to");
+  EXPECT_EQ(CountProcesses("598.75"), 0);
+}
+
+}  // namespace
+}  // namespace attune

@@ -1,0 +1,41 @@
+// Starts the real program in a directory of its own and reads what it says. Every wait has a deadline.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attune {
+
+struct Outcome {
+  int code = -1;       // exit code; -1: ended by a signal or by the deadline
+  std::string output;  // standard output and error together
+};
+
+class Program {
+ public:
+  // `environment` is added to this process's own.
+  Program(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
+          const std::map<std::string, std::string>& environment);
+  ~Program();  // kills it if it still runs
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // False when the text has not appeared at the deadline, or the program ended before.
+  bool AwaitOutput(const std::string& text, std::chrono::seconds patience = std::chrono::seconds(60));
+  Outcome AwaitEnd(std::chrono::seconds patience = std::chrono::seconds(60));
+  void Signal(int number) const;
+  pid_t process_id() const { return child_; }
+
+ private:
+  bool ReadSome(std::chrono::steady_clock::time_point deadline);  // false at the end or the deadline
+  pid_t child_ = 0;
+  int pipe_ = -1;
+  std::string output_;
+};
+
+}  // namespace attune

@@ -1,0 +1,143 @@
+#include "operator/telemetry/job_store.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace attune::telemetry {
+namespace {
+
+using std::chrono::seconds;
+
+v1::SidecarHello Hello(const std::string& role, uint32_t index, const std::string& incarnation = "1") {
+  v1::SidecarHello hello;
+  hello.set_namespace_("default");
+  hello.set_job("j");
+  hello.set_job_uid("job-uid");
+  hello.set_role(role);
+  hello.set_index(index);
+  hello.set_pod("j-" + role + "-" + std::to_string(index));
+  hello.set_pod_uid(hello.pod() + "-" + incarnation);
+  return hello;
+}
+
+v1::PodReport WorkerReport(uint64_t samples, double loss, uint64_t sequence = 1) {
+  v1::PodReport report;
+  report.mutable_window()->set_sequence(sequence);
+  report.mutable_window()->set_duration_seconds(2);
+  auto* worker = report.mutable_window()->mutable_worker();
+  worker->set_samples(samples);
+  worker->set_steps(10);
+  worker->set_loss_mean(loss);
+  worker->set_loss_count(5);
+  worker->set_sample_unit("words");
+  return report;
+}
+
+v1::PodReport CoordinatorReport(uint64_t items_done) {
+  v1::PodReport report;
+  report.mutable_window()->set_sequence(1);
+  report.mutable_window()->set_duration_seconds(1);
+  report.mutable_window()->mutable_server();
+  report.mutable_window()->mutable_job()->set_items_total(1'000'000);
+  report.mutable_window()->mutable_job()->set_items_done(items_done);
+  return report;
+}
+
+class JobStoreTest : public testing::Test {
+ protected:
+  JobSample Sample() { return store_->Sample("job-uid", now_); }
+  void Report(const v1::SidecarHello& hello, const v1::PodReport& report) { store_->Report(hello, report, now_); }
+
+  std::unique_ptr<JobStore> store_ = JobStore::Create();
+  MonotonicTime now_{seconds(1000)};
+};
+
+TEST_F(JobStoreTest, LossIsWeightedBySamplesAndRatesAdd) {
+  for (uint32_t i : {0U, 1U}) store_->Connected(Hello("worker", i), now_);
+  Report(Hello("worker", 0), WorkerReport(300, 1.0));
+  Report(Hello("worker", 1), WorkerReport(100, 5.0));
+  EXPECT_DOUBLE_EQ(*Sample().loss, 2.0);
+  EXPECT_DOUBLE_EQ(Sample().rate, 200);
+  EXPECT_EQ(Sample().sample_unit, "words");
+  EXPECT_EQ(Sample().steps, 20U);
+}
+
+TEST_F(JobStoreTest, AStaleWindowCountsNeitherInLossNorInRate) {
+  store_->Connected(Hello("worker", 0), now_);
+  Report(Hello("worker", 0), WorkerReport(300, 1.0));
+  now_ += JobStore::kStaleAfter + seconds(1);
+  EXPECT_FALSE(Sample().loss.has_value());
+  EXPECT_EQ(Sample().rate, 0);
+  EXPECT_EQ(Sample().pods.size(), 1U) << "but the pod is known";
+}
+
+TEST_F(JobStoreTest, AReconnectThatOverlapsTheOldStreamStaysConnected) {
+  store_->Connected(Hello("worker", 0), now_);
+  store_->Connected(Hello("worker", 0), now_);
+  store_->Disconnected(Hello("worker", 0), now_);
+  EXPECT_TRUE(Sample().pods[0].connected);
+  store_->Disconnected(Hello("worker", 0), now_);
+  EXPECT_FALSE(Sample().pods[0].connected);
+}
+
+TEST_F(JobStoreTest, ASuccessorTakesThePlaceOfAPodAndItsLateGoodbyeChangesNothing) {
+  store_->Connected(Hello("worker", 0, "1"), now_);
+  store_->Connected(Hello("worker", 0, "2"), now_);
+  store_->Disconnected(Hello("worker", 0, "1"), now_);
+  ASSERT_EQ(Sample().pods.size(), 1U);
+  EXPECT_TRUE(Sample().pods[0].connected);
+}
+
+TEST_F(JobStoreTest, ReportsThatCannotBeTrueAreDroppedAndCounted) {
+  store_->Connected(Hello("worker", 0), now_);
+  v1::PodReport nan = WorkerReport(1, std::numeric_limits<double>::quiet_NaN());
+  v1::PodReport negative = WorkerReport(1, 1);
+  negative.mutable_window()->mutable_worker()->set_pull_wait_seconds(-1);
+  v1::PodReport endless = WorkerReport(1, 1);
+  endless.mutable_window()->set_duration_seconds(1e9);
+  for (const auto& lie : {nan, negative, endless, CoordinatorReport(1)}) Report(Hello("worker", 0), lie);
+  Report(Hello("server", 0), WorkerReport(1, 1));
+  EXPECT_EQ(store_->dropped_reports(), 5U);
+  EXPECT_FALSE(Sample().loss.has_value());
+  v1::PodReport no_loss = WorkerReport(1, std::numeric_limits<double>::quiet_NaN());
+  no_loss.mutable_window()->mutable_worker()->set_loss_count(0);
+  Report(Hello("worker", 0), no_loss);
+  EXPECT_EQ(store_->dropped_reports(), 5U) << "a window without loss is fine";
+}
+
+TEST_F(JobStoreTest, HistoryStaysBoundedAndCoversTheWholeLife) {
+  store_->Connected(Hello("server", 0), now_);
+  for (uint64_t i = 1; i <= 10'000; ++i) {
+    now_ += seconds(1);
+    Report(Hello("server", 0), CoordinatorReport(i));
+    ASSERT_LE(Sample().history.size(), JobStore::kHistoryMax);
+  }
+  const auto history = Sample().history;
+  EXPECT_GE(history.size(), JobStore::kHistoryMax / 4);
+  EXPECT_LT(history.front().items_done, 1'000U);
+  EXPECT_GT(history.back().items_done, 9'700U);
+  for (size_t i = 1; i < history.size(); ++i) EXPECT_LT(history[i - 1].items_done, history[i].items_done);
+}
+
+TEST_F(JobStoreTest, NewsIsToldOnConnectionFirstReportAndFinalReport) {
+  std::vector<std::string> news;
+  store_->OnNews([&](const std::string& name_space, const std::string& job) {
+    news.push_back(name_space + "/" + job + " " + std::to_string(Sample().pods.size()));  // the listener may ask the store
+  });
+  store_->Connected(Hello("worker", 0), now_);
+  Report(Hello("worker", 0), WorkerReport(1, 1, 1));
+  Report(Hello("worker", 0), WorkerReport(1, 1, 2));
+  store_->Final(Hello("worker", 0), v1::FinalReport());
+  store_->Disconnected(Hello("worker", 0), now_);
+  EXPECT_EQ(news, std::vector<std::string>(4, "default/j 1"));
+}
+
+TEST_F(JobStoreTest, AForgottenJobLeavesNothing) {
+  store_->Connected(Hello("worker", 0), now_);
+  store_->Forget("job-uid");
+  EXPECT_TRUE(Sample().pods.empty());
+}
+
+}  // namespace
+}  // namespace attune::telemetry
