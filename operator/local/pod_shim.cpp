@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -48,22 +49,23 @@ class BoundedLog {
  public:
   BoundedLog(std::string path, uint64_t bytes_max) : path_(std::move(path)), bytes_max_(bytes_max) { Open(); }
   void Write(const char* data, size_t size) {
-    if (written_ + size > bytes_max_ && written_ > 0) {
-      close(file_);
-      (void)std::rename(path_.c_str(), (path_ + ".1").c_str());
-      Open();
-    }
-    written_ += size;
     while (size > 0) {
-      const ssize_t count = write(file_, data, size);
+      if (written_ >= bytes_max_) Rotate();
+      const ssize_t count = write(file_, data, std::min<uint64_t>(size, bytes_max_ - written_));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return;  // a full disk loses log lines, not the training
+      written_ += static_cast<uint64_t>(count);
       data += count;
       size -= static_cast<size_t>(count);
     }
   }
 
  private:
+  void Rotate() {
+    close(file_);
+    (void)std::rename(path_.c_str(), (path_ + ".1").c_str());
+    Open();
+  }
   void Open() {
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     written_ = 0;
@@ -84,7 +86,7 @@ bool ParseArguments(int argc, char** argv, ShimOptions& options) {
     }
     const auto value = [&](std::string_view name) { return std::string(argument.substr(name.size())); };
     if (argument.starts_with("--log=")) options.log_file = value("--log=");
-    if (argument.starts_with("--log-bytes=")) options.log_bytes_max = std::strtoull(value("--log-bytes=").c_str(), nullptr, 10);
+    if (argument.starts_with("--log-bytes=")) options.log_bytes_max = std::max(1ULL, std::strtoull(value("--log-bytes=").c_str(), nullptr, 10));
     if (argument.starts_with("--directory=")) options.directory = value("--directory=");
     if (argument.starts_with("--cgroup=")) options.cgroup_files.push_back(value("--cgroup="));
   }
