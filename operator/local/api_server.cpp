@@ -160,10 +160,20 @@ class Session : public std::enable_shared_from_this<Session> {
            SameSecret(std::string_view(header).substr(kBearer.size()), shared_->options.token);
   }
 
+  // "/token/<token>/..." authorizes too: kubectl sends no bearer token without TLS, but keeps the path of its server.
+  bool TakeTokenFromPath(RestTarget& target) const {
+    if (target.segments.size() < 2 || target.segments[0] != "token" ||
+        !SameSecret(target.segments[1], shared_->options.token))
+      return false;
+    target.segments.erase(target.segments.begin(), target.segments.begin() + 2);
+    return true;
+  }
+
   // Nothing when the answer is a stream that has begun.
   std::optional<Answer> Handle(const Request& request) {
-    if (!Authorized(request)) return ErrorAnswer(Error(StatusCode::kUnauthenticated, "Unauthorized"));
-    const StatusOr<RestTarget> target = ParseTarget(View(request.target()));
+    StatusOr<RestTarget> target = ParseTarget(View(request.target()));
+    const bool by_path = target.ok() && TakeTokenFromPath(*target);
+    if (!by_path && !Authorized(request)) return ErrorAnswer(Error(StatusCode::kUnauthenticated, "Unauthorized"));
     if (!target.ok()) return ErrorAnswer(target.status());
     if (!target->segments.empty() &&
         (target->segments[0] == "healthz" || target->segments[0] == "readyz" || target->segments[0] == "livez")) {

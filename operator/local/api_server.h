@@ -1,6 +1,9 @@
 // Serves a kube::Api over HTTP in the Kubernetes REST dialect, so that kube::RestApi, other terminals and kubectl reach
-// the embedded platform. Bearer token required; meant for loopback. Why Boost.Beast:
-// docs/decisions/local-api-over-beast.md.
+// the embedded platform. A token is required; meant for loopback. Why Boost.Beast:
+// docs/decisions/0006-local-api-over-beast.md.
+//
+//   Authorization: Bearer <token>                      for programs
+//   kubectl --server=http://127.0.0.1:<port>/token/<token>   kubectl keeps bearer tokens to itself without TLS
 #pragma once
 
 #include <memory>
@@ -15,7 +18,7 @@ namespace attune::local {
 
 struct ApiServerOptions {
   std::string listen = "127.0.0.1:0";  // address:port; port 0: chosen
-  std::string token;                   // every request carries it as a bearer token, else 401; not empty
+  std::string token;                   // every request carries it, else 401; not empty
   std::vector<KindInfo> kinds;         // what discovery tells and paths may name
   size_t connections_max = 256;
   size_t body_bytes_max = 3 << 20;      // of a request

@@ -230,12 +230,12 @@ KindInfo TrainingJobKind(std::function<Status(const Json&)> validate) {
   kind.scale =
       ScalePaths{{"spec", "workers", "replicas"}, {"status", "workers", "replicas"}, {"status", "workerSelector"}};
   kind.columns = {{"Phase", "string", {"status", "phase"}},
-                  {"Servers", "integer", {"status", "servers", "ready"}},
-                  {"Workers", "integer", {"status", "workers", "ready"}},
-                  {"Progress", "number", {"status", "progress", "fraction"}},
-                  {"Loss", "number", {"status", "progress", "loss"}},
-                  {"Rate", "number", {"status", "progress", "rate"}},
-                  {"Remaining", "number", {"status", "progress", "remainingSeconds"}},
+                  {"Servers", "string", {"status", "display", "servers"}},
+                  {"Workers", "string", {"status", "display", "workers"}},
+                  {"Progress", "string", {"status", "display", "progress"}},
+                  {"Loss", "string", {"status", "display", "loss"}},
+                  {"Rate", "string", {"status", "display", "rate"}},
+                  {"Remaining", "string", {"status", "display", "remaining"}},
                   {"Age", "date", {"metadata", "creationTimestamp"}}};
   kind.set_defaults = [](Json& job) {
     // The schema's default of the field that /scale writes; everything else is optional in the schema.
