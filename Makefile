@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages build debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
+.PHONY: help run test unit packages programs build debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -14,7 +14,7 @@ help:  ## list these commands
 	@echo
 	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  MANIFEST=FILE  ARGS='...'"
 
-run: build  ## train word vectors on the C and C++ headers of this machine (installs packages, builds, runs)
+run: programs  ## train word vectors on the C and C++ headers of this machine (installs packages, builds, runs)
 	$(BUILD)/bin/attune run $(MANIFEST) $(ARGS)
 
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
@@ -26,8 +26,15 @@ unit: build  ## unit and simulation tests only, a few seconds after the build
 packages:  ## install the Debian packages that are missing
 	@scripts/install-packages build
 
-build: packages  ## configure and compile everything
-	@cmake --preset $(PRESET) >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+CONFIGURE = cmake --preset $(PRESET) >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+PROGRAMS := attune attune-server attune-sidecar attune-word2vec
+
+programs: packages  ## configure and compile what `make run` needs
+	@$(CONFIGURE)
+	cmake --build --preset $(PRESET) -j$(JOBS) --target $(PROGRAMS)
+
+build: packages  ## configure and compile everything, tests and benchmarks included
+	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS)
 
 debug:  ## build without optimization, with full debug information
