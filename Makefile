@@ -1,9 +1,10 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
+PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 MANIFEST ?= examples/word2vec/job.yaml
 
@@ -36,6 +37,10 @@ programs: packages  ## configure and compile what `make run` needs
 build: packages  ## configure and compile everything, tests and benchmarks included
 	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS)
+
+install: PROGRAMS += attune-operator
+install: programs  ## programs and the package for worker programs below PREFIX (default /usr/local)
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 debug:  ## build without optimization, with full debug information
 	$(MAKE) build PRESET=debug

@@ -8,8 +8,7 @@ telemetry  words/s of 2 servers + 2 workers with sidecars and reports against th
 """
 import argparse, json, os, re, statistics, subprocess, sys, tempfile, time
 
-TEXT = ["--megabytes=40"]
-EPOCHS = 4
+EPOCHS = 8
 
 
 def job_manifest(directory, epochs=EPOCHS):
@@ -26,7 +25,7 @@ spec:
     template:
       spec:
         containers:
-          - {{name: worker, image: none, command: [attune-word2vec], args: [{TEXT[0]}]}}
+          - {{name: worker, image: none, command: [attune-word2vec]}}
 """)
     return path
 
@@ -51,7 +50,7 @@ def run_job(bin_directory):
 
 def standalone(bin_directory):
     """The same in one process; returns (words of all epochs, words/s, held-out loss)."""
-    text = subprocess.run([f"{bin_directory}/attune-word2vec", "--standalone", "--threads=2", f"--epochs={EPOCHS}", *TEXT],
+    text = subprocess.run([f"{bin_directory}/attune-word2vec", "--standalone", "--threads=2", f"--epochs={EPOCHS}"],
                           capture_output=True, text=True, check=True).stdout
     result = dict(part.split("=") for part in re.search(r"^result (.*)$", text, re.M).group(1).split())
     return float(result["words"]), float(result["words_per_second"]), float(result["held_out_loss"])
@@ -88,7 +87,7 @@ class Processes:
         servers = [self.start("server", i, ["attune-server", "--servers", "2", "--epochs", str(EPOCHS)]
                               + (["--coordinator-here"] if i == 0 else [])) for i in range(2)]
         began = time.monotonic()
-        workers = [self.start("worker", i, ["attune-word2vec", *TEXT]) for i in range(2)]
+        workers = [self.start("worker", i, ["attune-word2vec"]) for i in range(2)]
         for process in workers + servers:
             if process.wait(timeout=600) != 0:
                 sys.exit(f"{process.args} ended with {process.returncode}")

@@ -31,6 +31,32 @@ function(attune_links_json result)
   endforeach()
 endfunction()
 
+# Puts a target into the package that training programs find (find_package(attune)): the parameter server and what it knows. The
+# control plane is programs only.
+function(attune_export name)
+  if(NOT name MATCHES "^(base|proto|ps|ps_.*)$")
+    return()
+  endif()
+  set_target_properties(attune_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS attune_${name} EXPORT attune-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+endfunction()
+
+# The package itself, once all its targets are known.
+function(attune_install_package)
+  include(CMakePackageConfigHelpers)
+  set(directory "${CMAKE_INSTALL_LIBDIR}/cmake/attune")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attune-config.cmake.in"
+    "${PROJECT_BINARY_DIR}/generated/attune-config.cmake" INSTALL_DESTINATION "${directory}")
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/attune-config-version.cmake" COMPATIBILITY SameMinorVersion)
+  install(FILES "${PROJECT_BINARY_DIR}/generated/attune-config.cmake" "${PROJECT_BINARY_DIR}/generated/attune-config-version.cmake"
+    DESTINATION "${directory}" COMPONENT development)
+  install(EXPORT attune-targets NAMESPACE attune:: DESTINATION "${directory}" COMPONENT development)
+  # The public headers and the two of base/ that they include.
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/ps/include/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+  install(FILES "${PROJECT_SOURCE_DIR}/base/status.h" "${PROJECT_SOURCE_DIR}/base/time_source.h"
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attune/base COMPONENT development)
+endfunction()
+
 # attune_library(NAME SOURCES... DEPENDS public... [PRIVATE private...])
 # The target is attune_<name>, alias attune::<name>. Includes are written from the root of the repository ("ps/core/server.h").
 # A link-only program proves that the part links with nothing but its declared dependencies (tests/structure).
@@ -39,8 +65,10 @@ function(attune_library name)
   add_library(attune_${name} STATIC ${ARG_SOURCES})
   add_library(attune::${name} ALIAS attune_${name})
   target_include_directories(attune_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attune>)
   target_link_libraries(attune_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:attune_warnings>)
+  attune_export(${name})
   attune_links_json(uses_json ${ARG_DEPENDS})
   if(uses_json)
     target_precompile_headers(attune_${name} REUSE_FROM attune_json_pch)
@@ -76,6 +104,6 @@ function(attune_test name)
   if(ATTUNE_SANITIZE)
     set(suppressions "${PROJECT_SOURCE_DIR}/tests/sanitizer-suppressions")  # its README says what may be listed
     set_tests_properties(${ARG_TIER}.${name} PROPERTIES ENVIRONMENT
-      "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:history_size=4:ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${suppressions}/leak.txt")
+      "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:history_size=4:ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${suppressions}/leak.txt;UBSAN_OPTIONS=suppressions=${suppressions}/undefined.txt:print_stacktrace=1")
   endif()
 endfunction()

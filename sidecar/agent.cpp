@@ -231,8 +231,9 @@ void Agent::LogStreamEnd(const Status& status) {
 
 void Agent::Step(const RelayInput& input) {
   if (finished_) return;
-  Apply(relay_.Step(input, time_.Now()));
-  PublishCounters();
+  const RelayOutput output = relay_.Step(input, time_.Now());
+  PublishCounters();  // first: who sees the effect finds it counted
+  Apply(output);
 }
 
 void Agent::Apply(const RelayOutput& output) {

@@ -1,7 +1,8 @@
 #include "examples/word2vec/corpus.h"
 
 #include <algorithm>
-#include <map>
+#include <deque>
+#include <future>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,88 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kFileBytesMax = 8ULL << 20;
-
-struct TextFile {
-  std::string path;
-  std::string group;  // subdirectory of the text directory; empty: none
-  uint64_t bytes;
-};
-
-StatusOr<std::vector<TextFile>> ListFiles(const fs::path& directory) {
-  std::error_code error;
-  fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
-  if (error) {
-    return Error(StatusCode::kNotFound, "cannot read the text directory '" + directory.string() +
-                                            "': " + error.message() + "; name one with --text");
-  }
-  std::vector<TextFile> files;
-  const size_t prefix = (directory / "").string().size();
-  for (; entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (error) break;
-    std::error_code ignored;
-    if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
-    const uint64_t bytes = entry->file_size(ignored);
-    if (ignored || bytes == 0 || bytes > kFileBytesMax) continue;
-    std::string path = entry->path().string();
-    std::string group = path.substr(prefix, entry.depth() == 0 ? 0 : path.find('/', prefix) - prefix);
-    files.push_back({std::move(path), std::move(group), bytes});
-  }
-  if (files.empty()) {
-    return Error(StatusCode::kNotFound,
-                 "the text directory '" + directory.string() + "' holds no text; name another with --text");
-  }
-  std::sort(files.begin(), files.end(), [](const TextFile& a, const TextFile& b) { return a.path < b.path; });
-  return files;
-}
-
-// The most that a group may take so that all together take `budget`: small groups are whole, large ones equal.
-double GroupLimit(std::vector<double> sizes, double budget) {
-  std::sort(sizes.begin(), sizes.end());
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const double share = budget / static_cast<double>(sizes.size() - i);
-    if (sizes[i] > share) return share;
-    budget -= sizes[i];
-  }
-  return sizes.empty() ? 0 : sizes.back();
-}
-
-// Files spread evenly within their group: one is taken whenever its group is behind its share of what was passed.
-std::vector<TextFile> Sample(std::vector<TextFile> files, const CorpusOptions& options) {
-  struct Group {
-    double size = 0, share = 1, passed = 0, taken = 0;
-  };
-  std::map<std::string, Group> groups;
-  for (const TextFile& file : files) groups[file.group].size += static_cast<double>(file.bytes);
-  double budget = options.megabytes * 1e6;
-  std::vector<double> sizes;
-  const auto is_whole = [&](const std::string& name) { return std::ranges::count(options.whole, name) > 0; };
-  for (const auto& [name, group] : groups) {
-    if (!is_whole(name)) {
-      sizes.push_back(group.size);
-    } else {
-      budget -= group.size;
-    }
-  }
-  const double limit = GroupLimit(sizes, std::max(budget, 0.0));
-  for (auto& [name, group] : groups) {
-    if (!is_whole(name)) group.share = std::min(1.0, limit / group.size);
-  }
-  std::erase_if(files, [&](const TextFile& file) {
-    Group& group = groups[file.group];
-    const auto bytes = static_cast<double>(file.bytes);
-    group.passed += bytes;
-    if (group.share < 1 && group.taken + bytes / 2 > group.passed * group.share) return true;
-    group.taken += bytes;
-    return false;
-  });
-  return files;
-}
+constexpr size_t kFilesAhead = 32;  // being read while one is taken in: cold, a small file costs its trips to the disk
 
 // Words under ids in order of appearance.
 class Reader {
  public:
-  void Read(const TextFile& file) {
-    const StatusOr<std::string> text = ReadFile(file.path, kFileBytesMax);
+  void Read(const StatusOr<std::string>& text) {
     if (!text.ok() || text->find('\0') != std::string::npos) return;
     ++files_;
     bytes_ += text->size();
@@ -152,17 +77,43 @@ std::string Corpus::Description() const {
          std::to_string(text.size()) + " words, vocabulary " + std::to_string(vocabulary.size());
 }
 
+StatusOr<std::vector<std::string>> ListFiles(const CorpusOptions& options) {
+  std::vector<std::string> files;
+  for (const fs::path& directory : options.directories) {
+    std::error_code error, ignored;
+    fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
+    if (error) {
+      return Error(StatusCode::kNotFound, "cannot read the text directory '" + directory.string() +
+                                              "': " + error.message() + "; name others with --text");
+    }
+    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+      if (!entry->is_symlink(ignored) && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<TextFile> files, ListFiles(options.directory));
-  if (options.megabytes > 0) files = Sample(std::move(files), options);
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ListFiles(options));
+  std::deque<std::future<StatusOr<std::string>>> ahead;
   Reader reader;
-  for (const TextFile& file : files) reader.Read(file);
+  for (size_t started = 0; started < files.size() || !ahead.empty(); ahead.pop_front()) {
+    for (; ahead.size() < kFilesAhead && started < files.size(); ++started) {
+      ahead.push_back(std::async(ReadFile, files[started], kFileBytesMax));
+    }
+    reader.Read(ahead.front().get());
+  }
   Corpus corpus = std::move(reader).Finish(options.count_min);
   if (corpus.vocabulary.size() >= 2) return corpus;
-  return Error(StatusCode::kInvalidArgument,
-               "no vocabulary: " + std::to_string(corpus.files) + " files (" + std::to_string(corpus.bytes) +
-                   " bytes) of '" + options.directory.string() + "' hold no two identifiers seen " +
-                   std::to_string(options.count_min) + " times; give more text or lower --min-count");
+  std::string names;
+  for (const fs::path& directory : options.directories)
+    names += (names.empty() ? "'" : ", '") + directory.string() + "'";
+  return Error(StatusCode::kInvalidArgument, "no vocabulary: " + std::to_string(corpus.files) + " files (" +
+                                                 std::to_string(corpus.bytes) + " bytes) of " + names +
+                                                 " hold no two identifiers seen " + std::to_string(options.count_min) +
+                                                 " times; give more text with --text or lower --min-count");
 }
 
 Chunks::Chunks(std::span<const WordId> text, uint64_t chunk_words)

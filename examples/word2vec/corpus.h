@@ -31,9 +31,7 @@ struct Vocabulary {
 };
 
 struct CorpusOptions {
-  std::filesystem::path directory;
-  double megabytes = 0;            // of text to take; 0: all
-  std::vector<std::string> whole;  // subdirectories taken whole first; the others share what is left evenly
+  std::vector<std::filesystem::path> directories;
   uint64_t count_min = 10;
 };
 
@@ -45,8 +43,11 @@ struct Corpus {
   std::string Description() const;  // a line for people
 };
 
-// NotFound: no such directory or no text in it; InvalidArgument: no two words are frequent enough. Files that cannot be
-// read, are larger than 8 MiB or hold a NUL byte are left out.
+// The files below the directories by path, without links. NotFound when one of them cannot be read: half a text would
+// be another text.
+StatusOr<std::vector<std::string>> ListFiles(const CorpusOptions& options);
+// InvalidArgument: no two words are frequent enough. Files that cannot be read, are larger than 8 MiB or hold a NUL
+// byte are left out.
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options);
 
 // The text in chunks. Every 50th is held out; the others are the items of training, shuffled so that a run of

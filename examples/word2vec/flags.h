@@ -12,7 +12,8 @@
 namespace attune::word2vec {
 
 struct Flags {
-  CorpusOptions corpus{.directory = "/usr/include", .megabytes = 90, .whole = {"c++", "linux"}};
+  CorpusOptions corpus;
+  bool list_text = false;
   BatchOptions batch;
   uint32_t dim = 64;
   uint32_t chunk_words = 2048;  // an item of the data set, and a step
@@ -23,7 +24,7 @@ struct Flags {
   // Without servers:
   bool standalone = false;
   uint32_t threads = 2;
-  uint32_t epochs = 15;  // as in job.yaml
+  uint32_t epochs = 40;  // as in job.yaml
 
   // One table for words as inputs, one for words as outputs; the servers and the standalone mode start from the same
   // rows.

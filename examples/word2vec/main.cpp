@@ -5,11 +5,28 @@
 #include "examples/word2vec/standalone.h"
 #include "examples/word2vec/worker.h"
 
+namespace attune::word2vec {
+namespace {
+
+Status ListText(const Flags& flags) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ListFiles(flags.corpus));
+  for (const std::string& file : files) std::puts(file.c_str());
+  return OkStatus();
+}
+
+Status Run(const Flags& flags) {
+  if (flags.list_text) return ListText(flags);
+  return flags.standalone ? RunStandalone(flags) : RunWorker(flags);
+}
+
+}  // namespace
+}  // namespace attune::word2vec
+
 int main(int argc, char** argv) {
   using namespace attune;
   const auto [flags, exit_code] = word2vec::ParseFlags(argc, argv);
   if (exit_code >= 0) return exit_code;
-  const Status status = flags.standalone ? word2vec::RunStandalone(flags) : word2vec::RunWorker(flags);
+  const Status status = word2vec::Run(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "attune-word2vec: %s\n", ToString(status).c_str());
   return 1;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
+
+#include "absl/strings/ascii.h"
 
 namespace attune::word2vec {
 
@@ -14,15 +14,7 @@ inline constexpr size_t kIdentifierBytesMax = 64;  // longer ones are passed ove
 
 namespace internal {
 
-constexpr std::array<bool, 256> MakeIdentifierBytes() {
-  std::array<bool, 256> is{};
-  for (int c = 0; c < 26; ++c) is['a' + c] = is['A' + c] = true;
-  for (int c = '0'; c <= '9'; ++c) is[c] = true;
-  is['_'] = true;
-  return is;
-}
-inline constexpr std::array<bool, 256> kIdentifierBytes = MakeIdentifierBytes();
-inline bool IsIdentifierByte(char c) { return kIdentifierBytes[static_cast<unsigned char>(c)]; }
+inline bool IsIdentifierByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // These take the place of an opening byte and return that after the whole. A literal ends with its line at the latest,
 // so that a stray apostrophe costs no more than that.
@@ -57,7 +49,7 @@ void ForEachIdentifier(std::string_view text, Visit&& visit) {
     const char first = text[at];
     if (IsIdentifierByte(first)) {
       const size_t start = at;
-      const bool is_number = first >= '0' && first <= '9';  // 0x1F, 1'000, 1.5e3f
+      const bool is_number = absl::ascii_isdigit(static_cast<unsigned char>(first));  // 0x1F, 1'000, 1.5e3f
       while (at < text.size() && (IsIdentifierByte(text[at]) || (is_number && text[at] == '\''))) ++at;
       if (!is_number && at - start <= kIdentifierBytesMax) visit(text.substr(start, at - start));
     } else if (first == '"' || first == '\'') {

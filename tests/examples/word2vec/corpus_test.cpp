@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -25,59 +24,24 @@ TEST(Corpus, ReadsFilesInTheOrderOfTheirPathsAndLeavesRareWordsOut) {
   const TextDirectory text;
   text.Add("b.h", "two two one");
   text.Add("a/z.h", "one one rare");
-  const auto corpus = LoadCorpus({.directory = text.path(), .count_min = 2});
+  const auto corpus = LoadCorpus({.directories = {text.path()}, .count_min = 2});
   ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_EQ(Spelled(*corpus), "one one two two one ");
   EXPECT_EQ(corpus->files, 2U);
   EXPECT_EQ(corpus->bytes, 23U);
 }
 
-TEST(Corpus, ASampleIsOfTheSizeAskedForAndSpreadEvenly) {
+TEST(Corpus, SeveralDirectoriesAreOneText) {
   const TextDirectory text;
-  for (int i = 100; i < 200; ++i) {
-    std::string words;
-    while (words.size() < 10'000) words += "w" + std::to_string(i) + " ";
-    text.Add("f" + std::to_string(i), words);
-  }
-  const auto corpus = LoadCorpus({.directory = text.path(), .megabytes = 0.2, .count_min = 1});
+  for (int i = 100; i < 200; ++i) text.Add("b/" + std::to_string(i), "w" + std::to_string(i) + " ");
+  text.Add("a/first.h", "absent");
+  text.Add("c/last.h", "last");
+  std::string want;
+  for (int i = 100; i < 200; ++i) want += "w" + std::to_string(i) + " ";
+  const auto corpus =
+      LoadCorpus({.directories = {text.path() / "c", text.path() / "b", text.path() / "b"}, .count_min = 1});
   ASSERT_TRUE(corpus.ok()) << corpus.status();
-  EXPECT_EQ(corpus->files, 20U);
-  for (int tenth = 10; tenth < 20; ++tenth) {
-    int found = 0;
-    for (int i = 0; i < 10; ++i) found += corpus->vocabulary.Find("w" + std::to_string(tenth * 10 + i)) ? 1 : 0;
-    EXPECT_EQ(found, 2) << "files f" << tenth << "0 and following";
-  }
-}
-
-TEST(Corpus, SmallSubdirectoriesAreWholeAndLargeOnesShareTheRest) {
-  const TextDirectory text;
-  const auto add = [&](const std::string& name, int files) {
-    for (int i = 0; i < files; ++i) {
-      std::string words;
-      while (words.size() < 1000) words += name + " ";
-      text.Add(name + "/deep/" + std::to_string(i), words);
-    }
-  };
-  add("huge", 400);
-  add("large", 100);
-  add("small", 10);
-  add("first", 60);
-  const auto files_of = [&](const CorpusOptions& options) {
-    const auto corpus = LoadCorpus(options);
-    EXPECT_TRUE(corpus.ok()) << corpus.status();
-    std::map<std::string, uint64_t> files;
-    for (size_t id = 0; id < corpus->vocabulary.size(); ++id) {
-      const std::string& word = corpus->vocabulary.words[id];
-      files[word] = corpus->vocabulary.counts[id] * (word.size() + 1) / 1000;
-    }
-    return files;
-  };
-  using Files = std::map<std::string, uint64_t>;
-  EXPECT_EQ(files_of({.directory = text.path(), .megabytes = 0.1}),
-            (Files{{"huge", 30}, {"large", 30}, {"small", 10}, {"first", 30}}));
-  EXPECT_EQ(files_of({.directory = text.path(), .megabytes = 0.1, .whole = {"first", "absent"}}),
-            (Files{{"huge", 15}, {"large", 15}, {"small", 10}, {"first", 60}}));
-  EXPECT_EQ(files_of({.directory = text.path()}), (Files{{"huge", 400}, {"large", 100}, {"small", 10}, {"first", 60}}));
+  EXPECT_EQ(Spelled(*corpus), want + "last ") << "by path, each file once, however many are read at a time";
 }
 
 TEST(Corpus, BinaryAndLinkedFilesAreLeftOut) {
@@ -85,7 +49,7 @@ TEST(Corpus, BinaryAndLinkedFilesAreLeftOut) {
   text.Add("a.h", "one one two two");
   text.Add("b.so", std::string("three\0three", 11));
   std::filesystem::create_symlink(text.path() / "a.h", text.path() / "link.h");
-  const auto corpus = LoadCorpus({.directory = text.path(), .count_min = 1});
+  const auto corpus = LoadCorpus({.directories = {text.path()}, .count_min = 1});
   ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_EQ(Spelled(*corpus), "one one two two ");
 }
@@ -96,13 +60,14 @@ TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
     const Status status = LoadCorpus(options).status();
     EXPECT_EQ(status.code(), want_code) << status;
     EXPECT_THAT(std::string(Message(status)), HasSubstr(want_text));
-    EXPECT_THAT(std::string(Message(status)), HasSubstr(options.directory.string()));
+    EXPECT_THAT(std::string(Message(status)), HasSubstr(options.directories.back().string()));
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("--text"));
   };
-  expect_error({.directory = text.path() / "absent"}, StatusCode::kNotFound, "--text");
-  expect_error({.directory = text.path()}, StatusCode::kNotFound, "holds no text");
+  expect_error({.directories = {text.path(), text.path() / "absent"}}, StatusCode::kNotFound, "cannot read");
+  expect_error({.directories = {text.path()}}, StatusCode::kInvalidArgument, "0 files");
   text.Add("a.h", "one two three");
-  expect_error({.directory = text.path(), .count_min = 2}, StatusCode::kInvalidArgument, "--min-count");
-  expect_error({.directory = text.path() / "a.h"}, StatusCode::kNotFound, "cannot read");
+  expect_error({.directories = {text.path()}, .count_min = 2}, StatusCode::kInvalidArgument, "--min-count");
+  expect_error({.directories = {text.path() / "a.h"}}, StatusCode::kNotFound, "cannot read");
 }
 
 TEST(Vocabulary, OrdersByCountThenSpelling) {

@@ -29,7 +29,7 @@ class WorkerTest : public testing::Test {
       for (int i = 0; i < 12; ++i) text += topic + std::to_string(random.Below(20)) + " ";
     }
     text_.Add("text", text);
-    flags_.corpus.directory = text_.path();
+    flags_.corpus.directories = {text_.path()};
     flags_.batch.subsample = 1;
     flags_.dim = 16;
     flags_.chunk_words = 200;
@@ -82,7 +82,7 @@ TEST_F(WorkerTest, ALostServerOrMissingTextEndsItWithThatMessage) {
   EXPECT_EQ(Message(RunWorker(flags_)), "server 0 is away");
   ps::World().connect_status = Error(StatusCode::kDeadlineExceeded, "no coordinator");
   EXPECT_EQ(Message(RunWorker(flags_)), "no coordinator");
-  flags_.corpus.directory = "/absent";
+  flags_.corpus.directories = {"/absent"};
   EXPECT_THAT(std::string(Message(RunWorker(flags_))), HasSubstr("/absent"));
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "operator/local/instance.h"
+#include "operator/local/resource_limits.h"
 #include "tests/local/platform/support.h"
 #include "tests/operator/local/objects.h"
 
@@ -142,6 +143,44 @@ TEST_F(PlatformTest, AnAbsentProgramIsExplained) {
               HasSubstr("no-such-program"));
   ASSERT_TRUE(Eventually([&] { return !api().List(kube::kEvents, {}).value().items.empty(); }));
   EXPECT_THAT(api().List(kube::kEvents, {}).value().items[0]["note"].get<std::string>(), HasSubstr("looked in"));
+}
+
+// Skips where this user may not make control groups: then the log says that limits are not enforced.
+class LimitsTest : public PlatformTest {
+ protected:
+  void SetUp() override {
+    PlatformTest::SetUp();
+    ContainerLimits limits = ContainerLimits::Make({{"memory", "64Mi"}, {"cpu", "100m"}}, "probe");
+    const bool permitted = !limits.files().empty();
+    limits.Remove();
+    if (!permitted) GTEST_SKIP() << "no right to make control groups";
+  }
+  static Json Limited(const std::string& name, const std::string& script, const Json& limits) {
+    Json pod = Pod(name, script);
+    pod["spec"]["containers"][0]["resources"] = {{"limits", limits}};
+    return pod;
+  }
+};
+
+TEST_F(LimitsTest, AContainerBeyondItsMemoryIsKilledAndTheReasonSaysSo) {
+  // dd's one block lies in its memory.
+  Create(Limited("a", "exec dd if=/dev/zero of=/dev/null bs=200M count=1", {{"memory", "64Mi"}}));
+  ASSERT_TRUE(AwaitPhase("a", "Failed"));
+  const Json end = Read("a")["status"]["containerStatuses"][0]["state"]["terminated"];
+  EXPECT_EQ(end["reason"], "OOMKilled");
+  EXPECT_EQ(end["exitCode"], 137);
+  Create(Limited("b", "exec dd if=/dev/zero of=/dev/null bs=200M count=1", {{"memory", "400Mi"}}));
+  EXPECT_TRUE(AwaitPhase("b", "Succeeded")) << "enough for it";
+}
+
+TEST_F(LimitsTest, AContainerIsHeldToItsCpu) {
+  // Turns in a loop until the kernel has stopped it often for using up its share; never without a limit.
+  const std::string script =
+      "stat=/sys/fs/cgroup/cpu$(awk -F: '(\",\" $2 \",\") ~ /,cpu,/ { print $3 }' /proc/self/cgroup)/cpu.stat\n"
+      "[ -e $stat ] || stat=/sys/fs/cgroup$(awk -F: '$1 == 0 { print $3 }' /proc/self/cgroup)/cpu.stat\n"
+      "until [ $(sed -n 's/^nr_throttled //p' $stat) -ge 3 ]; do :; done";
+  Create(Limited("a", script, {{"cpu", "100m"}}));
+  EXPECT_TRUE(AwaitPhase("a", "Succeeded"));
 }
 
 TEST_F(PlatformTest, DeletionGivesGraceThenKillsAndKeepsFinalizedObjects) {

@@ -39,12 +39,12 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
   EXPECT_EQ(pod["spec"]["hostname"], "w-server-1");
   EXPECT_EQ(pod["spec"]["subdomain"], kube::Name(BuildService(job)));
   EXPECT_TRUE(IsOwnedBy(pod, job));
-  for (const auto& [label, value] : BuildService(job)["spec"]["selector"].items())
-    EXPECT_EQ(kube::Label(pod, label), value);
-  for (const auto& [label, value] : BuildPodDisruptionBudget(job, 2)["spec"]["selector"]["matchLabels"].items()) {
-    EXPECT_EQ(kube::Label(pod, label), value);
+  const Json service = BuildService(job), budget = BuildPodDisruptionBudget(job, 2);
+  for (const Json& selector : {service["spec"]["selector"], budget["spec"]["selector"]["matchLabels"]}) {
+    EXPECT_FALSE(selector.empty());
+    for (const auto& [label, value] : selector.items()) EXPECT_EQ(kube::Label(pod, label), value);
   }
-  EXPECT_EQ(BuildPodDisruptionBudget(job, 2)["spec"]["minAvailable"], 2);
+  EXPECT_EQ(budget["spec"]["minAvailable"], 2);
   EXPECT_EQ(CoordinatorAddress(job), "w-server-0.w.default.svc:7400");
   EXPECT_THAT(pod["metadata"]["finalizers"], ElementsAre(contract::kPodFinalizer));
 }

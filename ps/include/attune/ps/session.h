@@ -173,13 +173,13 @@ class DataLeaseRange {
 // --- the session
 
 struct SessionOptions {
-  std::string job;      // for messages
-  std::string job_uid;  // id checked in every handshake
+  std::string job = {};      // for messages
+  std::string job_uid = {};  // id checked in every handshake
   uint32_t index = 0;
-  std::string coordinator;  // host:port
+  std::string coordinator = {};  // host:port
   std::string bind_address = "127.0.0.1";
-  std::string sidecar_socket;                           // empty: no telemetry
-  std::string model_directory;                          // see Session::model_directory
+  std::string sidecar_socket = {};                      // empty: no telemetry
+  std::string model_directory = {};                     // see Session::model_directory
   Duration connect_timeout = std::chrono::seconds(60);  // whole of Connect, servers included
   Duration call_timeout = std::chrono::seconds(30);     // each Pull, Push, lease request, ...
   uint32_t pushes_in_flight_max = 64;
@@ -196,9 +196,9 @@ struct StepReport {
 };
 
 struct FinalResult {
-  std::map<std::string, double> metrics;
-  std::string summary;  // for people; cut at 4 KiB
-  std::string model_path;
+  std::map<std::string, double> metrics = {};
+  std::string summary = {};  // for people; cut at 4 KiB
+  std::string model_path = {};
 };
 
 class Session {
