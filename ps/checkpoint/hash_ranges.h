@@ -1,19 +1,14 @@
-// Sets of rows by the hash of their keys (row_file_format.h). A shard is one range, whatever the number of shards, so a
+// Sets of rows by the hash of their keys. A shard is one range (HashRange::OfShard), whatever the number of shards, so a
 // server reads the blocks of its shards and skips the others.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "ps/store/table_store.h"
+
 namespace attune::ps {
-
-struct HashRange {
-  uint64_t first = 0, last = UINT64_MAX;  // both included
-  bool operator==(const HashRange&) const = default;
-};
-
-// The hashes of one of `shard_count` shards, as ShardMap::ShardIndex assigns keys to them.
-HashRange RangeOfShard(uint32_t shard, uint32_t shard_count);
 
 class HashRanges {
  public:
@@ -21,12 +16,14 @@ class HashRanges {
   explicit HashRanges(std::vector<HashRange> ranges);
   static HashRanges All() { return HashRanges({HashRange{}}); }
 
+  // Of whole hashes, 64 bits (row_file_format.h).
   bool Contains(uint64_t hash) const { return Intersects(hash, hash); }
-  bool Intersects(uint64_t first, uint64_t last) const;
-  const std::vector<HashRange>& ranges() const { return ranges_; }
+  bool Intersects(uint64_t first, uint64_t last) const;  // both included
+
+  size_t size() const { return ranges_.size(); }  // ranges, apart from each other
 
  private:
-  std::vector<HashRange> ranges_;  // ascending, apart from each other
+  std::vector<std::pair<uint64_t, uint64_t>> ranges_;  // first and last hash; ascending
 };
 
 }  // namespace attune::ps
