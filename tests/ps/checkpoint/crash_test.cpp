@@ -75,6 +75,11 @@ TEST(CrashTest, AtEveryStepThePreviousCheckpointOrTheNewOneIsWhole) {
           ASSERT_EQ(RowsOf(files, *opened, "embedding"), is_new ? job.Rows() : job.saved().back());
           found_new += is_new ? 1 : 0;
         }
+        const auto found = CheckpointDirectory(files, kDirectory).List();
+        for (const uint64_t number : found->manifests) {
+          const Status check = OpenCheckpoint(files, kDirectory, number).status();
+          ASSERT_TRUE(check.ok()) << check;
+        }
         // The job starts again and saves; garbage of the crash goes.
         SystemTime time;
         CheckpointWriter writer(files, time, {.job_uid = "job-1", .protocol_version = 1});
