@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "examples/word2vec/flags.h"
+#include "examples/word2vec/reader.h"
 #include "examples/word2vec/standalone.h"
 #include "examples/word2vec/worker.h"
 
@@ -9,7 +10,9 @@ int main(int argc, char** argv) {
   using namespace attune;
   const auto [flags, exit_code] = word2vec::ParseFlags(argc, argv);
   if (exit_code >= 0) return exit_code;
-  const Status status = flags.standalone ? word2vec::RunStandalone(flags) : word2vec::RunWorker(flags);
+  const Status status = !flags.model.empty() ? word2vec::RunReader(flags)
+                        : flags.standalone   ? word2vec::RunStandalone(flags)
+                                             : word2vec::RunWorker(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "attune-word2vec: %s\n", ToString(status).c_str());
   return 1;
