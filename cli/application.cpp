@@ -22,6 +22,8 @@ struct Dispatch {
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
   int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
+  int operator()(const ExportArguments& arguments) const { return Export(arguments); }
+  int operator()(const InspectArguments& arguments) const { return Inspect(arguments); }
   int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }
   int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }
 };

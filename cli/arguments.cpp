@@ -25,6 +25,8 @@ struct Values {
   LogsArguments logs;
   ScaleArguments scale;
   StopArguments stop;
+  ExportArguments export_;
+  InspectArguments inspect;
   VersionArguments version;
   CompletionArguments completion;
   bool follow = false;
@@ -120,6 +122,46 @@ void AddSteering(CLI::App& app, Values& values) {
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
+}
+
+void AddModels(CLI::App& app, Values& values) {
+  CLI::App* inspect =
+      Add(app, "inspect", "List the checkpoints in a directory and whether they are whole",
+          "DIR holds checkpoints itself, or in tables/ (a job's model directory). SIZE (+N): N added to an earlier one.\n"
+          "Exit code 1 when one is damaged.\n\n"
+          "  attune inspect attune-runs/word2vec-1/model --verify\n");
+  inspect->add_option("DIR", values.inspect.directory, "Directory of checkpoints")->required();
+  inspect->add_flag("--verify", values.inspect.verify, "Read every byte; otherwise sizes and directories of files");
+  inspect->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
+  CLI::App* to_file =
+      Add(app, "export", "Write a model's rows for other programs",
+          "safetensors and npz hold <table>.keys (int64) and <table>.values (float32) of every table. word2vec-text\n"
+          "holds one table, a line per row; its tokens come from the vocabulary that the training program wrote.\n\n"
+          "  attune export attune-runs/word2vec-1/model --format npz --to vectors.npz\n"
+          "  attune export model --format word2vec-text --table input --vocabulary model/vocabulary.txt\n");
+  to_file->add_option("DIR", values.export_.directory, "Directory of checkpoints")->required();
+  to_file->add_option("--format", values.export_.format, "safetensors, npz or word2vec-text")
+      ->required()
+      ->check(OneOf({"safetensors", "npz", "word2vec-text"}))
+      ->type_name("NAME");
+  to_file->add_option("--table", values.export_.tables, "Only this table; may be given again\n(default: all)")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  to_file->add_option("--to", values.export_.to, "File to write (default: ./<table> with\nthe format's ending)")
+      ->type_name("FILE");
+  to_file->add_option("--vocabulary", values.export_.vocabulary, "Tokens, one per line: line k is key k, from 0")
+      ->type_name("FILE");
+  to_file->add_option("--checkpoint", values.export_.checkpoint, "Its number (default: the newest that is whole)")
+      ->type_name("NUMBER");
+  to_file->add_option("-o,--output", values.output, "json: the result as an object, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
+}
+
+void AddOthers(CLI::App& app, Values& values) {
   CLI::App* version = Add(app, "version", "Print the version of this program and of what it talks to", "");
   version->add_flag("--client", values.version.client_only, "Only of this program");
   CLI::App* completion = Add(app, "completion", "Print a completion script for a shell",
@@ -143,6 +185,8 @@ void Build(CLI::App& app, Values& values) {
   AddRunAndValidate(app, values);
   AddLooking(app, values);
   AddSteering(app, values);
+  AddModels(app, values);
+  AddOthers(app, values);
 }
 
 std::string UnknownCommandText(const CLI::App& app) {
@@ -157,7 +201,7 @@ std::string UnknownCommandText(const CLI::App& app) {
 
 Arguments Collect(const CLI::App& app, Values& values) {
   if (values.follow && values.run.detach) throw CLI::ValidationError("--follow and --detach exclude each other");
-  values.run.json = values.validate.json = values.output == "json";
+  values.run.json = values.validate.json = values.inspect.json = values.export_.json = values.output == "json";
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
   if (name == "validate") arguments.command = values.validate;
@@ -166,6 +210,8 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
   if (name == "stop") arguments.command = values.stop;
+  if (name == "export") arguments.command = values.export_;
+  if (name == "inspect") arguments.command = values.inspect;
   if (name == "version") arguments.command = values.version;
   if (name == "completion") arguments.command = values.completion;
   return arguments;

@@ -50,6 +50,20 @@ struct StopArguments {
   std::string job;
   int64_t timeout_seconds = 120;
 };
+struct ExportArguments {
+  std::string directory;
+  std::string format;  // safetensors, npz, word2vec-text
+  std::vector<std::string> tables;
+  std::string to;  // "": named after the table, in the current directory
+  std::string vocabulary;
+  std::optional<uint64_t> checkpoint;  // else the newest whole one
+  bool json = false;
+};
+struct InspectArguments {
+  std::string directory;
+  bool verify = false;
+  bool json = false;
+};
 struct VersionArguments {
   bool client_only = false;
 };
@@ -58,7 +72,8 @@ struct CompletionArguments {
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, StopArguments, VersionArguments, CompletionArguments>;
+                             ScaleArguments, StopArguments, ExportArguments, InspectArguments, VersionArguments,
+                             CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -19,13 +19,15 @@ _attune() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory) i=$((i + 1)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
     esac
   done
   case "${COMP_WORDS[COMP_CWORD-1]}" in
     --kubeconfig) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --to|--vocabulary) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
     --run-directory) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     -o|--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
   esac
@@ -38,6 +40,7 @@ _attune() {
     return
   fi
   case "$command:$position" in
+    export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
     get:0|describe:0|logs:0|scale:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;

@@ -57,6 +57,15 @@ Status WriteVectors(const std::filesystem::path& path, const Model& model, const
   return WriteFileAtomically(path, text);
 }
 
+Status WriteVocabulary(const std::filesystem::path& path, const Vocabulary& vocabulary) {
+  std::string text;
+  for (const auto& word : vocabulary.words) {
+    text += word;
+    text += '\n';
+  }
+  return WriteFileAtomically(path, text);
+}
+
 std::string Neighbors(const Model& model, const Vocabulary& vocabulary, std::string_view word, size_t count) {
   constexpr uint64_t kCountMin = 100;  // vectors of rarer words are mostly noise
   const std::optional<WordId> id = vocabulary.Find(word);

@@ -26,6 +26,9 @@ double HeldOutLoss(const Model& model, const Chunks& chunks, BatchBuilder& build
 // The text format of the word2vec tool: a line "words dim", then a line per word. Written whole or not at all.
 Status WriteVectors(const std::filesystem::path& path, const Model& model, const Vocabulary& vocabulary);
 
+// A word per line, line k being the word of key k: names the rows that `attune export` writes.
+Status WriteVocabulary(const std::filesystem::path& path, const Vocabulary& vocabulary);
+
 // "mutex: lock_guard 0.83, ..." : the `count` words of the highest cosine, of those seen often enough to be trusted.
 std::string Neighbors(const Model& model, const Vocabulary& vocabulary, std::string_view word, size_t count = 8);
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "examples/word2vec/flags.h"
+#include "examples/word2vec/reader.h"
 #include "examples/word2vec/standalone.h"
 #include "examples/word2vec/worker.h"
 
@@ -16,6 +17,7 @@ Status ListText(const Flags& flags) {
 
 Status Run(const Flags& flags) {
   if (flags.list_text) return ListText(flags);
+  if (!flags.model.empty()) return RunReader(flags);
   return flags.standalone ? RunStandalone(flags) : RunWorker(flags);
 }
 

@@ -125,7 +125,10 @@ Status Worker::Evaluate() {
       return Annotate(status, "saving the vectors in the model directory");
     }
     result.model_path = path.string();
-    if (flags_.save_tables) RETURN_IF_ERROR(session_.SaveTables());
+    if (flags_.save_tables) {
+      RETURN_IF_ERROR(WriteVocabulary(path.parent_path() / "vocabulary.txt", vocabulary_));
+      RETURN_IF_ERROR(session_.SaveTables());
+    }
     std::printf("%sheld_out_loss=%.4f model=%s\n", result.summary.c_str(), held_out_loss, path.c_str());
     RETURN_IF_ERROR(session_.Finish(result));
   }

@@ -8,6 +8,7 @@ namespace attune::ps {
 void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
+  begin_save.reset();
   write_manifest.reset();
   events.clear();
   goal_reached.reset();

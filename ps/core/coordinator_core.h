@@ -60,6 +60,13 @@ struct FromConnection {
 struct ConnectionClosed {
   ConnectionId connection;
 };
+// The shell's answer to CoordinatorOutputs::begin_save.
+struct SaveBegun {
+  SaveId save;
+  Status status;
+  uint64_t checkpoint = 0;  // its number
+  uint64_t base = 0;        // the checkpoint it builds on; 0: none
+};
 // The shell's answer to CoordinatorOutputs::write_manifest.
 struct ManifestWritten {
   SaveId save;
@@ -67,18 +74,24 @@ struct ManifestWritten {
 };
 struct CoordinatorTimer {};
 
-using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CoordinatorTimer>;
+using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, SaveBegun, ManifestWritten, CoordinatorTimer>;
 
 struct ToConnection {
   ConnectionId to;
   Message message;
 };
 
-// All servers have written: check that the files are there and write the manifest that makes them a model; answer with
-// ManifestWritten.
+// A save comes up: give it the number that its files carry; answer with SaveBegun.
+struct SaveStart {
+  SaveId save;
+  std::string directory;
+};
+// All servers have written: check that the files are there and write the manifest that makes them a checkpoint; answer
+// with ManifestWritten.
 struct ManifestOrder {
   SaveId save;
   std::string directory;
+  uint64_t checkpoint = 0, base = 0;
   std::vector<TableSpec> tables;  // by TableId - 1
   std::vector<WrittenFile> files;
 };
@@ -86,6 +99,7 @@ struct ManifestOrder {
 struct CoordinatorOutputs {
   std::vector<ToConnection> send;
   std::vector<ConnectionId> close;  // after sending
+  std::optional<SaveStart> begin_save;
   std::optional<ManifestOrder> write_manifest;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
@@ -156,12 +170,14 @@ class CoordinatorCore {
     NodeId asker;
     RequestId request;
     std::string directory;
-    std::map<NodeId, std::optional<TablesWritten>> parts;
+    uint64_t checkpoint = 0, base = 0;                     // from the shell; 0: not begun
+    std::map<NodeId, std::optional<TablesWritten>> parts;  // empty until begun
     bool manifest_ordered = false;
   };
 
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(SaveBegun input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ManifestWritten input, MonotonicTime now, CoordinatorOutputs& out);
   void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
 

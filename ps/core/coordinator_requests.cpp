@@ -287,16 +287,25 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
                     .asker = node.member.node,
                     .request = request,
                     .directory = message.directory,
-                    .parts = {}});
+                       .parts = {}});
   if (saves_.size() == 1) StartNextSave(out);
 }
 
 void CoordinatorCore::StartNextSave(CoordinatorOutputs& out) {
   if (saves_.empty()) return;
+  out.begin_save = SaveStart{.save = saves_.front().id, .directory = saves_.front().directory};
+}
+
+void CoordinatorCore::On(SaveBegun input, MonotonicTime, CoordinatorOutputs& out) {
+  if (saves_.empty() || saves_.front().id != input.save || saves_.front().checkpoint != 0) return;
+  if (!input.status.ok()) return EndSave(input.status, out);
+  Save& save = saves_.front();
+  save.checkpoint = input.checkpoint;
+  save.base = input.base;
   for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kServer) saves_.front().parts[id] = std::nullopt;
+    if (node.member.role == Role::kServer) save.parts[id] = std::nullopt;
   }
-  for (const auto& [id, part] : saves_.front().parts) SendWriteOrder(nodes_.at(id), out);
+  for (const auto& [id, part] : save.parts) SendWriteOrder(nodes_.at(id), out);
 }
 
 void CoordinatorCore::SendWriteOrder(const Node& server, CoordinatorOutputs& out) {
@@ -305,7 +314,9 @@ void CoordinatorCore::SendWriteOrder(const Node& server, CoordinatorOutputs& out
        WriteTables{.save = save.id,
                    .directory = save.directory,
                    .part = server.member.index,
-                   .parts = static_cast<uint32_t>(save.parts.size())},
+                   .parts = static_cast<uint32_t>(save.parts.size()),
+                   .checkpoint = save.checkpoint,
+                   .base = save.base},
        out);
 }
 
@@ -319,13 +330,18 @@ void CoordinatorCore::OnMessage(Node& node, const TablesWritten& message, Monoto
   OrderManifestWhenWritten(out);
 }
 
-// The manifest makes the files a model, so it is written when all of them are complete.
+// The manifest makes the files a checkpoint, so it is written when all of them are complete.
 void CoordinatorCore::OrderManifestWhenWritten(CoordinatorOutputs& out) {
   Save& save = saves_.front();
   for (const auto& [id, part] : save.parts) {
     if (!part) return;
   }
-  ManifestOrder order{.save = save.id, .directory = save.directory, .tables = {}, .files = {}};
+  ManifestOrder order{.save = save.id,
+                      .directory = save.directory,
+                      .checkpoint = save.checkpoint,
+                      .base = save.base,
+                      .tables = {},
+                      .files = {}};
   for (const TableEntry& table : tables_) order.tables.push_back(table.spec);
   for (const auto& [id, part] : save.parts) {
     order.files.insert(order.files.end(), part->files.begin(), part->files.end());
@@ -343,7 +359,7 @@ void CoordinatorCore::EndSave(const Status& status, CoordinatorOutputs& out) {
   const Save save = std::move(saves_.front());
   saves_.pop_front();
   if (status.ok()) {
-    out.events.push_back("tables saved to " + save.directory);
+    out.events.push_back("checkpoint " + std::to_string(save.checkpoint) + " saved to " + save.directory);
     Reply(save.asker, save.request, Done{.request = save.request}, out);
   } else {
     out.events.push_back("saving tables to " + save.directory + " failed: " + std::string(status.message()));

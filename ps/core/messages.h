@@ -265,19 +265,23 @@ struct SaveTables {
   std::string directory;
   bool operator==(const SaveTables&) const = default;
 };
-// coordinator -> server, repeated until answered. `part` of `parts` names the file of this server.
+// coordinator -> server, repeated until answered. `part` of `parts` names the files of this server.
 struct WriteTables {
   SaveId save;
   std::string directory;
   uint32_t part = 0, parts = 0;
+  uint64_t checkpoint = 0;  // the number of what is written, never used before in this directory
+  uint64_t base = 0;        // rows unchanged since this checkpoint may be left out; 0: none
   bool operator==(const WriteTables&) const = default;
 };
 struct WrittenFile {
-  TableId table;
+  TableId table;     // 0: records of the duplicate filter
   std::string name;  // relative to the directory
   uint64_t rows = 0;
   uint64_t bytes = 0;
   uint64_t checksum = 0;
+  uint64_t erased = 0;  // keys that the file says are gone
+  uint64_t held = 0;    // rows of the table at this server, changed or not
   bool operator==(const WrittenFile&) const = default;
 };
 struct TablesWritten {

@@ -184,8 +184,11 @@ void ServerCore::OnMessage(NodeId, WriteTables&& message, MonotonicTime, ServerO
   }
   constexpr size_t kRemembered = 8;  // the coordinator runs one save at a time; late copies name an old one
   while (saves_.size() > kRemembered) saves_.erase(saves_.begin());
-  out.save = SaveOrder{
-      .save = message.save, .directory = std::move(message.directory), .part = message.part, .parts = message.parts};
+  out.save = SaveOrder{.save = message.save,
+                       .directory = std::move(message.directory),
+                       .part = message.part,
+                       .checkpoint = message.checkpoint,
+                       .base = message.base};
 }
 
 void ServerCore::On(SaveEnded input, MonotonicTime, ServerOutputs& out) {

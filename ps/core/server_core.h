@@ -54,7 +54,9 @@ using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, Save
 struct SaveOrder {
   SaveId save;
   std::string directory;
-  uint32_t part = 0, parts = 0;
+  uint32_t part = 0;
+  uint64_t checkpoint = 0;  // the number its files carry
+  uint64_t base = 0;        // rows unchanged since this checkpoint may be left out; 0: none
 };
 
 struct ServerOutputs {

@@ -155,6 +155,8 @@ struct NodeWriter {
       written->set_rows(file.rows);
       written->set_bytes(file.bytes);
       written->set_checksum(file.checksum);
+      written->set_erased(file.erased);
+      written->set_held(file.held);
     }
     return true;
   }
@@ -229,6 +231,8 @@ struct CoordinatorWriter {
     out.mutable_write_tables()->set_directory(from.directory);
     out.mutable_write_tables()->set_part(from.part);
     out.mutable_write_tables()->set_parts(from.parts);
+    out.mutable_write_tables()->set_checkpoint(from.checkpoint);
+    out.mutable_write_tables()->set_base(from.base);
     return true;
   }
   bool operator()(const Done& from) {
@@ -378,7 +382,8 @@ StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
   TablesWritten written{SaveId(from.save()), Get(from.status()), {}};
   for (const v1::WrittenFile& file : from.files()) {
     RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
-    written.files.push_back({TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum()});
+    written.files.push_back({TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum(),
+                             file.erased(), file.held()});
   }
   return written;
 }
@@ -410,7 +415,7 @@ StatusOr<Message> ReadInstallTable(const v1::InstallTable& from) {
 
 StatusOr<Message> ReadWriteTables(const v1::WriteTables& from) {
   RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
-  return WriteTables{SaveId(from.save()), from.directory(), from.part(), from.parts()};
+  return WriteTables{SaveId(from.save()), from.directory(), from.part(), from.parts(), from.checkpoint(), from.base()};
 }
 
 StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {

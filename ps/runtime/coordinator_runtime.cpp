@@ -1,9 +1,32 @@
 #include "ps/runtime/coordinator_runtime.h"
 
 #include "base/log.h"
-#include "ps/runtime/model_directory.h"
+#include "proto/contract.h"
 
 namespace attune::ps {
+namespace {
+
+CheckpointParts PartsOf(const ManifestOrder& order) {
+  CheckpointParts parts;
+  for (const TableSpec& spec : order.tables) parts.tables.push_back({.spec = spec, .rows = 0, .files = {}});
+  for (const WrittenFile& file : order.files) {
+    CheckpointFile written{.name = file.name,
+                           .checkpoint = order.checkpoint,
+                           .rows = file.rows,
+                           .erased = file.erased,
+                           .bytes = file.bytes,
+                           .digest = static_cast<uint32_t>(file.checksum)};
+    if (file.table == TableId()) {
+      parts.filters.push_back(std::move(written));
+    } else if (file.table.value() <= parts.tables.size()) {
+      parts.tables[file.table.value() - 1].rows += file.held;
+      parts.tables[file.table.value() - 1].files.push_back(std::move(written));
+    }
+  }
+  return parts;
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Options& options,
                                                                         const TimeSource& time) {
@@ -23,13 +46,19 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
 
 CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
     : time_(time),
-      job_uid_(options.core.job_uid),
       core_(options.core),
       loop_(EventLoop::Start("attune-coord", time)),
-      timer_(loop_->NewTimer()) {}
+      timer_(loop_->NewTimer()),
+      checkpoints_(RealFileSystem(), time,
+                   {.job_uid = options.core.job_uid,
+                    .protocol_version = contract::kProtocolVersion,
+                    .retained = options.retained_checkpoints,
+                    .incremental = false}),  // servers write all their rows (CheckpointIo::Write)
+      disk_(std::make_unique<BackgroundThread>()) {}
 
 CoordinatorRuntime::~CoordinatorRuntime() {
   loop_->Stop();  // no step uses the service any more
+  disk_.reset();
   service_.reset();
   timer_.reset();
   loop_.reset();
@@ -54,10 +83,30 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);
-  if (out.write_manifest) {
-    const Status written = WriteManifest(*out.write_manifest, job_uid_);
-    Step(ManifestWritten{out.write_manifest->save, written});
-  }
+  if (out.begin_save) BeginSave(*out.begin_save);
+  if (out.write_manifest) WriteManifest(*out.write_manifest);
+}
+
+// --- checkpoints: a disk may block for long, and this loop answers heartbeats
+
+void CoordinatorRuntime::BeginSave(const SaveStart& start) {
+  disk_->Post([this, start] {
+    const StatusOr<CheckpointPlan> plan = checkpoints_.Begin(start.directory);
+    SaveBegun begun{.save = start.save, .status = plan.status()};
+    if (plan.ok()) begun.checkpoint = plan->number, begun.base = plan->base;
+    loop_->Post([this, begun = std::move(begun)] { Step(begun); });
+  });
+}
+
+void CoordinatorRuntime::WriteManifest(const ManifestOrder& order) {
+  disk_->Post([this, order] {
+    const Status status =
+        checkpoints_.Commit({.directory = order.directory, .number = order.checkpoint, .base = order.base}, PartsOf(order));
+    if (status.ok() && !checkpoints_.leftover().ok()) {
+      log::Warn("files of old checkpoints were not removed", {{"reason", checkpoints_.leftover()}});
+    }
+    loop_->Post([this, save = order.save, status] { Step(ManifestWritten{.save = save, .status = status}); });
+  });
 }
 
 void CoordinatorRuntime::Arm(MonotonicTime wake) {

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/checkpoint/background.h"
+#include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/core/coordinator_core.h"
 #include "ps/runtime/coordinator_service.h"
 #include "ps/transport/event_loop.h"
@@ -20,6 +22,7 @@ class CoordinatorRuntime {
     CoordinatorOptions core;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;  // 0: any
+    uint32_t retained_checkpoints = kRetainedDefault;
   };
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
@@ -32,14 +35,17 @@ class CoordinatorRuntime {
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
   void Arm(MonotonicTime wake);
+  void BeginSave(const SaveStart& start);
+  void WriteManifest(const ManifestOrder& order);
 
   const TimeSource& time_;
-  const std::string job_uid_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;
+  CheckpointWriter checkpoints_;  // of the disk thread
+  std::unique_ptr<BackgroundThread> disk_;
 };
 
 }  // namespace attune::ps

@@ -20,15 +20,18 @@ ServerRuntime::~ServerRuntime() {
   if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
-  if (saver_.joinable()) saver_.join();
+  checkpoints_.reset();
   timer_.reset();
   loop_.reset();
 }
 
 // The data port is bound before the coordinator hears of this server, because the address is part of the Join.
 Status ServerRuntime::Open() {
+  checkpoints_ = std::make_unique<CheckpointIo>(
+      time_, CheckpointIo::Options{.job_uid = options_.job_uid,
+                                   .bytes_per_second = options_.checkpoint_bytes_per_second});
   if (!options_.load_directory.empty()) {
-    ASSIGN_OR_RETURN(saved_model_, SavedModel::Open(options_.load_directory));
+    RETURN_IF_ERROR(checkpoints_->Open(options_.load_directory, options_.load_checkpoint));
   }
   coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) {
@@ -59,7 +62,7 @@ Status ServerRuntime::Open() {
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
                                     [this](Message message) {
-                                      Step(Received{kCoordinator, std::move(message)});
+                                      if (!LoadBefore(message)) Step(Received{kCoordinator, std::move(message)});
                                     }});
   reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
                                .job_uid = options_.job_uid,
@@ -85,20 +88,44 @@ ServerOptions ServerRuntime::CoreOptions() {
   return core;
 }
 
-// Called within a step of the core; the map is known, because workers open tables only when all servers have joined.
-StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec));
-  if (!saved_model_) return store;
-  if (!saved_model_->Has(spec.name)) {
-    log::Info("the saved model has no such table; it starts empty", {{"table", spec.name}});
-    return store;
-  }
-  const ShardMap& map = core_->map();
-  if (!map.formed()) return Error(StatusCode::kUnavailable, "the shard map is not known yet");
-  const NodeId self = core_->node();
-  RETURN_IF_ERROR(saved_model_->Load(*store, [&](Key key) { return map.HomeOf(key) == self; }));
-  log::Info("loaded a table", {{"table", spec.name}, {"rows", store->row_count()}});
-  return store;
+// Called within a step of the core, which holds the order back until the table is loaded.
+StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
+  const auto loaded = loaded_.find(spec.name);
+  if (loaded == loaded_.end() || !loaded->second) return TableStore::Create(spec);
+  RETURN_IF_ERROR(loaded->second->status);
+  return std::move(loaded->second->store);
+}
+
+// --- loading: on the disk thread; the loop answers the coordinator meanwhile
+
+bool ServerRuntime::LoadBefore(const Message& message) {
+  const auto* install = std::get_if<InstallTable>(&message);
+  if (install == nullptr || checkpoints_->opened() == nullptr) return false;
+  const std::string& name = install->spec.name;
+  if (checkpoints_->opened()->manifest.Find(name) == nullptr) return false;
+  if (loaded_.contains(name)) return true;  // being read; the order has come again
+  std::unique_lock lock(mutex_);
+  const auto& tables = core_->tables();
+  const size_t index = size_t{install->table.value()} - 1;
+  if (index < tables.size() && tables[index] != nullptr) return false;
+  // The map is known, because workers open tables only when all servers have joined.
+  if (!core_->map().formed()) return false;
+  HashRanges ranges = HomeRanges(core_->map(), core_->node());
+  lock.unlock();
+  loaded_[name] = std::nullopt;
+  checkpoints_->Load(install->spec, std::move(ranges),
+                     [this, install = *install](Status status, std::unique_ptr<TableStore> store) {
+                       auto shared = std::make_shared<std::unique_ptr<TableStore>>(std::move(store));
+                       loop_->Post([this, install, status, shared] { OnLoaded(install, status, std::move(*shared)); });
+                     });
+  return true;
+}
+
+void ServerRuntime::OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store) {
+  if (!status.ok()) log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", status}});
+  loaded_[install.spec.name] = Loaded{.status = std::move(status), .store = std::move(store)};
+  Step(Received{kCoordinator, install});
+  loaded_.erase(install.spec.name);
 }
 
 void ServerRuntime::OnRowMessage(NodeId from, Message message) {
@@ -153,21 +180,16 @@ void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCan
 // --- saving: the loop answers the coordinator meanwhile, and touches no table
 
 void ServerRuntime::StartSave(const SaveOrder& order) {
-  if (saver_.joinable()) saver_.join();  // the one before has posted its end
   saving_ = true;
   std::vector<const TableStore*> stores;
   for (const auto& store : core_->tables()) stores.push_back(store.get());
-  saver_ = std::thread([this, order, stores = std::move(stores)] {
-    StatusOr<std::vector<WrittenFile>> files =
-        WriteTableFiles(order.directory, options_.job_uid, stores, order.part, order.parts);
-    SaveEnded ended{.save = order.save, .status = files.status(), .files = {}};
-    if (files.ok()) ended.files = *std::move(files);
+  checkpoints_->Write(order, std::move(stores), [this](SaveEnded ended) {
     loop_->Post([this, ended = std::move(ended)] { OnSaved(ended); });
   });
 }
 
 void ServerRuntime::OnSaved(SaveEnded ended) {
-  if (!ended.status.ok()) log::Error("cannot save tables", {{"reason", ended.status}});
+  if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
   saving_ = false;
   Step(std::move(ended));
   while (!deferred_.empty() && !saving_) {

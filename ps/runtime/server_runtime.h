@@ -1,22 +1,22 @@
-// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, saves on a thread of
-// their own. Everything else happens on one loop thread, each input to completion.
+// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, checkpoints written and
+// loaded on a thread of their own. Everything else happens on one loop thread, each input to completion.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/server_core.h"
+#include "ps/runtime/checkpoint_io.h"
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_runtime.h"
-#include "ps/runtime/model_directory.h"
 #include "ps/runtime/reporter.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp_transport.h"
@@ -35,7 +35,9 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;  // tables of a saved model to start from; empty: none
+    std::string load_directory;  // of checkpoints, one of which the tables start from; empty: none
+    std::optional<uint64_t> load_checkpoint;     // its number; else the newest that is whole
+    uint64_t checkpoint_bytes_per_second = 0;    // written at most; 0: no limit
     std::string sidecar_socket;  // empty: no telemetry
   };
 
@@ -57,7 +59,11 @@ class ServerRuntime {
   ServerRuntime(const Options& options, const TimeSource& time);
   Status Open();
   ServerOptions CoreOptions();
-  StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec) const;
+  StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
+
+  // True when the order has to wait until the table's rows are loaded; it is then handled again.
+  bool LoadBefore(const Message& message);
+  void OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store);
 
   void OnRowMessage(NodeId from, Message message);
   void Step(ServerInput input);
@@ -68,7 +74,7 @@ class ServerRuntime {
 
   const Options options_;
   const TimeSource& time_;
-  std::optional<SavedModel> saved_model_;
+  std::unique_ptr<CheckpointIo> checkpoints_;
   std::string coordinator_address_;
 
   mutable std::mutex mutex_;  // guards core_
@@ -78,7 +84,11 @@ class ServerRuntime {
   MonotonicTime armed_ = kNever;
   bool saving_ = false;
   std::deque<Received> deferred_;
-  std::thread saver_;
+  struct Loaded {
+    Status status;
+    std::unique_ptr<TableStore> store;
+  };
+  std::map<std::string, std::optional<Loaded>> loaded_;  // of the checkpoint, by table: empty while being read
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;

@@ -42,6 +42,9 @@ struct Flags {
   uint64_t lease_items = 0;
   std::string bind;
   std::string load;
+  uint64_t load_checkpoint = 0;
+  uint64_t checkpoint_megabytes_per_second = 0;
+  uint32_t checkpoints_retained = kRetainedDefault;
   uint16_t data_port = contract::kDataPort;
   uint16_t coordinator_port = contract::kCoordinatorPort;
 };
@@ -64,7 +67,18 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();
-  app.add_option("--load", flags.load, "Start with the tables saved in this directory, by any number of servers");
+  app.add_option("--load", flags.load,
+                 "Start with the tables of the newest whole checkpoint in this directory, written by any number of "
+                 "servers");
+  app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
+      ->check(CLI::PositiveNumber)
+      ->needs("--load");
+  app.add_option("--checkpoint-rate", flags.checkpoint_megabytes_per_second,
+                 "Megabytes per second written into checkpoints at most, so that training keeps the disk; 0: no limit")
+      ->capture_default_str();
+  app.add_option("--checkpoints-retained", flags.checkpoints_retained, "Newest checkpoints that are kept")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
 }
 
 JobGoal GoalOf(const CLI::App& app, const Flags& flags) {
@@ -86,6 +100,8 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.bind_address = flags.bind.empty() ? environment.Optional(contract::kEnvPodIp, "127.0.0.1") : flags.bind;
   options.port = flags.data_port;
   options.load_directory = flags.load;
+  if (flags.load_checkpoint > 0) options.load_checkpoint = flags.load_checkpoint;
+  options.checkpoint_bytes_per_second = flags.checkpoint_megabytes_per_second * 1'000'000;
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
@@ -94,6 +110,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.core.goal = GoalOf(app, flags);
     coordinator.core.items = flags.items;
     coordinator.core.lease_items = flags.lease_items;
+    coordinator.retained_checkpoints = flags.checkpoints_retained;
     coordinator.bind_address = options.bind_address;
     coordinator.port = flags.coordinator_port;
     options.coordinator_here = std::move(coordinator);

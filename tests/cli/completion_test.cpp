@@ -31,12 +31,14 @@ std::string Suggest(const std::string& words, int current) {
 }
 
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
-  EXPECT_THAT(Suggest("attune \"\"", 1), HasSubstr("run validate get describe logs scale stop version completion"));
+  EXPECT_THAT(Suggest("attune \"\"", 1), HasSubstr("run validate get describe logs scale stop inspect export version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5), "workers=\n");
   EXPECT_EQ(Suggest("attune logs word2vec \"\"", 3), "server worker\n");
   EXPECT_THAT(Suggest("attune logs --f", 2), HasSubstr("--follow"));
+  EXPECT_EQ(Suggest("attune export /usr --format s", 4), "safetensors\n");
+  EXPECT_THAT(Suggest("attune inspect /us", 2), HasSubstr("/usr"));
   EXPECT_THAT(Suggest("attune get --c", 2), HasSubstr("--context"));
 }
 

@@ -172,6 +172,7 @@ class Simulation {
   std::unique_ptr<CoordinatorCore> coordinator_;
   std::optional<MonotonicTime> coordinator_wake_;
   bool finished_ = false;
+  uint64_t checkpoints_ = 0;  // numbers given
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<LinkKey, Link> links_;
@@ -281,9 +282,21 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
     const auto it = connections_.find(message.to);
     if (it != connections_.end()) Carry(it->second, false, std::move(message.message));
   }
+  if (out.begin_save) {
+    const SaveId save = out.begin_save->save;
+    const uint64_t checkpoint = ++checkpoints_;
+    After(milliseconds(3), [this, save, checkpoint] {
+      StepCoordinator(SaveBegun{.save = save, .status = OkStatus(), .checkpoint = checkpoint});
+    });
+  }
   if (out.write_manifest) {
+    if (out.write_manifest->checkpoint != checkpoints_) Violation("a manifest was ordered with another's number");
     std::set<std::string> names;
-    for (const WrittenFile& file : out.write_manifest->files) names.insert(file.name);
+    const std::string prefix = std::to_string(checkpoints_) + "-";
+    for (const WrittenFile& file : out.write_manifest->files) {
+      if (!file.name.starts_with(prefix)) Violation("a checkpoint has a file of another");
+      names.insert(file.name);
+    }
     if (names.size() != servers_.size()) Violation("a manifest was ordered with files of some servers missing");
     const SaveId save = out.write_manifest->save;
     After(milliseconds(3), [this, save] { StepCoordinator(ManifestWritten{.save = save, .status = OkStatus()}); });
@@ -325,7 +338,8 @@ void Simulation::StepServer(size_t index, ServerInput input) {
     After(FromMilliseconds(random_.Uniform() * 20), [this, index, save] {
       StepServer(index, SaveEnded{.save = save.save,
                                   .status = OkStatus(),
-                                  .files = {{.table = TableId(1), .name = "part-" + std::to_string(save.part)}}});
+                                  .files = {{.table = TableId(1),
+                                             .name = std::to_string(save.checkpoint) + "-" + std::to_string(save.part)}}});
     });
   }
   if (out.lost) Violation("server " + std::to_string(index) + " was lost: " + attune::ToString(*out.lost));

@@ -21,6 +21,7 @@ const std::vector<Rule>& Rules() {
       {"proto/", {}},
       {"ps/include/", {"base/"}},
       {"ps/store/", {"attune/ps/", "base/"}},
+      {"ps/checkpoint/", {"attune/ps/", "base/", "ps/store/"}},
       {"ps/core/", {"attune/ps/", "base/", "proto/", "ps/store/"}},
       {"ps/transport/", {"attune/ps/", "attune/v1/", "base/", "proto/", "ps/core/"}},
       {"ps/", {"attune/ps/", "attune/v1/", "base/", "proto/"}},
@@ -32,8 +33,8 @@ const std::vector<Rule>& Rules() {
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/local/", {"base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/", {"attune/v1/", "base/", "proto/"}},
-      {"cli/", {"attune/v1/", "base/", "proto/", "operator/"}},
-      {"examples/", {"attune/ps/", "base/", "ps/store/"}},
+      {"cli/", {"attune/v1/", "base/", "proto/", "operator/", "ps/checkpoint/"}},
+      {"examples/", {"attune/ps/", "base/", "ps/store/", "ps/checkpoint/"}},
   };
   return rules;
 }

@@ -249,15 +249,20 @@ TEST_F(SessionTest, LoadingRefusesADirectoryWithoutManifestAndADamagedFile) {
     ASSERT_TRUE(table->Push(KeysFrom(0, 10), std::vector<float>(20, 1.0F)).ok());
     ASSERT_TRUE(session->SaveTables().ok());
   }
-  const std::filesystem::path file = directory_ / "model" / "tables" / "t.0-of-1";
+  const std::filesystem::path file = directory_ / "model" / "tables" / "00000001.t.0.rows";
   ASSERT_TRUE(std::filesystem::exists(file));
-  std::ofstream(file, std::ios::app) << "x";
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('x');  // within the rows
   StartServers(1, {}, directory_ / "model" / "tables");
-  const auto session = Connect();
-  ASSERT_NE(session, nullptr);
-  const Status status = session->OpenTable("t", {.dim = 2}).status();
-  EXPECT_FALSE(status.ok());
-  EXPECT_NE(attune::Message(status).find("t.0-of-1"), std::string_view::npos) << status;
+  {
+    const auto session = Connect();
+    ASSERT_NE(session, nullptr);
+    const Status status = session->OpenTable("t", {.dim = 2}).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(attune::Message(status).find("00000001.t.0.rows"), std::string_view::npos) << status;
+  }
+  std::ofstream(file, std::ios::app) << "x";  // seen when the server starts
+  options.load_directory = directory_ / "model";
+  EXPECT_EQ(ServerRuntime::Start(options, time_).status().code(), StatusCode::kDataLoss);
 }
 
 TEST_F(SessionTest, SavingWhereNothingCanBeWrittenFailsClearlyAndTrainingGoesOn) {

@@ -221,8 +221,8 @@ class Session {
 
   // Waits until every push issued so far is acknowledged.
   virtual Status Flush() = 0;
-  // Has every server write its rows of all tables below model_directory()/tables; the manifest is written last, so a
-  // directory without manifest is not a model. FailedPrecondition when the servers do not share that directory.
+  // Has every server write its rows of all tables below model_directory()/tables as one more checkpoint, which counts
+  // when it is whole. FailedPrecondition when the servers do not share that directory.
   virtual Status SaveTables() = 0;
   // Reports the job's result through telemetry. The worker that evaluates calls it, once.
   virtual Status Finish(const FinalResult& result) = 0;

@@ -1,0 +1,59 @@
+// What a server does with checkpoints, on a thread of its own: writes its part, loads the rows it is home of.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/checkpoint/background.h"
+#include "ps/checkpoint/checkpoint_directory.h"
+#include "ps/checkpoint/hash_ranges.h"
+#include "ps/checkpoint/throttle.h"
+#include "ps/core/server_core.h"
+
+namespace attune::ps {
+
+// The ranges of keys a node is home of. Requires map.formed().
+HashRanges HomeRanges(const ShardMap& map, NodeId node);
+
+class CheckpointIo {
+ public:
+  struct Options {
+    std::string job_uid;
+    uint64_t bytes_per_second = 0;  // written at most; 0: no limit
+  };
+
+  CheckpointIo(const TimeSource& time, Options options);
+  ~CheckpointIo();  // calls off what is being written
+
+  // Finds the checkpoint to start from: this number, or the newest whole one. Says on the log what was passed over.
+  Status Open(const std::filesystem::path& directory, std::optional<uint64_t> number);
+  // nullptr: nothing was opened.
+  const OpenedCheckpoint* opened() const { return opened_ ? &*opened_ : nullptr; }
+
+  // Reads the table's rows that lie in `ranges` into a new store; `done` is called on this object's thread.
+  void Load(const TableSpec& spec, HashRanges ranges,
+            std::function<void(Status, std::unique_ptr<TableStore>)> done);
+
+  // Writes all rows of these stores (by TableId - 1, maybe null), which nobody changes until `done` was called, on this
+  // object's thread.
+  void Write(const SaveOrder& order, std::vector<const TableStore*> stores, std::function<void(SaveEnded)> done);
+
+ private:
+  const TimeSource& time_;
+  const Options options_;
+  std::optional<OpenedCheckpoint> opened_;
+  std::mutex mutex_;  // guards throttle_, stopping_
+  std::shared_ptr<Throttle> throttle_;
+  bool stopping_ = false;
+  std::unique_ptr<BackgroundThread> thread_;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,135 @@
+// attune inspect and attune export on a directory with two checkpoints, the newer one damaged or not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "ps/checkpoint/checkpoint_writer.h"
+#include "ps/checkpoint/part_writer.h"
+#include "tests/cli/golden.h"
+
+namespace attune::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// Paths in the recorded text are relative: the test works inside a directory of its own.
+class Models : public testing::Test {
+ protected:
+  Models() : before_(std::filesystem::current_path()) {
+    std::string name = testing::TempDir() + "attune-models.XXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    std::filesystem::current_path(directory_);
+    time_.Advance(std::chrono::hours(1));
+    Write(20, {});
+    time_.Advance(std::chrono::minutes(10));
+    Write(1500, {.synchronization = "bsp", .clock = 412});
+  }
+  ~Models() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Write(uint64_t rows, const ps::CutRecord& cut) {
+    ps::CheckpointWriter writer(ps::RealFileSystem(), time_, {.job_uid = "job-1", .protocol_version = 1});
+    const auto plan = writer.Begin("model/tables");
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ps::CheckpointParts parts{.cut = cut};
+    for (const char* name : {"input", "output"}) {
+      const auto store = *ps::TableStore::Create({name, {.dim = 4}});
+      for (ps::Key key = 0; key < rows; ++key) {
+        const std::vector<float> gradient(4, -1.0F);
+        ASSERT_TRUE(store->Push({&key, 1}, gradient).ok());
+      }
+      ps::StoreRowSource source(*store);
+      ps::Throttle throttle(0, time_);
+      const auto part = ps::WritePart(
+          ps::RealFileSystem(),
+          {.directory = "model/tables", .checkpoint = plan->number, .job_uid = "job-1", .part = "0"}, {&source}, {},
+          throttle);
+      ASSERT_TRUE(part.ok()) << part.status();
+      parts.tables.push_back({.spec = store->spec(), .rows = rows, .files = {part->tables[0].file}});
+    }
+    ASSERT_TRUE(writer.Commit(*plan, parts).ok());
+  }
+
+  template <typename Command>
+  int Capture(Command&& command) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = command();
+    output_ = testing::internal::GetCapturedStdout();
+    errors_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+  int RunInspect(const InspectArguments& arguments) {
+    return Capture([&] { return Inspect(arguments); });
+  }
+  int RunExport(const ExportArguments& arguments) {
+    return Capture([&] { return Export(arguments); });
+  }
+
+  const std::filesystem::path before_;
+  std::filesystem::path directory_;
+  ManualTime time_;
+  std::string output_, errors_;
+};
+
+TEST_F(Models, InspectListsWhatIsThere) {
+  EXPECT_EQ(RunInspect({.directory = "model"}), 0);
+  ExpectGolden(output_, "inspect.txt");
+  EXPECT_EQ(RunInspect({.directory = "model/tables", .verify = true, .json = true}), 0);
+  ExpectGolden(output_, "inspect.json");
+}
+
+TEST_F(Models, InspectTellsDamage) {
+  std::fstream("model/tables/00000002.input.0.rows", std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('x');
+  EXPECT_EQ(RunInspect({.directory = "model"}), 0) << "the rows are not read";
+  EXPECT_EQ(RunInspect({.directory = "model", .verify = true}), 1);
+  ExpectGolden(output_, "inspect-damaged.txt");
+}
+
+TEST_F(Models, ExportWritesTheNewestOrTheOneAskedFor) {
+  EXPECT_EQ(RunExport({.directory = "model", .format = "npz"}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("model.npz: checkpoint 2,"));
+  EXPECT_THAT(output_, HasSubstr("input: 1500 rows of 4 values"));
+  EXPECT_TRUE(std::filesystem::exists("model.npz"));
+  EXPECT_EQ(RunExport({.directory = "model",
+                       .format = "word2vec-text",
+                       .tables = {"input"},
+                       .to = "vectors.txt",
+                       .checkpoint = 1,
+                       .json = true}),
+            0);
+  const auto bytes = std::filesystem::file_size("vectors.txt");
+  EXPECT_EQ(output_, "{\"bytes\":" + std::to_string(bytes) +
+                         ",\"checkpoint\":1,\"file\":\"vectors.txt\",\"tables\":[{\"dim\":4,\"name\":\"input\","
+                         "\"rows\":20}]}\n");
+}
+
+TEST_F(Models, ExportPassesOverADamagedOneAloud) {
+  std::filesystem::resize_file("model/tables/00000002.input.0.rows", 1000);
+  EXPECT_EQ(RunExport({.directory = "model", .format = "safetensors"}), 0);
+  EXPECT_THAT(errors_, HasSubstr("passing over a newer checkpoint: checkpoint 2"));
+  EXPECT_THAT(output_, HasSubstr("checkpoint 1,"));
+  EXPECT_EQ(RunExport({.directory = "model", .format = "safetensors", .checkpoint = 2}), 1);
+  EXPECT_THAT(errors_, HasSubstr("whole are: 1"));
+}
+
+TEST_F(Models, MistakesAreNamed) {
+  EXPECT_EQ(RunExport({.directory = "modell", .format = "npz"}), 1);
+  EXPECT_THAT(errors_, HasSubstr("'modell'"));
+  EXPECT_EQ(RunExport({.directory = "model", .format = "word2vec-text"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("--table"));
+  EXPECT_EQ(RunExport({.directory = "model", .format = "npz", .to = "absent/file.npz"}), 1);
+  EXPECT_THAT(errors_, HasSubstr("absent/file.npz"));
+  EXPECT_EQ(RunInspect({.directory = "/"}), 1);
+  EXPECT_THAT(errors_, HasSubstr("holds no checkpoint"));
+}
+
+}  // namespace
+}  // namespace attune::cli
