@@ -104,7 +104,7 @@ function(attune_test name)
   if(ATTUNE_SANITIZE)
     set(suppressions "${PROJECT_SOURCE_DIR}/tests/sanitizer-suppressions")  # its README says what may be listed
     set_tests_properties(${ARG_TIER}.${name} PROPERTIES ENVIRONMENT
-      "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:history_size=4:ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${suppressions}/leak.txt;UBSAN_OPTIONS=suppressions=${suppressions}/undefined.txt:print_stacktrace=1")
+      "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:history_size=7:ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${suppressions}/leak.txt;UBSAN_OPTIONS=suppressions=${suppressions}/undefined.txt:print_stacktrace=1")
   endif()
 endfunction()
 

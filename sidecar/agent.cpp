@@ -19,6 +19,7 @@ namespace {
 
 // Longest wait: bounds the harm of a wake-up that went missing.
 constexpr Duration kWaitMax = std::chrono::seconds(60);
+constexpr Duration kMeasureInterval = std::chrono::milliseconds(200);  // a window takes at least a second
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -170,6 +171,7 @@ void Agent::HandleSocket() {
       case SocketEvent::Kind::kConnected: {
         log::Info("training process connected", {{"process_id", event.peer_pid}});
         meter_.Watch(event.peer_pid, time_.Now());
+        measure_again_at_ = {};
         {
           const std::lock_guard lock(metrics_mutex_);
           metrics_.Clear();
@@ -180,7 +182,11 @@ void Agent::HandleSocket() {
       case SocketEvent::Kind::kMessage: {
         ProcessSaid said{.message = std::move(event.message), .usage = std::nullopt};
         if (said.message.has_window() && relay_.process_accepted()) {
-          said.usage = meter_.Measure(time_.Now());
+          // A process that sends windows without pause must not keep us reading /proc.
+          if (const MonotonicTime now = time_.Now(); now >= measure_again_at_) {
+            said.usage = meter_.Measure(now);
+            measure_again_at_ = now + kMeasureInterval;
+          }
           const std::lock_guard lock(metrics_mutex_);
           metrics_.Observe(said.message.window(), said.usage);
         }

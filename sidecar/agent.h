@@ -69,6 +69,7 @@ class Agent {
   std::unique_ptr<ProcessSocket> socket_;  // until Run ends
   Relay relay_;
   UsageMeter meter_;
+  MonotonicTime measure_again_at_{};
   bool finished_ = false;
   bool outage_logged_ = false;
 

@@ -41,6 +41,7 @@ struct Hub {
 class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
  public:
   explicit Connection(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {
+    const std::lock_guard lock(mutex_);  // hands what is made here to the threads of the callbacks
     {
       std::lock_guard lock(hub_->mutex);
       id_ = ConnectionId(++hub_->last_id);
@@ -98,6 +99,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   void OnCancel() override { Close(); }
 
   void OnDone() override {
+    { const std::lock_guard lock(mutex_); }  // after whatever the other callbacks did
     {
       std::lock_guard lock(hub_->mutex);
       hub_->connections.erase(id_);
