@@ -1,6 +1,8 @@
 #include "ps/runtime/model_directory.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
 #include <fstream>
 
@@ -9,6 +11,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "ps/store/table_file.h"
+#include "ps/store/table_options.h"
 
 namespace attune::ps {
 namespace {
@@ -27,10 +30,16 @@ Status CreateDirectory(const fs::path& directory) {
                "cannot create '" + directory.string() + "': " + error.message() + "; check the volume mounted there");
 }
 
-Json Describe(const Optimizer& optimizer) {
-  if (const auto* sgd = std::get_if<Sgd>(&optimizer)) return {{"kind", "sgd"}, {"rate", sgd->rate}};
-  const auto& adagrad = std::get<Adagrad>(optimizer);
-  return {{"kind", "adagrad"}, {"rate", adagrad.rate}, {"epsilon", adagrad.epsilon}};
+Json FieldsOf(const Optimizer& optimizer) {
+  return std::visit(
+      [](const auto& option) {
+        std::string kind = OptionFields<std::remove_cvref_t<decltype(option)>>::kName;
+        std::ranges::transform(kind, kind.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+        Json fields = {{"kind", kind}};
+        ForEachField(option, [&](const char* name, const auto& value) { fields[name] = value; });
+        return fields;
+      },
+      optimizer);
 }
 
 Json DescribeTable(const ManifestOrder& order, size_t index, uint64_t& rows) {
@@ -43,7 +52,7 @@ Json DescribeTable(const ManifestOrder& order, size_t index, uint64_t& rows) {
   }
   return {{"name", spec.name},
           {"dim", spec.options.dim},
-          {"optimizer", Describe(spec.options.optimizer)},
+          {"optimizer", FieldsOf(spec.options.optimizer)},
           {"files", std::move(files)}};
 }
 

@@ -9,14 +9,13 @@
 #include <variant>
 
 #include "ps/store/optimizer.h"
+#include "ps/store/table_options.h"
 
 namespace attune::ps {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "table files are little-endian");
 
-enum class OptimizerKind : uint32_t { kSgd = 0, kAdagrad = 1 };
-enum class InitializerKind : uint32_t { kConstant = 0, kUniform = 1, kNormal = 2 };
 constexpr uint32_t kStringBytesMax = kJobIdBytesMax;  // a table's name is shorter
 
 class Writer {
@@ -69,55 +68,53 @@ class Reader {
   bool ok_ = true;
 };
 
-// Both kinds of settings take the same room, whatever the kind: a number and three floats.
-void PutOptimizer(const Optimizer& optimizer, Writer& writer) {
-  const bool is_adagrad = std::holds_alternative<Adagrad>(optimizer);
-  const Adagrad settings = is_adagrad ? std::get<Adagrad>(optimizer) : Adagrad{.rate = std::get<Sgd>(optimizer).rate};
-  writer.Put(is_adagrad ? OptimizerKind::kAdagrad : OptimizerKind::kSgd);
-  writer.Put(settings.rate);
-  writer.Put(settings.initial_accumulator);
-  writer.Put(settings.epsilon);
+// The number of the kind, then its fields, four bytes each.
+template <typename Variant>
+void PutVariant(const Variant& variant, Writer& writer) {
+  writer.Put(static_cast<uint32_t>(variant.index()));
+  std::visit(
+      [&](const auto& option) {
+        ForEachField(option, [&](const char*, const auto& value) {
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, bool>) {
+            writer.Put(value ? uint32_t{1} : uint32_t{0});
+          } else {
+            static_assert(sizeof value == sizeof(uint32_t));
+            writer.Put(value);
+          }
+        });
+      },
+      variant);
 }
 
-StatusOr<Optimizer> GetOptimizer(Reader& reader) {
-  const auto kind = reader.Get<OptimizerKind>();
-  Adagrad settings;
-  settings.rate = reader.Get<float>();
-  settings.initial_accumulator = reader.Get<float>();
-  settings.epsilon = reader.Get<float>();
-  if (kind == OptimizerKind::kSgd) return Optimizer(Sgd{.rate = settings.rate});
-  if (kind == OptimizerKind::kAdagrad) return Optimizer(settings);
-  return Error(StatusCode::kInvalidArgument,
-               "its optimizer is of unknown kind " + std::to_string(static_cast<uint32_t>(kind)));
-}
-
-void PutInitializer(const Initializer& initializer, Writer& writer) {
-  writer.Put(static_cast<InitializerKind>(initializer.index()));
-  float a = 0, b = 0;
-  if (const auto* constant = std::get_if<ConstantInitializer>(&initializer)) a = constant->value;
-  if (const auto* uniform = std::get_if<UniformInitializer>(&initializer)) a = uniform->low, b = uniform->high;
-  if (const auto* normal = std::get_if<NormalInitializer>(&initializer)) {
-    a = normal->mean;
-    b = normal->standard_deviation;
+template <typename Variant>
+StatusOr<Variant> GetVariant(const char* what, Reader& reader) {
+  Variant variant;
+  const auto kind = reader.Get<uint32_t>();
+  if (!Emplace(variant, kind)) {
+    return Error(StatusCode::kInvalidArgument, std::string("its ") + what + " is of unknown kind " +
+                                                   std::to_string(kind) + "; a later release has written it");
   }
-  writer.Put(a);
-  writer.Put(b);
+  std::visit(
+      [&](auto& option) {
+        ForEachField(option, [&](const char*, auto& value) {
+          using Value = std::remove_reference_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, bool>) {
+            value = reader.Get<uint32_t>() != 0;
+          } else {
+            value = reader.Get<Value>();
+          }
+        });
+      },
+      variant);
+  return variant;
 }
 
-StatusOr<Initializer> GetInitializer(Reader& reader) {
-  const auto kind = reader.Get<InitializerKind>();
-  const auto a = reader.Get<float>();
-  const auto b = reader.Get<float>();
-  switch (kind) {
-    case InitializerKind::kConstant:
-      return Initializer(ConstantInitializer{a});
-    case InitializerKind::kUniform:
-      return Initializer(UniformInitializer{a, b});
-    case InitializerKind::kNormal:
-      return Initializer(NormalInitializer{a, b});
-  }
-  return Error(StatusCode::kInvalidArgument,
-               "its initializer is of unknown kind " + std::to_string(static_cast<uint32_t>(kind)));
+template <typename Enum>
+StatusOr<Enum> GetEnum(const char* what, Enum last, Reader& reader) {
+  const auto number = reader.Get<uint8_t>();
+  if (number <= static_cast<uint8_t>(last)) return static_cast<Enum>(number);
+  return Error(StatusCode::kInvalidArgument, std::string("its ") + what + " is of unknown kind " +
+                                                 std::to_string(number) + "; a later release has written it");
 }
 
 }  // namespace
@@ -128,7 +125,7 @@ uint32_t Crc32(uint32_t crc, std::string_view bytes) {
 }
 
 uint64_t RowBytes(const TableSpec& spec) {
-  const uint64_t floats = uint64_t{spec.options.dim} * (1 + StatesPerValue(spec.options.optimizer));
+  const uint64_t floats = spec.options.dim + StateFloats(spec.options.optimizer, spec.options.dim);
   return sizeof(Key) + sizeof(RowVersion) + floats * sizeof(float);
 }
 
@@ -139,10 +136,17 @@ std::string EncodeHeader(const TableFileHeader& header) {
   writer.PutString(header.job_id);
   writer.PutString(header.spec.name);
   writer.Put(header.spec.options.dim);
-  PutOptimizer(header.spec.options.optimizer, writer);
-  PutInitializer(header.spec.options.initializer, writer);
+  PutVariant(header.spec.options.optimizer, writer);
+  PutVariant(header.spec.options.initializer, writer);
   writer.Put(header.spec.options.seed);
   writer.Put(header.spec.options.rows_max);
+  const LearningRateSchedule& schedule = header.spec.options.schedule;
+  writer.Put(schedule.decay);
+  writer.Put(schedule.warmup_steps);
+  writer.Put(schedule.decay_steps);
+  writer.Put(schedule.final_factor);
+  writer.Put(header.spec.options.value_type);
+  writer.Put(header.spec.options.non_finite_gradients);
   writer.Put(header.row_count);
   return writer.Take();
 }
@@ -153,10 +157,17 @@ StatusOr<TableFileHeader> DecodeHeader(std::string_view bytes) {
   header.job_id = reader.GetString();
   header.spec.name = reader.GetString();
   header.spec.options.dim = reader.Get<uint32_t>();
-  ASSIGN_OR_RETURN(header.spec.options.optimizer, GetOptimizer(reader));
-  ASSIGN_OR_RETURN(header.spec.options.initializer, GetInitializer(reader));
-  header.spec.options.seed = reader.Get<uint64_t>();
-  header.spec.options.rows_max = reader.Get<uint64_t>();
+  TableOptions& options = header.spec.options;
+  ASSIGN_OR_RETURN(options.optimizer, GetVariant<Optimizer>("optimizer", reader));
+  ASSIGN_OR_RETURN(options.initializer, GetVariant<Initializer>("initializer", reader));
+  options.seed = reader.Get<uint64_t>();
+  options.rows_max = reader.Get<uint64_t>();
+  ASSIGN_OR_RETURN(options.schedule.decay, GetEnum("schedule", LearningRateDecay::kInverseSquareRoot, reader));
+  options.schedule.warmup_steps = reader.Get<uint64_t>();
+  options.schedule.decay_steps = reader.Get<uint64_t>();
+  options.schedule.final_factor = reader.Get<float>();
+  ASSIGN_OR_RETURN(options.value_type, GetEnum("value type", ValueType::kBfloat16, reader));
+  ASSIGN_OR_RETURN(options.non_finite_gradients, GetEnum("policy for gradients", NonFiniteGradients::kSkipRow, reader));
   header.row_count = reader.Get<uint64_t>();
   if (!reader.IsComplete()) return Error(StatusCode::kInvalidArgument, "its header has the wrong length");
   RETURN_IF_ERROR(Validate(header.spec));

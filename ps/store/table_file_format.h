@@ -11,7 +11,7 @@
 namespace attune::ps {
 
 inline constexpr std::string_view kTableFileMagic = "ATTUNTBL";
-inline constexpr uint32_t kTableFileVersion = 1;
+inline constexpr uint32_t kTableFileVersion = 2;
 inline constexpr uint32_t kJobIdBytesMax = 1024;
 inline constexpr uint32_t kHeaderBytesMax = 64 << 10;
 inline constexpr uint64_t kBlockBytes = 1 << 20;  // a block holds this many bytes of rows, or one row if that is larger

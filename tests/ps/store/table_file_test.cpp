@@ -210,7 +210,7 @@ TEST_F(TableFileTest, AFullDiskLeavesTheOldFileAndNothingElse) {
 
 TEST_F(TableFileTest, AHeaderOfAbsurdLengthTakesNoMemory) {
   std::string text = "ATTUNTBL";
-  text += std::string("\x01\0\0\0", 4) + "\xFF\xFF\xFF\xFF" + "rest";
+  text += std::string("\x02\0\0\0", 4) + "\xFF\xFF\xFF\xFF" + "rest";
   ASSERT_TRUE(WriteFileAtomically(path_, text).ok());
   const Status status = ReadTableFile(path_, "job-1", kSpec).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
