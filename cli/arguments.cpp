@@ -125,11 +125,11 @@ void AddSteering(CLI::App& app, Values& values) {
 }
 
 void AddModels(CLI::App& app, Values& values) {
-  CLI::App* inspect =
-      Add(app, "inspect", "List the checkpoints in a directory and whether they are whole",
-          "DIR holds checkpoints itself, or in tables/ (a job's model directory). SIZE (+N): N added to an earlier one.\n"
-          "Exit code 1 when one is damaged.\n\n"
-          "  attune inspect attune-runs/word2vec-1/model --verify\n");
+  CLI::App* inspect = Add(
+      app, "inspect", "List the checkpoints in a directory and whether they are whole",
+      "DIR holds checkpoints itself, or in tables/ (a job's model directory). SIZE (+N): N added to an earlier one.\n"
+      "Exit code 1 when one is damaged.\n\n"
+      "  attune inspect attune-runs/word2vec-1/model --verify\n");
   inspect->add_option("DIR", values.inspect.directory, "Directory of checkpoints")->required();
   inspect->add_flag("--verify", values.inspect.verify, "Read every byte; otherwise sizes and directories of files");
   inspect->add_option("-o,--output", values.output, "json: one object per line, for programs")

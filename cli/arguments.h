@@ -71,9 +71,9 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, StopArguments, ExportArguments, InspectArguments, VersionArguments,
-                             CompletionArguments>;
+using Command =
+    std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments, ScaleArguments,
+                 StopArguments, ExportArguments, InspectArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -22,7 +22,8 @@ class ProgressLine {
     if (drawn_ >= 0) std::fputs("\r\x1b[K", stderr);
   }
   bool Update(uint64_t done, uint64_t total) {
-    const int percent = total == 0 ? 100 : static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
+    const int percent =
+        total == 0 ? 100 : static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
     if (is_terminal_ && percent != drawn_) {
       drawn_ = percent;
       std::fprintf(stderr, "\r\x1b[Kexporting %3d%% of %s", percent, api::FormatBytes(total).c_str());
@@ -47,8 +48,8 @@ std::filesystem::path DefaultOutput(const ExportArguments& arguments, const ps::
 
 void Print(const ps::ExportResult& result, const ps::OpenedCheckpoint& checkpoint, const std::string& file, bool json) {
   if (!json) {
-    std::printf("%s: checkpoint %llu, %s\n", file.c_str(),
-                static_cast<unsigned long long>(checkpoint.manifest.number), api::FormatBytes(result.bytes).c_str());
+    std::printf("%s: checkpoint %llu, %s\n", file.c_str(), static_cast<unsigned long long>(checkpoint.manifest.number),
+                api::FormatBytes(result.bytes).c_str());
     for (const auto& table : result.tables) {
       std::printf("  %s: %llu rows of %u values\n", table.name.c_str(), static_cast<unsigned long long>(table.rows),
                   table.dim);

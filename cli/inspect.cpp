@@ -37,8 +37,10 @@ kube::Json Describe(const ps::CheckpointSummary& summary) {
   json["ownBytes"] = manifest.own_bytes();
   json["tables"] = kube::Json::array();
   for (const ps::CheckpointTable& table : manifest.tables) {
-    json["tables"].push_back(
-        {{"name", table.spec.name}, {"dim", table.spec.options.dim}, {"rows", table.rows}, {"files", table.files.size()}});
+    json["tables"].push_back({{"name", table.spec.name},
+                              {"dim", table.spec.options.dim},
+                              {"rows", table.rows},
+                              {"files", table.files.size()}});
   }
   return json;
 }
@@ -53,8 +55,9 @@ std::vector<std::string> Row(const ps::CheckpointSummary& summary, const char* w
           TimeText(manifest.written_at),
           manifest.cut.synchronization.empty() ? "-" : std::to_string(manifest.cut.clock),
           std::to_string(manifest.rows()),
-          manifest.base == 0 ? api::FormatBytes(manifest.bytes())
-                             : api::FormatBytes(manifest.bytes()) + " (+" + api::FormatBytes(manifest.own_bytes()) + ")",
+          manifest.base == 0
+              ? api::FormatBytes(manifest.bytes())
+              : api::FormatBytes(manifest.bytes()) + " (+" + api::FormatBytes(manifest.own_bytes()) + ")",
           tables.empty() ? "-" : tables,
           summary.status.ok() ? whole : "damaged"};
 }
@@ -63,8 +66,8 @@ std::vector<std::string> Row(const ps::CheckpointSummary& summary, const char* w
 
 int Inspect(const InspectArguments& arguments) {
   ps::FileSystem& files = ps::RealFileSystem();
-  const auto depth = arguments.verify ? ps::CheckpointDirectory::Depth::kEveryByte
-                                      : ps::CheckpointDirectory::Depth::kStructure;
+  const auto depth =
+      arguments.verify ? ps::CheckpointDirectory::Depth::kEveryByte : ps::CheckpointDirectory::Depth::kStructure;
   const auto summaries = ps::InspectCheckpoints(files, ps::FindCheckpoints(files, arguments.directory), depth);
   if (!summaries.ok()) return Fail(summaries.status());
   Table table{.header = {"CHECKPOINT", "WRITTEN", "CLOCK", "ROWS", "SIZE", "TABLES", "STATE"}, .rows = {}};

@@ -86,7 +86,8 @@ void Run(const fs::path& parent, uint64_t rows) {
           ATTUNE_CHECK(part.ok()) << part.status();
           bytes = part->tables[0].file.bytes;
           const Status status = writer.Commit(
-              plan, {.tables = {{.spec = kSpec, .rows = rows, .files = {part->tables[0].file}}}, .filters = {}, .cut = {}});
+              plan,
+              {.tables = {{.spec = kSpec, .rows = rows, .files = {part->tables[0].file}}}, .filters = {}, .cut = {}});
           ATTUNE_CHECK(status.ok()) << status;
         },
         write);

@@ -20,7 +20,7 @@ class ArrayTable {
       : dim_(options.dim), kernel_(ps::SelectKernel(options.optimizer)), values_(rows * dim_), state_(rows * dim_) {
     const ps::RowInitializer initializer(options.initializer, options.seed, name);
     for (size_t row = 0; row < rows; ++row) initializer.Fill(row, std::span(values_).subspan(row * dim_, dim_));
-    ps::InitializeState(options.optimizer, state_.data(), state_.size());
+    ps::InitializeState(options.optimizer, {.values = values_.data(), .state = state_.data()}, state_.size());
   }
   void Pull(std::span<const ps::Key> keys, std::span<float> rows) const {
     for (size_t i = 0; i < keys.size(); ++i) std::copy_n(&values_[keys[i] * dim_], dim_, &rows[i * dim_]);
@@ -28,7 +28,8 @@ class ArrayTable {
   void Push(std::span<const ps::Key> keys, std::span<const float> gradients) {
     for (size_t i = 0; i < keys.size(); ++i) {
       const size_t at = keys[i] * dim_;
-      kernel_.update(kernel_.settings, &values_[at], &state_[at], &gradients[i * dim_], dim_);
+      const ps::RowParts row{.values = &values_[at], .state = &state_[at]};
+      kernel_.update(kernel_.settings, row, &gradients[i * dim_], dim_, 1);
     }
   }
   std::vector<float> TakeValues() && { return std::move(values_); }

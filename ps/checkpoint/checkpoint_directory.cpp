@@ -44,8 +44,8 @@ Status CheckRowFile(FileSystem& files, const fs::path& path, const CheckpointFil
                     CheckpointDirectory::Depth depth) {
   ASSIGN_OR_RETURN(const auto reader, RowFileReader::Open(files, path));
   if (reader->size() != file.bytes) {
-    return NotTheFile(path, "it has " + std::to_string(reader->size()) + " bytes instead of " +
-                                std::to_string(file.bytes));
+    return NotTheFile(path,
+                      "it has " + std::to_string(reader->size()) + " bytes instead of " + std::to_string(file.bytes));
   }
   if (reader->directory().digest != file.digest || reader->header().checkpoint != file.checkpoint ||
       reader->header().table != spec.name) {
@@ -59,7 +59,8 @@ Status CheckFilterFile(FileSystem& files, const fs::path& path, const Checkpoint
   ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(files, path, kFilterFileBytesMax));
   const auto records = DecodeFilterRecords(file.checkpoint, bytes);
   if (!records.ok()) {
-    return Error(StatusCode::kDataLoss, "'" + path.string() + "' is damaged: " + std::string(Message(records.status())));
+    return Error(StatusCode::kDataLoss,
+                 "'" + path.string() + "' is damaged: " + std::string(Message(records.status())));
   }
   if (bytes.size() != file.bytes || DigestOfFilterFile(bytes) != file.digest) return NotTheFile(path, "it differs");
   return OkStatus();
@@ -219,9 +220,9 @@ StatusOr<OpenedCheckpoint> OpenCheckpoint(FileSystem& files, const fs::path& dir
   StatusOr<CheckpointDirectory::Listing> listing = checkpoints.List();
   if (!listing.ok()) return Annotate(listing.status(), "no checkpoint can be read");
   const auto none = [&](const std::string& which) {
-    return Error(StatusCode::kNotFound, "'" + directory.string() + "' holds no " + which +
-                                            (listing->manifests.empty()
-                                                 ? std::string(": no file there ends with ") + std::string(kManifestEnd)
+    return Error(StatusCode::kNotFound,
+                 "'" + directory.string() + "' holds no " + which +
+                     (listing->manifests.empty() ? std::string(": no file there ends with ") + std::string(kManifestEnd)
                                                  : ", it holds " + ListOf(listing->manifests)));
   };
   if (number) {
@@ -245,7 +246,8 @@ StatusOr<OpenedCheckpoint> OpenCheckpoint(FileSystem& files, const fs::path& dir
     if (first.ok()) first = status;
   }
   if (first.code() == StatusCode::kNotFound) first = Error(StatusCode::kDataLoss, std::string(Message(first)));
-  const std::vector<uint64_t> others = number ? checkpoints.Alternatives(*number, Message(first)) : std::vector<uint64_t>();
+  const std::vector<uint64_t> others =
+      number ? checkpoints.Alternatives(*number, Message(first)) : std::vector<uint64_t>();
   if (!others.empty()) {
     return Error(first.code(), std::string(Message(first)) + "; whole are: " + ListOf(others));
   }

@@ -29,9 +29,9 @@ std::string ManifestFileName(uint64_t checkpoint);
 class CheckpointDirectory {
  public:
   struct Listing {
-    std::vector<uint64_t> manifests;   // ascending
-    std::vector<std::string> names;    // of all files that belong to checkpoints
-    uint64_t highest = 0;              // number any of them carries
+    std::vector<uint64_t> manifests;  // ascending
+    std::vector<std::string> names;   // of all files that belong to checkpoints
+    uint64_t highest = 0;             // number any of them carries
   };
   enum class Depth : uint8_t { kStructure, kEveryByte };
 

@@ -38,17 +38,18 @@ StatusOr<CheckpointPlan> CheckpointWriter::Begin(const std::filesystem::path& di
 }
 
 Status CheckpointWriter::Commit(const CheckpointPlan& plan, const CheckpointParts& parts) {
-  Manifest manifest{.number = plan.number,
-                    .base = plan.base,
-                    .job_uid = options_.job_uid,
-                    .written_at = std::chrono::duration_cast<std::chrono::seconds>(time_.WallNow().time_since_epoch())
-                                      .count(),
-                    .protocol_version = options_.protocol_version,
-                    .cut = parts.cut,
-                    .tables = {},
-                    .filters = parts.filters};
+  Manifest manifest{
+      .number = plan.number,
+      .base = plan.base,
+      .job_uid = options_.job_uid,
+      .written_at = std::chrono::duration_cast<std::chrono::seconds>(time_.WallNow().time_since_epoch()).count(),
+      .protocol_version = options_.protocol_version,
+      .cut = parts.cut,
+      .tables = {},
+      .filters = parts.filters};
   for (const CheckpointParts::Table& table : parts.tables) {
-    CheckpointTable& entry = manifest.tables.emplace_back(CheckpointTable{.spec = table.spec, .files = {}, .rows = table.rows});
+    CheckpointTable& entry =
+        manifest.tables.emplace_back(CheckpointTable{.spec = table.spec, .files = {}, .rows = table.rows});
     if (plan.base != 0) {
       const CheckpointTable* before = last_->Find(table.spec.name);
       if (before != nullptr) entry.files = before->files;

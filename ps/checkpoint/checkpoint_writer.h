@@ -1,6 +1,6 @@
 // The coordinator's side of checkpoints: gives each its number, decides on what it builds, makes the parts a checkpoint
-// when all nodes have written, and removes what is old. Blocks on the disk: call it on a thread of its own, one call at a
-// time.
+// when all nodes have written, and removes what is old. Blocks on the disk: call it on a thread of its own, one call at
+// a time.
 //
 //   ASSIGN_OR_RETURN(const CheckpointPlan plan, writer.Begin(directory));      // then every node: WritePart
 //   RETURN_IF_ERROR(writer.Commit(plan, {...}));

@@ -89,7 +89,8 @@ Status ExportTable::ForEach(RowMerge::Columns columns, const std::function<Statu
   for (;;) {
     const StatusOr<bool> more = merge.Next(row);
     if (!more.ok()) return table_.Explain(more.status());
-    if (merge.bytes_read() > told) RETURN_IF_ERROR(progress_(merge.bytes_read() - std::exchange(told, merge.bytes_read())));
+    if (merge.bytes_read() > told)
+      RETURN_IF_ERROR(progress_(merge.bytes_read() - std::exchange(told, merge.bytes_read())));
     if (!*more) return OkStatus();
     RETURN_IF_ERROR(visit(row));
   }

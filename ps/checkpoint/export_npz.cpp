@@ -14,7 +14,7 @@ namespace attune::ps {
 namespace {
 
 constexpr uint16_t kZip64Version = 45;
-constexpr uint16_t kFlags = (1 << 3) | (1 << 11);  // sizes follow the data; names are UTF-8
+constexpr uint16_t kFlags = (1 << 3) | (1 << 11);       // sizes follow the data; names are UTF-8
 constexpr uint16_t kDosDate = (0 << 9) | (1 << 5) | 1;  // 1980-01-01: the same rows give the same bytes
 constexpr uint32_t kIn64 = 0xFFFFFFFF;
 
@@ -57,7 +57,8 @@ class ZipWriter {
   }
   Status Write(std::string_view bytes) {
     Member& member = members_.back();
-    member.crc = static_cast<uint32_t>(::crc32_z(member.crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    member.crc =
+        static_cast<uint32_t>(::crc32_z(member.crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
     return output_.Write(bytes);
   }
   Status End() {

@@ -1,5 +1,5 @@
-// Where the writers of exported formats put their bytes: a file beside its place, a buffer in front of it, and progress.
-// Of export*.cpp only.
+// Where the writers of exported formats put their bytes: a file beside its place, a buffer in front of it, and
+// progress. Of export*.cpp only.
 #pragma once
 
 #include <filesystem>
@@ -50,7 +50,9 @@ class ExportTable {
   // Before all others: finds out how many rows there are, reading keys only.
   Status Count();
   Status ForEach(RowMerge::Columns columns, const std::function<Status(const StoredRow&)>& visit);
-  uint64_t bytes_of_pass(RowMerge::Columns columns) const { return table_.Rows(HashRanges::All(), columns).bytes_total(); }
+  uint64_t bytes_of_pass(RowMerge::Columns columns) const {
+    return table_.Rows(HashRanges::All(), columns).bytes_total();
+  }
 
  private:
   SavedTable table_;

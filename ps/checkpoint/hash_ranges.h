@@ -1,5 +1,5 @@
-// Sets of rows by the hash of their keys. A shard is one range (HashRange::OfShard), whatever the number of shards, so a
-// server reads the blocks of its shards and skips the others.
+// Sets of rows by the hash of their keys. A shard is one range (HashRange::OfShard), whatever the number of shards, so
+// a server reads the blocks of its shards and skips the others.
 #pragma once
 
 #include <cstdint>

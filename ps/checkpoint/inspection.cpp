@@ -12,7 +12,8 @@ StatusOr<std::vector<CheckpointSummary>> InspectCheckpoints(FileSystem& files, c
   }
   std::vector<CheckpointSummary> summaries;
   for (const uint64_t number : listing.manifests) {
-    CheckpointSummary& summary = summaries.emplace_back(CheckpointSummary{.number = number, .manifest = {}, .status = {}});
+    CheckpointSummary& summary =
+        summaries.emplace_back(CheckpointSummary{.number = number, .manifest = {}, .status = {}});
     StatusOr<Manifest> manifest = checkpoints.ReadManifest(number);
     summary.status = manifest.status();
     if (!manifest.ok()) continue;

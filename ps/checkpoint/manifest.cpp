@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "ps/checkpoint/crc32c.h"
 #include "ps/checkpoint/table_spec_json.h"
+#include "ps/store/table_options.h"
 
 namespace attune::ps {
 namespace {
@@ -146,13 +147,6 @@ Manifest GetManifest(const Json& from) {
 
 Status Damaged(const std::string& how) { return Error(StatusCode::kDataLoss, "the manifest is damaged: " + how); }
 
-bool SameInitializer(const Initializer& a, const Initializer& b) {
-  nlohmann::json x, y;
-  PutTableSpec({.name = "", .options = {.initializer = a}}, x);
-  PutTableSpec({.name = "", .options = {.initializer = b}}, y);
-  return x["initializer"] == y["initializer"];
-}
-
 }  // namespace
 
 const CheckpointTable* Manifest::Find(std::string_view table) const {
@@ -208,7 +202,8 @@ std::string EncodeManifest(const Manifest& manifest) {
 }
 
 StatusOr<Manifest> DecodeManifest(std::string_view text) {
-  if (text.size() < kFirstLineBytes || FirstLine(Crc32c(0, text.substr(kFirstLineBytes))) != text.substr(0, kFirstLineBytes)) {
+  if (text.size() < kFirstLineBytes ||
+      FirstLine(Crc32c(0, text.substr(kFirstLineBytes))) != text.substr(0, kFirstLineBytes)) {
     return Damaged("its checksum does not fit its " + std::to_string(text.size()) + " bytes");
   }
   try {
@@ -220,9 +215,9 @@ StatusOr<Manifest> DecodeManifest(std::string_view text) {
                        ", this release reads version " + std::to_string(kManifestVersion));
     }
     if (json.at("byteOrder").get<std::string>() != kByteOrder) {
-      return Error(StatusCode::kFailedPrecondition,
-                   "the checkpoint was written with byte order " + json.at("byteOrder").dump() +
-                       ", this release reads little-endian ones");
+      return Error(StatusCode::kFailedPrecondition, "the checkpoint was written with byte order " +
+                                                        json.at("byteOrder").dump() +
+                                                        ", this release reads little-endian ones");
     }
     return GetManifest(json);
   } catch (const Json::exception& error) {
@@ -239,16 +234,11 @@ std::string Difference(const TableSpec& found, const TableSpec& wanted) {
     return std::string(what) + " " + of_found + ", the program wants " + of_wanted;
   };
   if (f.dim != w.dim) return differs("dim", std::to_string(f.dim), std::to_string(w.dim));
-  nlohmann::json x, y;
-  PutTableSpec(found, x);
-  PutTableSpec(wanted, y);
-  if (x["dtype"] != y["dtype"]) return differs("dtype", x["dtype"], y["dtype"]);
+  if (f.value_type != w.value_type) return differs("dtype", Describe(f.value_type), Describe(w.value_type));
   if (f.optimizer.index() != w.optimizer.index()) {
-    return differs("optimizer", x["optimizer"]["kind"], y["optimizer"]["kind"]);
+    return differs("optimizer", Describe(f.optimizer), Describe(w.optimizer));
   }
-  if (!SameInitializer(f.initializer, w.initializer)) {
-    return differs("initializer", x["initializer"].dump(), y["initializer"].dump());
-  }
+  if (f.initializer != w.initializer) return differs("initializer", Describe(f.initializer), Describe(w.initializer));
   if (f.seed != w.seed) return differs("seed", std::to_string(f.seed), std::to_string(w.seed));
   return "";
 }
@@ -267,7 +257,8 @@ std::string EscapeForFileName(std::string_view name) {
       escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
     }
   }
-  if (escaped.size() > kBytesMax) escaped = escaped.substr(0, kBytesMax - 17) + "~" + std::to_string(hash % 10'000'000'000'000'000ULL);
+  if (escaped.size() > kBytesMax)
+    escaped = escaped.substr(0, kBytesMax - 17) + "~" + std::to_string(hash % 10'000'000'000'000'000ULL);
   return escaped;
 }
 

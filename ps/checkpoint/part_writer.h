@@ -1,5 +1,5 @@
-// Writes what one node holds for one checkpoint: a file per table, and its filter records. Blocks on the disk and on the
-// rate limit: call it on a thread of its own.
+// Writes what one node holds for one checkpoint: a file per table, and its filter records. Blocks on the disk and on
+// the rate limit: call it on a thread of its own.
 //
 // A failed or cancelled part leaves no files where it can still remove them, and never counts: only the manifest makes
 // files a checkpoint.

@@ -48,7 +48,8 @@ StatusOr<uint64_t> PreambleBytes(std::string_view start) {
   if (magic != kMagic) return Damaged("it does not begin as a file of rows does");
   if (version != kRowFileVersion) {
     return Error(StatusCode::kFailedPrecondition, "it has format version " + std::to_string(version) +
-                                                      ", this release reads version " + std::to_string(kRowFileVersion));
+                                                      ", this release reads version " +
+                                                      std::to_string(kRowFileVersion));
   }
   if (header_bytes > kRowFileHeaderBytesMax) {
     return Damaged("its header claims " + std::to_string(header_bytes) + " bytes" + AtByte(12));

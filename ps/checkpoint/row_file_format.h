@@ -3,7 +3,8 @@
 //   magic "ATTUNROW" | format version u32 | header bytes u32 | header | CRC-32C of all that u32
 //   blocks: keys u64 x n, row versions u64 x n | per row: values, optimizer state        (erased keys: no second part)
 //   directory: an entry per block (offset, hash range, rows, run, kind, a checksum of each of its two parts)
-//   trailer: directory offset, blocks, rows, erased keys (u64 each) | CRC-32C of header, directory and these | "ATTUNEND"
+//   trailer: directory offset, blocks, rows, erased keys (u64 each) | CRC-32C of header, directory and these |
+//   "ATTUNEND"
 // Little-endian, without padding. A row's place follows from SplitMix64 of its key, of which shards are ranges for any
 // number of shards. Blocks of one run are in ascending order of that hash and do not overlap; a reader merges runs and
 // skips the blocks of ranges it does not want. The trailer's checksum thus covers every byte of the file (blocks by
@@ -28,9 +29,9 @@ inline constexpr uint32_t kRowFileVersion = 1;
 inline constexpr uint32_t kRowFileHeaderBytesMax = 16 << 10;
 inline constexpr uint64_t kRowFileTrailerBytes = 4 * 8 + 4 + 8;
 inline constexpr uint64_t kBlockEntryBytes = 3 * 8 + 5 * 4;
-inline constexpr uint64_t kBlockBytes = 256 << 10;   // a block has about this many bytes, or one row if that is larger
+inline constexpr uint64_t kBlockBytes = 256 << 10;  // a block has about this many bytes, or one row if that is larger
 inline constexpr uint32_t kBlockRowsMax = 1 << 15;
-inline constexpr uint32_t kRowBytesMax = 16 << 20;   // values and state of one row
+inline constexpr uint32_t kRowBytesMax = 16 << 20;  // values and state of one row
 
 // Where a key stands in files; shards are ranges of it.
 inline uint64_t HashOf(Key key) { return SplitMix64(key); }

@@ -1,5 +1,6 @@
 #include "ps/checkpoint/store_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -16,7 +17,8 @@ std::string_view AsBytes(std::span<const float> floats) {
 
 RowSizes RowSizesOf(const TableSpec& spec) {
   const auto value_bytes = static_cast<uint32_t>(spec.options.dim * sizeof(float));
-  return {.value_bytes = value_bytes, .state_bytes = value_bytes * StatesPerValue(spec.options.optimizer)};
+  return {.value_bytes = value_bytes,
+          .state_bytes = static_cast<uint32_t>(StateFloats(spec.options.optimizer, spec.options.dim) * sizeof(float))};
 }
 
 Status StoreRowSource::ForEach(const std::function<Status(const StoredRow&)>& visit) {
@@ -31,12 +33,48 @@ Status StoreRowSource::ForEach(const std::function<Status(const StoredRow&)>& vi
   return status;
 }
 
+Status SnapshotRowSource::ForEach(const std::function<Status(const StoredRow&)>& visit) {
+  struct Copied {
+    Key key;
+    uint64_t row_version;
+  };
+  const RowSizes sizes = RowSizesOf(store_.spec());
+  const size_t row_bytes = size_t{sizes.value_bytes} + sizes.state_bytes;
+  std::vector<Copied> rows;
+  std::string bytes;
+  for (bool is_more = true; is_more;) {
+    rows.clear();
+    bytes.clear();
+    // The rows left out cost time as well.
+    size_t visited = 0;
+    const auto copy = [&](const RowView& row, bool changed) {
+      ++visited;
+      if (changed_only_ && !changed) return;
+      rows.push_back({.key = row.key, .row_version = row.version.value()});
+      bytes.append(AsBytes(row.values));
+      bytes.append(AsBytes(row.state));
+    };
+    RETURN_IF_ERROR(run_([&] {
+      while (is_more && visited * row_bytes < kPieceBytes) is_more = store_.NextRows(kVisitRows, copy);
+    }));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string_view row = std::string_view(bytes).substr(i * row_bytes, row_bytes);
+      RETURN_IF_ERROR(visit({.key = rows[i].key,
+                             .row_version = rows[i].row_version,
+                             .values = row.substr(0, sizes.value_bytes),
+                             .state = row.substr(sizes.value_bytes)}));
+    }
+  }
+  return OkStatus();
+}
+
 StoreInserter::StoreInserter(TableStore& store)
     : store_(store),
       values_(RowSizesOf(store.spec()).value_bytes / sizeof(float)),
       states_(RowSizesOf(store.spec()).state_bytes / sizeof(float)),
-      floats_(kBatchRows * (values_ + states_)) {
-  batch_.reserve(kBatchRows);
+      batch_rows_(std::clamp<size_t>(kBatchBytes / ((values_ + states_) * sizeof(float)), 1, kBatchRowsMax)),
+      floats_(batch_rows_ * (values_ + states_)) {
+  batch_.reserve(batch_rows_);
 }
 
 Status StoreInserter::Add(const StoredRow& row) {
@@ -49,14 +87,21 @@ Status StoreInserter::Add(const StoredRow& row) {
                     .version = RowVersion(row.row_version),
                     .values = {at, values_},
                     .state = {at + values_, states_}});
-  return batch_.size() < kBatchRows ? OkStatus() : Finish();
+  return batch_.size() < batch_rows_ ? OkStatus() : Finish();
 }
 
 Status StoreInserter::Finish() {
   rows_ += batch_.size();
-  const Status status = store_.Insert(batch_);
+  // Rows come in the order of their hashes, and the index orders keys by hash: one after the other they would pile up
+  // at one place of a part of it that is as large as what it holds so far. Dealt out they lie as they will in the end.
+  constexpr size_t kPieces = 64;
+  std::vector<RowView> dealt;
+  dealt.reserve(batch_.size());
+  for (size_t piece = 0; piece < kPieces; ++piece) {
+    for (size_t i = piece; i < batch_.size(); i += kPieces) dealt.push_back(batch_[i]);
+  }
   batch_.clear();
-  return status;
+  return store_.Insert(dealt);
 }
 
 }  // namespace attune::ps

@@ -40,6 +40,31 @@ class StoreRowSource final : public RowSource {
   const TableStore& store_;
 };
 
+// The rows of a store as they were when its snapshot was begun, while it goes on changing. The store is only touched
+// through `run`, which executes a function on the thread that owns the store and returns when that is done (Cancelled
+// when it will not be).
+class SnapshotRowSource final : public RowSource {
+ public:
+  using Run = std::function<Status(const std::function<void()>&)>;
+
+  // After store.BeginSnapshot(), on the store's thread; EndSnapshot is the caller's. `changed_only`: rows that have not
+  // changed since the snapshot before are left out.
+  SnapshotRowSource(TableStore& store, bool changed_only, Run run)
+      : store_(store), rows_(store.row_count()), changed_only_(changed_only), run_(std::move(run)) {}
+  const TableSpec& spec() const override { return store_.spec(); }
+  uint64_t row_count() const override { return rows_; }
+  Status ForEach(const std::function<Status(const StoredRow&)>& visit) override;
+
+ private:
+  static constexpr size_t kPieceBytes = 512 << 10;  // copied at a time, while the store's thread does nothing else
+  static constexpr uint64_t kVisitRows = 64;
+
+  TableStore& store_;
+  const uint64_t rows_;
+  const bool changed_only_;
+  const Run run_;
+};
+
 // Gathers rows of a file and inserts them in batches.
 class StoreInserter {
  public:
@@ -49,9 +74,11 @@ class StoreInserter {
   uint64_t rows() const { return rows_; }
 
  private:
-  static constexpr size_t kBatchRows = 256;
+  static constexpr size_t kBatchRowsMax = 1 << 14;  // several leaves of the store's index
+  static constexpr size_t kBatchBytes = 8 << 20;
   TableStore& store_;
   const size_t values_, states_;  // floats of a row
+  const size_t batch_rows_;
   std::vector<float> floats_;
   std::vector<RowView> batch_;
   uint64_t rows_ = 0;

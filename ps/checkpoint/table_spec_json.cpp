@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "ps/store/table_options.h"
+
 namespace attune::ps {
 namespace {
 
@@ -15,46 +17,63 @@ int HexValue(char c) {
   throw std::invalid_argument("a name has a wrong escape");
 }
 
-struct OptimizerWriter {
-  Json operator()(const Sgd& o) const { return {{"kind", "sgd"}, {"rate", o.rate}}; }
-  Json operator()(const Adagrad& o) const {
-    return {{"kind", "adagrad"},
-            {"rate", o.rate},
-            {"initialAccumulator", o.initial_accumulator},
-            {"epsilon", o.epsilon}};
-  }
-};
-
-Optimizer GetOptimizer(const Json& from) {
-  const auto kind = from.at("kind").get<std::string>();
-  const auto number = [&](const char* field) { return from.at(field).get<float>(); };
-  if (kind == "sgd") return Sgd{.rate = number("rate")};
-  if (kind == "adagrad") {
-    return Adagrad{
-        .rate = number("rate"), .initial_accumulator = number("initialAccumulator"), .epsilon = number("epsilon")};
-  }
-  throw std::invalid_argument("its optimizer is of unknown kind '" + kind + "'");
+// {"kind": "Adagrad", "rate": 0.05, ...}: every alternative of a variant by the names of its fields.
+template <typename Variant>
+Json PutVariant(const Variant& variant) {
+  Json json;
+  std::visit(
+      [&](const auto& option) {
+        json["kind"] = OptionFields<std::remove_cvref_t<decltype(option)>>::kName;
+        ForEachField(option, [&](const char* name, const auto& value) { json[name] = value; });
+      },
+      variant);
+  return json;
 }
 
-struct InitializerWriter {
-  Json operator()(const ConstantInitializer& i) const { return {{"kind", "constant"}, {"value", i.value}}; }
-  Json operator()(const UniformInitializer& i) const {
-    return {{"kind", "uniform"}, {"low", i.low}, {"high", i.high}};
-  }
-  Json operator()(const NormalInitializer& i) const {
-    return {{"kind", "normal"}, {"mean", i.mean}, {"standardDeviation", i.standard_deviation}};
-  }
-};
-
-Initializer GetInitializer(const Json& from) {
+template <typename Variant>
+Variant GetVariant(const Json& from) {
   const auto kind = from.at("kind").get<std::string>();
-  const auto number = [&](const char* field) { return from.at(field).get<float>(); };
-  if (kind == "constant") return ConstantInitializer{.value = number("value")};
-  if (kind == "uniform") return UniformInitializer{.low = number("low"), .high = number("high")};
-  if (kind == "normal") {
-    return NormalInitializer{.mean = number("mean"), .standard_deviation = number("standardDeviation")};
+  Variant variant;
+  for (size_t i = 0; i < std::variant_size_v<Variant>; ++i) {
+    Emplace(variant, i);
+    const bool found = std::visit(
+        [&](auto& option) {
+          if (kind != OptionFields<std::remove_cvref_t<decltype(option)>>::kName) return false;
+          ForEachField(option, [&](const char* name, auto& value) { from.at(name).get_to(value); });
+          return true;
+        },
+        variant);
+    if (found) return variant;
   }
-  throw std::invalid_argument("its initializer is of unknown kind '" + kind + "'");
+  throw std::invalid_argument("the kind '" + kind + "' is unknown");
+}
+
+// The value whose description this is, of `count` from 0.
+template <typename Enum>
+Enum GetEnum(const Json& from, int count) {
+  const auto word = from.get<std::string>();
+  for (int i = 0; i < count; ++i) {
+    if (word == Describe(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  }
+  throw std::invalid_argument("the word '" + word + "' is unknown");
+}
+
+constexpr int kDecays = 4, kValueTypes = 3, kPolicies = 2;
+
+Json PutSchedule(const LearningRateSchedule& schedule) {
+  return {{"decay", static_cast<int>(schedule.decay)},
+          {"warmupSteps", schedule.warmup_steps},
+          {"decaySteps", schedule.decay_steps},
+          {"finalFactor", schedule.final_factor}};
+}
+
+LearningRateSchedule GetSchedule(const Json& from) {
+  const auto decay = from.at("decay").get<int>();
+  if (decay < 0 || decay >= kDecays) throw std::invalid_argument("its learning-rate decay is unknown");
+  return {.decay = static_cast<LearningRateDecay>(decay),
+          .warmup_steps = from.at("warmupSteps").get<uint64_t>(),
+          .decay_steps = from.at("decaySteps").get<uint64_t>(),
+          .final_factor = from.at("finalFactor").get<float>()};
 }
 
 }  // namespace
@@ -89,20 +108,23 @@ std::string UnescapeText(std::string_view text) {
 void PutTableSpec(const TableSpec& spec, Json& to) {
   to["name"] = EscapeText(spec.name);
   to["dim"] = spec.options.dim;
-  to["dtype"] = "float32";
-  to["optimizer"] = std::visit(OptimizerWriter{}, spec.options.optimizer);
-  to["initializer"] = std::visit(InitializerWriter{}, spec.options.initializer);
+  to["dtype"] = Describe(spec.options.value_type);
+  to["optimizer"] = PutVariant(spec.options.optimizer);
+  to["schedule"] = PutSchedule(spec.options.schedule);
+  to["initializer"] = PutVariant(spec.options.initializer);
+  to["nonFiniteGradients"] = Describe(spec.options.non_finite_gradients);
   to["seed"] = spec.options.seed;
   to["rowsMax"] = spec.options.rows_max;
 }
 
 TableSpec GetTableSpec(const Json& from) {
-  const auto dtype = from.at("dtype").get<std::string>();
-  if (dtype != "float32") throw std::invalid_argument("its dtype '" + dtype + "' is unknown");
   TableSpec spec{.name = UnescapeText(from.at("name").get<std::string>()), .options = {}};
   spec.options.dim = from.at("dim").get<uint32_t>();
-  spec.options.optimizer = GetOptimizer(from.at("optimizer"));
-  spec.options.initializer = GetInitializer(from.at("initializer"));
+  spec.options.value_type = GetEnum<ValueType>(from.at("dtype"), kValueTypes);
+  spec.options.optimizer = GetVariant<Optimizer>(from.at("optimizer"));
+  spec.options.schedule = GetSchedule(from.at("schedule"));
+  spec.options.initializer = GetVariant<Initializer>(from.at("initializer"));
+  spec.options.non_finite_gradients = GetEnum<NonFiniteGradients>(from.at("nonFiniteGradients"), kPolicies);
   spec.options.seed = from.at("seed").get<uint64_t>();
   spec.options.rows_max = from.at("rowsMax").get<uint64_t>();
   const Status valid = Validate(spec);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/store/table_options.h"
 
 namespace attune::ps {
 namespace {
@@ -14,31 +15,6 @@ MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
 
 // A data set with epochs of its own (evaluation, export) is not training: the goal neither limits nor ends it.
 bool FollowsGoal(const DataSetOptions& options) { return options.epochs == 0; }
-
-std::string Text(const Optimizer& optimizer) {
-  std::ostringstream text;
-  if (const auto* sgd = std::get_if<Sgd>(&optimizer)) {
-    text << "Sgd(rate " << sgd->rate << ")";
-  } else {
-    const auto& adagrad = std::get<Adagrad>(optimizer);
-    text << "Adagrad(rate " << adagrad.rate << ", initial accumulator " << adagrad.initial_accumulator << ", epsilon "
-         << adagrad.epsilon << ")";
-  }
-  return text.str();
-}
-
-std::string Text(const Initializer& initializer) {
-  std::ostringstream text;
-  if (const auto* constant = std::get_if<ConstantInitializer>(&initializer)) {
-    text << "Constant(" << constant->value << ")";
-  } else if (const auto* uniform = std::get_if<UniformInitializer>(&initializer)) {
-    text << "Uniform(" << uniform->low << " to " << uniform->high << ")";
-  } else {
-    const auto& normal = std::get<NormalInitializer>(initializer);
-    text << "Normal(mean " << normal.mean << ", standard deviation " << normal.standard_deviation << ")";
-  }
-  return text.str();
-}
 
 // "dim is 32 here and 64 there, ...": every difference, empty when there is none.
 class Differences {
@@ -60,10 +36,14 @@ class Differences {
 std::string Difference(const TableOptions& here, const TableOptions& there) {
   Differences differences;
   differences.Compare("dim", here.dim, there.dim);
-  differences.Compare("optimizer", Text(here.optimizer), Text(there.optimizer));
-  differences.Compare("initializer", Text(here.initializer), Text(there.initializer));
+  differences.Compare("optimizer", Describe(here.optimizer), Describe(there.optimizer));
+  differences.Compare("initializer", Describe(here.initializer), Describe(there.initializer));
   differences.Compare("seed", here.seed, there.seed);
   differences.Compare("rows_max", here.rows_max, there.rows_max);
+  differences.Compare("schedule", Describe(here.schedule), Describe(there.schedule));
+  differences.Compare("value_type", Describe(here.value_type), Describe(there.value_type));
+  differences.Compare("non_finite_gradients", Describe(here.non_finite_gradients),
+                      Describe(there.non_finite_gradients));
   return differences.text();
 }
 

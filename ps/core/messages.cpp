@@ -5,34 +5,6 @@
 namespace attune::ps {
 namespace {
 
-bool SameOptimizer(const Optimizer& a, const Optimizer& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* sgd = std::get_if<Sgd>(&a)) return sgd->rate == std::get<Sgd>(b).rate;
-  const auto& x = std::get<Adagrad>(a);
-  const auto& y = std::get<Adagrad>(b);
-  return x.rate == y.rate && x.initial_accumulator == y.initial_accumulator && x.epsilon == y.epsilon;
-}
-
-bool SameInitializer(const Initializer& a, const Initializer& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* constant = std::get_if<ConstantInitializer>(&a)) {
-    return constant->value == std::get<ConstantInitializer>(b).value;
-  }
-  if (const auto* uniform = std::get_if<UniformInitializer>(&a)) {
-    const auto& other = std::get<UniformInitializer>(b);
-    return uniform->low == other.low && uniform->high == other.high;
-  }
-  const auto& x = std::get<NormalInitializer>(a);
-  const auto& y = std::get<NormalInitializer>(b);
-  return x.mean == y.mean && x.standard_deviation == y.standard_deviation;
-}
-
-bool SameSpec(const TableSpec& a, const TableSpec& b) {
-  return a.name == b.name && a.options.dim == b.options.dim && a.options.seed == b.options.seed &&
-         a.options.rows_max == b.options.rows_max && SameOptimizer(a.options.optimizer, b.options.optimizer) &&
-         SameInitializer(a.options.initializer, b.options.initializer);
-}
-
 bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
   return a.items == b.items && a.epochs == b.epochs && a.lease_items == b.lease_items;
 }
@@ -46,12 +18,6 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
 
 }  // namespace
 
-bool OpenTable::operator==(const OpenTable& other) const {
-  return header == other.header && SameSpec(spec, other.spec);
-}
-bool InstallTable::operator==(const InstallTable& other) const {
-  return table == other.table && SameSpec(spec, other.spec);
-}
 bool OpenDataSet::operator==(const OpenDataSet& other) const {
   return header == other.header && name == other.name && SameDataSet(options, other.options);
 }

@@ -191,7 +191,7 @@ struct HeartbeatAck {
 struct OpenTable {
   RequestHeader header;
   TableSpec spec;
-  bool operator==(const OpenTable&) const;
+  bool operator==(const OpenTable&) const = default;
 };
 struct TableOpened {
   RequestId request;
@@ -203,7 +203,7 @@ struct TableOpened {
 struct InstallTable {
   TableId table;
   TableSpec spec;
-  bool operator==(const InstallTable&) const;
+  bool operator==(const InstallTable&) const = default;
 };
 struct TableInstalled {
   TableId table;

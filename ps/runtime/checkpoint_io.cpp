@@ -49,12 +49,15 @@ CheckpointIo::CheckpointIo(const TimeSource& time, Options options)
     : time_(time), options_(std::move(options)), thread_(std::make_unique<BackgroundThread>()) {}
 
 CheckpointIo::~CheckpointIo() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-    if (throttle_ != nullptr) throttle_->Cancel();
-  }
+  Cancel();
   thread_.reset();
+}
+
+void CheckpointIo::Cancel() {
+  std::lock_guard lock(mutex_);
+  stopping_ = true;
+  if (throttle_ != nullptr) throttle_->Cancel();
+  called_.notify_all();
 }
 
 Status CheckpointIo::Open(const std::filesystem::path& directory, std::optional<uint64_t> number) {
@@ -78,31 +81,88 @@ void CheckpointIo::Load(const TableSpec& spec, HashRanges ranges,
   });
 }
 
-void CheckpointIo::Write(const SaveOrder& order, std::vector<const TableStore*> stores,
+// --- writing
+
+void CheckpointIo::Write(const SaveOrder& order, const std::vector<TableStore*>& stores,
                          std::function<void(SaveEnded)> done) {
-  thread_->Post([this, order, stores = std::move(stores), done = std::move(done)] {
-    const auto throttle = std::make_shared<Throttle>(options_.bytes_per_second, time_);
+  if (writing_) {
+    return done({.save = order.save,
+                 .status = Error(StatusCode::kFailedPrecondition, "another checkpoint is being written"),
+                 .files = {}});
+  }
+  writing_ = true;
+  const bool changed_only = order.base != 0 && order.base == last_written_;
+  auto sources = std::make_shared<std::vector<std::unique_ptr<RowSource>>>();
+  Status status;
+  for (TableStore* store : stores) {
+    sources->push_back(nullptr);
+    if (store == nullptr || !status.ok()) continue;
+    status = store->BeginSnapshot();
+    if (!status.ok()) continue;
+    snapshots_.push_back(store);
+    sources->back() = std::make_unique<SnapshotRowSource>(
+        *store, changed_only, [this](const std::function<void()>& task) { return RunOnOwner(task); });
+  }
+  if (!status.ok()) {
+    EndSnapshots(order, false);
+    return done({.save = order.save, .status = status, .files = {}});
+  }
+  thread_->Post([this, order, sources, done = std::move(done)] {
+    std::vector<RowSource*> by_table;
+    for (const auto& source : *sources) by_table.push_back(source.get());
+    StatusOr<std::vector<WrittenFile>> files = WriteNow(order, by_table);
+    SaveEnded ended{.save = order.save, .status = files.status(), .files = {}};
+    if (files.ok()) ended.files = *std::move(files);
+    options_.post([this, order, done, ended = std::move(ended)] {
+      EndSnapshots(order, ended.status.ok());
+      done(ended);
+    });
+  });
+}
+
+StatusOr<std::vector<WrittenFile>> CheckpointIo::WriteNow(const SaveOrder& order,
+                                                          const std::vector<RowSource*>& sources) {
+  const auto throttle = std::make_shared<Throttle>(options_.bytes_per_second, time_);
+  {
+    std::lock_guard lock(mutex_);
+    throttle_ = throttle;
+    if (stopping_) throttle->Cancel();
+  }
+  ASSIGN_OR_RETURN(const WrittenPart part, WritePart(RealFileSystem(),
+                                                     {.directory = order.directory,
+                                                      .checkpoint = order.checkpoint,
+                                                      .job_uid = options_.job_uid,
+                                                      .part = std::to_string(order.part)},
+                                                     sources, {}, *throttle));
+  return Describe(part);
+}
+
+void CheckpointIo::EndSnapshots(const SaveOrder& order, bool kept) {
+  for (TableStore* store : snapshots_) store->EndSnapshot(kept);
+  snapshots_.clear();
+  writing_ = false;
+  last_written_ = kept ? order.checkpoint : 0;
+}
+
+Status CheckpointIo::RunOnOwner(const std::function<void()>& task) {
+  enum class State { kWaiting, kRunning, kDone, kAbandoned };
+  const auto state = std::make_shared<State>(State::kWaiting);
+  options_.post([this, state, &task] {
     {
       std::lock_guard lock(mutex_);
-      throttle_ = throttle;
-      if (stopping_) throttle->Cancel();
+      if (*state == State::kAbandoned) return;
+      *state = State::kRunning;
     }
-    std::vector<std::unique_ptr<StoreRowSource>> sources;
-    std::vector<RowSource*> by_table;
-    for (const TableStore* store : stores) {
-      if (store != nullptr) sources.push_back(std::make_unique<StoreRowSource>(*store));
-      by_table.push_back(store != nullptr ? sources.back().get() : nullptr);
-    }
-    const StatusOr<WrittenPart> part = WritePart(RealFileSystem(),
-                                                 {.directory = order.directory,
-                                                  .checkpoint = order.checkpoint,
-                                                  .job_uid = options_.job_uid,
-                                                  .part = std::to_string(order.part)},
-                                                 by_table, {}, *throttle);
-    SaveEnded ended{.save = order.save, .status = part.status(), .files = {}};
-    if (part.ok()) ended.files = Describe(*part);
-    done(std::move(ended));
+    task();  // its caller waits, so it lives
+    std::lock_guard lock(mutex_);
+    *state = State::kDone;
+    called_.notify_all();
   });
+  std::unique_lock lock(mutex_);
+  called_.wait(lock, [&] { return *state == State::kDone || (stopping_ && *state == State::kWaiting); });
+  if (*state == State::kDone) return OkStatus();
+  *state = State::kAbandoned;
+  return Error(StatusCode::kCancelled, "the server ends");
 }
 
 }  // namespace attune::ps

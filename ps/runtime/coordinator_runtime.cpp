@@ -52,8 +52,7 @@ CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource&
       checkpoints_(RealFileSystem(), time,
                    {.job_uid = options.core.job_uid,
                     .protocol_version = contract::kProtocolVersion,
-                    .retained = options.retained_checkpoints,
-                    .incremental = false}),  // servers write all their rows (CheckpointIo::Write)
+                    .retained = options.retained_checkpoints}),
       disk_(std::make_unique<BackgroundThread>()) {}
 
 CoordinatorRuntime::~CoordinatorRuntime() {

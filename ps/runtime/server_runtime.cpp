@@ -16,7 +16,8 @@ ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
     : options_(options), time_(time), reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
-  reporter_.reset();                    // sends the last window
+  reporter_.reset();  // sends the last window
+  if (checkpoints_ != nullptr) checkpoints_->Cancel();
   if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
@@ -29,7 +30,13 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
-                                   .bytes_per_second = options_.checkpoint_bytes_per_second});
+                                   .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .post = [this](std::function<void()> task) {
+                                     loop_->Post([this, task = std::move(task)] {
+                                       std::lock_guard lock(mutex_);  // telemetry looks at the tables too
+                                       task();
+                                     });
+                                   }});
   if (!options_.load_directory.empty()) {
     RETURN_IF_ERROR(checkpoints_->Open(options_.load_directory, options_.load_checkpoint));
   }
@@ -41,7 +48,7 @@ Status ServerRuntime::Open() {
   loop_ = EventLoop::Start("attune-server", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
-  events.on_message = [this](NodeId from, Message message) { OnRowMessage(from, std::move(message)); };
+  events.on_message = [this](NodeId from, Message message) { Step(Received{from, std::move(message)}); };
   events.on_connected = [this](NodeId peer) { Step(PeerConnected{peer}); };
   events.on_disconnected = [this](NodeId peer, const Status& reason) {
     log::Debug("a worker's link ended", {{"node", peer.value()}, {"reason", reason}});
@@ -128,11 +135,6 @@ void ServerRuntime::OnLoaded(const InstallTable& install, Status status, std::un
   loaded_.erase(install.spec.name);
 }
 
-void ServerRuntime::OnRowMessage(NodeId from, Message message) {
-  if (!saving_) return Step(Received{from, std::move(message)});
-  if (deferred_.size() < kDeferredMax) deferred_.push_back({from, std::move(message)});
-}
-
 void ServerRuntime::Step(ServerInput input) {
   ServerOutputs out;
   MonotonicTime wake;
@@ -177,26 +179,16 @@ Status ServerRuntime::Wait() {
 
 void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
 
-// --- saving: the loop answers the coordinator meanwhile, and touches no table
+// --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
 
 void ServerRuntime::StartSave(const SaveOrder& order) {
-  saving_ = true;
-  std::vector<const TableStore*> stores;
+  std::vector<TableStore*> stores;
   for (const auto& store : core_->tables()) stores.push_back(store.get());
-  checkpoints_->Write(order, std::move(stores), [this](SaveEnded ended) {
-    loop_->Post([this, ended = std::move(ended)] { OnSaved(ended); });
+  checkpoints_->Write(order, stores, [this](SaveEnded ended) {
+    if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
+    // Not from within: the order may have been refused at once.
+    loop_->Post([this, ended = std::move(ended)] { Step(ended); });
   });
-}
-
-void ServerRuntime::OnSaved(SaveEnded ended) {
-  if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
-  saving_ = false;
-  Step(std::move(ended));
-  while (!deferred_.empty() && !saving_) {
-    Received received = std::move(deferred_.front());
-    deferred_.pop_front();
-    Step(std::move(received));
-  }
 }
 
 // --- telemetry

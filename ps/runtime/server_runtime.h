@@ -3,7 +3,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,9 +24,6 @@ namespace attune::ps {
 
 class ServerRuntime {
  public:
-  // Row messages that arrive while tables are written wait; what does not fit is dropped and sent again by its worker.
-  static constexpr size_t kDeferredMax = 4096;
-
   struct Options {
     std::string job_uid;
     uint32_t index = 0;
@@ -65,11 +61,9 @@ class ServerRuntime {
   bool LoadBefore(const Message& message);
   void OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store);
 
-  void OnRowMessage(NodeId from, Message message);
   void Step(ServerInput input);
   void End(const Status& status);
   void StartSave(const SaveOrder& order);
-  void OnSaved(SaveEnded ended);
   TelemetryWindow TakeWindow(MonotonicTime now);
 
   const Options options_;
@@ -82,8 +76,6 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
-  bool saving_ = false;
-  std::deque<Received> deferred_;
   struct Loaded {
     Status status;
     std::unique_ptr<TableStore> store;

@@ -52,6 +52,13 @@ void RowInitializer::Fill(Key key, std::span<float> values) const {
   const uint64_t row_stream = SplitMix64(stream_ ^ SplitMix64(key));
   if (const auto* uniform = std::get_if<UniformInitializer>(&initializer_)) FillUniform(*uniform, row_stream, values);
   if (const auto* normal = std::get_if<NormalInitializer>(&initializer_)) FillNormal(*normal, row_stream, values);
+  if (const auto* xavier = std::get_if<XavierInitializer>(&initializer_)) {
+    const auto fan = [&](uint32_t given) {
+      return given > 0 ? static_cast<double>(given) : static_cast<double>(values.size());
+    };
+    const auto bound = static_cast<float>(std::sqrt(6 / (fan(xavier->fan_in) + fan(xavier->fan_out))));
+    FillUniform({.low = -bound, .high = bound}, row_stream, values);
+  }
 }
 
 }  // namespace attune::ps

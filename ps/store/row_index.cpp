@@ -1,69 +1,146 @@
 #include "ps/store/row_index.h"
 
-#include <cmath>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
 
 namespace attune::ps {
 namespace {
-constexpr double kLoadMax = 0.875;
-constexpr double kGrowth = 1.5;
-constexpr uint64_t kFirstBuckets = 8;
+
+// Buckets for so many keys at a load of at most 7/8.
+constexpr uint32_t BucketsFor(uint64_t keys) { return static_cast<uint32_t>((keys * 8 + 34) / 35); }
+constexpr uint32_t kFirstBuckets = 2;
+// The allocator's header, and what alignment to a line costs.
+constexpr uint64_t kAllocationBytes = 64;
+
 }  // namespace
 
-RowIndex::RowIndex() {
-  // First sizes spread over one growth step, and so are all later growths.
-  for (uint32_t i = 0; i < kParts; ++i) {
-    const double size = static_cast<double>(kFirstBuckets) * std::pow(kGrowth, static_cast<double>(i) / kParts);
-    parts_[i].buckets.resize(static_cast<uint64_t>(std::lround(size)));
-  }
+RowIndex::~RowIndex() {
+  for (Node& node : root_) Free(node);
 }
 
-void RowIndex::Place(std::vector<Bucket>& buckets, Key key, uint64_t hash, uint32_t slot) {
-  uint64_t position = Position(buckets, hash);
-  while (buckets[position].used == kBucketKeys) {
-    if (++position == buckets.size()) position = 0;
+RowIndex::Bucket* RowIndex::Allocate(uint32_t bucket_count) {
+  auto* buckets = static_cast<Bucket*>(std::aligned_alloc(alignof(Bucket), bucket_count * sizeof(Bucket)));
+  if (buckets == nullptr) return nullptr;
+  heap_bytes_ += bucket_count * sizeof(Bucket) + kAllocationBytes;
+  for (uint32_t i = 0; i < bucket_count; ++i) buckets[i].used = 0;
+  return buckets;
+}
+
+void RowIndex::Free(Node& node) {
+  if (node.used == kInner) {
+    for (uint32_t i = 0; i < kFan; ++i) Free(node.children[i]);
+    delete[] node.children;
+    heap_bytes_ -= kFan * sizeof(Node) + kAllocationBytes;
+  } else if (node.buckets != nullptr) {
+    std::free(node.buckets);
+    heap_bytes_ -= node.bucket_count * sizeof(Bucket) + kAllocationBytes;
   }
-  Bucket& bucket = buckets[position];
+  node = {};
+}
+
+void RowIndex::Place(Node& leaf, uint32_t shift, Key key, uint64_t hash, uint32_t slot) {
+  uint32_t position = Position(hash, shift, leaf.bucket_count);
+  while (leaf.buckets[position].used == kBucketKeys) {
+    if (++position == leaf.bucket_count) position = 0;
+  }
+  Bucket& bucket = leaf.buckets[position];
   bucket.keys[bucket.used] = key;
   bucket.slots[bucket.used] = slot;
   ++bucket.used;
+  ++leaf.used;
 }
 
-void RowIndex::Grow(Part& part) {
-  std::vector<Bucket> larger(static_cast<uint64_t>(static_cast<double>(part.buckets.size()) * kGrowth));
-  for (const Bucket& bucket : part.buckets) {
-    for (uint32_t i = 0; i < bucket.used; ++i) Place(larger, bucket.keys[i], Hash(bucket.keys[i]), bucket.slots[i]);
+bool RowIndex::Grow(Node& leaf, uint32_t shift) {
+  const uint32_t bucket_count = std::max({kFirstBuckets, leaf.bucket_count + 1, leaf.bucket_count / 4 * 5});
+  if (bucket_count > kLeafBucketsMax && shift < kShiftMax) return Split(leaf, shift);
+  Node larger;
+  larger.buckets = Allocate(bucket_count);
+  if (larger.buckets == nullptr) return false;
+  larger.bucket_count = bucket_count;
+  for (uint32_t b = 0; b < leaf.bucket_count; ++b) {
+    const Bucket& bucket = leaf.buckets[b];
+    for (uint32_t i = 0; i < bucket.used; ++i) {
+      Place(larger, shift, bucket.keys[i], Hash(bucket.keys[i]), bucket.slots[i]);
+    }
   }
-  part.buckets.swap(larger);
+  Free(leaf);
+  leaf = larger;
+  return true;
 }
 
-void RowIndex::Insert(Key key, uint64_t hash, uint32_t slot) {
-  Part& part = parts_[PartOf(hash)];
-  const auto room = static_cast<double>(part.buckets.size() * kBucketKeys);
-  if (static_cast<double>(part.used + 1) > kLoadMax * room) Grow(part);
-  Place(part.buckets, key, hash, slot);
-  ++part.used;
+bool RowIndex::Split(Node& leaf, uint32_t shift) {
+  std::array<uint32_t, kFan> counts{};
+  const auto child_of = [&](uint64_t hash) { return static_cast<uint32_t>((hash << shift) >> (64 - kFanBits)); };
+  for (uint32_t b = 0; b < leaf.bucket_count; ++b) {
+    const Bucket& bucket = leaf.buckets[b];
+    for (uint32_t i = 0; i < bucket.used; ++i) ++counts[child_of(Hash(bucket.keys[i]))];
+  }
+  Node inner;
+  inner.children = new (std::nothrow) Node[kFan];
+  if (inner.children == nullptr) return false;
+  heap_bytes_ += kFan * sizeof(Node) + kAllocationBytes;
+  inner.used = kInner;
+  for (uint32_t i = 0; i < kFan; ++i) {
+    // Room for one more at least: the key that is on its way.
+    const uint32_t bucket_count = std::max(kFirstBuckets, BucketsFor(counts[i] + 1 + counts[i] / 8));
+    inner.children[i].buckets = Allocate(bucket_count);
+    if (inner.children[i].buckets == nullptr) {
+      Free(inner);
+      return false;
+    }
+    inner.children[i].bucket_count = bucket_count;
+  }
+  for (uint32_t b = 0; b < leaf.bucket_count; ++b) {
+    const Bucket& bucket = leaf.buckets[b];
+    for (uint32_t i = 0; i < bucket.used; ++i) {
+      const uint64_t hash = Hash(bucket.keys[i]);
+      Place(inner.children[child_of(hash)], shift + kFanBits, bucket.keys[i], hash, bucket.slots[i]);
+    }
+  }
+  Free(leaf);
+  leaf = inner;
+  return true;
+}
+
+bool RowIndex::Insert(Key key, uint64_t hash, uint32_t slot) {
+  for (;;) {
+    uint32_t shift = 0;
+    Node& leaf = LeafOf(hash, shift);
+    // At most 7/8 of the places are taken, so that a search ends soon.
+    if ((uint64_t{leaf.used} + 1) * 8 <= uint64_t{leaf.bucket_count} * kBucketKeys * 7) {
+      Place(leaf, shift, key, hash, slot);
+      return true;
+    }
+    if (!Grow(leaf, shift)) return false;
+  }
+}
+
+void RowIndex::Remove(Bucket& bucket, uint32_t i) {
+  --bucket.used;
+  bucket.keys[i] = bucket.keys[bucket.used];
+  bucket.slots[i] = bucket.slots[bucket.used];
 }
 
 // The bucket at `position` was full and has lost a key: a search that passed it would now stop there. A key of a later
 // bucket that passed it moves in; that leaves a gap further on, until a bucket that was not full.
-void RowIndex::CloseGap(std::vector<Bucket>& buckets, uint64_t position) {
-  for (uint64_t next = position;;) {
-    if (++next == buckets.size()) next = 0;
+void RowIndex::CloseGap(Node& leaf, uint32_t shift, uint32_t position) {
+  const uint64_t size = leaf.bucket_count;
+  for (uint32_t next = position;;) {
+    if (++next == size) next = 0;
     if (next == position) return;
-    Bucket& bucket = buckets[next];
+    Bucket& bucket = leaf.buckets[next];
     const bool was_full = bucket.used == kBucketKeys;
     for (uint32_t i = 0; i < bucket.used; ++i) {
       // It passed `position` when its own place is not in (position, next], cyclically.
-      const uint64_t own = Position(buckets, Hash(bucket.keys[i]));
-      const uint64_t size = buckets.size();
+      const uint64_t own = Position(Hash(bucket.keys[i]), shift, leaf.bucket_count);
       if ((next + size - own) % size < (next + size - position) % size) continue;
-      Bucket& gap = buckets[position];
+      Bucket& gap = leaf.buckets[position];
       gap.keys[gap.used] = bucket.keys[i];
       gap.slots[gap.used] = bucket.slots[i];
       ++gap.used;
-      --bucket.used;
-      bucket.keys[i] = bucket.keys[bucket.used];
-      bucket.slots[i] = bucket.slots[bucket.used];
+      Remove(bucket, i);
       position = next;
       break;
     }
@@ -72,30 +149,23 @@ void RowIndex::CloseGap(std::vector<Bucket>& buckets, uint64_t position) {
 }
 
 uint32_t RowIndex::Erase(Key key, uint64_t hash) {
-  Part& part = parts_[PartOf(hash)];
-  std::vector<Bucket>& buckets = part.buckets;
-  for (uint64_t position = Position(buckets, hash);;) {
-    Bucket& bucket = buckets[position];
+  uint32_t shift = 0;
+  Node& leaf = LeafOf(hash, shift);
+  if (leaf.used == 0) return kAbsent;
+  for (uint32_t position = Position(hash, shift, leaf.bucket_count);;) {
+    Bucket& bucket = leaf.buckets[position];
     for (uint32_t i = 0; i < bucket.used; ++i) {
       if (bucket.keys[i] != key) continue;
       const uint32_t slot = bucket.slots[i];
       const bool was_full = bucket.used == kBucketKeys;
-      --bucket.used;
-      bucket.keys[i] = bucket.keys[bucket.used];
-      bucket.slots[i] = bucket.slots[bucket.used];
-      --part.used;
-      if (was_full) CloseGap(buckets, position);
+      Remove(bucket, i);
+      --leaf.used;
+      if (was_full) CloseGap(leaf, shift, position);
       return slot;
     }
     if (bucket.used < kBucketKeys) return kAbsent;
-    if (++position == buckets.size()) position = 0;
+    if (++position == leaf.bucket_count) position = 0;
   }
-}
-
-uint64_t RowIndex::memory_bytes() const {
-  uint64_t bytes = sizeof(RowIndex);
-  for (const Part& part : parts_) bytes += part.buckets.capacity() * sizeof(Bucket);
-  return bytes;
 }
 
 }  // namespace attune::ps

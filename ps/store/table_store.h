@@ -9,8 +9,9 @@
 // Memory: rows start on a cache line (rows below 64 bytes are padded to a power of two instead, so that none straddles
 // a line). A row costs about 30 bytes beside its values and state: side record 12, index about 18. No allocation per
 // row; the room of erased rows is used again.
-// Externally synchronized: one thread at a time; several threads may call const functions at once while nobody changes
-// the store. A visitor must not change the store it visits.
+// Threads: a store made for one thread is externally synchronized (several threads may call const functions at once
+// while nobody changes it). One made with StoreOptions::concurrent may be used by any number: every row is read and
+// written whole, and a batch sees or makes its changes row by row. A visitor must not call the store it visits.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ namespace attune::ps {
 struct TableSpec {
   std::string name;
   TableOptions options;
+  bool operator==(const TableSpec&) const = default;
 };
 
 // Names each problem of a specification (dim 0, rate not positive, low > high, NaN ...) and the table.
@@ -39,7 +41,7 @@ struct RowView {
   RowVersion version;
   uint16_t move_number = 0;            // how often the row has moved since its last recovery; wraps
   std::span<const float> values = {};  // dim
-  std::span<const float> state = {};   // optimizer state; dim * StatesPerValue(optimizer)
+  std::span<const float> state = {};   // optimizer state; StateFloats(optimizer, dim)
 };
 
 // Keys whose hash (upper 32 bits of SplitMix64, as in ShardMap::ShardIndex) lies in [first, last]. A shard is one
@@ -60,9 +62,16 @@ struct PushResult {
   uint64_t rows_skipped = 0;  // gradients not finite, in a table that skips those
 };
 
+class MemoryBudget;
+
+struct StoreOptions {
+  bool concurrent = false;                // for several threads at once
+  MemoryBudget* memory_budget = nullptr;  // of the process; outlives the store. Null: only the system's limits
+};
+
 class TableStore {
  public:
-  static StatusOr<std::unique_ptr<TableStore>> Create(const TableSpec& spec);
+  static StatusOr<std::unique_ptr<TableStore>> Create(const TableSpec& spec, const StoreOptions& options = {});
   virtual ~TableStore() = default;
 
   virtual const TableSpec& spec() const = 0;
@@ -74,8 +83,10 @@ class TableStore {
   virtual void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const = 0;
   void Pull(std::span<const Key> keys, std::span<float> rows) const { Pull(keys, rows, {}); }
 
-  // Keys are unique (a key sent twice is updated twice, in order). NaN or infinite gradients are refused as a whole
-  // (InvalidArgument names the first such key), and so is a batch for which there is no memory (ResourceExhausted).
+  // Keys are unique (a key sent twice is updated twice, in order). What happens to NaN or infinite gradients is the
+  // table's choice: the push is refused as a whole (InvalidArgument names the first such key), or those rows are
+  // skipped and counted; a skipped row is created if it was absent, and its version rises, so that owner and backup
+  // agree. A batch for which there is no memory or no room below rows_max is refused as a whole (ResourceExhausted).
   virtual StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,
                                     const PushOptions& options) = 0;
   Status Push(std::span<const Key> keys, std::span<const float> gradients) {
@@ -113,6 +124,23 @@ class TableStore {
   virtual void ForEachRow(const std::function<void(const RowView&)>& visit) const = 0;
   // The keys of a part of the hash space, in no particular order; costs what lies in that part.
   virtual void ForEachKey(HashRange range, const std::function<void(Key)>& visit) const = 0;
+
+  // --- snapshot: the rows as they were at a mark, visited a few at a time while the store goes on changing. Rows that
+  // change or vanish before they were visited are copied aside first: memory grows with them until NextRows takes them.
+  // The caller serializes these four.
+
+  // Sets the mark, in constant time. FailedPrecondition while another snapshot is under way.
+  virtual Status BeginSnapshot() = 0;
+  // Visits some `rows` of what is left, in no particular order, each once; `changed`: since the mark of the last
+  // snapshot that was kept (all rows, when there is none). False when nothing is left.
+  virtual bool NextRows(uint64_t rows, const std::function<void(const RowView&, bool changed)>& visit) = 0;
+  // Rows that belong to the snapshot although they arrived after the mark: NextRows visits them too.
+  virtual void AddToSnapshot(std::span<const RowView> rows) = 0;
+  // `kept`: every row was visited and the result is durable. Otherwise the next snapshot reports all rows as changed.
+  virtual void EndSnapshot(bool kept) = 0;
+  // Rows changed since the mark of the last snapshot that was kept (while one is under way: since its mark); erased
+  // ones are not counted.
+  virtual uint64_t rows_changed() const = 0;
 };
 
 }  // namespace attune::ps

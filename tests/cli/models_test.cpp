@@ -47,10 +47,10 @@ class Models : public testing::Test {
       }
       ps::StoreRowSource source(*store);
       ps::Throttle throttle(0, time_);
-      const auto part = ps::WritePart(
-          ps::RealFileSystem(),
-          {.directory = "model/tables", .checkpoint = plan->number, .job_uid = "job-1", .part = "0"}, {&source}, {},
-          throttle);
+      const auto part =
+          ps::WritePart(ps::RealFileSystem(),
+                        {.directory = "model/tables", .checkpoint = plan->number, .job_uid = "job-1", .part = "0"},
+                        {&source}, {}, throttle);
       ASSERT_TRUE(part.ok()) << part.status();
       parts.tables.push_back({.spec = store->spec(), .rows = rows, .files = {part->tables[0].file}});
     }
@@ -87,7 +87,9 @@ TEST_F(Models, InspectListsWhatIsThere) {
 }
 
 TEST_F(Models, InspectTellsDamage) {
-  std::fstream("model/tables/00000002.input.0.rows", std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('x');
+  std::fstream("model/tables/00000002.input.0.rows", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(200)
+      .put('x');
   EXPECT_EQ(RunInspect({.directory = "model"}), 0) << "the rows are not read";
   EXPECT_EQ(RunInspect({.directory = "model", .verify = true}), 1);
   ExpectGolden(output_, "inspect-damaged.txt");

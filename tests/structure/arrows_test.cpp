@@ -21,7 +21,7 @@ const std::vector<Rule>& Rules() {
       {"proto/", {}},
       {"ps/include/", {"base/"}},
       {"ps/store/", {"attune/ps/", "base/"}},
-      {"ps/checkpoint/", {"attune/ps/", "base/", "ps/store/"}},
+      {"ps/checkpoint/", {"attune/ps/", "base/", "ps/store/", "ps/core/cut_record.h"}},
       {"ps/core/", {"attune/ps/", "base/", "proto/", "ps/store/"}},
       {"ps/transport/", {"attune/ps/", "attune/v1/", "base/", "proto/", "ps/core/"}},
       {"ps/", {"attune/ps/", "attune/v1/", "base/", "proto/"}},

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <thread>
 
+#include "ps/checkpoint/saved_table.h"
 #include "ps/runtime/server_runtime.h"
 
 namespace attune::ps {
@@ -263,6 +266,59 @@ TEST_F(SessionTest, LoadingRefusesADirectoryWithoutManifestAndADamagedFile) {
   std::ofstream(file, std::ios::app) << "x";  // seen when the server starts
   options.load_directory = directory_ / "model";
   EXPECT_EQ(ServerRuntime::Start(options, time_).status().code(), StatusCode::kDataLoss);
+}
+
+// Every push raises all rows at once, so a consistent copy has equal rows, however much goes on while it is written.
+TEST_F(SessionTest, ACheckpointIsOneMomentOfRowsThatGoOnChangingAndTheNextHoldsWhatChanged) {
+  const std::vector<Key> keys = KeysFrom(0, 2000);
+  const std::vector<float> gradients(keys.size() * 4, 1.0F);
+  StartServers(1);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("t", {.dim = 4, .optimizer = Sgd{.rate = 1}});
+  ASSERT_TRUE(table.ok());
+  ASSERT_TRUE(table->Push(keys, gradients).ok());
+  {
+    std::atomic<bool> stop = false;
+    std::jthread pusher([&] {
+      while (!stop) EXPECT_TRUE(table->Push(keys, gradients).ok());
+    });
+    for (int i = 0; i < 3; ++i) {
+      const Status saved = session->SaveTables();
+      EXPECT_TRUE(saved.ok()) << saved;
+    }
+    stop = true;
+  }
+  ASSERT_TRUE(table->Push(std::span(keys).first(5), std::span(gradients).first(20)).ok());
+  for (const uint64_t number : {2U, 3U}) {
+    const auto opened = OpenCheckpoint(RealFileSystem(), directory_ / "model" / "tables", number);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const auto saved = SavedTable::Open(RealFileSystem(), *opened, "t");
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    RowMerge rows = saved->Rows(HashRanges::All());
+    StoredRow row;
+    std::set<uint64_t> versions;
+    size_t count = 0;
+    for (; *rows.Next(row); ++count) versions.insert(row.row_version);
+    EXPECT_EQ(count, keys.size());
+    EXPECT_EQ(versions.size(), 1U) << "checkpoint " << number;
+  }
+  ASSERT_TRUE(session->SaveTables().ok());  // of two: what had changed after the third, and these five
+  ASSERT_TRUE(table->Push(std::span(keys).first(5), std::span(gradients).first(20)).ok());
+  CheckpointDirectory checkpoints(RealFileSystem(), directory_ / "model" / "tables");
+  uint64_t number = 4;
+  Manifest last = *checkpoints.ReadManifest(number);
+  while (last.base == 0) {  // a full one when the increments before had grown
+    ASSERT_TRUE(session->SaveTables().ok());
+    ASSERT_TRUE(table->Push(std::span(keys).first(5), std::span(gradients).first(20)).ok());
+    last = *checkpoints.ReadManifest(++number);
+    ASSERT_LT(number, 8U);
+  }
+  ASSERT_TRUE(session->SaveTables().ok());
+  last = *checkpoints.ReadManifest(number + 1);
+  EXPECT_EQ(last.base, number);
+  EXPECT_EQ(last.tables[0].files.back().rows, 5U);
+  EXPECT_EQ(last.rows(), keys.size());
 }
 
 TEST_F(SessionTest, SavingWhereNothingCanBeWrittenFailsClearlyAndTrainingGoesOn) {

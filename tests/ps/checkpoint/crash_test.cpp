@@ -53,8 +53,8 @@ TEST(CrashTest, AtEveryStepThePreviousCheckpointOrTheNewOneIsWhole) {
     ASSERT_GT(steps, 15U);
     for (uint64_t step = 1; step <= steps; ++step) {
       for (uint64_t seed = 0; seed < 12; ++seed) {
-        SCOPED_TRACE("after " + std::to_string(before) + " checkpoints, crash at step " + std::to_string(step) + " of " +
-                     std::to_string(steps) + ", seed " + std::to_string(seed));
+        SCOPED_TRACE("after " + std::to_string(before) + " checkpoints, crash at step " + std::to_string(step) +
+                     " of " + std::to_string(steps) + ", seed " + std::to_string(seed));
         SimulatedFiles files;
         Job job(files, before);
         files.CrashAt(step);

@@ -136,7 +136,11 @@ class ExportTest : public testing::Test {
     const auto checkpoint = OpenCheckpoint(RealFileSystem(), directory_.path());
     RETURN_IF_ERROR(checkpoint.status());
     return Export(RealFileSystem(), *checkpoint,
-                  {.format = format, .tables = std::move(tables), .output = output_, .vocabulary = vocabulary, .progress = progress_});
+                  {.format = format,
+                   .tables = std::move(tables),
+                   .output = output_,
+                   .vocabulary = vocabulary,
+                   .progress = progress_});
   }
 
   TemporaryDirectory directory_;
@@ -167,17 +171,22 @@ TEST_F(ExportTest, NpzThroughTheArchivesDirectory) {
 }
 
 TEST_F(ExportTest, NpzThroughNumpy) {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3-numpy is not installed";
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+    GTEST_SKIP() << "python3-numpy is not installed";
   ASSERT_TRUE(Run(ExportFormat::kNpz).ok());
   const std::string program =
       "import numpy, zipfile\n"
-      "assert zipfile.ZipFile('" + output_.string() + "').testzip() is None\n"
-      "m = numpy.load('" + output_.string() + "')\n"
+      "assert zipfile.ZipFile('" +
+      output_.string() +
+      "').testzip() is None\n"
+      "m = numpy.load('" +
+      output_.string() +
+      "')\n"
       "k, v = m['in.put.keys'], m['in.put.values']\n"
       "assert k.dtype == numpy.int64 and v.dtype == numpy.float32 and v.shape == (2000, 3) and len(k) == 2000\n"
       "for i in range(2000): print(k[i], *[x.hex() for x in v[i].astype(float)])\n";
   ASSERT_TRUE(WriteFileAtomically(directory_.path() / "read.py", program).ok());
-  FILE* pipe = ::popen(("python3 " + (directory_.path() / "read.py").string()).c_str(), "r");
+  FILE* pipe = ::popen(("/usr/bin/python3 " + (directory_.path() / "read.py").string()).c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   Vectors rows;
   std::array<char, 256> line{};

@@ -32,12 +32,14 @@ Manifest Example() {
                                        .optimizer = Adagrad{.rate = 0.1F, .initial_accumulator = 0.3F},
                                        .initializer = UniformInitializer{-1.0F / 3, 1.0F / 3},
                                        .seed = UINT64_MAX,
-                                       .rows_max = 9}},
+                                       .rows_max = 9,
+                                       .schedule = {LearningRateDecay::kCosine, 10, 100, 0.1F},
+                                       .value_type = ValueType::kBfloat16,
+                                       .non_finite_gradients = NonFiniteGradients::kSkipRow}},
                              .files = {File("00000006.in%2Fout.0.rows", 6), File("00000007.in%2Fout.0.rows", 7)},
                              .rows = 20});
-  manifest.tables.push_back({.spec = {"\"\\\x01\xC3\xA9%", {.dim = 1, .initializer = NormalInitializer{1, 2}}},
-                             .files = {},
-                             .rows = 0});
+  manifest.tables.push_back(
+      {.spec = {"\"\\\x01\xC3\xA9%", {.dim = 1, .initializer = NormalInitializer{1, 2}}}, .files = {}, .rows = 0});
   manifest.filters = {File("00000007.0.filter", 7)};
   return manifest;
 }
@@ -65,13 +67,10 @@ TEST(ManifestTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read->filters, manifest.filters);
   ASSERT_EQ(read->tables.size(), 2U);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(read->tables[i].spec.name, manifest.tables[i].spec.name);
-    EXPECT_EQ(Difference(read->tables[i].spec, manifest.tables[i].spec), "");
+    EXPECT_EQ(read->tables[i].spec, manifest.tables[i].spec);
     EXPECT_EQ(read->tables[i].files, manifest.tables[i].files);
     EXPECT_EQ(read->tables[i].rows, manifest.tables[i].rows);
   }
-  EXPECT_EQ(read->tables[0].spec.options.rows_max, 9U);
-  EXPECT_EQ(std::get<Adagrad>(read->tables[0].spec.options.optimizer).rate, 0.1F) << "exact, not nearly";
   EXPECT_EQ(EncodeManifest(*read), text);
 }
 
@@ -100,9 +99,9 @@ TEST(ManifestTest, WhatCannotBeIsRefusedThoughItsChecksumFits) {
       {"a file outside", "00000007.0.filter", "../../etc/passwd", StatusCode::kDataLoss, "outside"},
       {"a hidden file", "00000007.0.filter", ".filter", StatusCode::kDataLoss, "outside"},
       {"number 0", "\"checkpoint\": 7,\n \"cut\"", "\"checkpoint\": 0,\n \"cut\"", StatusCode::kDataLoss, "number"},
-      {"an unknown optimizer", "\"adagrad\"", "\"magic\"", StatusCode::kDataLoss, "optimizer"},
-      {"an unknown initializer", "\"uniform\"", "\"random\"", StatusCode::kDataLoss, "initializer"},
-      {"an unknown dtype", "\"float32\"", "\"int4\"", StatusCode::kDataLoss, "dtype"},
+      {"an unknown optimizer", "\"Adagrad\"", "\"magic\"", StatusCode::kDataLoss, "magic"},
+      {"an unknown initializer", "\"UniformInitializer\"", "\"random\"", StatusCode::kDataLoss, "random"},
+      {"an unknown dtype", "\"bfloat16\"", "\"int4\"", StatusCode::kDataLoss, "int4"},
       {"a dim of 0", "\"dim\": 64", "\"dim\": 0", StatusCode::kDataLoss, "dim"},
       {"a text for a number", "\"dim\": 64", "\"dim\": \"64\"", StatusCode::kDataLoss, "type"},
       {"a lease that ends first", "\"items\": 100", "\"items\": 52", StatusCode::kDataLoss, "lease"},
@@ -128,7 +127,7 @@ TEST(ManifestTest, DifferencesThatWouldLoadWrongRowsAreNamed) {
     EXPECT_THAT(Difference(spec, wanted), HasSubstr(want));
   };
   expect([](TableOptions& o) { o.dim = 6; }, "dim 64, the program wants 6");
-  expect([](TableOptions& o) { o.optimizer = Sgd{}; }, "optimizer adagrad, the program wants sgd");
+  expect([](TableOptions& o) { o.optimizer = Sgd{}; }, "optimizer Adagrad(");
   expect([](TableOptions& o) { o.initializer = UniformInitializer{-1, 2}; }, "initializer");
   expect([](TableOptions& o) { o.initializer = NormalInitializer{}; }, "initializer");
   expect([](TableOptions& o) { o.seed = 12; }, "seed");

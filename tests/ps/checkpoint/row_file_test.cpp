@@ -17,7 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-const RowFileHeader kHeader{.checkpoint = 7, .job_uid = "job-1", .table = "embedding", .value_bytes = 12, .state_bytes = 4};
+const RowFileHeader kHeader{
+    .checkpoint = 7, .job_uid = "job-1", .table = "embedding", .value_bytes = 12, .state_bytes = 4};
 
 TestRows SomeRows(const RowFileHeader& header, uint64_t count, uint64_t seed) {
   Random random(seed);
@@ -58,8 +59,7 @@ TestRows ReadRows(const RowFileReader& file, const HashRanges& ranges = HashRang
     if (!more.ok() || !*more) break;
     EXPECT_TRUE(first || HashOf(row.key) > before);
     before = HashOf(row.key);
-    rows[row.key] = {
-        .version = row.row_version, .values = std::string(row.values), .state = std::string(row.state)};
+    rows[row.key] = {.version = row.row_version, .values = std::string(row.values), .state = std::string(row.state)};
   }
   EXPECT_EQ(merge.bytes_read(), merge.bytes_total());
   return rows;

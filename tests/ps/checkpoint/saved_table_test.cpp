@@ -15,7 +15,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint32_t kShards = 64;
-const TableSpec kSpec{"in/out", {.dim = 5, .optimizer = Adagrad{.rate = 0.25F}, .initializer = UniformInitializer{-1, 1}}};
+const TableSpec kSpec{"in/out",
+                      {.dim = 5, .optimizer = Adagrad{.rate = 0.25F}, .initializer = UniformInitializer{-1, 1}}};
 
 // Shards dealt out in turn, as a job does.
 HashRanges RangesOf(uint32_t server, uint32_t servers) {
@@ -47,12 +48,11 @@ Status Save(const std::filesystem::path& directory, const std::vector<std::uniqu
   for (size_t i = 0; i < stores.size(); ++i) {
     StoreRowSource source(*stores[i]);
     Throttle throttle(0, time);
-    ASSIGN_OR_RETURN(const WrittenPart part, WritePart(RealFileSystem(),
-                                                       {.directory = directory,
-                                                        .checkpoint = plan.number,
-                                                        .job_uid = "job-1",
-                                                        .part = std::to_string(i)},
-                                                       {nullptr, &source}, {}, throttle));
+    ASSIGN_OR_RETURN(
+        const WrittenPart part,
+        WritePart(RealFileSystem(),
+                  {.directory = directory, .checkpoint = plan.number, .job_uid = "job-1", .part = std::to_string(i)},
+                  {nullptr, &source}, {}, throttle));
     for (const WrittenTable& table : part.tables) {
       EXPECT_EQ(table.table, 1U);
       parts.tables[0].files.push_back(table.file);
@@ -98,8 +98,9 @@ TEST(SavedTableTest, AnotherTableIsRefusedAndTheOnesThereAreNamed) {
   EXPECT_THAT(std::string(Message(missing)), HasSubstr("it has 'in/out'"));
   TableSpec wide = kSpec;
   wide.options.dim = 6;
-  const Status different =
-      SavedTable::Open(RealFileSystem(), *opened, "in/out")->Load(HashRanges::All(), **TableStore::Create(wide)).status();
+  const Status different = SavedTable::Open(RealFileSystem(), *opened, "in/out")
+                               ->Load(HashRanges::All(), **TableStore::Create(wide))
+                               .status();
   EXPECT_EQ(different.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(different)), HasSubstr("dim 5, the program wants 6"));
 }

@@ -34,8 +34,7 @@ TestRows RowsOf(const SavedTable& table) {
     EXPECT_TRUE(more.ok()) << more.status();
     if (!more.ok() || !*more) return rows;
     EXPECT_FALSE(rows.contains(row.key)) << "key " << row.key << " came twice";
-    rows[row.key] = {
-        .version = row.row_version, .values = std::string(row.values), .state = std::string(row.state)};
+    rows[row.key] = {.version = row.row_version, .values = std::string(row.values), .state = std::string(row.state)};
   }
 }
 
@@ -87,13 +86,12 @@ Status WriteCheckpoint(FileSystem& files, CheckpointWriter& writer, const std::f
   for (size_t i = 0; i < parts.size(); ++i) {
     plan.base == 0 ? parts[i]->WriteAll() : parts[i]->WriteChanged();
     Throttle throttle(0, time);
-    ASSIGN_OR_RETURN(const WrittenPart part,
-                     WritePart(files,
-                               {.directory = plan.directory,
-                                .checkpoint = plan.number,
-                                .job_uid = "job-1",
-                                .part = std::to_string(i)},
-                               {parts[i]}, {.origins = {{1, 2}}, .pushes = {}}, throttle));
+    ASSIGN_OR_RETURN(
+        const WrittenPart part,
+        WritePart(
+            files,
+            {.directory = plan.directory, .checkpoint = plan.number, .job_uid = "job-1", .part = std::to_string(i)},
+            {parts[i]}, {.origins = {{1, 2}}, .pushes = {}}, throttle));
     for (const WrittenTable& table : part.tables) {
       all.tables[0].rows += table.rows;
       all.tables[0].files.push_back(table.file);

@@ -16,7 +16,6 @@
 
 namespace attune::ps {
 
-
 // Removed with its content at the end.
 class TemporaryDirectory {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -104,13 +105,47 @@ class MapStore final : public TableStore {
       if (range.first <= hash && hash <= range.last) visit(key);
     }
   }
+  Status BeginSnapshot() override {
+    if (marked_) return Error(StatusCode::kFailedPrecondition, "a snapshot is under way");
+    marked_ = rows_;
+    left_ = rows_;
+    return OkStatus();
+  }
+  bool NextRows(uint64_t rows, const std::function<void(const RowView&, bool changed)>& visit) override {
+    for (; rows > 0 && !left_.empty(); --rows, left_.erase(left_.begin())) {
+      visit(ViewOf(*left_.begin()), IsChanged(*left_.begin(), kept_));
+    }
+    return !left_.empty();
+  }
+  void AddToSnapshot(std::span<const RowView> rows) override {
+    for (const RowView& row : rows) left_[row.key] = RowOf(row);
+  }
+  void EndSnapshot(bool kept) override {
+    kept_ = kept ? std::move(marked_) : std::nullopt;
+    marked_.reset();
+    left_.clear();
+  }
+  uint64_t rows_changed() const override {
+    const auto& since = marked_ ? marked_ : kept_;
+    return static_cast<uint64_t>(std::ranges::count_if(rows_, [&](const auto& row) { return IsChanged(row, since); }));
+  }
 
  private:
   struct Row {
     RowVersion version;
     uint16_t move_number = 0;
     std::vector<float> values;
+    bool operator==(const Row&) const = default;
   };
+  using Rows = std::map<Key, Row>;
+  static Row RowOf(const RowView& row) {
+    return {.version = row.version, .move_number = row.move_number, .values = {row.values.begin(), row.values.end()}};
+  }
+  static bool IsChanged(const std::pair<const Key, Row>& entry, const std::optional<Rows>& since) {
+    if (!since) return true;
+    const auto it = since->find(entry.first);
+    return it == since->end() || it->second != entry.second;
+  }
   static RowView ViewOf(const std::pair<const Key, Row>& entry) {
     return {.key = entry.first,
             .version = entry.second.version,
@@ -131,7 +166,10 @@ class MapStore final : public TableStore {
   float Initial() const { return std::get<ConstantInitializer>(spec_.options.initializer).value; }
 
   TableSpec spec_;
-  std::map<Key, Row> rows_;
+  Rows rows_;
+  std::optional<Rows> marked_;  // by the snapshot under way
+  std::optional<Rows> kept_;    // the last snapshot
+  Rows left_;
 };
 
 }  // namespace attune::ps

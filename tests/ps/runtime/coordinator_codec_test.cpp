@@ -32,6 +32,16 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
       OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
       OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
       OpenTable{kHeader, SomeSpec(Adagrad{}, NormalInitializer{0.1F, 2})},
+      OpenTable{kHeader, SomeSpec(Momentum{0.1F, 0.8F, true}, XavierInitializer{5, 6})},
+      OpenTable{kHeader, SomeSpec(RmsProp{0.1F, 0.7F, 1e-5F}, ConstantInitializer{})},
+      OpenTable{kHeader, SomeSpec(RowAdam{0.1F, 0.8F, 0.9F, 1e-5F}, ConstantInitializer{})},
+      OpenTable{kHeader, SomeSpec(Ftrl{0.1F, 2, 3, 4}, ConstantInitializer{})},
+      OpenTable{kHeader,
+                {"narrow",
+                 {.dim = 8,
+                  .schedule = {LearningRateDecay::kCosine, 10, 1000, 0.25F},
+                  .value_type = ValueType::kBfloat16,
+                  .non_finite_gradients = NonFiniteGradients::kSkipRow}}},
       TableInstalled{TableId(2), Error(StatusCode::kResourceExhausted, "full")},
       TableInstalled{TableId(2), OkStatus()},
       OpenDataSet{kHeader, "train", {.items = 100, .epochs = 2, .lease_items = 10}},
@@ -111,6 +121,13 @@ TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
       {"many leases",
        [](v1::NodeMessage& m) {
          for (size_t i = 0; i <= kLeasesPerWorkerMax; ++i) m.mutable_heartbeat()->add_leases();
+       }},
+      {"table of an unknown value type",
+       [](v1::NodeMessage& m) {
+         auto* spec = m.mutable_open_table()->mutable_spec();
+         spec->mutable_sgd();
+         spec->mutable_constant();
+         spec->set_value_type(3);
        }},
       {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
       {"long path",

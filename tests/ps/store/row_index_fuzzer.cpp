@@ -6,23 +6,10 @@
 #include "ps/store/row_index.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/ps/store/key_of_hash.h"
 
 namespace attune::ps {
 namespace {
-
-// The key whose hash this is: SplitMix64 undone. Lets the input choose hashes.
-Key KeyOfHash(uint64_t hash) {
-  const auto unshift = [](uint64_t x, int shift) {
-    for (uint64_t y = x >> shift; y != 0; y >>= shift) x ^= y;
-    return x;
-  };
-  uint64_t x = unshift(hash, 31);
-  x *= 0x319642B2D24D8EC3ULL;  // inverse of 0x94D049BB133111EB
-  x = unshift(x, 27);
-  x *= 0x96DE1B173F119089ULL;  // inverse of 0xBF58476D1CE4E5B9
-  x = unshift(x, 30);
-  return x - 0x9E3779B97F4A7C15ULL;
-}
 
 Key TakeKey(fuzz::Input& input) {
   const auto number = input.Take<uint16_t>();
@@ -50,10 +37,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ATTUNE_CHECK(index.Erase(key, hash) == want) << "key " << key;
       twin.erase(key);
     } else if (want == RowIndex::kAbsent) {
-      index.Insert(key, hash, slot);
+      ATTUNE_CHECK(index.Insert(key, hash, slot)) << "key " << key;
       twin[key] = slot++;
     }
   }
+  const uint64_t first = uint64_t{input.Take<uint16_t>()} << 48;
+  size_t in_range = 0;
+  index.ForEachInRange(first, ~uint64_t{0} - first / 2, [&](Key key, uint32_t) {
+    ATTUNE_CHECK(RowIndex::Hash(key) >= first && RowIndex::Hash(key) <= ~uint64_t{0} - first / 2) << "key " << key;
+    ++in_range;
+  });
+  size_t want_in_range = 0;
+  for (const auto& [key, at] : twin) {
+    const uint64_t hash = RowIndex::Hash(key);
+    want_in_range += hash >= first && hash <= ~uint64_t{0} - first / 2 ? 1 : 0;
+  }
+  ATTUNE_CHECK(in_range == want_in_range) << in_range << " of " << want_in_range;
   size_t visited = 0;
   index.ForEach([&](Key key, uint32_t at) {
     const auto found = twin.find(key);

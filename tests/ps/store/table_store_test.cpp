@@ -1,5 +1,7 @@
 #include "ps/store/table_store.h"
 
+#include <malloc.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +14,12 @@
 
 #include "base/random.h"
 #include "ps/store/initializer.h"
+#include "ps/store/learning_rate.h"
+#include "ps/store/memory_budget.h"
 #include "ps/store/optimizer.h"
+#include "ps/store/table_options.h"
+#include "ps/store/value_type.h"
+#include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps {
@@ -32,112 +39,132 @@ std::vector<float> PullOne(const TableStore& store, Key key) {
   return row;
 }
 
-// The obvious twin: one map entry per row, one scalar loop per push.
+// The obvious twin: one map entry per row, updated by the scalar formulas; values are rounded as they would be stored.
 class MapStore {
  public:
   explicit MapStore(const TableOptions& options)
       : options_(options), initializer_(options.initializer, options.seed, "embedding") {}
 
-  struct Row {
-    std::vector<float> values, state;
-    uint64_t counter = 0;
-  };
-
   std::vector<float> Pull(Key key) const {
     const auto found = rows_.find(key);
     return found != rows_.end() ? found->second.values : Initial(key).values;
   }
-  bool Push(const std::vector<Key>& keys, const std::vector<float>& gradients) {
+  bool Push(const std::vector<Key>& keys, const std::vector<float>& gradients, uint64_t step) {
     std::set<Key> absent;
     for (const Key key : keys) {
       if (!rows_.contains(key)) absent.insert(key);
     }
     if (options_.rows_max != 0 && rows_.size() + absent.size() > options_.rows_max) return false;
     for (size_t i = 0; i < keys.size(); ++i) {
-      Row& row = rows_.try_emplace(keys[i], Initial(keys[i])).first->second;
-      for (size_t d = 0; d < options_.dim; ++d) Update(row, d, gradients[i * options_.dim + d]);
-      ++row.counter;
+      ScalarRow& row = rows_.try_emplace(keys[i], Stored(keys[i])).first->second;
+      Update(options_.optimizer, row, &gradients[i * options_.dim], RateFactor(options_.schedule, step));
+      Round(row.values);
     }
     return true;
   }
-  const std::map<Key, Row>& rows() const { return rows_; }
+  const std::map<Key, ScalarRow>& rows() const { return rows_; }
 
  private:
-  Row Initial(Key key) const {
-    Row row{.values = std::vector<float>(options_.dim), .state = {}};
-    initializer_.Fill(key, row.values);
-    if (const auto* adagrad = std::get_if<Adagrad>(&options_.optimizer)) {
-      row.state.assign(options_.dim, adagrad->initial_accumulator);
-    }
+  ScalarRow Initial(Key key) const {
+    std::vector<float> values(options_.dim);
+    initializer_.Fill(key, values);
+    return NewScalarRow(options_.optimizer, std::move(values));
+  }
+  ScalarRow Stored(Key key) const {
+    ScalarRow row = Initial(key);
+    Round(row.values);
     return row;
   }
-  void Update(Row& row, size_t d, float g) const {
-    if (const auto* adagrad = std::get_if<Adagrad>(&options_.optimizer)) {
-      const float square = g * g;
-      row.state[d] += square;
-      const float step = adagrad->rate * g / (std::sqrt(row.state[d]) + adagrad->epsilon);
-      row.values[d] -= step;
-    } else {
-      const float step = std::get<Sgd>(options_.optimizer).rate * g;
-      row.values[d] -= step;
+  void Round(std::vector<float>& values) const {
+    for (float& value : values) {
+      if (options_.value_type == ValueType::kFloat16) value = HalfToFloat(FloatToHalf(value));
+      if (options_.value_type == ValueType::kBfloat16) value = BfloatToFloat(FloatToBfloat(value));
     }
   }
 
   TableOptions options_;
   RowInitializer initializer_;
-  std::map<Key, Row> rows_;
+  std::map<Key, ScalarRow> rows_;
 };
+
+// Float32 rows may differ in the last bits, because the twin adds in another order; a narrow row by one rounding more.
+void ExpectNear(const TableOptions& options, std::span<const float> found, std::span<const float> want) {
+  const float scale = options.value_type == ValueType::kFloat32   ? 1e-5F
+                      : options.value_type == ValueType::kFloat16 ? 1.0F / 512
+                                                                  : 1.0F / 64;
+  ASSERT_EQ(found.size(), want.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], want[i], scale * (0.1F + std::fabs(want[i]))) << "position " << i;
+  }
+}
 
 void ExpectSameRows(const TableStore& store, const MapStore& twin) {
   ASSERT_EQ(store.row_count(), twin.rows().size());
   uint64_t visited = 0;
   store.ForEachRow([&](const RowView& row) {
+    SCOPED_TRACE("key " + std::to_string(row.key));
     ++visited;
     const auto found = twin.rows().find(row.key);
-    ASSERT_NE(found, twin.rows().end()) << "key " << row.key;
-    EXPECT_EQ(row.version, RowVersion(found->second.counter));
-    EXPECT_TRUE(std::ranges::equal(row.values, found->second.values)) << "key " << row.key;
-    EXPECT_TRUE(std::ranges::equal(row.state, found->second.state)) << "key " << row.key;
+    ASSERT_NE(found, twin.rows().end());
+    EXPECT_EQ(row.version, RowVersion(found->second.count));
+    ExpectNear(store.spec().options, row.values, found->second.values);
+    ASSERT_EQ(row.state.size(), found->second.state.size());
+    for (size_t i = 0; i < row.state.size(); ++i) {
+      ASSERT_NEAR(row.state[i], found->second.state[i], 2e-2F * (1 + std::fabs(row.state[i])));
+    }
   });
   EXPECT_EQ(visited, twin.rows().size());
 }
 
 TableOptions RandomOptions(Random& random) {
   TableOptions options{.dim = static_cast<uint32_t>(1 + random.Below(random.Chance(0.1) ? 3000 : 80))};
-  if (random.Chance(0.5)) options.optimizer = Adagrad{.rate = 0.1F, .initial_accumulator = 0.01F};
+  const std::vector<Optimizer> optimizers = {Sgd{.rate = 0.1F},
+                                             Momentum{.rate = 0.1F, .momentum = 0.5F, .nesterov = true},
+                                             Adagrad{.rate = 0.1F, .initial_accumulator = 0.01F},
+                                             RmsProp{.rate = 0.01F, .epsilon = 0.01F},
+                                             RowAdam{.rate = 0.01F, .epsilon = 0.01F},
+                                             Ftrl{.alpha = 0.2F, .l2 = 0.5F}};
+  options.optimizer = optimizers[random.Below(optimizers.size())];
   if (random.Chance(0.7)) options.initializer = UniformInitializer{-0.5F, 0.5F};
   options.seed = random.Next();
   if (random.Chance(0.3)) options.rows_max = 1 + random.Below(500);
+  options.value_type = static_cast<ValueType>(random.Chance(0.5) ? 0 : random.Below(3));
+  if (random.Chance(0.3) && !std::holds_alternative<Ftrl>(options.optimizer)) {
+    options.schedule = {LearningRateDecay::kLinear, 10, 30, 0.5F};
+  }
   return options;
 }
 
 TEST(TableStore, BehavesAsAMapOfRowsInRandomRuns) {
-  const uint64_t seed = TestSeed("60 stores, 40 batches each");
-  for (uint64_t run = 0; run < 60; ++run) {
-    SCOPED_TRACE("run " + std::to_string(run));
+  const uint64_t seed = TestSeed("120 stores, 40 batches each");
+  for (uint64_t run = 0; run < 120; ++run) {
     Random random(seed + run);
     const TableOptions options = RandomOptions(random);
-    const auto store = Make(options);
+    SCOPED_TRACE("run " + std::to_string(run) + ", " + Describe(options.optimizer) + ", " +
+                 Describe(options.value_type));
+    const auto store = *TableStore::Create({"embedding", options}, {.concurrent = run % 3 == 0});
     MapStore twin(options);
     const uint64_t key_range = 1 + random.Below(2000);
-    for (int batch = 0; batch < 40; ++batch) {
+    for (uint64_t batch = 0; batch < 40; ++batch) {
       std::set<Key> unique;
       for (uint64_t i = random.Below(100); i > 0; --i) unique.insert(SplitMix64(random.Below(key_range)));
       const std::vector<Key> keys(unique.begin(), unique.end());
       std::vector<float> gradients(keys.size() * options.dim);
       for (float& g : gradients) g = 2 * random.UniformFloat() - 1;
-      const Status pushed = store->Push(keys, gradients);
-      ASSERT_EQ(pushed.ok(), twin.Push(keys, gradients)) << pushed;
+      const Status pushed = store->Push(keys, gradients, {.step = batch}).status();
+      ASSERT_EQ(pushed.ok(), twin.Push(keys, gradients, batch)) << pushed;
       std::vector<Key> wanted = keys;
       for (int i = 0; i < 50; ++i)
         wanted.push_back(SplitMix64(random.Below(key_range)));  // repeated and absent ones too
       std::vector<float> rows(wanted.size() * options.dim);
       store->Pull(wanted, rows);
       for (size_t i = 0; i < wanted.size(); ++i) {
-        ASSERT_TRUE(std::ranges::equal(std::span(rows).subspan(i * options.dim, options.dim), twin.Pull(wanted[i])));
+        ExpectNear(options, std::span(rows).subspan(i * options.dim, options.dim), twin.Pull(wanted[i]));
+        if (HasFatalFailure()) return;
       }
     }
     ExpectSameRows(*store, twin);
+    if (HasFailure()) return;
   }
 }
 
@@ -185,6 +212,60 @@ TEST(TableStore, ANonFiniteGradientRefusesThePushAndNamesItsKey) {
   }
 }
 
+TEST(TableStore, ATableMaySkipNonFiniteGradientsAndCountsThem) {
+  const auto store =
+      Make({.dim = 2, .optimizer = Sgd{.rate = 1}, .non_finite_gradients = NonFiniteGradients::kSkipRow});
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  std::vector<RowVersion> versions(3);
+  const auto pushed =
+      store->Push(std::vector<Key>{10, 77, 30}, std::vector<float>{1, nan, 1, 2, -infinity, 1}, {.versions = versions});
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  EXPECT_EQ(pushed->rows_skipped, 2U);
+  EXPECT_EQ(PullOne(*store, 10), (std::vector<float>{0, 0}));
+  EXPECT_EQ(PullOne(*store, 77), (std::vector<float>{-1, -2}));
+  EXPECT_EQ(PullOne(*store, 30), (std::vector<float>{0, 0}));
+  EXPECT_EQ(versions, std::vector<RowVersion>(3, RowVersion(1))) << "a skipped row has had its push";
+  EXPECT_EQ(store->Push(std::vector<Key>{10}, std::vector<float>{1, 1}, {})->rows_skipped, 0U);
+}
+
+TEST(TableStore, RefusalsNameTableAndKeyRange) {
+  const auto limited = Make({.dim = 1, .rows_max = 1});
+  const Status full = limited->Push(std::vector<Key>{7, 5, 9}, std::vector<float>{1, 1, 1});
+  EXPECT_THAT(std::string(Message(full)), HasSubstr("'embedding'"));
+  EXPECT_THAT(std::string(Message(full)), HasSubstr("3 keys of 5 .. 9"));
+  MemoryBudget budget(1 << 20);
+  const auto starved = *TableStore::Create({"embedding", {.dim = 65536}}, {.memory_budget = &budget});
+  ASSERT_TRUE(starved->CreateRows(std::vector<Key>{1}, RowVersion()).code() == StatusCode::kResourceExhausted)
+      << "a slab has more than the budget";
+  const Status refused = starved->Push(std::vector<Key>{7}, std::vector<float>(65536));
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("key 7 of table 'embedding'"));
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("1 MiB"));
+  EXPECT_EQ(starved->row_count(), 0U);
+}
+
+TEST(TableStore, TablesShareTheBudgetAndGiveItBack) {
+  MemoryBudget budget(64 << 20);
+  {
+    const auto a = *TableStore::Create({"a", {.dim = 64}}, {.memory_budget = &budget});
+    const auto b = *TableStore::Create({"b", {.dim = 64}}, {.memory_budget = &budget});
+    Key key = 0;
+    Status status;
+    while (status.ok() && key < 1'000'000) status = (key % 2 == 0 ? a : b)->CreateRows(std::vector<Key>{key++}, {});
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_GT(budget.used(), 60U << 20);
+    EXPECT_LE(budget.used(), 64U << 20);
+    EXPECT_GE(a->row_count() + b->row_count() + 1, key);
+  }
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(TableStore, ADuplicateKeyCountsOnceAgainstTheLimit) {
+  const auto store = Make({.dim = 1, .optimizer = Sgd{.rate = 1}, .rows_max = 1});
+  EXPECT_TRUE(store->Push(std::vector<Key>{5, 5}, std::vector<float>{1, 2}).ok());
+  EXPECT_EQ(PullOne(*store, 5), std::vector<float>{-3});
+}
+
 TEST(TableStore, WrongSizesAreRefused) {
   const auto store = Make({.dim = 2, .optimizer = Adagrad{}});
   EXPECT_EQ(store->Push(std::vector<Key>{1}, std::vector<float>{1}).code(), StatusCode::kInvalidArgument);
@@ -226,18 +307,43 @@ TEST(TableStore, RowsStartOnCacheLines) {
   }
 }
 
+// What the process really holds beyond the mappings of slabs, as the allocator counts it.
+uint64_t AllocatedBytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
 TEST(TableStore, OverheadIsAtMost32BytesPerRow) {
-  constexpr uint64_t kRows = 256 << 10, kBatch = 1024;  // whole slabs
+  constexpr uint64_t kRows = 512 << 10, kBatch = 1024;  // whole slabs
   constexpr uint32_t kDim = 16;
-  const auto store = Make({.dim = kDim});
-  for (uint64_t first = 0; first < kRows; first += kBatch) {
-    std::vector<Key> keys(kBatch);
-    for (uint64_t i = 0; i < kBatch; ++i) keys[i] = SplitMix64(first + i);
-    ASSERT_TRUE(store->Push(keys, std::vector<float>(kBatch * kDim)).ok());
+  for (const Optimizer& optimizer : {Optimizer(Sgd{}), Optimizer(Adagrad{})}) {
+    const uint64_t before = AllocatedBytes();
+    const auto store = Make({.dim = kDim, .optimizer = optimizer});
+    const uint64_t payload = kRows * (kDim * sizeof(float) * (1 + StatesPerValue(optimizer)));
+    for (uint64_t first = 0; first < kRows; first += kBatch) {
+      std::vector<Key> keys(kBatch);
+      for (uint64_t i = 0; i < kBatch; ++i) keys[i] = SplitMix64(first + i);
+      ASSERT_TRUE(store->CreateRows(keys, {}).ok());
+    }
+    const double per_row = (static_cast<double>(store->memory_bytes()) - static_cast<double>(payload)) / kRows;
+    EXPECT_LE(per_row, 32.0);
+    EXPECT_GE(per_row, 24.0) << "a key, a slot and a side record alone have 24";
+    // Rows lie in mappings of their own. The allocator is never asked for less than is reported.
+    const double allocated = static_cast<double>(AllocatedBytes() - before) / kRows;
+    EXPECT_LE(allocated, per_row * 1.02) << "not all memory is reported";
+    EXPECT_GE(allocated, per_row * 0.9) << "more is reported than there is";
   }
-  const double per_row = static_cast<double>(store->memory_bytes()) / kRows - kDim * sizeof(float);
-  EXPECT_LE(per_row, 32.0);
-  EXPECT_GE(per_row, 20.0) << "a key and a counter alone have 16";
+}
+
+TEST(TableStore, ARowAllocatesNothing) {
+  const auto store = Make({.dim = 16});
+  std::vector<Key> keys(1024);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const std::vector<float> gradients(keys.size() * 16);
+  ASSERT_TRUE(store->Push(keys, gradients).ok());
+  const uint64_t before = AllocatedBytes();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(store->Push(keys, gradients).ok());
+  EXPECT_EQ(AllocatedBytes(), before);
 }
 
 }  // namespace
