@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""What a change of a running job costs: elastic.py scale|crash|sync BIN [--megabytes N] [--report FILE.html]
+
+scale   servers 1 -> 3 -> 1 while two workers train: longest step, throughput lost in seconds of full rate; beside it the same
+        two changes by checkpoint, stop and restart with the other number of servers
+crash   a server's process is killed, with spec.servers.backups 1 and 0: seconds until the next step, what was lost
+sync    attune sync: Async -> BSP -> SSP(4) -> Async
+The model has the given size in values and optimizer state (Adagrad, dim 64). Workers (bench/load) trace every step; the report draws
+steps/s, the longest step and the loss over time, with the commands marked.
+"""
+import argparse, glob, html, json, os, signal, statistics, subprocess, sys, tempfile, threading, time
+
+ROW_BYTES = 2 * 64 * 4
+
+
+class Job:
+    """One `attune run` under observation. Commands and their times are kept for the report."""
+
+    def __init__(self, bin_directory, directory, servers, rows, extra_spec="", resume=None, backups=0, seconds=600):
+        self.bin, self.directory, self.commands = bin_directory, directory, []
+        os.makedirs(f"{directory}/trace", exist_ok=True)
+        manifest = f"{directory}/job.yaml"
+        with open(manifest, "w") as out:
+            out.write(f"""apiVersion: attune.dev/v1alpha1
+kind: TrainingJob
+metadata: {{name: load}}
+spec:
+  goal: {{maxDurationSeconds: {seconds}}}
+  servers: {{replicas: {servers}, max: 4, backups: {backups}}}
+{extra_spec}  workers:
+    replicas: 2
+    template:
+      spec:
+        containers:
+          - name: worker
+            image: none
+            command: [attune-load]
+            args: [--rows={rows}, --trace={directory}/trace, --skew=0.8]
+""")
+        self.events = []
+        self.process = subprocess.Popen(
+            [f"{bin_directory}/attune", "run", manifest, "-o", "json", "--run-directory", f"{directory}/run"]
+            + (["--resume", resume] if resume else []),
+            stdout=subprocess.PIPE, stderr=open(f"{directory}/attune.err", "w"), text=True, cwd=directory,
+            env={**os.environ, "PATH": f"{bin_directory}:{os.environ['PATH']}"})
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            try:
+                self.events.append((time.time(), json.loads(line)))
+            except ValueError:
+                pass
+
+    def attune(self, *arguments, timeout=120):
+        began = time.time()
+        done = subprocess.run([f"{self.bin}/attune", "--instance", str(self.process.pid), *arguments],
+                              capture_output=True, text=True, timeout=timeout, cwd=self.directory)
+        self.commands.append((began, "attune " + " ".join(arguments)))
+        if done.returncode != 0:
+            sys.exit(f"attune {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def mark(self, text):
+        self.commands.append((time.time(), text))
+
+    def job(self):
+        return json.loads(self.attune_quietly("get", "load", "-o", "json"))
+
+    def attune_quietly(self, *arguments):
+        return subprocess.run([f"{self.bin}/attune", "--instance", str(self.process.pid), *arguments], capture_output=True,
+                              text=True, timeout=60, cwd=self.directory).stdout
+
+    def wait_until(self, what, condition, timeout):
+        deadline = time.time() + timeout
+        while time.time() < deadline:
+            if self.process.poll() is not None:
+                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}; see {self.directory}")
+            if condition():
+                return time.time()
+            time.sleep(0.1)
+        sys.exit(f"{what}: not within {timeout} s; see {self.directory}")
+
+    def trace(self):
+        """[(end of the 50 ms bucket, steps, longest step in seconds, mean loss)] of all workers, by time."""
+        rows = []
+        for name in glob.glob(f"{self.directory}/trace/worker-*"):
+            for line in open(name):
+                parts = line.split()
+                if len(parts) == 4:
+                    rows.append((float(parts[0]), int(parts[1]), float(parts[2]), float(parts[3])))
+        return sorted(rows)
+
+    def wait_for_training(self, steps=200, timeout=300):
+        return self.wait_until("the model is created and trains", lambda: sum(r[1] for r in self.trace()) >= steps, timeout)
+
+    def servers_ready(self):
+        job = self.job()
+        job = job["items"][0] if "items" in job else job
+        return (job.get("status") or {}).get("servers", {}).get("ready", 0), job
+
+    def server_pids(self):
+        """Process ids of the servers, by index."""
+        pids = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if b"attune-server" not in open(f"/proc/{pid}/cmdline", "rb").read():
+                    continue
+                environment = dict(item.split(b"=", 1) for item in open(f"/proc/{pid}/environ", "rb").read().split(b"\0") if b"=" in item)
+            except OSError:
+                continue
+            if self.directory.encode() in b" ".join(environment.values()) and b"ATTUNE_INDEX" in environment:
+                pids[int(environment[b"ATTUNE_INDEX"])] = int(pid)
+        return pids
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+
+def steps_between(trace, begin, end):
+    return sum(r[1] for r in trace if begin < r[0] <= end)
+
+
+def rate(trace, begin, end):
+    return steps_between(trace, begin, end) / (end - begin)
+
+
+def lost_seconds(trace, begin, end, full_rate):
+    """Seconds of full rate that the interval has less than it could have."""
+    return (end - begin) - steps_between(trace, begin, end) / full_rate
+
+
+def longest_gap(trace, begin, end):
+    """Longest step that ended in the interval, or longest time without a step's end, whichever is more."""
+    ends = [begin] + [r[0] for r in trace if begin < r[0] <= end] + [end]
+    gap = max(b - a for a, b in zip(ends, ends[1:]))
+    return max([gap] + [r[2] for r in trace if begin < r[0] <= end])
+
+
+def report(path, title, sections):
+    """sections: [(name, trace, commands)]. Plain SVG, no scripts, nothing loaded from elsewhere."""
+    width, height = 900, 130
+    parts = [f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>body{{font:14px sans-serif;margin:2em;max-width:60em}}"
+             "svg{display:block;margin:.2em 0 1em}text{font-size:11px;fill:#444}</style>", f"<h1>{html.escape(title)}</h1>"]
+    for name, trace, commands in sections:
+        if not trace:
+            continue
+        begin, end = trace[0][0], trace[-1][0]
+        x = lambda t: 50 + (t - begin) / max(end - begin, 1e-9) * (width - 60)
+        parts.append(f"<h2>{html.escape(name)}</h2>")
+        bucket = max(0.2, (end - begin) / 300)
+        rates, longest, losses = {}, {}, {}
+        for at, steps, step, loss in trace:
+            b = int((at - begin) / bucket)
+            rates[b] = rates.get(b, 0) + steps / bucket
+            longest[b] = max(longest.get(b, 0), step * 1e3)
+            if loss == loss:
+                losses.setdefault(b, []).append(loss)
+        count = int((end - begin) / bucket) + 1
+        curves = (("steps/s", [rates.get(b, 0) for b in range(count)]), ("longest step, ms", [longest.get(b, 0) for b in range(count)]),
+                  ("loss", [statistics.mean(losses[b]) if b in losses else None for b in range(count)]))
+        for label, values in curves:
+            top = max((v for v in values if v is not None), default=1) or 1
+            points = " ".join(f"{x(begin + (b + .5) * bucket):.1f},{height - 20 - v / top * (height - 35):.1f}" for b, v in enumerate(values) if v is not None)
+            marks = "".join(f'<line x1="{x(t):.1f}" x2="{x(t):.1f}" y1="12" y2="{height - 20}" stroke="#c33" stroke-dasharray="3"/>'
+                            f'<text x="{x(t) + 3:.1f}" y="10">{html.escape(text)}</text>' for t, text in commands if begin <= t <= end)
+            parts.append(f'<svg width="{width}" height="{height}"><polyline points="{points}" fill="none" stroke="#246" stroke-width="1.2"/>{marks}'
+                         f'<text x="0" y="24">{top:.3g}</text><text x="0" y="{height - 20}">0</text><text x="{width / 2}" y="{height - 4}">{label}, over {end - begin:.0f} s</text></svg>')
+    with open(path, "w") as out:
+        out.write("\n".join(parts))
+
+
+def scale(arguments, rows):
+    sections = []
+    with tempfile.TemporaryDirectory() as directory:
+        job = Job(arguments.bin, directory, 1, rows)
+        try:
+            job.wait_for_training()
+            time.sleep(arguments.steady)
+            for servers in (3, 1):
+                before = time.time()
+                full = rate(job.trace(), before - arguments.steady, before)
+                job.attune("scale", "load", f"servers={servers}")
+                done = job.wait_until(f"{servers} servers hold all rows",
+                                      lambda: settled(job, servers), 300)
+                time.sleep(arguments.steady)
+                trace = job.trace()
+                after = rate(trace, done, done + arguments.steady)
+                print(f"live: servers -> {servers}: {done - before:.1f} s until settled, longest step {longest_gap(trace, before, done) * 1e3:.0f} ms, "
+                      f"lost {lost_seconds(trace, before, done, full):.2f} s of full rate; {full:.0f} -> {after:.0f} steps/s")
+            sections.append(("scale while training", job.trace(), job.commands))
+        finally:
+            job.stop()
+    with tempfile.TemporaryDirectory() as directory:
+        resume, last = None, None
+        trace, commands = [], []
+        for servers in (1, 3, 1):
+            part = f"{directory}/{len(trace)}-{servers}"
+            job = Job(arguments.bin, part, servers, rows, resume=resume)
+            try:
+                first = job.wait_for_training(steps=1)
+                if last:
+                    print(f"restart: servers -> {servers}: {first - last:.1f} s without a step")
+                job.wait_for_training()
+                time.sleep(arguments.steady)
+                last = time.time()
+                job.attune("checkpoint", "load")
+            finally:
+                job.stop()
+            resume = checkpoint_directory(part)
+            trace += job.trace()
+            commands += job.commands
+        sections.append(("checkpoint, stop, restart", trace, commands))
+    return sections
+
+
+def settled(job, servers):
+    ready, object_ = job.servers_ready()
+    conditions = {c["type"]: c for c in (object_.get("status") or {}).get("conditions", [])}
+    moving = conditions.get("Reconfiguring", {}).get("status") == "True"
+    return ready == servers and len(job.server_pids()) == servers and not moving
+
+
+def checkpoint_directory(directory):
+    found = [os.path.dirname(path) for path in glob.glob(f"{directory}/run/claims/**/manifest*", recursive=True)]
+    return found[0] if found else sys.exit(f"no checkpoint below {directory}/run/claims")
+
+
+def crash(arguments, rows):
+    sections = []
+    for backups in (1, 0):
+        with tempfile.TemporaryDirectory() as directory:
+            job = Job(arguments.bin, directory, 2, rows, backups=backups)
+            try:
+                job.wait_for_training()
+                time.sleep(arguments.steady)
+                pid = job.server_pids()[1]
+                before = time.time()
+                full = rate(job.trace(), before - arguments.steady, before)
+                os.kill(pid, signal.SIGKILL)
+                job.mark("server 1 killed")
+                time.sleep(max(20, arguments.steady))
+                trace = job.trace()
+                gap = longest_gap(trace, before, time.time())
+                print(f"crash, backups {backups}: {full:.0f} steps/s before, {gap:.2f} s without a step, "
+                      f"{rate(trace, time.time() - arguments.steady, time.time()):.0f} steps/s after")
+                print(job.attune_quietly("describe", "load"))
+                sections.append((f"a server killed, backups {backups}", trace, job.commands))
+            finally:
+                job.stop()
+    return sections
+
+
+def sync(arguments, rows):
+    with tempfile.TemporaryDirectory() as directory:
+        job = Job(arguments.bin, directory, 2, rows)
+        try:
+            job.wait_for_training()
+            for mode in ("async", "bsp", "ssp:4", "async"):
+                if mode != "async" or len(job.commands):
+                    job.attune("sync", "load", mode)
+                began = time.time()
+                time.sleep(arguments.steady)
+                trace = job.trace()
+                print(f"{mode:6} {rate(trace, began, time.time()):.0f} steps/s, longest step {longest_gap(trace, began, time.time()) * 1e3:.0f} ms")
+            return [("attune sync", job.trace(), job.commands)]
+        finally:
+            job.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["scale", "crash", "sync"])
+    parser.add_argument("bin", type=os.path.abspath)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--steady", type=float, default=8, help="seconds of undisturbed training around each change")
+    parser.add_argument("--report")
+    arguments = parser.parse_args()
+    rows = arguments.megabytes * 10**6 // ROW_BYTES
+    sections = {"scale": scale, "crash": crash, "sync": sync}[arguments.what](arguments, rows)
+    if arguments.report:
+        report(arguments.report, f"attune: {arguments.what}, {arguments.megabytes} MB of parameters", sections)
+
+
+if __name__ == "__main__":
+    main()
