@@ -1,0 +1,182 @@
+// What a tuner chooses: the trial worth most, the setting to keep, how long to stay.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "operator/tuner/normal.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::tuner {
+namespace {
+
+constexpr double kCaution = 1.5;             // seconds of cost count this much against seconds of gain
+constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
+constexpr double kCrashCaution = 1.3;
+constexpr double kKnownWindows = 3;          // a setting measured this long is no trial
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.85;
+
+// Positions of the start design in the ranges, in octaves: middle, few servers, many of both.
+struct DesignPoint {
+  double servers, workers, threads;
+};
+constexpr std::array<DesignPoint, 3> kDesign = {
+    DesignPoint{0.667, 0.5, 0.5}, DesignPoint{0.333, 0.75, 0.5}, DesignPoint{0.862, 0.646, 1}};
+
+}  // namespace
+
+// Seconds lost by one window there, on average: slower window, change, way back, crash.
+double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const {
+  const auto change_cost = [&](int from, int to) {
+    const ChangeCost change = CostOfChange(space_, job_.costs, from, to);
+    // While pods start, the job runs on: lost is only what the present setting is slower than the incumbent.
+    const double slower =
+        1 - std::exp(std::min(0.0, view.score[static_cast<size_t>(view.incumbent)] - view.score[static_cast<size_t>(from)]));
+    return change.lost + change.lead * slower;
+  };
+  double cost = job_.window_seconds * loss + change_cost(view.current, candidate);
+  const double worse = gain.deviation > 0 ? NormalCdf(-gain.mean / gain.deviation) : (gain.mean < 0 ? 1 : 0);
+  cost += worse * change_cost(candidate, view.incumbent);
+  if (job_.parts.crash_rule) cost += view.crash[static_cast<size_t>(candidate)] * kCrashCaution * job_.costs.crash;
+  return cost;
+}
+
+Tuner::Proposal Tuner::BestTrial(const View& view) const {
+  Proposal best;
+  best.value = -std::numeric_limits<double>::infinity();
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
+    if (job_.parts.crash_rule && (view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
+    Proposal proposal{.setting = id};
+    proposal.gain = GainOver(view, id, view.incumbent);
+    const double d = proposal.gain.mean, s = proposal.gain.deviation;
+    const double updates = job_.window_seconds / std::exp(view.speed.mean(id));
+    const double noise = blocks_.Variance(updates, 1);
+    const double resolved = s * s / std::sqrt(s * s + noise);  // of the belief after the trial
+    proposal.saving = ExpectedSaving(d, resolved);
+    proposal.cost = CostOfTrial(view, id, proposal.gain, ExpectedSaving(-d, s));
+    if (job_.parts.value_of_trial) {
+      proposal.value = proposal.saving * (view.horizon - job_.window_seconds) -
+                       (job_.parts.change_costs ? kCaution * proposal.cost : 0);
+    } else {
+      proposal.value = d * view.horizon - kCaution * proposal.cost;
+    }
+    if (proposal.value > best.value) best = proposal;
+  }
+  return best;
+}
+
+std::optional<int> Tuner::NextOfStartDesign(const View& view) {
+  if (!job_.parts.start_design) return std::nullopt;
+  while (design_next_ < kDesign.size()) {
+    const DesignPoint& point = kDesign[design_next_++];
+    Setting wanted;
+    for (int k = 0; k < space_.knob_count(); ++k) {
+      const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
+      const std::string& name = range.name;
+      const double at = name == "servers" ? point.servers : name == "workers" ? point.workers
+                                                        : name == "threads" ? point.threads : 0.5;
+      const double low = std::max(range.low, 1), high = std::max(range.high, 1);
+      wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
+    }
+    const int id = space_.Nearest(wanted);
+    const auto i = static_cast<size_t>(id);
+    if (view.windows[i] > 0 || view.crash[i] >= kDesignCrashMax || memory_.Banned(space_, id)) continue;
+    return id;
+  }
+  return std::nullopt;
+}
+
+// A knob whose value makes no difference between target and here keeps its present value: nothing changes without effect.
+int Tuner::Simplify(const View& view, int target) const {
+  constexpr double kNoEffect = 0.004;
+  Setting setting = space_.setting(target);
+  for (int k = 0; k < space_.knob_count(); ++k) {
+    const auto i = static_cast<size_t>(k);
+    const int here = space_.setting(view.current)[i];
+    if (setting[i] == here) continue;
+    Setting simpler = setting;
+    simpler[i] = here;
+    const auto id = space_.Find(simpler);
+    if (!id || !space_.MayPropose(*id) || view.windows[static_cast<size_t>(*id)] <= 0) continue;
+    if (view.score[static_cast<size_t>(*id)] <= view.score[static_cast<size_t>(target)] + kNoEffect) setting = simpler;
+  }
+  return *space_.Find(setting);
+}
+
+int Tuner::Adopt(const View& view, Proposal& move) const {
+  int target = view.incumbent;
+  if (target == view.current) return target;
+  target = Simplify(view, target);
+  if (target == view.current) return target;
+  const bool must_leave = memory_.Banned(space_, view.current) && job_.parts.crash_rule;
+  move.setting = target;
+  move.gain = GainOver(view, target, view.current);
+  const ChangeCost change = CostOfChange(space_, job_.costs, view.current, target);
+  move.cost = change.lost;
+  move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
+  if (must_leave || !job_.parts.hysteresis) return target;
+  const double certainty = NormalCdf(move.gain.mean / std::max(move.gain.deviation, 1e-9));
+  const bool pays = move.saving * view.horizon > kCaution * move.cost;
+  const bool clear = move.gain.mean > kAdoptGain && certainty > kAdoptCertainty;
+  return pays && clear ? target : view.current;
+}
+
+double Tuner::StayAtTrial(const View&) const { return job_.window_seconds; }
+
+double Tuner::StayAtKeep(const View& view) const {
+  const double window = job_.window_seconds;
+  if (windows_here_ < 1.5) return window;
+  const double longest = std::min({0.02 * view.now, 0.05 * view.horizon, 12 * window});
+  return std::max(window, longest);
+}
+
+// The change decided last is judged when it is left or has been stayed with.
+void Tuner::CloseRecord(const View& view, int next) {
+  if (records_.empty() || records_.back().verdict != Verdict::kOpen) return;
+  DecisionRecord& record = records_.back();
+  const auto to = space_.Find(record.to), from = space_.Find(record.incumbent);
+  if (!to || !from) return;
+  record.windows = view.windows[static_cast<size_t>(*to)];
+  if (record.windows > 0) record.measured = GainOver(view, *to, *from);
+  const auto& crashed = memory_.crashed();
+  if (std::find(crashed.begin(), crashed.end(), *to) != crashed.end()) {
+    record.verdict = Verdict::kCrashed;
+  } else if (next != *to) {
+    const bool back = record.kind == DecisionKind::kKeep && space_.setting(next) == record.from;
+    if (record.kind == DecisionKind::kTrial) {
+      record.verdict = view.incumbent == *to ? Verdict::kKept : Verdict::kRejected;
+    } else {
+      record.verdict = back ? Verdict::kRolledBack : Verdict::kKept;
+    }
+  } else if (record.windows >= kKnownWindows) {
+    record.verdict = Verdict::kKept;
+  }
+}
+
+Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why) {
+  CloseRecord(view, target);
+  Decision decision{.setting = space_.setting(target), .kind = kind, .why = std::move(why),
+                    .remaining = view.remaining, .outlook = view.outlook};
+  if (target != view.current) {
+    DecisionRecord record{.number = next_number_++, .time = view.now, .kind = kind,
+                          .from = space_.setting(view.current), .to = decision.setting,
+                          .incumbent = space_.setting(kind == DecisionKind::kTrial ? view.incumbent : view.current),
+                          .why = decision.why, .predicted = proposal.gain, .cost_seconds = proposal.cost,
+                          .horizon_seconds = view.horizon};
+    decision.record = record.number;
+    records_.push_back(std::move(record));
+    if (records_.size() > kRecordsMax) records_.erase(records_.begin());
+  }
+  if (target != last_setting_) {
+    previous_setting_ = last_setting_;
+    last_setting_ = target;
+    windows_here_ = 0;
+  }
+  decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
+  view_ = view;
+  return decision;
+}
+
+}  // namespace attune::tuner
