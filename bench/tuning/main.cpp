@@ -73,7 +73,7 @@ std::optional<tuner::TunerParts> PartsOf(const std::string& method) {
       {"memory", &tuner::TunerParts::memory},       {"crash", &tuner::TunerParts::crash_rule},
       {"design", &tuner::TunerParts::start_design}, {"value", &tuner::TunerParts::value_of_trial},
       {"costs", &tuner::TunerParts::change_costs},  {"hysteresis", &tuner::TunerParts::hysteresis},
-      {"drift", &tuner::TunerParts::drift},         {"horizon", &tuner::TunerParts::loss_horizon}};
+      {"drift", &tuner::TunerParts::drift},        {"probe", &tuner::TunerParts::probe},         {"horizon", &tuner::TunerParts::loss_horizon}};
   for (const auto& [name, part] : names) {
     if (method == "tuner-" + name) {
       parts.*part = false;

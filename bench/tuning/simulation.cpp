@@ -72,9 +72,9 @@ class Run {
     ++outcome_.changes;
     const double effect = std::abs(std::log(Pace(to) / Pace(here_)));
     if (effect < 0.01) ++outcome_.small_moves;
-    if (effect == 0) ++outcome_.no_ops;
     if (adoption) {
       ++outcome_.adoptions;
+      if (effect == 0) ++outcome_.no_ops;  // a trial cannot know
       if (adopted_ && Same(to, before_adoption_)) ++outcome_.rollbacks;
       adopted_ = true;
       before_adoption_ = here_;

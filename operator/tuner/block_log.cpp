@@ -51,6 +51,14 @@ double BlockLog::noise_scale() const {
   return std::clamp(std::sqrt((kPrior + n * deviation * deviation) / (kPrior + n)), 0.25, 5.0);
 }
 
+double BlockLog::tail_share() const {
+  constexpr double kFar = 4, kPrior = 8;
+  const double far = kFar * noise_scale();
+  const auto count = std::count_if(differences_.begin(), differences_.end(), [&](double d) { return std::abs(d) > far; });
+  // One bad window makes two large differences.
+  return static_cast<double>(count) / 2 / (static_cast<double>(differences_.size()) + kPrior);
+}
+
 double BlockLog::Variance(double updates, double windows) const {
   const double scale = noise_scale();
   const double median_loss = windows > 2.5 && use_median_ ? 1.3 : 1;  // of efficiency under normal noise

@@ -44,6 +44,7 @@ class BlockLog {
   double WindowsAt(int setting) const;
   double LastSeen(int setting) const;
   double noise_scale() const;
+  double tail_share() const;  // of windows that lie far outside of normal noise
 
   static constexpr size_t kBlocksMax = 45;
   static constexpr size_t kValuesMax = 12;

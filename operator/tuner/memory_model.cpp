@@ -100,8 +100,10 @@ double MemoryModel::CrashProbability(const SearchSpace& space, int setting) cons
     line.Predict(features, mean, variance);
     safe *= NormalCdf((kLimit - mean) / std::sqrt(variance));
   };
-  if (use_telemetry_ && server_seen_) one(server_, ServerFeatures(space, setting));
-  if (use_telemetry_ && worker_seen_) one(worker_, WorkerFeatures(space, setting));
+  // Before anything ran, the prior alone says that small settings are safe.
+  const bool nothing = low_.empty();
+  if (use_telemetry_ && (server_seen_ || nothing)) one(server_, ServerFeatures(space, setting));
+  if (use_telemetry_ && (worker_seen_ || nothing)) one(worker_, WorkerFeatures(space, setting));
   if (!(use_telemetry_ && (server_seen_ || worker_seen_)) && !low_.empty()) {
     double outside = 0;
     for (int k = 0; k < space.knob_count(); ++k) {

@@ -14,8 +14,11 @@ using Vector = Eigen::VectorXd;
 
 constexpr double kLevel = 9;             // variance of the unknown level
 constexpr double kOtherJob = 0.85;       // how much of a similar job's surface is this job's
-constexpr double kOutlier = 4;           // deviations
+constexpr double kOutlier = 4;           // deviations; under heavy tails already
+constexpr double kHeavyOutlier = 2.5;    // these, on the slow side
+constexpr double kHeavyShare = 0.04;     // of windows beyond kOutlier
 constexpr double kOutlierVariance = 6;   // how much less such a block counts
+constexpr double kHeavyVariance = 30;
 
 struct Hyper {
   double a, l, penalty;
@@ -140,10 +143,17 @@ Posterior ThroughputModel::Fit(const BlockLog& log, double now, double tau) cons
     const Vector residuals = LeftOut(fitted);
     std::vector<double> sizes(static_cast<size_t>(n));
     bool again = false;
+    const bool heavy = log.tail_share() > kHeavyShare;
     for (Eigen::Index i = 0; i < n; ++i) {
       sizes[static_cast<size_t>(i)] = std::abs(residuals(i));
-      if (!options_.robust || sizes[static_cast<size_t>(i)] < kOutlier) continue;
-      parts.noise(i) *= kOutlierVariance;
+      if (!options_.robust) continue;
+      if (heavy && residuals(i) > kHeavyOutlier && blocks[static_cast<size_t>(i)].windows < 2.5) {
+        parts.noise(i) *= kHeavyVariance;
+      } else if (std::abs(residuals(i)) > kOutlier) {
+        parts.noise(i) *= kOutlierVariance;
+      } else {
+        continue;
+      }
       again = true;
     }
     std::nth_element(sizes.begin(), sizes.begin() + n / 2, sizes.end());

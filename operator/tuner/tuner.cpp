@@ -144,6 +144,8 @@ Status Tuner::Absorb(const Report& report) {
     }
   }
   if (*id == last_setting_) windows_here_ += windows;
+  if (has_loss) windows_since_probe_ += windows;
+  if (*id == probe_setting_) probe_windows_ += windows;
   return OkStatus();
 }
 
@@ -165,6 +167,12 @@ Decision Tuner::Decide(double now, const Setting& current) {
     const std::string why = blocks_.blocks().empty() ? "a first look at a setting of medium size"
                                                      : "a first look at another region of the search space";
     return Finish(view, *design, DecisionKind::kTrial, proposal, why);
+  }
+  if (const auto probe = NextOfProbe(view)) {
+    const std::string why = "a check that progress per update does not suffer from staleness at " +
+                            space_.Text(view.incumbent) + ": knowing may save " +
+                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) + " left";
+    return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);
   constexpr double kSavingMin = 0.006;

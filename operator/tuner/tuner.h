@@ -51,6 +51,7 @@ struct TunerParts {
   bool structure = true;        // prior from structural models; otherwise Matern on log2 knobs
   bool efficiency = true;       // progress per update depends on staleness
   bool collapse = true;         // hypotheses of a collapse of progress
+  bool probe = true;            // a probe at low staleness where the loss cannot tell
   bool medians = true;          // blocks are medians of windows
   bool memory = true;           // memory telemetry
   bool crash_rule = true;       // any crash rule
@@ -169,6 +170,8 @@ class Tuner {
   double CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const;
   Proposal BestTrial(const View& view) const;
   std::optional<int> NextOfStartDesign(const View& view);
+  std::optional<Proposal> NextOfProbe(const View& view);
+  Proposal ProposeProbe(const View& view) const;
   int Adopt(const View& view, Proposal& move) const;
   int Simplify(const View& view, int target) const;
   double StayAtTrial(const View& view) const;
@@ -196,6 +199,10 @@ class Tuner {
   double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
   std::vector<std::pair<int, double>> measured_staleness_;
   size_t design_next_ = 0;
+  int probe_setting_ = -1;         // of the probe of efficiency under way
+  double probe_windows_ = 0;       // made of it
+  double windows_since_probe_ = 0;
+  int probes_ = 0;
   int last_setting_ = -1, previous_setting_ = -1;
   double windows_here_ = 0;  // at the present setting since the last change
   uint64_t next_number_ = 1;

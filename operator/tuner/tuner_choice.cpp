@@ -88,6 +88,89 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
   return std::nullopt;
 }
 
+// What would be saved by knowing how efficiency falls, and at which setting of low staleness it could be learned.
+//
+// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that is
+// flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
+// incumbent, weighed by its probability.
+Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
+  constexpr double kMatters = 0.15;  // saving that makes a hypothesis worth testing
+  const EfficiencyModel& model = curve_.efficiency();
+  const auto b = static_cast<size_t>(view.incumbent);
+  std::array<double, kHypotheses> best_score{};
+  best_score.fill(std::numeric_limits<double>::infinity());
+  std::vector<std::array<double, kHypotheses>> scores;
+  std::vector<int> candidates;
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (!space_.MayPropose(id) || view.crash[i] > kDesignCrashMax || memory_.Banned(space_, id)) continue;
+    const auto q = model.Efficiencies(view.staleness[i]);
+    auto& row = scores.emplace_back();
+    candidates.push_back(id);
+    for (size_t h = 0; h < kHypotheses; ++h) {
+      row[h] = view.speed.mean(id) - std::log(q[h]);
+      best_score[h] = std::min(best_score[h], row[h]);
+    }
+  }
+  const auto q = model.Efficiencies(view.staleness[b]);
+  std::array<double, kHypotheses> weight{};  // of hypotheses that matter
+  Proposal probe;
+  double doubtful = 0;
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    const double saving = 1 - std::exp(best_score[h] - (view.speed.mean(view.incumbent) - std::log(q[h])));
+    if (saving < kMatters) continue;
+    weight[h] = view.curve.weights[h];
+    doubtful += weight[h];
+    probe.saving += weight[h] * saving;
+  }
+  if (doubtful <= 0) return probe;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const auto i = static_cast<size_t>(candidates[c]);
+    if (view.staleness[i] > 0.6 * view.staleness[b]) continue;
+    double score = view.windows[i] > 0 ? 0 : 0.1;  // rather where speed is known
+    for (size_t h = 0; h < kHypotheses; ++h) score += weight[h] / doubtful * scores[c][h];
+    if (score >= least) continue;
+    least = score;
+    probe.setting = candidates[c];
+  }
+  return probe;
+}
+
+std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
+  constexpr double kFirst = 6, kLongest = 12, kExpected = 6;  // windows
+  constexpr int kProbesMax = 4;
+  if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
+  const bool probing = probe_setting_ >= 0;
+  if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(3.0, probes_))) return std::nullopt;
+  Proposal probe = ProposeProbe(view);
+  const double windows = probing ? 1 : kExpected;
+  if (probing) probe.setting = probe_setting_;
+  if (probe.setting < 0 || view.incumbent == probe.setting) {
+    probe_setting_ = -1;
+    return std::nullopt;
+  }
+  probe.gain = GainOver(view, probe.setting, view.incumbent);
+  probe.cost = windows * job_.window_seconds * (1 - std::exp(std::min(0.0, probe.gain.mean)));
+  if (!probing)
+    probe.cost += CostOfChange(space_, job_.costs, view.current, probe.setting).lost +
+                  CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
+  const bool worth = probe.saving * view.horizon > kCaution * probe.cost && probe.saving > 0.01;
+  if (!worth || (probing && probe_windows_ >= kLongest)) {
+    if (probing) {
+      probe_setting_ = -1;
+      windows_since_probe_ = 0;
+    }
+    return std::nullopt;
+  }
+  if (!probing) {
+    ++probes_;
+    probe_windows_ = 0;
+    probe_setting_ = probe.setting;
+  }
+  return probe;
+}
+
 // A knob whose value makes no difference between target and here keeps its present value: nothing changes without effect.
 int Tuner::Simplify(const View& view, int target) const {
   constexpr double kNoEffect = 0.004;

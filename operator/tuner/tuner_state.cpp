@@ -139,6 +139,10 @@ class TunerState {
             {"staleness_base", t.staleness_base_},
             {"staleness", t.measured_staleness_},
             {"design_next", t.design_next_},
+            {"probe_setting", t.probe_setting_},
+            {"probe_windows", t.probe_windows_},
+            {"windows_since_probe", t.windows_since_probe_},
+            {"probes", t.probes_},
             {"last_setting", t.last_setting_},
             {"previous_setting", t.previous_setting_},
             {"windows_here", t.windows_here_},
@@ -164,6 +168,10 @@ class TunerState {
     const auto setting = [&](const char* name) {
       return std::clamp(json.at(name).get<int>(), -1, settings - 1);
     };
+    t.probe_setting_ = setting("probe_setting");
+    t.probe_windows_ = json.at("probe_windows").get<double>();
+    t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
+    t.probes_ = json.at("probes").get<int>();
     t.last_setting_ = setting("last_setting");
     t.previous_setting_ = setting("previous_setting");
     t.windows_here_ = json.at("windows_here").get<double>();
