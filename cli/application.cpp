@@ -22,6 +22,7 @@ struct Dispatch {
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
   int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
+  int operator()(const TunerArguments& arguments) const { return Tuner(arguments); }
   int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }
   int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }
 };

@@ -25,6 +25,7 @@ struct Values {
   LogsArguments logs;
   ScaleArguments scale;
   StopArguments stop;
+  TunerArguments tuner;
   VersionArguments version;
   CompletionArguments completion;
   bool follow = false;
@@ -120,6 +121,10 @@ void AddSteering(CLI::App& app, Values& values) {
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
+  CLI::App* tuner = Add(app, "tuner", "Answer another program's questions: which setting next",
+                        "One JSON object a line on standard input and output; docs/tuner.md describes them.\n\n"
+                        "  attune tuner --jsonl <reports.jsonl\n");
+  tuner->add_flag("--jsonl", values.tuner.jsonl, "JSON lines (the only form there is)")->required();
   CLI::App* version = Add(app, "version", "Print the version of this program and of what it talks to", "");
   version->add_flag("--client", values.version.client_only, "Only of this program");
   CLI::App* completion = Add(app, "completion", "Print a completion script for a shell",
@@ -166,6 +171,7 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
   if (name == "stop") arguments.command = values.stop;
+  if (name == "tuner") arguments.command = values.tuner;
   if (name == "version") arguments.command = values.version;
   if (name == "completion") arguments.command = values.completion;
   return arguments;

@@ -53,12 +53,15 @@ struct StopArguments {
 struct VersionArguments {
   bool client_only = false;
 };
+struct TunerArguments {
+  bool jsonl = false;
+};
 struct CompletionArguments {
   std::string shell;
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, StopArguments, VersionArguments, CompletionArguments>;
+                             ScaleArguments, StopArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

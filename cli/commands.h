@@ -12,6 +12,7 @@ int Describe(const DescribeArguments& arguments, const Target& target);
 int Logs(const LogsArguments& arguments, const Target& target);
 int Scale(const ScaleArguments& arguments, const Target& target);
 int Stop(const StopArguments& arguments, const Target& target);
+int Tuner(const TunerArguments& arguments);
 int Version(const VersionArguments& arguments, const Target& target);
 int Completion(const CompletionArguments& arguments);
 

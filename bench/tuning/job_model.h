@@ -46,6 +46,7 @@ struct JobModel {
   double length_windows = 500;                  // of the best static setting
   double window_seconds = 5;
   tuner::ChangeCosts costs;
+  double restart_seconds = 0;  // > 0: every change is a restart from a checkpoint and costs this
   Point start{4, 4, 2};
   uint64_t seed = 1;
 

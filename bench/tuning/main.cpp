@@ -20,6 +20,7 @@ constexpr char kHelp[] =
     "                   marginal-gain, published; separated by commas (tuner)\n"
     "  --windows N      length of all jobs in windows of the best setting (else log-uniform in 100..2000)\n"
     "  --noise X        loss noise of a window (0.05)   --goal loss|steps\n"
+    "  --restart S      every change is a restart from a checkpoint that costs S seconds\n"
     "  --per-family     a line for every family     --trace   every decision of every job\n";
 
 struct Options {
@@ -27,7 +28,7 @@ struct Options {
   uint64_t first_seed = 1;
   std::vector<std::string> families = DevelopmentFamilies();
   std::vector<std::string> methods = {"tuner"};
-  double windows = 0, noise = -1;
+  double windows = 0, noise = -1, restart = 0;
   bool steps_goal = false, per_family = false, trace = false;
 };
 
@@ -50,6 +51,7 @@ bool Parse(int argc, char** argv, Options& options) {
     else if (flag == "--first-seed") options.first_seed = std::strtoull(value().c_str(), nullptr, 10);
     else if (flag == "--methods") options.methods = Split(value());
     else if (flag == "--windows") options.windows = std::atof(value().c_str());
+    else if (flag == "--restart") options.restart = std::atof(value().c_str());
     else if (flag == "--noise") options.noise = std::atof(value().c_str());
     else if (flag == "--goal") options.steps_goal = value() == "steps";
     else if (flag == "--per-family") options.per_family = true;
@@ -144,12 +146,10 @@ int Main(int argc, char** argv) {
   std::map<std::string, std::vector<Outcome>> all;
   for (const std::string& family : options.families) {
     for (int i = 0; i < options.seeds; ++i) {
-      JobModel job = MakeJob(family, options.first_seed + static_cast<uint64_t>(i));
+      JobModel job =
+          MakeJob(family, options.first_seed + static_cast<uint64_t>(i), options.windows, options.steps_goal);
       if (options.noise >= 0) job.loss_noise = options.noise;
-      if (options.windows > 0 || options.steps_goal) {
-        job = MakeJob(family, options.first_seed + static_cast<uint64_t>(i), options.windows, options.steps_goal);
-        if (options.noise >= 0) job.loss_noise = options.noise;
-      }
+      job.restart_seconds = options.restart;
       for (const std::string& method : options.methods) {
         const auto parts = PartsOf(method);
         const auto policy = parts ? MakeTuner(job, priors, *parts) : MakeBaseline(method, job, priors);

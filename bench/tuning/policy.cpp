@@ -27,6 +27,10 @@ tuner::JobDescription Describe(const JobModel& job) {
   description.goal = {.kind = job.loss_goal ? tuner::GoalKind::kLoss : tuner::GoalKind::kSteps, .target = job.target};
   if (job.loss_goal) description.goal.max_steps = job.total_effective * (job.unreachable ? 1 : 10);
   description.costs = job.costs;
+  if (job.restart_seconds > 0) {
+    for (tuner::KnobRange& knob : description.space.knobs) knob.cost = tuner::CostClass::kLive;
+    description.costs.live = job.restart_seconds;
+  }
   description.window_seconds = job.window_seconds;
   description.mode = job.mode;
   description.seed = job.seed;

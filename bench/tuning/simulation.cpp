@@ -1,9 +1,9 @@
 #include "bench/tuning/simulation.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 #include "base/random.h"
 
@@ -14,6 +14,13 @@ Point ToPoint(const tuner::Setting& s) { return {s[0], s[1], s[2]}; }
 tuner::Setting ToSetting(const Point& p) { return {p.servers, p.workers, p.threads}; }
 bool Same(const Point& a, const Point& b) {
   return a.servers == b.servers && a.workers == b.workers && a.threads == b.threads;
+}
+
+// CPU time of this thread: others may share the machine.
+double ThreadMilliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
 
 class Run {
@@ -46,9 +53,9 @@ class Run {
   bool Done() const { return steps_ >= job_.total_effective; }
 
   void Step() {
-    const auto began = std::chrono::steady_clock::now();
+    const double began = ThreadMilliseconds();
     const tuner::Decision decision = policy_.Decide(time_, ToSetting(here_));
-    spent_ms_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
+    spent_ms_ += ThreadMilliseconds() - began;
     ++outcome_.decisions;
     if (estimate_at_ == 0 && steps_ >= 0.2 * job_.total_effective) {
       estimate_at_ = time_;
@@ -78,6 +85,12 @@ class Run {
       if (adopted_ && Same(to, before_adoption_)) ++outcome_.rollbacks;
       adopted_ = true;
       before_adoption_ = here_;
+    }
+    if (job_.restart_seconds > 0) {
+      time_ += job_.restart_seconds;
+      previous_ = here_;
+      here_ = to;
+      return;
     }
     const bool more = to.servers > here_.servers || to.workers > here_.workers;
     if (more) Train(job_.costs.pods, 1, true);

@@ -29,7 +29,8 @@ double EfficiencyModel::Efficiency(size_t hypothesis, double staleness) const {
   if (hypothesis < kSlopes) return 1 / (1 + kSlope[hypothesis] * z);
   const double at = kCollapseAt[hypothesis - kSlopes] * std::max(staleness_max_, 1e-9);
   const double ratio = std::min(z / at, 3.0);
-  return 1 / ((1 + 0.01 * z) * (1 + std::pow(ratio, 8)));
+  const double fourth = ratio * ratio * ratio * ratio;
+  return 1 / ((1 + 0.01 * z) * (1 + fourth * fourth));
 }
 
 std::array<double, kHypotheses> EfficiencyModel::Efficiencies(double staleness) const {

@@ -87,11 +87,12 @@ struct Point {
   double fraction = 0;  // towards the next entry
 };
 
-// What one curve says.
+// One curve: least squares of a and b for a shape, a tau and a hypothesis about efficiency.
 struct Candidate {
-  double rss = 0, steps = 0;  // steps < 0: never
-  double extra = 0;           // log of prior
-  size_t hypothesis = 0;
+  Line line;
+  Sums sums;
+  double tau = 0, made = 0;
+  size_t shape = 0, hypothesis = 0;
 };
 
 double LengthLog(double windows) {
@@ -224,25 +225,8 @@ CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, 
         s.l = constant.l;
         s.ll = constant.ll;
         const double tau = made * std::exp2(kTauHigh - (kTauHigh - kTauLow) * static_cast<double>(k) / (kTaus - 1));
-        const auto consider = [&](const Line& line) {
-          Candidate candidate{line.rss, -1, std::log(efficiency_.prior()[h]), h};
-          const double f = line.a > 0 ? (target - line.b) / line.a : -1;
-          if (f >= 1 || target >= fit.loss * (1 + v)) {
-            candidate.steps = 0;
-          } else if (f > 1e-12) {
-            candidate.steps = std::max(0.0, tau * Inverse(shape, f) - made);
-          }
-          candidate.extra += candidate.steps < 0 ? std::log(kUnreachablePrior)
-                                                 : LengthLog((elapsed + candidate.steps * seconds_per_step[h]) /
-                                                             window_seconds_);
-          least = std::min(least, candidate.rss);
-          candidates.push_back(candidate);
-        };
-        const Line line = Solve(s);
-        consider(line);
-        // A floor just above the target may as well lie just below it.
-        const double reachable = target - 0.1 * std::max(fit.loss - target, 0.0);
-        if (line.b > reachable && reachable > 0) consider(WithFloor(s, reachable));
+        candidates.push_back({Solve(s), s, tau, made, shape, h});
+        least = std::min(least, candidates.back().line.rss);
       }
     }
   }
@@ -250,21 +234,42 @@ CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, 
   const auto freedom = static_cast<double>(n > 5 ? n - 4 : 1);
   fit.misfit = least / freedom;
   const double temper = std::max(1.0, fit.misfit);
-  double total = 0, best = -std::numeric_limits<double>::infinity();
-  for (const Candidate& c : candidates) best = std::max(best, c.extra - 0.5 * c.rss / temper);
+  double total = 0;
   HypothesisWeights weights{};
-  for (const Candidate& c : candidates) {
-    const double log_weight = c.extra - 0.5 * c.rss / temper - best;
-    if (log_weight < -9) continue;
-    const double weight = std::exp(log_weight);
+  const auto consider = [&](const Candidate& c, const Line& line, double share) {
+    const double f = line.a > 0 ? (target - line.b) / line.a : -1;
+    double steps = -1;  // never
+    if (f >= 1 || target >= fit.loss * (1 + v)) {
+      steps = 0;
+    } else if (f > 1e-12) {
+      steps = std::max(0.0, c.tau * Inverse(c.shape, f) - c.made);
+    }
+    const double prior = steps < 0 ? std::log(kUnreachablePrior)
+                                   : LengthLog((elapsed + steps * seconds_per_step[c.hypothesis]) / window_seconds_);
+    const double weight = share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (line.rss - least) / temper);
     total += weight;
     weights[c.hypothesis] += weight;
-    if (c.steps < 0) {
+    if (steps < 0) {
       fit.unreachable += weight;
-    } else {
-      fit.remaining.push_back({c.steps, weight, c.hypothesis});
+    } else if (weight > 0) {
+      fit.remaining.push_back({steps, weight, c.hypothesis});
+    }
+  };
+  constexpr double kNegligible = 16;  // chi squared above the best
+  for (const Candidate& c : candidates) {
+    if (c.line.rss - least > kNegligible * temper) continue;
+    // The floor is known only so well: three points of its normal distribution, a fitted to each.
+    const Sums& s = c.sums;
+    const double determinant = s.w * s.ff - s.f * s.f;
+    const double deviation = determinant > 1e-12 * s.w * s.ff ? std::sqrt(temper * s.ff / determinant) : 0;
+    consider(c, c.line, 2.0 / 3);
+    for (const double side : {-1.7320508, 1.7320508}) {
+      Line line = WithFloor(s, std::max(0.0, c.line.b + side * deviation));
+      line.rss = c.line.rss;  // its weight is that of the quadrature
+      consider(c, line, 1.0 / 6);
     }
   }
+  if (!(total > 0)) return fit;  // numbers beyond reason
   for (double& weight : weights) weight /= total;
   for (RemainingSteps& one : fit.remaining) one.weight /= total;
   fit.unreachable /= total;

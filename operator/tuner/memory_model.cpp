@@ -43,10 +43,10 @@ void BayesianLine::Absorb(const Features& features, double value, double weight)
 }
 
 void BayesianLine::Predict(const Features& features, double& mean, double& variance) const {
-  const Eigen::LDLT<Eigen::Matrix3d> factor(Precision(dump));
   const Eigen::Vector3d x = Vector(features);
-  mean = x.dot(factor.solve(Vector(dump.moment)));
-  variance = x.dot(factor.solve(x)) + noise_ * noise_;
+  const Eigen::Vector3d projected = Precision(dump).inverse() * x;  // well conditioned by the prior
+  mean = projected.dot(Vector(dump.moment));
+  variance = projected.dot(x) + noise_ * noise_;
 }
 
 MemoryModel::MemoryModel(const SearchSpace& space, bool use_telemetry)

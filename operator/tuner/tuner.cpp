@@ -184,7 +184,10 @@ Decision Tuner::Decide(double now, const Setting& current) {
   Proposal move;
   const int target = Adopt(view, move);
   std::string why;
-  if (target == here) {
+  constexpr double kShortWindows = 12;
+  if (target == here && view.remaining && view.horizon < kShortWindows * job_.window_seconds) {
+    why = "the job ends in about " + DurationText(view.horizon) + ", too soon to gain from another change";
+  } else if (target == here) {
     why = blocks_.blocks().empty() ? "nothing is measured yet"
                                    : "no other setting is expected to save more than it costs to try";
   } else {
@@ -196,13 +199,14 @@ Decision Tuner::Decide(double now, const Setting& current) {
 }
 
 double Tuner::CollapseProbability() const {
-  if (!view_) return 0;
-  return curve_.efficiency().CollapseProbability(view_->curve.weights,
-                                                 view_->staleness[static_cast<size_t>(view_->current)]);
+  if (!looked_) return 0;
+  const View view = Look(looked_->first, looked_->second);
+  return curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(view.current)]);
 }
 
 Setting Tuner::Incumbent() const {
-  return view_ ? space_.setting(view_->incumbent) : space_.setting(space_.Nearest(job_.space.current.value_or(space_.setting(0))));
+  if (looked_) return space_.setting(Look(looked_->first, looked_->second).incumbent);
+  return space_.setting(space_.Nearest(job_.space.current.value_or(space_.setting(0))));
 }
 
 HistoryEntry Tuner::Summary() const {
@@ -226,8 +230,8 @@ HistoryEntry Tuner::Summary() const {
   std::sort(speeds.begin(), speeds.end(), [](const auto& a, const auto& b) { return a.windows > b.windows; });
   speeds.resize(std::min(speeds.size(), HistoryEntry::kSpeedsMax));
   entry.speeds = std::move(speeds);
-  if (view_ && curve_.efficiency().staleness_max() > 0) {
-    entry.efficiency = view_->curve.weights;
+  if (looked_ && curve_.efficiency().staleness_max() > 0) {
+    entry.efficiency = Look(looked_->first, looked_->second).curve.weights;
     entry.efficiency_known = true;
   }
   for (const int id : memory_.crashed()) {

@@ -124,7 +124,8 @@ class Tuner {
   Status Absorb(const Report& report);
   Decision Decide(double now, const Setting& current);
 
-  // The best `count` settings as believed at the last decision, best first.
+  // These look at the job anew, as of the last decision.
+  // The best `count` settings, best first.
   std::vector<SettingBelief> Beliefs(size_t count) const;
   Setting Incumbent() const;
   const std::vector<DecisionRecord>& records() const { return records_; }  // the last kRecordsMax
@@ -168,6 +169,8 @@ class Tuner {
   void FitRemaining(View& view) const;
   Gain GainOver(const View& view, int candidate, int base) const;
   double CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const;
+  std::vector<double> LeadsToCome(const View& view) const;
+  double Caution() const;
   Proposal BestTrial(const View& view) const;
   std::optional<int> NextOfStartDesign(const View& view);
   std::optional<Proposal> NextOfProbe(const View& view);
@@ -189,9 +192,9 @@ class Tuner {
   LossCurve curve_;
   ThroughputModel throughput_;
   std::vector<DecisionRecord> records_;
-  std::optional<View> view_;  // of the last decision
 
   // State besides the models.
+  std::optional<std::pair<double, int>> looked_;  // time and setting of the last decision
   std::optional<double> started_;  // time of the first report's begin or of the first question
   double last_time_ = 0;
   double steps_ = 0, seconds_ = 0;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "operator/tuner/normal.h"
 #include "operator/tuner/tuner.h"
@@ -14,14 +15,14 @@ constexpr double kCaution = 1.5;             // seconds of cost count this much 
 constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;          // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.85;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88;
 
-// Positions of the start design in the ranges, in octaves: middle, few servers, many of both.
+// Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points cost
+// short jobs more than they teach, the prior being informed.
 struct DesignPoint {
   double servers, workers, threads;
 };
-constexpr std::array<DesignPoint, 3> kDesign = {
-    DesignPoint{0.667, 0.5, 0.5}, DesignPoint{0.333, 0.75, 0.5}, DesignPoint{0.862, 0.646, 1}};
+constexpr std::array<DesignPoint, 1> kDesign = {DesignPoint{0.667, 0.5, 0.5}};
 
 }  // namespace
 
@@ -41,9 +42,71 @@ double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, dou
   return cost;
 }
 
+// Adding pods takes a lead time at the old speed, removing them none. Whoever tries a setting of medium size first and a
+// larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may be better.
+std::vector<double> Tuner::LeadsToCome(const View& view) const {
+  constexpr double kEarlyWindows = 80;  // later the surface is known
+  std::vector<double> leads(static_cast<size_t>(space_.size()), 0);
+  const double lead = job_.costs.pods;
+  if (lead < 0.5 * job_.window_seconds || view.now > kEarlyWindows * job_.window_seconds + 4 * lead) return leads;
+  struct Group {  // settings that differ in nothing that needs pods
+    int best = -1;
+    double score = std::numeric_limits<double>::infinity();
+  };
+  std::map<Setting, Group> groups;
+  std::vector<std::map<Setting, Group>::const_iterator> group_of;
+  for (int id = 0; id < space_.size(); ++id) {
+    Setting pods;
+    for (int k = 0; k < space_.knob_count(); ++k) {
+      const bool grows_by_pods = space_.cost(k) == CostClass::kPods || space_.cost(k) == CostClass::kRelocation;
+      pods.push_back(grows_by_pods ? space_.setting(id)[static_cast<size_t>(k)] : 0);
+    }
+    const auto at = groups.try_emplace(std::move(pods)).first;
+    group_of.push_back(at);
+    const auto i = static_cast<size_t>(id);
+    if (view.score[i] < at->second.score && space_.MayPropose(id) && view.crash[i] < kDesignCrashMax &&
+        !memory_.Banned(space_, id))
+      at->second = {id, view.score[i]};
+  }
+  std::map<Setting, double> lead_of;
+  for (const auto& [pods, group] : groups) {
+    if (group.best < 0) continue;
+    const Group* beyond = nullptr;  // the most promising one that needs more pods
+    for (const auto& [other, candidate] : groups) {
+      bool more = false;
+      for (size_t k = 0; k < other.size(); ++k) more |= other[k] > pods[k];
+      if (more && candidate.best >= 0 && (beyond == nullptr || candidate.score < beyond->score)) beyond = &candidate;
+    }
+    if (beyond == nullptr) continue;
+    const Gain gain = GainOver(view, beyond->best, group.best);
+    lead_of[pods] = lead * ExpectedSaving(gain.mean, gain.deviation);
+  }
+  for (size_t i = 0; i < leads.size(); ++i) {
+    const auto found = lead_of.find(group_of[i]->first);
+    if (found != lead_of.end()) leads[i] = found->second;
+  }
+  return leads;
+}
+
+// How much more a trial must promise than it costs; more after a row of trials that were not taken.
+double Tuner::Caution() const {
+  constexpr double kPatience = 6;
+  double failed = 0;
+  for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
+    if (record->verdict == Verdict::kKept) break;
+    failed += record->kind == DecisionKind::kTrial ? 1 : 0;
+  }
+  return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience);
+}
+
 Tuner::Proposal Tuner::BestTrial(const View& view) const {
   Proposal best;
   best.value = -std::numeric_limits<double>::infinity();
+  // Noise of one window there: constant, and falling with its updates.
+  constexpr double kMany = 1e12;
+  const double noise_floor = blocks_.Variance(kMany, 1), noise_per_update = blocks_.Variance(1, 1) - noise_floor;
+  const std::vector<double> leads = LeadsToCome(view);
+  const double caution = Caution();
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
@@ -52,13 +115,13 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
     proposal.gain = GainOver(view, id, view.incumbent);
     const double d = proposal.gain.mean, s = proposal.gain.deviation;
     const double updates = job_.window_seconds / std::exp(view.speed.mean(id));
-    const double noise = blocks_.Variance(updates, 1);
+    const double noise = noise_floor + noise_per_update / std::max(updates, 0.5);
     const double resolved = s * s / std::sqrt(s * s + noise);  // of the belief after the trial
     proposal.saving = ExpectedSaving(d, resolved);
-    proposal.cost = CostOfTrial(view, id, proposal.gain, ExpectedSaving(-d, s));
+    proposal.cost = CostOfTrial(view, id, proposal.gain, ExpectedSaving(-d, s)) + leads[i];
     if (job_.parts.value_of_trial) {
       proposal.value = proposal.saving * (view.horizon - job_.window_seconds) -
-                       (job_.parts.change_costs ? kCaution * proposal.cost : 0);
+                       (job_.parts.change_costs ? caution * proposal.cost : 0);
     } else {
       proposal.value = d * view.horizon - kCaution * proposal.cost;
     }
@@ -80,7 +143,10 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
       const double low = std::max(range.low, 1), high = std::max(range.high, 1);
       wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
     }
-    const int id = space_.Nearest(wanted);
+    int id = space_.Nearest(wanted);
+    // Where pods take longer than windows, a setting of medium size is no place worth waiting for.
+    if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
+      id = view.current;
     const auto i = static_cast<size_t>(id);
     if (view.windows[i] > 0 || view.crash[i] >= kDesignCrashMax || memory_.Banned(space_, id)) continue;
     return id;
@@ -94,21 +160,26 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
 // flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
 // incumbent, weighed by its probability.
 Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
-  constexpr double kMatters = 0.15;  // saving that makes a hypothesis worth testing
+  constexpr double kMatters = 0.4;   // saving that makes a hypothesis worth testing
   const EfficiencyModel& model = curve_.efficiency();
   const auto b = static_cast<size_t>(view.incumbent);
   std::array<double, kHypotheses> best_score{};
   best_score.fill(std::numeric_limits<double>::infinity());
   std::vector<std::array<double, kHypotheses>> scores;
   std::vector<int> candidates;
+  std::array<double, kHypotheses> log_q{};
+  double staleness = -1;
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (!space_.MayPropose(id) || view.crash[i] > kDesignCrashMax || memory_.Banned(space_, id)) continue;
-    const auto q = model.Efficiencies(view.staleness[i]);
+    if (candidates.empty() || view.staleness[i] != staleness) {
+      staleness = view.staleness[i];
+      for (size_t h = 0; h < kHypotheses; ++h) log_q[h] = std::log(model.Efficiency(h, staleness));
+    }
     auto& row = scores.emplace_back();
     candidates.push_back(id);
     for (size_t h = 0; h < kHypotheses; ++h) {
-      row[h] = view.speed.mean(id) - std::log(q[h]);
+      row[h] = view.speed.mean(id) - log_q[h];
       best_score[h] = std::min(best_score[h], row[h]);
     }
   }
@@ -138,24 +209,27 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
 }
 
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
-  constexpr double kFirst = 6, kLongest = 12, kExpected = 6;  // windows
+  constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
   constexpr int kProbesMax = 4;
+  constexpr double kShare = 0.3;   // of what knowing may save, at most spent on it
+  constexpr double kDoubt = 0.08;  // that justifies another probe after one that taught little
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
   if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(3.0, probes_))) return std::nullopt;
   Proposal probe = ProposeProbe(view);
-  const double windows = probing ? 1 : kExpected;
   if (probing) probe.setting = probe_setting_;
-  if (probe.setting < 0 || view.incumbent == probe.setting) {
+  if (probe.setting < 0 || view.incumbent == probe.setting || memory_.Banned(space_, probe.setting)) {
     probe_setting_ = -1;
     return std::nullopt;
   }
   probe.gain = GainOver(view, probe.setting, view.incumbent);
-  probe.cost = windows * job_.window_seconds * (1 - std::exp(std::min(0.0, probe.gain.mean)));
+  const double per_window = job_.window_seconds * (1 - std::exp(std::min(-0.02, probe.gain.mean)));
+  const double windows = probing ? probe_windows_ + 1 : kExpected;
+  probe.cost = windows * per_window;
   if (!probing)
     probe.cost += CostOfChange(space_, job_.costs, view.current, probe.setting).lost +
                   CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
-  const bool worth = probe.saving * view.horizon > kCaution * probe.cost && probe.saving > 0.01;
+  const bool worth = kShare * probe.saving * view.horizon > probe.cost && (probing || probes_ == 0 || probe.saving > kDoubt);
   if (!worth || (probing && probe_windows_ >= kLongest)) {
     if (probing) {
       probe_setting_ = -1;
@@ -258,7 +332,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
     windows_here_ = 0;
   }
   decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
-  view_ = view;
+  looked_ = {view.now, view.current};
   return decision;
 }
 

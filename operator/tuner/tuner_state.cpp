@@ -143,6 +143,7 @@ class TunerState {
             {"probe_windows", t.probe_windows_},
             {"windows_since_probe", t.windows_since_probe_},
             {"probes", t.probes_},
+            {"looked", t.looked_ ? Json{t.looked_->first, t.looked_->second} : Json(nullptr)},
             {"last_setting", t.last_setting_},
             {"previous_setting", t.previous_setting_},
             {"windows_here", t.windows_here_},
@@ -172,6 +173,8 @@ class TunerState {
     t.probe_windows_ = json.at("probe_windows").get<double>();
     t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
     t.probes_ = json.at("probes").get<int>();
+    if (json.at("looked").is_array())
+      t.looked_ = {json.at("looked").at(0).get<double>(), std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
     t.last_setting_ = setting("last_setting");
     t.previous_setting_ = setting("previous_setting");
     t.windows_here_ = json.at("windows_here").get<double>();

@@ -59,7 +59,11 @@ void Tuner::FitEfficiency(View& view) const {
   }
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
-    view.log_efficiency[i] = learned ? model.ExpectedLog(view.curve.weights, view.staleness[i]) : 0;
+    // Settings that differ in threads alone are neighbors and equally stale.
+    view.log_efficiency[i] = !learned ? 0
+                             : i > 0 && view.staleness[i] == view.staleness[i - 1]
+                                 ? view.log_efficiency[i - 1]
+                                 : model.ExpectedLog(view.curve.weights, view.staleness[i]);
     view.score[i] = view.speed.mean(id) - view.log_efficiency[i];
   }
 }
@@ -141,19 +145,20 @@ Gain Tuner::GainOver(const View& view, int candidate, int base) const {
 }
 
 std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
-  if (!view_) return {};
+  if (!looked_) return {};
+  const View view = Look(looked_->first, looked_->second);
   std::vector<int> order;
   for (int id = 0; id < space_.size(); ++id) order.push_back(id);
   std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return view_->score[static_cast<size_t>(a)] < view_->score[static_cast<size_t>(b)];
+    return view.score[static_cast<size_t>(a)] < view.score[static_cast<size_t>(b)];
   });
   std::vector<SettingBelief> beliefs;
   for (const int id : order) {
     if (beliefs.size() >= count) break;
     const auto i = static_cast<size_t>(id);
-    beliefs.push_back({.setting = space_.setting(id), .seconds_per_update = std::exp(view_->speed.mean(id)),
-                       .gain = GainOver(*view_, id, view_->incumbent), .efficiency = std::exp(view_->log_efficiency[i]),
-                       .crash_probability = view_->crash[i], .windows = view_->windows[i]});
+    beliefs.push_back({.setting = space_.setting(id), .seconds_per_update = std::exp(view.speed.mean(id)),
+                       .gain = GainOver(view, id, view.incumbent), .efficiency = std::exp(view.log_efficiency[i]),
+                       .crash_probability = view.crash[i], .windows = view.windows[i]});
   }
   return beliefs;
 }
