@@ -1,4 +1,5 @@
-// Baselines, each as well as its idea permits: they see seconds per update, and never go back to a setting that crashed.
+// Baselines, each as well as its idea permits: they see seconds per update, and never go back to a setting that
+// crashed.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
@@ -57,7 +58,8 @@ class Measuring : public Policy {
     return !crashed_.contains(s) && std::find(settings_.begin(), settings_.end(), s) != settings_.end();
   }
   Decision Stay(const Setting& s, double windows, bool trial) const {
-    return {.setting = s, .seconds = windows * job_.window_seconds,
+    return {.setting = s,
+            .seconds = windows * job_.window_seconds,
             .kind = trial ? DecisionKind::kTrial : DecisionKind::kKeep};
   }
 
@@ -135,10 +137,18 @@ class HillClimbing final : public Measuring {
       Setting next = base_;
       int& knob = next[static_cast<size_t>(move % 3)];
       switch (move / 3) {
-        case 0: knob *= 2; break;
-        case 1: knob = std::max(1, knob / 2); break;
-        case 2: knob += 1; break;
-        default: knob = std::max(1, knob - 1); break;
+        case 0:
+          knob *= 2;
+          break;
+        case 1:
+          knob = std::max(1, knob / 2);
+          break;
+        case 2:
+          knob += 1;
+          break;
+        default:
+          knob = std::max(1, knob - 1);
+          break;
       }
       if (next == base_ || !Allowed(next) || !tried_.insert(next).second) continue;
       trial_ = next;
@@ -199,8 +209,8 @@ class GpEi final : public Measuring {
   bool stopped_ = false;
 };
 
-// Optimus: seconds per update by non-negative least squares on (1/w, 1/p, 1, p/w, 1/(w t)), then units are added one by one
-// where they gain most, until a unit gains nothing; fitted again every ten windows.
+// Optimus: seconds per update by non-negative least squares on (1/w, 1/p, 1, p/w, 1/(w t)), then units are added one by
+// one where they gain most, until a unit gains nothing; fitted again every ten windows.
 class MarginalGain final : public Measuring {
  public:
   using Measuring::Measuring;
@@ -221,7 +231,8 @@ class MarginalGain final : public Measuring {
     Eigen::MatrixXd a(n, 5);
     Eigen::VectorXd ones = Eigen::VectorXd::Ones(n);
     Eigen::Index row = 0;
-    for (const auto& [setting, unused] : measured_) a.row(row++) = Features(setting).transpose() / std::exp(LogSeconds(setting));
+    for (const auto& [setting, unused] : measured_)
+      a.row(row++) = Features(setting).transpose() / std::exp(LogSeconds(setting));
     Eigen::VectorXd x = Eigen::VectorXd::Zero(5);
     for (int i = 0; i < 400; ++i) {
       for (Eigen::Index k = 0; k < 5; ++k) {
@@ -259,7 +270,8 @@ class Published final : public Measuring {
     std::array<std::vector<int>, 3> columns;
     const std::array<int, 3> most = {kServersMax, kWorkersMax, kThreadsMax};
     for (size_t k = 0; k < 3; ++k) {
-      for (int i = 0; i < 10; ++i) columns[k].push_back(std::clamp(static_cast<int>(1 + (i + 0.5) / 10 * most[k]), 1, most[k]));
+      for (int i = 0; i < 10; ++i)
+        columns[k].push_back(std::clamp(static_cast<int>(1 + (i + 0.5) / 10 * most[k]), 1, most[k]));
       for (size_t i = 9; i > 0; --i) std::swap(columns[k][i], columns[k][random_.Below(i + 1)]);
     }
     for (size_t i = 0; i < 10; ++i) {

@@ -1,5 +1,5 @@
-// Families of simulated jobs. The first group follows the list of the tuner study, the second is our own, the third is kept
-// aside: nobody looks at its results while developing.
+// Families of simulated jobs. The first group follows the list of the tuner study, the second is our own, the third is
+// kept aside: nobody looks at its results while developing.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,8 +37,10 @@ double Stages(const Base& b, const Point& x, bool bsp) {
   if (x.workers >= b.rack_from) cycle += b.rack * b.communication;
   double workers = x.workers;
   if (x.workers >= b.slow_from) {
-    if (bsp) cycle *= b.slowness;
-    else workers = x.workers - 1 + 1 / b.slowness;
+    if (bsp)
+      cycle *= b.slowness;
+    else
+      workers = x.workers - 1 + 1 / b.slowness;
   }
   if (bsp) cycle *= 1 + b.straggle * std::sqrt(2 * std::log(static_cast<double>(x.workers)));
   double server = b.server / x.servers * std::sqrt(crowd);
@@ -112,9 +114,13 @@ JobModel RandomJob(const std::string& family, Random& r) {
   job.speed_noise = Uniform(r, 0.02, 0.06);
   job.costs = {.live = 0.2, .relocation = Uniform(r, 1, 5), .pods = Uniform(r, 5, 40), .crash = Uniform(r, 28, 91)};
   const double where = r.Uniform();
-  if (where < 0.6) job.start = {4, 4, 2};
-  else if (where < 0.8) job.start = {1, 1, 1};
-  else job.start = {static_cast<int>(r.Between(1, 8)), static_cast<int>(r.Between(1, 16)), static_cast<int>(r.Between(1, 4))};
+  if (where < 0.6)
+    job.start = {4, 4, 2};
+  else if (where < 0.8)
+    job.start = {1, 1, 1};
+  else
+    job.start = {static_cast<int>(r.Between(1, 8)), static_cast<int>(r.Between(1, 16)),
+                 static_cast<int>(r.Between(1, 4))};
   RandomLoss(job, r);
   const double c = r.Chance(0.4) ? 0 : LogUniform(r, 0.002, 0.03);
   job.efficiency = [c](double z) { return 1 / (1 + c * z); };
@@ -129,12 +135,32 @@ void UseBase(JobModel& job, const Base& base) {
 }
 
 // ---- families of the study ----
-void Sum(JobModel& j, Base b, Random&) { b.norm = 1; UseBase(j, b); }
-void PNorm(JobModel& j, Base b, Random& r) { b.norm = Uniform(r, 2, 6); UseBase(j, b); }
-void Maximum(JobModel& j, Base b, Random&) { b.norm = 10; UseBase(j, b); }
-void Amdahl(JobModel& j, Base b, Random& r) { b.parallel = Uniform(r, 0.1, 0.99); b.cores = static_cast<int>(r.Between(1, 3)); UseBase(j, b); }
-void SharedHost(JobModel& j, Base b, Random& r) { b.host_cores = LogUniform(r, 6, 24); UseBase(j, b); }
-void FanOut(JobModel& j, Base b, Random& r) { b.fan = LogUniform(r, 0.05, 0.3); b.pair = LogUniform(r, 5e-4, 4e-3); UseBase(j, b); }
+void Sum(JobModel& j, Base b, Random&) {
+  b.norm = 1;
+  UseBase(j, b);
+}
+void PNorm(JobModel& j, Base b, Random& r) {
+  b.norm = Uniform(r, 2, 6);
+  UseBase(j, b);
+}
+void Maximum(JobModel& j, Base b, Random&) {
+  b.norm = 10;
+  UseBase(j, b);
+}
+void Amdahl(JobModel& j, Base b, Random& r) {
+  b.parallel = Uniform(r, 0.1, 0.99);
+  b.cores = static_cast<int>(r.Between(1, 3));
+  UseBase(j, b);
+}
+void SharedHost(JobModel& j, Base b, Random& r) {
+  b.host_cores = LogUniform(r, 6, 24);
+  UseBase(j, b);
+}
+void FanOut(JobModel& j, Base b, Random& r) {
+  b.fan = LogUniform(r, 0.05, 0.3);
+  b.pair = LogUniform(r, 5e-4, 4e-3);
+  UseBase(j, b);
+}
 void Overload(JobModel& j, Base b, Random& r) {
   b.overload_at = Uniform(r, 1, 3);
   b.overload = Uniform(r, 0.5, 2);
@@ -190,10 +216,13 @@ void StepDrift(JobModel& j, Base b, Random& r) {
   later.server *= LogUniform(r, 0.3, 4);
   later.communication *= LogUniform(r, 0.5, 3);
   const double at = j.length_windows * Uniform(r, 0.15, 0.7);
-  j.seconds_per_update = [b, later, at](const Point& x, double time) { return Stages(time < at ? b : later, x, false); };
+  j.seconds_per_update = [b, later, at](const Point& x, double time) {
+    return Stages(time < at ? b : later, x, false);
+  };
 }
 void WalkDrift(JobModel& j, Base b, Random& r) {
-  const double depth = Uniform(r, 0.1, 0.5), period = j.length_windows * Uniform(r, 0.2, 1), phase = Uniform(r, 0, 6.28);
+  const double depth = Uniform(r, 0.1, 0.5), period = j.length_windows * Uniform(r, 0.2, 1),
+               phase = Uniform(r, 0, 6.28);
   j.seconds_per_update = [=](const Point& x, double time) {
     Base now = b;
     now.server *= std::exp(depth * std::sin(6.28 * time / period + phase));
@@ -373,22 +402,42 @@ struct Family {
   const char* name;
   Maker make;
 };
-constexpr std::array kDevelopment = {
-    Family{"sum", Sum}, Family{"p-norm", PNorm}, Family{"maximum", Maximum}, Family{"amdahl", Amdahl},
-    Family{"shared-host", SharedHost}, Family{"fan-out", FanOut}, Family{"overload", Overload},
-    Family{"quota-pods", QuotaPods}, Family{"quota-cores", QuotaCores}, Family{"staleness", Staleness},
-    Family{"bsp-noise-scale", BspNoiseScale}, Family{"memory-servers", MemoryServers},
-    Family{"memory-threads", MemoryThreads}, Family{"slow-machine", SlowMachine}, Family{"rack", Rack},
-    Family{"step-drift", StepDrift}, Family{"walk-drift", WalkDrift}, Family{"heavy-tails", HeavyTails},
-    Family{"extreme", Extreme}, Family{"flat", Flat}, Family{"stepped-loss", SteppedLoss},
-    Family{"floor-above", FloorAbove}, Family{"recorded", Recorded}, Family{"long-leads", LongLeads},
-    Family{"queue-network", QueueNetwork}, Family{"collapse", Collapse}, Family{"soft-collapse", SoftCollapse},
-    Family{"cache-cliff", CacheCliff}, Family{"periodic", Periodic}, Family{"numa", Numa}, Family{"incast", Incast}};
+constexpr std::array kDevelopment = {Family{"sum", Sum},
+                                     Family{"p-norm", PNorm},
+                                     Family{"maximum", Maximum},
+                                     Family{"amdahl", Amdahl},
+                                     Family{"shared-host", SharedHost},
+                                     Family{"fan-out", FanOut},
+                                     Family{"overload", Overload},
+                                     Family{"quota-pods", QuotaPods},
+                                     Family{"quota-cores", QuotaCores},
+                                     Family{"staleness", Staleness},
+                                     Family{"bsp-noise-scale", BspNoiseScale},
+                                     Family{"memory-servers", MemoryServers},
+                                     Family{"memory-threads", MemoryThreads},
+                                     Family{"slow-machine", SlowMachine},
+                                     Family{"rack", Rack},
+                                     Family{"step-drift", StepDrift},
+                                     Family{"walk-drift", WalkDrift},
+                                     Family{"heavy-tails", HeavyTails},
+                                     Family{"extreme", Extreme},
+                                     Family{"flat", Flat},
+                                     Family{"stepped-loss", SteppedLoss},
+                                     Family{"floor-above", FloorAbove},
+                                     Family{"recorded", Recorded},
+                                     Family{"long-leads", LongLeads},
+                                     Family{"queue-network", QueueNetwork},
+                                     Family{"collapse", Collapse},
+                                     Family{"soft-collapse", SoftCollapse},
+                                     Family{"cache-cliff", CacheCliff},
+                                     Family{"periodic", Periodic},
+                                     Family{"numa", Numa},
+                                     Family{"incast", Incast}};
 constexpr std::array kHoldOut = {
     Family{"universal-scaling", UniversalScaling}, Family{"skewed-queues", SkewedQueues},
-    Family{"burst-throttle", BurstThrottle}, Family{"momentum-staleness", MomentumStaleness},
-    Family{"wavy-neighbors", WavyNeighbors}, Family{"tree-reduce", TreeReduce}, Family{"late-collapse", LateCollapse},
-    Family{"everything", Everything}};
+    Family{"burst-throttle", BurstThrottle},       Family{"momentum-staleness", MomentumStaleness},
+    Family{"wavy-neighbors", WavyNeighbors},       Family{"tree-reduce", TreeReduce},
+    Family{"late-collapse", LateCollapse},         Family{"everything", Everything}};
 
 template <size_t n>
 std::vector<std::string> NamesOf(const std::array<Family, n>& families) {

@@ -8,9 +8,12 @@ namespace attune::bench {
 
 double LossTruth::At(double steps) const {
   switch (kind) {
-    case Kind::kPower: return floor + drop * std::pow(1 + steps / tau, -power);
-    case Kind::kExponential: return floor + drop * std::exp(-std::pow(steps / tau, power));
-    case Kind::kStepped: break;
+    case Kind::kPower:
+      return floor + drop * std::pow(1 + steps / tau, -power);
+    case Kind::kExponential:
+      return floor + drop * std::exp(-std::pow(steps / tau, power));
+    case Kind::kStepped:
+      break;
   }
   // Each level is approached quickly after the schedule's step before it.
   double loss = floor + drop, begin = 0;

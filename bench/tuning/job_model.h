@@ -38,12 +38,12 @@ struct JobModel {
   std::function<double(const Point&)> worker_memory = [](const Point&) { return 0.3; };
   std::function<bool(const Point&)> allowed = [](const Point&) { return true; };
   double speed_noise = 0.04, loss_noise = 0.05;
-  double heavy_share = 0, heavy_depth = 0;      // share of windows that lose up to this share of speed
-  double noise_memory = 0;                      // autocorrelation of speed noise between windows
+  double heavy_share = 0, heavy_depth = 0;  // share of windows that lose up to this share of speed
+  double noise_memory = 0;                  // autocorrelation of speed noise between windows
   LossTruth loss;
   bool loss_goal = true;
-  bool unreachable = false;                     // the target lies below the floor; max_steps ends the job
-  double length_windows = 500;                  // of the best static setting
+  bool unreachable = false;     // the target lies below the floor; max_steps ends the job
+  double length_windows = 500;  // of the best static setting
   double window_seconds = 5;
   tuner::ChangeCosts costs;
   double restart_seconds = 0;  // > 0: every change is a restart from a checkpoint and costs this
@@ -51,9 +51,9 @@ struct JobModel {
   uint64_t seed = 1;
 
   // Filled by Finish().
-  std::vector<Point> settings;                  // allowed ones
-  double total_effective = 0;                   // effective steps to the end
-  double target = 0;                            // loss, or steps
+  std::vector<Point> settings;                                                       // allowed ones
+  double total_effective = 0;                                                        // effective steps to the end
+  double target = 0;                                                                 // loss, or steps
   double best_seconds = 0, mean_seconds = 0, expert_seconds = 0, worst_seconds = 0;  // static completion times
   Point best, expert;
   double UpdateSeconds(const Point& point, double time_seconds) const;
@@ -61,7 +61,8 @@ struct JobModel {
   double Staleness(const Point& point) const { return point.workers - 1; }
   double Quality(const Point& point) const { return loss_goal ? efficiency(Staleness(point)) : 1; }
   double StaticSeconds(const Point& point) const;
-  // Scales time so that a window has about 100 updates at the best setting and the job its length; finds the references.
+  // Scales time so that a window has about 100 updates at the best setting and the job its length; finds the
+  // references.
   void Finish();
 
  private:

@@ -47,18 +47,29 @@ bool Parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
-    if (flag == "--seeds") options.seeds = std::atoi(value().c_str());
-    else if (flag == "--first-seed") options.first_seed = std::strtoull(value().c_str(), nullptr, 10);
-    else if (flag == "--methods") options.methods = Split(value());
-    else if (flag == "--windows") options.windows = std::atof(value().c_str());
-    else if (flag == "--restart") options.restart = std::atof(value().c_str());
-    else if (flag == "--noise") options.noise = std::atof(value().c_str());
-    else if (flag == "--goal") options.steps_goal = value() == "steps";
-    else if (flag == "--per-family") options.per_family = true;
-    else if (flag == "--trace") options.trace = true;
+    if (flag == "--seeds")
+      options.seeds = std::atoi(value().c_str());
+    else if (flag == "--first-seed")
+      options.first_seed = std::strtoull(value().c_str(), nullptr, 10);
+    else if (flag == "--methods")
+      options.methods = Split(value());
+    else if (flag == "--windows")
+      options.windows = std::atof(value().c_str());
+    else if (flag == "--restart")
+      options.restart = std::atof(value().c_str());
+    else if (flag == "--noise")
+      options.noise = std::atof(value().c_str());
+    else if (flag == "--goal")
+      options.steps_goal = value() == "steps";
+    else if (flag == "--per-family")
+      options.per_family = true;
+    else if (flag == "--trace")
+      options.trace = true;
     else if (flag == "--families") {
       const std::string set = value();
-      options.families = set == "development" ? DevelopmentFamilies() : set == "hold-out" ? HoldOutFamilies() : Split(set);
+      options.families = set == "development" ? DevelopmentFamilies()
+                         : set == "hold-out"  ? HoldOutFamilies()
+                                              : Split(set);
     } else {
       return false;
     }
@@ -75,7 +86,8 @@ std::optional<tuner::TunerParts> PartsOf(const std::string& method) {
       {"memory", &tuner::TunerParts::memory},       {"crash", &tuner::TunerParts::crash_rule},
       {"design", &tuner::TunerParts::start_design}, {"value", &tuner::TunerParts::value_of_trial},
       {"costs", &tuner::TunerParts::change_costs},  {"hysteresis", &tuner::TunerParts::hysteresis},
-      {"drift", &tuner::TunerParts::drift},        {"probe", &tuner::TunerParts::probe},         {"horizon", &tuner::TunerParts::loss_horizon}};
+      {"drift", &tuner::TunerParts::drift},         {"probe", &tuner::TunerParts::probe},
+      {"horizon", &tuner::TunerParts::loss_horizon}};
   for (const auto& [name, part] : names) {
     if (method == "tuner-" + name) {
       parts.*part = false;
@@ -92,14 +104,15 @@ double Quantile(std::vector<double> values, double share) {
 }
 
 void PrintHeader() {
-  std::printf("%-18s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median", "mean",
-              "p95", "max", "<200w", "vs mean", "vs exp", "chg", "noop", "small%", "rolled", "crash", "t err", "cover",
-              "known", "coll.w", "ms");
+  std::printf("%-18s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median",
+              "mean", "p95", "max", "<200w", "vs mean", "vs exp", "chg", "noop", "small%", "rolled", "crash", "t err",
+              "cover", "known", "coll.w", "ms");
 }
 
 void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcomes) {
   std::vector<double> ratios, changes, errors;
-  double sum = 0, short_sum = 0, mean_log = 0, expert = 0, no_ops = 0, small = 0, moves = 0, rollbacks = 0, adoptions = 0;
+  double sum = 0, short_sum = 0, mean_log = 0, expert = 0, no_ops = 0, small = 0, moves = 0, rollbacks = 0,
+         adoptions = 0;
   double crashes = 0, covered = 0, known = 0, ms = 0, decisions = 0, collapse = 0;
   int short_jobs = 0;
   for (const Outcome* o : outcomes) {
@@ -128,12 +141,14 @@ void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcom
     collapse = std::max(collapse, o->collapse_windows);
   }
   const auto n = static_cast<double>(outcomes.size());
-  std::printf("%-18s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f %6.2f\n",
-              name.c_str(), static_cast<int>(n), Quantile(ratios, 0.5), sum / n, Quantile(ratios, 0.95),
-              Quantile(ratios, 1), short_jobs > 0 ? short_sum / short_jobs : std::nan(""), std::exp(mean_log / n), expert,
-              Quantile(changes, 0.5), no_ops / n, 100 * small / std::max(moves, 1.0),
-              100 * rollbacks / std::max(adoptions, 1.0), crashes / n, Quantile(errors, 0.5),
-              known > 0 ? covered / known : std::nan(""), known / n, collapse, ms / std::max(decisions, 1.0));
+  std::printf(
+      "%-18s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
+      "%6.2f\n",
+      name.c_str(), static_cast<int>(n), Quantile(ratios, 0.5), sum / n, Quantile(ratios, 0.95), Quantile(ratios, 1),
+      short_jobs > 0 ? short_sum / short_jobs : std::nan(""), std::exp(mean_log / n), expert, Quantile(changes, 0.5),
+      no_ops / n, 100 * small / std::max(moves, 1.0), 100 * rollbacks / std::max(adoptions, 1.0), crashes / n,
+      Quantile(errors, 0.5), known > 0 ? covered / known : std::nan(""), known / n, collapse,
+      ms / std::max(decisions, 1.0));
 }
 
 int Main(int argc, char** argv) {

@@ -1,4 +1,5 @@
-// What plays against a simulated job: the tuner and the baselines see the same reports and are asked at the same moments.
+// What plays against a simulated job: the tuner and the baselines see the same reports and are asked at the same
+// moments.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ double ThreadMilliseconds() {
 class Run {
  public:
   Run(const JobModel& job, Policy& policy, bool trace)
-      : job_(job), policy_(policy), trace_(trace), random_(job.seed * 7919 + 17), here_(job.start) {}
+      : job_(job), policy_(policy), trace_(trace), random_(job.seed * 7919 + 17), here_(job.start), kept_(job.start) {}
 
   Outcome Play() {
     Outcome& out = outcome_;
@@ -66,8 +66,15 @@ class Run {
     if (trace_)
       std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  %s\n", time_,
                   100 * steps_ / job_.total_effective, here_.servers, here_.workers, here_.threads, to.servers,
-                  to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds, Pace(to) / Pace(job_.best),
-                  decision.why.c_str());
+                  to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds,
+                  Pace(to) / Pace(job_.best), decision.why.c_str());
+    // Kept is where the job stays by decision; going back to what was kept before is a rollback.
+    if (decision.kind == tuner::DecisionKind::kKeep && !Same(to, kept_)) {
+      ++outcome_.adoptions;
+      outcome_.rollbacks += Same(to, kept_before_) && outcome_.adoptions > 1 ? 1 : 0;
+      kept_before_ = kept_;
+      kept_ = to;
+    }
     if (!Same(to, here_)) Change(to, decision.kind == tuner::DecisionKind::kKeep);
     if (Done()) return;
     Stay(std::max(decision.seconds, 0.2 * job_.window_seconds));
@@ -79,13 +86,7 @@ class Run {
     ++outcome_.changes;
     const double effect = std::abs(std::log(Pace(to) / Pace(here_)));
     if (effect < 0.01) ++outcome_.small_moves;
-    if (adoption) {
-      ++outcome_.adoptions;
-      if (effect == 0) ++outcome_.no_ops;  // a trial cannot know
-      if (adopted_ && Same(to, before_adoption_)) ++outcome_.rollbacks;
-      adopted_ = true;
-      before_adoption_ = here_;
-    }
+    if (adoption && effect == 0) ++outcome_.no_ops;  // a trial cannot know
     if (job_.restart_seconds > 0) {
       time_ += job_.restart_seconds;
       previous_ = here_;
@@ -122,8 +123,8 @@ class Run {
   // Trains at the present setting and reports.
   void Train(double seconds, double share, bool changing) {
     const double windows = seconds / job_.window_seconds;
-    noise_state_ = job_.noise_memory * noise_state_ +
-                   std::sqrt(1 - job_.noise_memory * job_.noise_memory) * random_.Normal();
+    noise_state_ =
+        job_.noise_memory * noise_state_ + std::sqrt(1 - job_.noise_memory * job_.noise_memory) * random_.Normal();
     double speed = share * std::exp(job_.speed_noise * noise_state_ / std::sqrt(std::max(windows, 0.2)));
     if (random_.Chance(job_.heavy_share)) speed *= 1 - job_.heavy_depth * random_.Uniform();
     const double per_update = job_.UpdateSeconds(here_, time_ + seconds / 2);
@@ -137,7 +138,11 @@ class Run {
     steps_ += updates * quality;
     if (left <= seconds) steps_ = job_.total_effective;  // done, rounding aside
     const double noise = job_.loss_noise / std::sqrt(std::max(windows, 0.2));
-    policy_.Absorb({.ok = true, .setting = ToSetting(here_), .time = time_, .seconds = used, .steps = updates,
+    policy_.Absorb({.ok = true,
+                    .setting = ToSetting(here_),
+                    .time = time_,
+                    .seconds = used,
+                    .steps = updates,
                     .loss_mean = job_.loss.At(middle) * std::max(0.05, 1 + noise * random_.Normal()),
                     .staleness = job_.Staleness(here_) * (1 + 0.03 * random_.Normal()),
                     .server_memory = job_.server_memory(here_) * (1 + 0.01 * random_.Normal()),
@@ -151,8 +156,7 @@ class Run {
   Random random_;
   Outcome outcome_;
   double time_ = 0, steps_ = 0, noise_state_ = 0, spent_ms_ = 0, collapsed_ = 0;
-  Point here_, previous_{}, before_adoption_{};
-  bool adopted_ = false;
+  Point here_, previous_{}, kept_, kept_before_{};
   std::optional<tuner::Remaining> estimate_;
   double estimate_at_ = 0;
 };

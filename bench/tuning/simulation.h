@@ -10,8 +10,8 @@ namespace attune::bench {
 struct Outcome {
   std::string family;
   uint64_t seed = 0;
-  double ratio = 0;         // completion time / best static setting
-  double against_mean = 0;  // mean static setting / completion time
+  double ratio = 0;           // completion time / best static setting
+  double against_mean = 0;    // mean static setting / completion time
   double against_expert = 0;  // completion time / expert default
   double length_windows = 0;
   int changes = 0, no_ops = 0, small_moves = 0;  // small: < 1 % true effect

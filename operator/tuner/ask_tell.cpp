@@ -86,8 +86,7 @@ std::optional<std::string> AskTell::Handle(std::string_view line) {
   if (json.is_discarded()) return error("this is not a JSON object on one line");
   if (!json.is_object()) return error("a line must be a JSON object with a \"type\"");
   const auto type_field = json.find("type");
-  const std::string type =
-      type_field != json.end() && type_field->is_string() ? type_field->get<std::string>() : "";
+  const std::string type = type_field != json.end() && type_field->is_string() ? type_field->get<std::string>() : "";
   if (type == "start") {
     auto job = JobFromJson(json);
     if (!job.ok()) return error(Message(job.status()));

@@ -54,7 +54,8 @@ double BlockLog::noise_scale() const {
 double BlockLog::tail_share() const {
   constexpr double kFar = 4, kPrior = 8;
   const double far = kFar * noise_scale();
-  const auto count = std::count_if(differences_.begin(), differences_.end(), [&](double d) { return std::abs(d) > far; });
+  const auto count =
+      std::count_if(differences_.begin(), differences_.end(), [&](double d) { return std::abs(d) > far; });
   // One bad window makes two large differences.
   return static_cast<double>(count) / 2 / (static_cast<double>(differences_.size()) + kPrior);
 }
@@ -92,8 +93,9 @@ void BlockLog::Absorb(const SpeedWindow& window) {
   if (!blocks_.empty() && blocks_.back().source == 0 && !blocks_.back().closed) {
     Block& last = blocks_.back();
     // Blocks stay short against the job's age, so that drift can be told.
-    const bool full = last.values.size() >= kValuesMax ||
-                      (last.values.size() >= 3 && last.end - last.begin > std::max(8 * window_seconds_, 0.06 * last.end));
+    const bool full =
+        last.values.size() >= kValuesMax ||
+        (last.values.size() >= 3 && last.end - last.begin > std::max(8 * window_seconds_, 0.06 * last.end));
     if (last.setting == window.setting && !full) {
       open = &last;
     } else {
@@ -114,8 +116,12 @@ void BlockLog::Absorb(const SpeedWindow& window) {
 }
 
 void BlockLog::AddHistory(int setting, int source, double log_seconds, double updates, double windows) {
-  blocks_.insert(blocks_.begin(), {.setting = setting, .source = source, .updates = updates, .windows = windows,
-                                   .log_seconds = log_seconds, .closed = true});
+  blocks_.insert(blocks_.begin(), {.setting = setting,
+                                   .source = source,
+                                   .updates = updates,
+                                   .windows = windows,
+                                   .log_seconds = log_seconds,
+                                   .closed = true});
   if (blocks_.size() > kBlocksMax) Shrink();
 }
 

@@ -1,5 +1,5 @@
-// What was measured of throughput, as few blocks: successive windows at one setting become one observation, whose value is
-// their median. Bounded; a plain value.
+// What was measured of throughput, as few blocks: successive windows at one setting become one observation, whose value
+// is their median. Bounded; a plain value.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ struct SpeedWindow {
 
 struct Block {
   int setting = 0;
-  int source = 0;          // 0: this job; n: the n-th similar job of the history
-  double time = 0;         // middle
+  int source = 0;   // 0: this job; n: the n-th similar job of the history
+  double time = 0;  // middle
   double begin = 0, end = 0;
   double updates = 0;
-  double windows = 0;      // in units of the job's window
-  double log_seconds = 0;  // log of seconds per update
+  double windows = 0;                   // in units of the job's window
+  double log_seconds = 0;               // log of seconds per update
   std::vector<double> values, weights;  // of its windows, until it is closed
   bool closed = false;
 };
@@ -68,7 +68,7 @@ class BlockLog {
 
   double window_seconds_;
   bool use_median_;
-  std::vector<Block> blocks_;  // by time
+  std::vector<Block> blocks_;        // by time
   std::vector<double> differences_;  // of successive windows at one setting, in units of their expected deviation
   double last_value_ = 0, last_variance_ = 0;
   int last_setting_ = -1;

@@ -12,13 +12,19 @@ ChangeCost CostOfChange(const SearchSpace& space, const ChangeCosts& costs, int 
     if (before == after) continue;
     switch (space.cost(k)) {
       case CostClass::kLive:
-      case CostClass::kResize: live = true; break;
+      case CostClass::kResize:
+        live = true;
+        break;
       case CostClass::kRelocation:
         relocation = true;
         pods |= after > before;
         break;
-      case CostClass::kPods: pods |= after > before; break;
-      case CostClass::kPodMove: relocation = pods = true; break;
+      case CostClass::kPods:
+        pods |= after > before;
+        break;
+      case CostClass::kPodMove:
+        relocation = pods = true;
+        break;
     }
   }
   return {.lost = (live ? costs.live : 0) + (relocation ? kLostWhileRelocating * costs.relocation : 0),

@@ -17,11 +17,16 @@ std::string Format(const char* format, double value) {
 
 std::string_view Outcome(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kOpen: return "not judged yet";
-    case Verdict::kKept: return "kept";
-    case Verdict::kRolledBack: return "rolled back";
-    case Verdict::kRejected: return "not taken";
-    case Verdict::kCrashed: return "it crashed and is not proposed again";
+    case Verdict::kOpen:
+      return "not judged yet";
+    case Verdict::kKept:
+      return "kept";
+    case Verdict::kRolledBack:
+      return "rolled back";
+    case Verdict::kRejected:
+      return "not taken";
+    case Verdict::kCrashed:
+      return "it crashed and is not proposed again";
   }
   return "";
 }
@@ -54,8 +59,9 @@ std::string DurationText(double seconds) {
 }
 
 std::string Explain(const DecisionRecord& record, const SearchSpace& space) {
-  std::string text = "At " + DurationText(record.time) + (record.kind == DecisionKind::kTrial ? " tried " : " moved to ") +
-                     space.Text(record.to) + " (from " + space.Text(record.from) + "): " + record.why + ". Predicted " +
+  std::string text = "At " + DurationText(record.time) +
+                     (record.kind == DecisionKind::kTrial ? " tried " : " moved to ") + space.Text(record.to) +
+                     " (from " + space.Text(record.from) + "): " + record.why + ". Predicted " +
                      Text(record.predicted) + " at a cost of " + DurationText(record.cost_seconds);
   if (record.measured) text += "; measured " + Text(*record.measured);
   text += "; ";

@@ -1,4 +1,5 @@
-// What was decided and what came of it, for people and programs: what, why, predicted, measured, cost, kept or rolled back.
+// What was decided and what came of it, for people and programs: what, why, predicted, measured, cost, kept or rolled
+// back.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ std::string Number(double value) {
 }
 
 // Mean of a field over the last `count` windows; nothing when the trace is shorter.
-std::optional<double> Recent(const NodeTrace& trace, size_t count, double NodeWindow::* field) {
+std::optional<double> Recent(const NodeTrace& trace, size_t count, double NodeWindow::*field) {
   if (trace.size() < count) return std::nullopt;
   double sum = 0;
   for (size_t i = trace.size() - count; i < trace.size(); ++i) sum += trace[i].*field;
@@ -92,7 +92,8 @@ std::vector<Finding> DetectStragglers(std::span<const NodeTrace> workers) {
     }
     const double median = LowerMedian(steps);
     for (size_t i = 0; i < workers.size(); ++i) {
-      if (workers[i].size() >= back && median > 0) ratios[i].push_back(workers[i][workers[i].size() - back].step_seconds / median);
+      if (workers[i].size() >= back && median > 0)
+        ratios[i].push_back(workers[i][workers[i].size() - back].step_seconds / median);
     }
   }
   for (size_t i = 0; i < workers.size(); ++i) {
@@ -111,7 +112,8 @@ std::vector<Finding> DetectMemoryLimit(std::span<const NodeTrace> nodes, bool se
   for (size_t n = 0; n < nodes.size(); ++n) {
     const NodeTrace& trace = nodes[n];
     if (trace.size() < kMemoryWindows) continue;
-    const std::span<const NodeWindow> recent(trace.end() - static_cast<std::ptrdiff_t>(std::min<size_t>(trace.size(), 32)), trace.end());
+    const std::span<const NodeWindow> recent(
+        trace.end() - static_cast<std::ptrdiff_t>(std::min<size_t>(trace.size(), 32)), trace.end());
     std::vector<double> slopes;
     for (size_t i = 0; i < recent.size(); ++i) {
       for (size_t j = i + 1; j < recent.size(); ++j) {
@@ -125,11 +127,12 @@ std::vector<Finding> DetectMemoryLimit(std::span<const NodeTrace> nodes, bool se
     const bool grows = slope * (recent.back().time - recent.front().time) > 0.02;
     if (now < kMemoryShare && !(grows && seconds < kMemorySeconds)) continue;
     const std::string who = (servers ? "server " : "worker ") + std::to_string(n);
-    findings.push_back({Symptom::kMemoryLimit, servers ? Remedy::kMoreServers : Remedy::kMorePodMemory,
-                        static_cast<int>(n), now < kMemoryShare ? seconds : 0,
-                        who + " uses " + Percent(now) + " of its memory" +
-                            (grows && seconds < kMemorySeconds ? " and reaches the limit in " + Number(seconds) + " s" : "") +
-                            (servers ? "; add a server or raise the limit" : "; raise the limit")});
+    findings.push_back(
+        {Symptom::kMemoryLimit, servers ? Remedy::kMoreServers : Remedy::kMorePodMemory, static_cast<int>(n),
+         now < kMemoryShare ? seconds : 0,
+         who + " uses " + Percent(now) + " of its memory" +
+             (grows && seconds < kMemorySeconds ? " and reaches the limit in " + Number(seconds) + " s" : "") +
+             (servers ? "; add a server or raise the limit" : "; raise the limit")});
   }
   return findings;
 }

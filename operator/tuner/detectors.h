@@ -1,5 +1,5 @@
-// Detectors: something is wrong with a part of a job, and which rung of the ladder would help. Each is a pure function of
-// recent telemetry; none acts. Thresholds are named beside the findings they produce.
+// Detectors: something is wrong with a part of a job, and which rung of the ladder would help. Each is a pure function
+// of recent telemetry; none acts. Thresholds are named beside the findings they produce.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ std::string_view Name(Symptom symptom);
 
 // What a finding asks for, cheapest first.
 enum class Remedy {
-  kRelocateRows,    // away from the hot server
+  kRelocateRows,  // away from the hot server
   kMoreServers,
   kMorePodMemory,   // resize in place, else a pod with more
   kMovePod,         // to another machine
@@ -34,12 +34,12 @@ struct Finding {
 
 // One node in one window. Shares are of the node's own limit.
 struct NodeWindow {
-  double time = 0;           // end, seconds
-  double cpu = 0;            // share, 0..1
-  double memory = 0;         // share
-  double requests = 0;       // per second, servers
-  double step_seconds = 0;   // median, workers
-  double wait_share = 0;     // of a step spent waiting for rows, workers
+  double time = 0;          // end, seconds
+  double cpu = 0;           // share, 0..1
+  double memory = 0;        // share
+  double requests = 0;      // per second, servers
+  double step_seconds = 0;  // median, workers
+  double wait_share = 0;    // of a step spent waiting for rows, workers
 };
 using NodeTrace = std::vector<NodeWindow>;  // by time
 
@@ -65,7 +65,8 @@ inline constexpr size_t kStarvedWindows = 4;
 std::optional<Finding> DetectStarvedWorkers(std::span<const NodeTrace> workers, std::span<const NodeTrace> servers);
 
 // The loss stalls when the later half of the windows is not below the earlier half by more than chance allows
-// (Mann-Whitney, one-sided 95 %), although it fell before. `losses` are means of successive windows of about equal length.
+// (Mann-Whitney, one-sided 95 %), although it fell before. `losses` are means of successive windows of about equal
+// length.
 inline constexpr size_t kStalledWindows = 24;
 std::optional<Finding> DetectStalledLoss(std::span<const double> losses);
 

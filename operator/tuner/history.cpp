@@ -13,10 +13,16 @@ using Json = nlohmann::json;
 Json ToJson(const HistoryEntry& entry) {
   Json speeds = Json::array();
   for (const auto& speed : entry.speeds)
-    speeds.push_back({{"setting", speed.setting}, {"log_seconds", speed.log_seconds}, {"updates", speed.updates},
+    speeds.push_back({{"setting", speed.setting},
+                      {"log_seconds", speed.log_seconds},
+                      {"updates", speed.updates},
                       {"windows", speed.windows}});
-  return {{"signature", entry.signature}, {"knobs", entry.knobs}, {"speeds", std::move(speeds)},
-          {"efficiency", entry.efficiency}, {"efficiency_known", entry.efficiency_known}, {"crashed", entry.crashed},
+  return {{"signature", entry.signature},
+          {"knobs", entry.knobs},
+          {"speeds", std::move(speeds)},
+          {"efficiency", entry.efficiency},
+          {"efficiency_known", entry.efficiency_known},
+          {"crashed", entry.crashed},
           {"best", entry.best}};
 }
 
@@ -88,8 +94,8 @@ StatusOr<JobHistory> JobHistory::Load(const std::string& text) {
     for (const Json& entry : json.at("entries")) history.Add(FromJson(entry));
     return history;
   } catch (const Json::exception& error) {
-    return Error(StatusCode::kInvalidArgument, std::string("the tuner's history is damaged (") + error.what() +
-                                                   "); delete it to start afresh");
+    return Error(StatusCode::kInvalidArgument,
+                 std::string("the tuner's history is damaged (") + error.what() + "); delete it to start afresh");
   }
 }
 

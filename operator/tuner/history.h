@@ -1,5 +1,5 @@
-// What finished jobs leave to similar ones: a few speeds, the beliefs about efficiency, memory. A bounded store as a value;
-// where it is kept (a ConfigMap, a file) is the caller's business.
+// What finished jobs leave to similar ones: a few speeds, the beliefs about efficiency, memory. A bounded store as a
+// value; where it is kept (a ConfigMap, a file) is the caller's business.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,8 @@ StatusOr<int> KnobValue(const Json& json, const std::string& name) {
   if (!json.is_number()) return Bad("knob " + name + " must be a whole number, found " + Shown(json));
   const auto value = json.get<double>();
   if (value != std::floor(value) || value < 0 || value > kKnobValueMax)
-    return Bad("knob " + name + " must be a whole number in 0.." + std::to_string(kKnobValueMax) + ", found " + Shown(json));
+    return Bad("knob " + name + " must be a whole number in 0.." + std::to_string(kKnobValueMax) + ", found " +
+               Shown(json));
   return static_cast<int>(value);
 }
 
@@ -72,7 +73,8 @@ StatusOr<KnobRange> RangeFromJson(const std::string& name, const Json& json) {
   if (const Json* cost = Field(json, "cost")) {
     range.cost = cost->is_string() ? ParseCostClass(cost->get<std::string>()) : std::nullopt;
     if (!range.cost)
-      return Bad("the cost of knob " + name + " must be live, relocation, resize, pods or pod_move, found " + Shown(*cost));
+      return Bad("the cost of knob " + name + " must be live, relocation, resize, pods or pod_move, found " +
+                 Shown(*cost));
   }
   return range;
 }
@@ -97,7 +99,8 @@ Status TakeAllowed(const Json& json, SpaceDescription& space) {
     }
     space.allowed.push_back(std::move(setting));
   }
-  if (space.allowed.empty()) return Bad("space.allowed is empty: no setting may be proposed; leave it out to allow all");
+  if (space.allowed.empty())
+    return Bad("space.allowed is empty: no setting may be proposed; leave it out to allow all");
   return OkStatus();
 }
 
@@ -108,13 +111,16 @@ Status TakeLimits(const Json& json, SpaceDescription& space) {
     const Json* terms = entry.is_object() ? Field(entry, "terms") : nullptr;
     const Json* most = entry.is_object() ? Field(entry, "most") : nullptr;
     if (terms == nullptr || !terms->is_array() || most == nullptr)
-      return Bad("a limit must be {\"terms\":[{\"knobs\":[..],\"coefficient\":..}],\"most\":..}, found " + Shown(entry));
+      return Bad("a limit must be {\"terms\":[{\"knobs\":[..],\"coefficient\":..}],\"most\":..}, found " +
+                 Shown(entry));
     ASSIGN_OR_RETURN(limit.most, Number(*most, "most"));
-    if (const Json* what = Field(entry, "what"); what != nullptr && what->is_string()) limit.what = what->get<std::string>();
+    if (const Json* what = Field(entry, "what"); what != nullptr && what->is_string())
+      limit.what = what->get<std::string>();
     for (const Json& part : *terms) {
       Limit::Term term;
       const Json* knobs = part.is_object() ? Field(part, "knobs") : nullptr;
-      if (knobs == nullptr || !knobs->is_array()) return Bad("a term of a limit must name its knobs, found " + Shown(part));
+      if (knobs == nullptr || !knobs->is_array())
+        return Bad("a term of a limit must name its knobs, found " + Shown(part));
       for (const Json& name : *knobs) {
         if (!name.is_string()) return Bad("a term of a limit must name its knobs, found " + Shown(part));
         term.knobs.push_back(name.get<std::string>());
@@ -135,9 +141,9 @@ std::string Words(const Container& words) {
 }
 
 constexpr std::pair<const char*, GoalKind> kGoals[] = {{"loss", GoalKind::kLoss},
-                                                      {"metric", GoalKind::kMetric},
-                                                      {"steps", GoalKind::kSteps},
-                                                      {"epochs", GoalKind::kEpochs}};
+                                                       {"metric", GoalKind::kMetric},
+                                                       {"steps", GoalKind::kSteps},
+                                                       {"epochs", GoalKind::kEpochs}};
 
 Status TakeGoal(const Json& json, Goal& goal) {
   const Json* kind = json.is_object() ? Field(json, "kind") : nullptr;
@@ -229,7 +235,8 @@ Json ToJson(const JobDescription& job) {
   }
   for (const Limit& limit : job.space.limits) {
     Json terms = Json::array();
-    for (const Limit::Term& term : limit.terms) terms.push_back({{"knobs", term.knobs}, {"coefficient", term.coefficient}});
+    for (const Limit::Term& term : limit.terms)
+      terms.push_back({{"knobs", term.knobs}, {"coefficient", term.coefficient}});
     limits.push_back({{"terms", std::move(terms)}, {"most", limit.most}, {"what", limit.what}});
   }
   Json space = {{"knobs", std::move(knobs)}, {"limits", std::move(limits)}};
@@ -291,7 +298,8 @@ Json ToJson(const Setting& setting, const SearchSpace& space) {
 Json ToJson(const Decision& decision, const SearchSpace& space) {
   Json remaining = nullptr;
   if (decision.remaining && std::isfinite(decision.remaining->high))
-    remaining = {{"low", decision.remaining->low}, {"mid", decision.remaining->mid}, {"high", decision.remaining->high}};
+    remaining = {
+        {"low", decision.remaining->low}, {"mid", decision.remaining->mid}, {"high", decision.remaining->high}};
   constexpr const char* kOutlooks[] = {"estimated", "too_early", "unknown", "unreachable"};
   return {{"type", "decision"},
           {"setting", ToJson(decision.setting, space)},

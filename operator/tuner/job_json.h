@@ -9,8 +9,8 @@
 
 namespace attune::tuner {
 
-// {"space": {...}, "goal": {...}, "costs": {...}, "window_s": .., "mode": .., "current": {...}, "seed": ..}. Unknown fields
-// are passed over; errors name the field, what was found and what is allowed.
+// {"space": {...}, "goal": {...}, "costs": {...}, "window_s": .., "mode": .., "current": {...}, "seed": ..}. Unknown
+// fields are passed over; errors name the field, what was found and what is allowed.
 StatusOr<JobDescription> JobFromJson(const nlohmann::ordered_json& json);
 nlohmann::ordered_json ToJson(const JobDescription& job);
 

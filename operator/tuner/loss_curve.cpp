@@ -8,36 +8,46 @@
 namespace attune::tuner {
 namespace {
 
-constexpr double kNoisePrior = 0.05;  // relative, of a window
-constexpr double kMisfit = 0.004;     // of the loss: no real curve is exactly one of ours
+constexpr double kNoisePrior = 0.05;                        // relative, of a window
+constexpr double kMisfit = 0.004;                           // of the loss: no real curve is exactly one of ours
 constexpr double kLengthWindows = 400, kLengthSigma = 1.2;  // prior of the whole job, log-normal
 constexpr double kUnreachablePrior = 0.05;
 
 // Shapes over u = log2(E / tau), tabulated so that moving to the next tau is moving by a whole number of entries.
-constexpr size_t kShapeCount = 5, kTaus = 40;
+constexpr size_t kShapeCount = 5, kTaus = 79;
 constexpr double kTauLow = -8.5, kTauHigh = 5.5;  // octaves of tau against the steps made so far
-constexpr int kPerTau = 6;
+constexpr int kPerTau = 3;
 constexpr double kStep = (kTauHigh - kTauLow) / (kTaus - 1) / kPerTau;  // octaves
 constexpr double kTableLow = -28;
 constexpr int kTableSize = static_cast<int>(40 / kStep);
 
 double Shape(size_t shape, double x) {  // x = E / tau
   switch (shape) {
-    case 0: return 1 / std::sqrt(1 + x);
-    case 1: return 1 / (1 + x);
-    case 2: return 1 / ((1 + x) * (1 + x));
-    case 3: return std::exp(-std::pow(x, 0.6));
-    default: return std::exp(-x);
+    case 0:
+      return 1 / std::sqrt(1 + x);
+    case 1:
+      return 1 / (1 + x);
+    case 2:
+      return 1 / ((1 + x) * (1 + x));
+    case 3:
+      return std::exp(-std::pow(x, 0.6));
+    default:
+      return std::exp(-x);
   }
 }
 
 double Inverse(size_t shape, double f) {  // f in (0, 1]
   switch (shape) {
-    case 0: return 1 / (f * f) - 1;
-    case 1: return 1 / f - 1;
-    case 2: return 1 / std::sqrt(f) - 1;
-    case 3: return std::pow(-std::log(f), 1 / 0.6);
-    default: return -std::log(f);
+    case 0:
+      return 1 / (f * f) - 1;
+    case 1:
+      return 1 / f - 1;
+    case 2:
+      return 1 / std::sqrt(f) - 1;
+    case 3:
+      return std::pow(-std::log(f), 1 / 0.6);
+    default:
+      return -std::log(f);
   }
 }
 
@@ -246,7 +256,8 @@ CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, 
     }
     const double prior = steps < 0 ? std::log(kUnreachablePrior)
                                    : LengthLog((elapsed + steps * seconds_per_step[c.hypothesis]) / window_seconds_);
-    const double weight = share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (line.rss - least) / temper);
+    const double weight =
+        share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (line.rss - least) / temper);
     total += weight;
     weights[c.hypothesis] += weight;
     if (steps < 0) {
@@ -280,7 +291,7 @@ CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, 
   fit.loss_drop = segments_.front().loss > 0 ? (1 - fit.loss / segments_.front().loss) / std::max(windows, 1.0) : 0;
   if (windows < 8) {
     fit.outlook = Outlook::kTooEarly;
-  } else if (fit.misfit > 3 && n >= 12) {
+  } else if (fit.misfit > 3.5 && n >= 12) {
     fit.outlook = Outlook::kUnknown;
   } else if (fit.unreachable > 0.9 && windows > 40) {
     fit.outlook = Outlook::kUnreachable;

@@ -17,7 +17,7 @@ struct LossWindow {
   double time = 0;
   double seconds = 0;
   double updates = 0;
-  double loss = 0;       // mean over the window, > 0
+  double loss = 0;  // mean over the window, > 0
   double staleness = 0;
 };
 

@@ -29,7 +29,8 @@ Status CheckRanges(const SpaceDescription& description) {
   for (const Limit& limit : description.limits) {
     for (const Limit::Term& term : limit.terms) {
       for (const std::string& name : term.knobs) {
-        if (!names.contains(name)) problems += "; limit \"" + limit.what + "\" names " + name + ", which is no knob here";
+        if (!names.contains(name))
+          problems += "; limit \"" + limit.what + "\" names " + name + ", which is no knob here";
       }
     }
   }
@@ -47,7 +48,8 @@ std::vector<int> Levels(const KnobRange& knob, int64_t count) {
   }
   const double low = std::log2(knob.low + 1.0), high = std::log2(knob.high + 1.0);
   for (int64_t i = 0; i < count; ++i) {
-    const double octave = count > 1 ? low + (high - low) * static_cast<double>(i) / static_cast<double>(count - 1) : low;
+    const double octave =
+        count > 1 ? low + (high - low) * static_cast<double>(i) / static_cast<double>(count - 1) : low;
     const int value = std::clamp(static_cast<int>(std::lround(std::exp2(octave) - 1)), knob.low, knob.high);
     if (levels.empty() || value > levels.back()) levels.push_back(value);
   }
@@ -123,9 +125,9 @@ StatusOr<SearchSpace> SearchSpace::Create(SpaceDescription description) {
     space.settings_ = Enumerate(description, space.thinned_);
   } else {
     if (description.allowed.size() > kAllowedMax)
-      return Error(StatusCode::kResourceExhausted, "the list of allowed settings has " +
-                                                       std::to_string(description.allowed.size()) + " entries; at most " +
-                                                       std::to_string(kAllowedMax) + " are taken");
+      return Error(StatusCode::kResourceExhausted,
+                   "the list of allowed settings has " + std::to_string(description.allowed.size()) +
+                       " entries; at most " + std::to_string(kAllowedMax) + " are taken");
     for (const Setting& setting : description.allowed) {
       bool inside = setting.size() == description.knobs.size();
       for (size_t k = 0; inside && k < setting.size(); ++k)

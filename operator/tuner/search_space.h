@@ -15,14 +15,14 @@ namespace attune::tuner {
 using Setting = std::vector<int>;  // one value per knob of the space, in the order of its knobs
 
 inline constexpr int kKnobsMax = 8;
-inline constexpr int kSettingsMax = 1024;        // enumerated; wider ranges are thinned to levels, evenly in log2
-inline constexpr int kAllowedMax = 65'536;       // listed by a caller, before thinning
+inline constexpr int kSettingsMax = 1024;   // enumerated; wider ranges are thinned to levels, evenly in log2
+inline constexpr int kAllowedMax = 65'536;  // listed by a caller, before thinning
 inline constexpr int kKnobValueMax = 1 << 24;
 
 struct KnobRange {
   std::string name;
-  int low = 1, high = 1;                          // both included
-  std::optional<CostClass> cost;                  // of an unknown knob; a knob of Attune brings its own
+  int low = 1, high = 1;          // both included
+  std::optional<CostClass> cost;  // of an unknown knob; a knob of Attune brings its own
 };
 
 // sum of coefficient * product of knobs <= most, e.g. workers * threads + servers <= 32.

@@ -11,9 +11,7 @@ namespace {
 
 constexpr double kLengthScale = 1.5;  // octaves
 
-double LogUniform(Random& random, double low, double high) {
-  return low * std::pow(high / low, random.Uniform());
-}
+double LogUniform(Random& random, double low, double high) { return low * std::pow(high / low, random.Uniform()); }
 double Uniform(Random& random, double low, double high) { return low + (high - low) * random.Uniform(); }
 
 // One random parameter server job. Times are relative to the compute time of one worker with one thread.
@@ -62,8 +60,8 @@ class RandomModel {
     }
     if (mode_ == Mode::kBsp) cycle *= 1 + straggle_ * std::sqrt(2 * std::log(w));
     const double server = server_ / p * crowd * (1 + overload_ * std::max(0.0, w / p / overload_at_ - 1));
-    const double overlapped = std::pow(
-        std::pow(cycle / workers, norm_) + std::pow(server, norm_) + std::pow(link_, norm_), 1 / norm_);
+    const double overlapped =
+        std::pow(std::pow(cycle / workers, norm_) + std::pow(server, norm_) + std::pow(link_, norm_), 1 / norm_);
     double log_seconds = std::log(overlapped + constant_ + per_worker_ * w + per_pair_ * w * p);
     for (int k = 0; k < space_.knob_count(); ++k) {
       if (curvature_[static_cast<size_t>(k)] == 0) continue;
@@ -141,9 +139,8 @@ std::shared_ptr<const StructuralPrior> PriorCache::Get(const SearchSpace& space,
   if (entry.prior == nullptr) entry.prior = std::make_shared<StructuralPrior>(space, mode, /*seed=*/1);
   auto prior = entry.prior;
   if (entries_.size() > kPriorsMax) {
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    }));
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   return prior;
 }

@@ -12,19 +12,19 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-constexpr double kLevel = 9;             // variance of the unknown level
-constexpr double kOtherJob = 0.85;       // how much of a similar job's surface is this job's
-constexpr double kOutlier = 4;           // deviations; under heavy tails already
-constexpr double kHeavyOutlier = 2.5;    // these, on the slow side
-constexpr double kHeavyShare = 0.04;     // of windows beyond kOutlier
-constexpr double kOutlierVariance = 6;   // how much less such a block counts
+constexpr double kLevel = 9;            // variance of the unknown level
+constexpr double kOtherJob = 0.85;      // how much of a similar job's surface is this job's
+constexpr double kOutlier = 4;          // deviations; under heavy tails already
+constexpr double kHeavyOutlier = 2.5;   // these, on the slow side
+constexpr double kHeavyShare = 0.04;    // of windows beyond kOutlier
+constexpr double kOutlierVariance = 6;  // how much less such a block counts
 constexpr double kHeavyVariance = 30;
 
 struct Hyper {
   double a, l, penalty;
 };
-constexpr std::array<Hyper, 5> kShapes = {
-    Hyper{0.05, 1, 0}, Hyper{0.12, 1, 0}, Hyper{0.25, 1, 0.7}, Hyper{0.12, 0.5, 0.2}, Hyper{0.12, 2, 0.4}};
+constexpr std::array<Hyper, 5> kShapes = {Hyper{0.05, 1, 0}, Hyper{0.12, 1, 0}, Hyper{0.25, 1, 0.7},
+                                          Hyper{0.12, 0.5, 0.2}, Hyper{0.12, 2, 0.4}};
 constexpr std::array<Hyper, 3> kPlainShapes = {Hyper{0.25, 0, 0}, Hyper{0.5, 0, 0}, Hyper{0.9, 0, 0}};
 struct Drift {
   double deviation, penalty;

@@ -15,7 +15,7 @@ namespace attune::tuner {
 struct ThroughputOptions {
   bool structure = true;  // false: Matern on log2 knobs only
   bool drift = true;
-  bool robust = true;     // blocks far from what the others say count less
+  bool robust = true;  // blocks far from what the others say count less
 };
 
 // What is believed now about log seconds per update at every setting.

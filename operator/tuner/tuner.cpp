@@ -110,8 +110,7 @@ Status Tuner::Absorb(const Report& report) {
 
   const double workers = space_.Value(*id, "workers", 1);
   const double staleness = job_.mode == Mode::kBsp ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
-  const std::optional<double> loss =
-      job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
+  const std::optional<double> loss = job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
   double value = loss.value_or(std::nan(""));
   if (job_.goal.kind == GoalKind::kMetric) value = std::max(2 * job_.goal.target, 1.0) - value;  // falls as it rises
   const bool has_loss = std::isfinite(value) && value > 0;
@@ -119,7 +118,10 @@ Status Tuner::Absorb(const Report& report) {
   if (report.during_change || !has_loss) {
     curve_.AbsorbSteps(report.steps, staleness);
   } else {
-    curve_.Absorb({.time = report.time, .seconds = report.seconds, .updates = report.steps, .loss = value,
+    curve_.Absorb({.time = report.time,
+                   .seconds = report.seconds,
+                   .updates = report.steps,
+                   .loss = value,
                    .staleness = staleness});
   }
   if (report.during_change) return OkStatus();
@@ -128,8 +130,8 @@ Status Tuner::Absorb(const Report& report) {
   if (report.step_seconds_median && std::isfinite(*report.step_seconds_median) && *report.step_seconds_median > 0 &&
       report.steps > 0 && job_.parts.medians)
     seconds = std::clamp(*report.step_seconds_median * report.steps / workers, 0.1 * seconds, seconds);
-  blocks_.Absorb({.setting = *id, .time = report.time - *started_, .seconds = seconds,
-                  .updates = std::max(report.steps, 0.5)});
+  blocks_.Absorb(
+      {.setting = *id, .time = report.time - *started_, .seconds = seconds, .updates = std::max(report.steps, 0.5)});
   memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
   memory_.Ran(space_, *id);
   if (report.staleness && job_.mode == Mode::kAsync) {
@@ -155,8 +157,8 @@ Decision Tuner::Decide(double now, const Setting& current) {
   if (!started_) started_ = now;
   last_time_ = now;
   const auto found = current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Find(current) : std::nullopt;
-  const int here = found ? *found
-                         : (current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Nearest(current) : 0);
+  const int here =
+      found ? *found : (current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Nearest(current) : 0);
   View view = Look(now - *started_, here);
 
   if (const auto design = NextOfStartDesign(view)) {
@@ -164,14 +166,15 @@ Decision Tuner::Decide(double now, const Setting& current) {
     proposal.gain = GainOver(view, *design, view.current);
     const ChangeCost change = CostOfChange(space_, job_.costs, here, *design);
     proposal.cost = change.lost + job_.window_seconds;
-    const std::string why = blocks_.blocks().empty() ? "a first look at a setting of medium size"
-                                                     : "a first look at another region of the search space";
-    return Finish(view, *design, DecisionKind::kTrial, proposal, why);
+    if (*design == here)
+      return Finish(view, here, DecisionKind::kKeep, proposal, "the present setting is measured before others are tried");
+    return Finish(view, *design, DecisionKind::kTrial, proposal, "a first look at a setting of medium size");
   }
   if (const auto probe = NextOfProbe(view)) {
     const std::string why = "a check that progress per update does not suffer from staleness at " +
                             space_.Text(view.incumbent) + ": knowing may save " +
-                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) + " left";
+                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) +
+                            " left";
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);
@@ -191,7 +194,8 @@ Decision Tuner::Decide(double now, const Setting& current) {
     why = blocks_.blocks().empty() ? "nothing is measured yet"
                                    : "no other setting is expected to save more than it costs to try";
   } else {
-    const double collapse = curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(here)]);
+    const double collapse =
+        curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(here)]);
     why = (collapse > 0.3 ? "progress per update has fallen here; " : "") + std::string("it makes ") + Text(move.gain) +
           " progress per second; " + DurationText(view.horizon) + " are left to gain from it";
   }

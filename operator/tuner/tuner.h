@@ -1,15 +1,15 @@
-// The tuner of one job. Reports in, decisions out; pure: time comes with reports and questions, randomness from a seed, so
-// that equal inputs give equal decisions. One object per job; not thread-safe.
+// The tuner of one job. Reports in, decisions out; pure: time comes with reports and questions, randomness from a seed,
+// so that equal inputs give equal decisions. One object per job; not thread-safe.
 //
 //   ASSIGN_OR_RETURN(Tuner tuner, Tuner::Create(job, priors));
-//   Status taken = tuner.Absorb(report);       // each window; an error says what was wrong with the report, nothing more
-//   Decision next = tuner.Decide(now, current);  // stay at next.setting for next.seconds, then ask again
+//   Status taken = tuner.Absorb(report);       // each window; an error says what was wrong with the report, nothing
+//   more Decision next = tuner.Decide(now, current);  // stay at next.setting for next.seconds, then ask again
 //   std::string state = tuner.Save();          // a new operator carries on with Tuner::Load(state, priors)
 //
-// Remaining time at a setting x is R(x) s(x): seconds per update s from a Gaussian process (throughput_model.h), updates
-// to go R from one loss curve in effective steps (loss_curve.h). A trial is worth the share of the remaining time it is
-// expected to save, and costs a slower window, the change, the way back, and perhaps a crash; all in seconds.
-// Source: tuner study, section 2; design 5.3.
+// Remaining time at a setting x is R(x) s(x): seconds per update s from a Gaussian process (throughput_model.h),
+// updates to go R from one loss curve in effective steps (loss_curve.h). A trial is worth the share of the remaining
+// time it is expected to save, and costs a slower window, the change, the way back, and perhaps a crash; all in
+// seconds. Source: tuner study, section 2; design 5.3.
 #pragma once
 
 #include <limits>
@@ -48,19 +48,19 @@ struct Goal {
 
 // Parts that can be left out, to measure what each is worth (bench/tuning).
 struct TunerParts {
-  bool structure = true;        // prior from structural models; otherwise Matern on log2 knobs
-  bool efficiency = true;       // progress per update depends on staleness
-  bool collapse = true;         // hypotheses of a collapse of progress
-  bool probe = true;            // a probe at low staleness where the loss cannot tell
-  bool medians = true;          // blocks are medians of windows
-  bool memory = true;           // memory telemetry
-  bool crash_rule = true;       // any crash rule
+  bool structure = true;   // prior from structural models; otherwise Matern on log2 knobs
+  bool efficiency = true;  // progress per update depends on staleness
+  bool collapse = true;    // hypotheses of a collapse of progress
+  bool probe = true;       // a probe at low staleness where the loss cannot tell
+  bool medians = true;     // blocks are medians of windows
+  bool memory = true;      // memory telemetry
+  bool crash_rule = true;  // any crash rule
   bool start_design = true;
-  bool value_of_trial = true;   // otherwise the best mean is tried
-  bool change_costs = true;     // costs are weighed
+  bool value_of_trial = true;  // otherwise the best mean is tried
+  bool change_costs = true;    // costs are weighed
   bool hysteresis = true;
   bool drift = true;
-  bool loss_horizon = true;     // otherwise the time elapsed is the horizon
+  bool loss_horizon = true;  // otherwise the time elapsed is the horizon
 };
 
 struct JobDescription {
@@ -77,11 +77,11 @@ struct JobDescription {
 
 // One window (or less) of training at one setting.
 struct Report {
-  bool ok = true;               // false: the setting crashed
+  bool ok = true;  // false: the setting crashed
   Setting setting;
-  double time = 0;              // its end, seconds on any clock that does not go back
+  double time = 0;  // its end, seconds on any clock that does not go back
   double seconds = 0;
-  double steps = 0;             // updates of single workers
+  double steps = 0;  // updates of single workers
   std::optional<double> loss_mean;
   std::optional<double> metric;
   std::optional<double> staleness;      // updates by others between a pull and its push
@@ -102,17 +102,17 @@ struct Decision {
   std::string why;
   std::optional<Remaining> remaining;  // nothing: unknown, and outlook says why
   Outlook outlook = Outlook::kTooEarly;
-  uint64_t record = 0;                 // number of the record of this change; 0: no change
+  uint64_t record = 0;  // number of the record of this change; 0: no change
 };
 
 // One row of `attune explain --model`.
 struct SettingBelief {
   Setting setting;
   double seconds_per_update = 0;
-  Gain gain;             // progress per second against the incumbent
+  Gain gain;  // progress per second against the incumbent
   double efficiency = 1;
   double crash_probability = 0;
-  double windows = 0;    // measured
+  double windows = 0;  // measured
 };
 
 class Tuner {
@@ -151,7 +151,8 @@ class Tuner {
     int current = 0;
     Posterior speed;
     CurveFit curve;
-    std::vector<double> staleness, log_efficiency, score, crash, windows;  // per setting; score: log seconds per progress
+    std::vector<double> staleness, log_efficiency, score, crash,
+        windows;  // per setting; score: log seconds per progress
     int incumbent = 0;
     std::optional<Remaining> remaining;  // at the incumbent
     Outlook outlook = Outlook::kTooEarly;
@@ -195,15 +196,15 @@ class Tuner {
 
   // State besides the models.
   std::optional<std::pair<double, int>> looked_;  // time and setting of the last decision
-  std::optional<double> started_;  // time of the first report's begin or of the first question
+  std::optional<double> started_;                 // time of the first report's begin or of the first question
   double last_time_ = 0;
   double steps_ = 0, seconds_ = 0;
   uint64_t rejected_ = 0;
   double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
   std::vector<std::pair<int, double>> measured_staleness_;
   size_t design_next_ = 0;
-  int probe_setting_ = -1;         // of the probe of efficiency under way
-  double probe_windows_ = 0;       // made of it
+  int probe_setting_ = -1;    // of the probe of efficiency under way
+  double probe_windows_ = 0;  // made of it
   double windows_since_probe_ = 0;
   int probes_ = 0;
   int last_setting_ = -1, previous_setting_ = -1;

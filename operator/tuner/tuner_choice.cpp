@@ -11,14 +11,14 @@
 namespace attune::tuner {
 namespace {
 
-constexpr double kCaution = 1.5;             // seconds of cost count this much against seconds of gain
+constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
 constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
-constexpr double kKnownWindows = 3;          // a setting measured this long is no trial
+constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
 constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88;
 
-// Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points cost
-// short jobs more than they teach, the prior being informed.
+// Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
+// cost short jobs more than they teach, the prior being informed.
 struct DesignPoint {
   double servers, workers, threads;
 };
@@ -31,8 +31,8 @@ double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, dou
   const auto change_cost = [&](int from, int to) {
     const ChangeCost change = CostOfChange(space_, job_.costs, from, to);
     // While pods start, the job runs on: lost is only what the present setting is slower than the incumbent.
-    const double slower =
-        1 - std::exp(std::min(0.0, view.score[static_cast<size_t>(view.incumbent)] - view.score[static_cast<size_t>(from)]));
+    const double slower = 1 - std::exp(std::min(0.0, view.score[static_cast<size_t>(view.incumbent)] -
+                                                         view.score[static_cast<size_t>(from)]));
     return change.lost + change.lead * slower;
   };
   double cost = job_.window_seconds * loss + change_cost(view.current, candidate);
@@ -42,8 +42,9 @@ double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, dou
   return cost;
 }
 
-// Adding pods takes a lead time at the old speed, removing them none. Whoever tries a setting of medium size first and a
-// larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may be better.
+// Adding pods takes a lead time at the old speed, removing them none. Whoever tries a setting of medium size first and
+// a larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may be
+// better.
 std::vector<double> Tuner::LeadsToCome(const View& view) const {
   constexpr double kEarlyWindows = 80;  // later the surface is known
   std::vector<double> leads(static_cast<size_t>(space_.size()), 0);
@@ -88,15 +89,18 @@ std::vector<double> Tuner::LeadsToCome(const View& view) const {
   return leads;
 }
 
-// How much more a trial must promise than it costs; more after a row of trials that were not taken.
+// How much more a trial must promise than it costs: more after a row of trials that were not taken, and when a job has
+// changed more often than its age warrants (noise that looks like drift would keep the search open for ever).
 double Tuner::Caution() const {
-  constexpr double kPatience = 6;
+  constexpr double kPatience = 6, kChanges = 12, kWindowsPerChange = 40;
   double failed = 0;
   for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
     if (record->verdict == Verdict::kKept) break;
     failed += record->kind == DecisionKind::kTrial ? 1 : 0;
   }
-  return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience);
+  const double age = (last_time_ - started_.value_or(last_time_)) / job_.window_seconds;
+  const double excess = static_cast<double>(next_number_ - 1) / (kChanges + age / kWindowsPerChange);
+  return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience) * std::max(1.0, excess * excess);
 }
 
 Tuner::Proposal Tuner::BestTrial(const View& view) const {
@@ -138,8 +142,10 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
     for (int k = 0; k < space_.knob_count(); ++k) {
       const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
       const std::string& name = range.name;
-      const double at = name == "servers" ? point.servers : name == "workers" ? point.workers
-                                                        : name == "threads" ? point.threads : 0.5;
+      const double at = name == "servers"   ? point.servers
+                        : name == "workers" ? point.workers
+                        : name == "threads" ? point.threads
+                                            : 0.5;
       const double low = std::max(range.low, 1), high = std::max(range.high, 1);
       wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
     }
@@ -148,7 +154,8 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
     if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
       id = view.current;
     const auto i = static_cast<size_t>(id);
-    if (view.windows[i] > 0 || view.crash[i] >= kDesignCrashMax || memory_.Banned(space_, id)) continue;
+    const bool risky = id != view.current && view.crash[i] >= kDesignCrashMax;
+    if (view.windows[i] > 0 || risky || memory_.Banned(space_, id)) continue;
     return id;
   }
   return std::nullopt;
@@ -156,11 +163,11 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
 
 // What would be saved by knowing how efficiency falls, and at which setting of low staleness it could be learned.
 //
-// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that is
-// flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
+// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
+// is flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
 // incumbent, weighed by its probability.
 Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
-  constexpr double kMatters = 0.4;   // saving that makes a hypothesis worth testing
+  constexpr double kMatters = 0.4;  // saving that makes a hypothesis worth testing
   const EfficiencyModel& model = curve_.efficiency();
   const auto b = static_cast<size_t>(view.incumbent);
   std::array<double, kHypotheses> best_score{};
@@ -211,11 +218,13 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
   constexpr int kProbesMax = 4;
-  constexpr double kShare = 0.3;   // of what knowing may save, at most spent on it
-  constexpr double kDoubt = 0.08;  // that justifies another probe after one that taught little
+  constexpr double kShare = 0.3;  // of what knowing may save, at most spent on it
+  constexpr double kRarer = 4;    // each later probe waits so much longer
+  constexpr double kSettled = 0.01;
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
-  if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(3.0, probes_))) return std::nullopt;
+  if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(kRarer, probes_)))
+    return std::nullopt;
   Proposal probe = ProposeProbe(view);
   if (probing) probe.setting = probe_setting_;
   if (probe.setting < 0 || view.incumbent == probe.setting || memory_.Banned(space_, probe.setting)) {
@@ -229,7 +238,9 @@ std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   if (!probing)
     probe.cost += CostOfChange(space_, job_.costs, view.current, probe.setting).lost +
                   CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
-  const bool worth = kShare * probe.saving * view.horizon > probe.cost && (probing || probes_ == 0 || probe.saving > kDoubt);
+  // Once begun it goes on for some windows: the horizon it is weighed against is as noisy as the loss.
+  const bool begun = probing && probe_windows_ < kExpected;
+  const bool worth = probe.saving > kSettled && (begun || kShare * probe.saving * view.horizon > probe.cost);
   if (!worth || (probing && probe_windows_ >= kLongest)) {
     if (probing) {
       probe_setting_ = -1;
@@ -245,7 +256,8 @@ std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   return probe;
 }
 
-// A knob whose value makes no difference between target and here keeps its present value: nothing changes without effect.
+// A knob whose value makes no difference between target and here keeps its present value: nothing changes without
+// effect.
 int Tuner::Simplify(const View& view, int target) const {
   constexpr double kNoEffect = 0.004;
   Setting setting = space_.setting(target);
@@ -314,13 +326,21 @@ void Tuner::CloseRecord(const View& view, int next) {
 
 Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why) {
   CloseRecord(view, target);
-  Decision decision{.setting = space_.setting(target), .kind = kind, .why = std::move(why),
-                    .remaining = view.remaining, .outlook = view.outlook};
+  Decision decision{.setting = space_.setting(target),
+                    .kind = kind,
+                    .why = std::move(why),
+                    .remaining = view.remaining,
+                    .outlook = view.outlook};
   if (target != view.current) {
-    DecisionRecord record{.number = next_number_++, .time = view.now, .kind = kind,
-                          .from = space_.setting(view.current), .to = decision.setting,
+    DecisionRecord record{.number = next_number_++,
+                          .time = view.now,
+                          .kind = kind,
+                          .from = space_.setting(view.current),
+                          .to = decision.setting,
                           .incumbent = space_.setting(kind == DecisionKind::kTrial ? view.incumbent : view.current),
-                          .why = decision.why, .predicted = proposal.gain, .cost_seconds = proposal.cost,
+                          .why = decision.why,
+                          .predicted = proposal.gain,
+                          .cost_seconds = proposal.cost,
                           .horizon_seconds = view.horizon};
     decision.record = record.number;
     records_.push_back(std::move(record));

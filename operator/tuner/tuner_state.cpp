@@ -17,19 +17,28 @@ constexpr size_t kStateBytesMax = 1u << 20;
 Json Save(const BlockLog::Dump& dump) {
   Json blocks = Json::array();
   for (const Block& b : dump.blocks)
-    blocks.push_back({b.setting, b.source, b.time, b.begin, b.end, b.updates, b.windows, b.log_seconds, b.values, b.weights,
-                      b.closed});
-  return {{"blocks", std::move(blocks)}, {"differences", dump.differences}, {"last_value", dump.last_value},
-          {"last_variance", dump.last_variance}, {"last_setting", dump.last_setting}};
+    blocks.push_back({b.setting, b.source, b.time, b.begin, b.end, b.updates, b.windows, b.log_seconds, b.values,
+                      b.weights, b.closed});
+  return {{"blocks", std::move(blocks)},
+          {"differences", dump.differences},
+          {"last_value", dump.last_value},
+          {"last_variance", dump.last_variance},
+          {"last_setting", dump.last_setting}};
 }
 
 BlockLog::Dump LoadBlocks(const Json& json, int settings) {
   BlockLog::Dump dump;
   for (const Json& b : json.at("blocks")) {
-    Block block{.setting = b.at(0).get<int>(), .source = b.at(1).get<int>(), .time = b.at(2).get<double>(),
-                .begin = b.at(3).get<double>(), .end = b.at(4).get<double>(), .updates = b.at(5).get<double>(),
-                .windows = b.at(6).get<double>(), .log_seconds = b.at(7).get<double>(),
-                .values = b.at(8).get<std::vector<double>>(), .weights = b.at(9).get<std::vector<double>>(),
+    Block block{.setting = b.at(0).get<int>(),
+                .source = b.at(1).get<int>(),
+                .time = b.at(2).get<double>(),
+                .begin = b.at(3).get<double>(),
+                .end = b.at(4).get<double>(),
+                .updates = b.at(5).get<double>(),
+                .windows = b.at(6).get<double>(),
+                .log_seconds = b.at(7).get<double>(),
+                .values = b.at(8).get<std::vector<double>>(),
+                .weights = b.at(9).get<std::vector<double>>(),
                 .closed = b.at(10).get<bool>()};
     if (block.setting < 0 || block.setting >= settings || dump.blocks.size() >= BlockLog::kBlocksMax ||
         block.values.size() != block.weights.size())
@@ -47,8 +56,11 @@ Json Save(const LossCurve::Dump& dump) {
   Json segments = Json::array();
   for (const LossCurve::Segment& s : dump.segments)
     segments.push_back({s.windows, s.loss, s.staleness, s.updates, s.steps, s.before});
-  return {{"segments", std::move(segments)}, {"total", dump.total}, {"differences", dump.differences},
-          {"last_loss", dump.last_loss}, {"last_windows", dump.last_windows}};
+  return {{"segments", std::move(segments)},
+          {"total", dump.total},
+          {"differences", dump.differences},
+          {"last_loss", dump.last_loss},
+          {"last_windows", dump.last_windows}};
 }
 
 LossCurve::Dump LoadCurve(const Json& json) {
@@ -65,10 +77,15 @@ LossCurve::Dump LoadCurve(const Json& json) {
 }
 
 Json Save(const MemoryModel::Dump& dump) {
-  return {{"server_precision", dump.server.precision}, {"server_moment", dump.server.moment},
-          {"worker_precision", dump.worker.precision}, {"worker_moment", dump.worker.moment},
-          {"server_seen", dump.server_seen}, {"worker_seen", dump.worker_seen}, {"crashed", dump.crashed},
-          {"low", dump.low}, {"high", dump.high}};
+  return {{"server_precision", dump.server.precision},
+          {"server_moment", dump.server.moment},
+          {"worker_precision", dump.worker.precision},
+          {"worker_moment", dump.worker.moment},
+          {"server_seen", dump.server_seen},
+          {"worker_seen", dump.worker_seen},
+          {"crashed", dump.crashed},
+          {"low", dump.low},
+          {"high", dump.high}};
 }
 
 MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
@@ -83,9 +100,9 @@ MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
   dump.low = json.at("low").get<std::vector<double>>();
   dump.high = json.at("high").get<std::vector<double>>();
   const auto knobs = static_cast<size_t>(space.knob_count());
-  const bool fits = (dump.low.empty() || dump.low.size() == knobs) && dump.low.size() == dump.high.size() &&
-                    std::all_of(dump.crashed.begin(), dump.crashed.end(),
-                                [&](int id) { return id >= 0 && id < space.size(); });
+  const bool fits =
+      (dump.low.empty() || dump.low.size() == knobs) && dump.low.size() == dump.high.size() &&
+      std::all_of(dump.crashed.begin(), dump.crashed.end(), [&](int id) { return id >= 0 && id < space.size(); });
   if (!fits) throw Json::other_error::create(599, "memory does not fit the space", nullptr);
   return dump;
 }
@@ -98,10 +115,14 @@ DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
     if (!found.ok()) throw Json::other_error::create(599, "a record does not fit the space", nullptr);
     return *std::move(found);
   };
-  DecisionRecord record{.number = json.at("number").get<uint64_t>(), .time = json.at("time").get<double>(),
+  DecisionRecord record{.number = json.at("number").get<uint64_t>(),
+                        .time = json.at("time").get<double>(),
                         .kind = json.at("kind") == "trial" ? DecisionKind::kTrial : DecisionKind::kKeep,
-                        .from = setting("from"), .to = setting("to"), .incumbent = setting("incumbent"),
-                        .why = json.at("why").get<std::string>(), .predicted = LoadGain(json.at("predicted")),
+                        .from = setting("from"),
+                        .to = setting("to"),
+                        .incumbent = setting("incumbent"),
+                        .why = json.at("why").get<std::string>(),
+                        .predicted = LoadGain(json.at("predicted")),
                         .cost_seconds = json.at("cost_s").get<double>()};
   record.horizon_seconds =
       json.at("horizon_s").is_number() ? json.at("horizon_s").get<double>() : std::numeric_limits<double>::infinity();
@@ -166,15 +187,14 @@ class TunerState {
     t.staleness_base_ = json.at("staleness_base").get<double>();
     t.measured_staleness_ = json.at("staleness").get<std::vector<std::pair<int, double>>>();
     t.design_next_ = json.at("design_next").get<size_t>();
-    const auto setting = [&](const char* name) {
-      return std::clamp(json.at(name).get<int>(), -1, settings - 1);
-    };
+    const auto setting = [&](const char* name) { return std::clamp(json.at(name).get<int>(), -1, settings - 1); };
     t.probe_setting_ = setting("probe_setting");
     t.probe_windows_ = json.at("probe_windows").get<double>();
     t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
     t.probes_ = json.at("probes").get<int>();
     if (json.at("looked").is_array())
-      t.looked_ = {json.at("looked").at(0).get<double>(), std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
+      t.looked_ = {json.at("looked").at(0).get<double>(),
+                   std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
     t.last_setting_ = setting("last_setting");
     t.previous_setting_ = setting("previous_setting");
     t.windows_here_ = json.at("windows_here").get<double>();

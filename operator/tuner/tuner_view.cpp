@@ -51,8 +51,7 @@ void Tuner::FitEfficiency(View& view) const {
   for (size_t h = 0; h < kHypotheses; ++h) pace[h] = per_update / std::max(learned ? q[h] : 1.0, 1e-3);
   const Goal& goal = job_.goal;
   if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
-    const double target =
-        goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
+    const double target = goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
     view.curve = curve_.Fit(target, view.now, pace);
   } else {
     view.curve.weights = model.prior();
@@ -149,16 +148,18 @@ std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
   const View view = Look(looked_->first, looked_->second);
   std::vector<int> order;
   for (int id = 0; id < space_.size(); ++id) order.push_back(id);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return view.score[static_cast<size_t>(a)] < view.score[static_cast<size_t>(b)];
-  });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return view.score[static_cast<size_t>(a)] < view.score[static_cast<size_t>(b)]; });
   std::vector<SettingBelief> beliefs;
   for (const int id : order) {
     if (beliefs.size() >= count) break;
     const auto i = static_cast<size_t>(id);
-    beliefs.push_back({.setting = space_.setting(id), .seconds_per_update = std::exp(view.speed.mean(id)),
-                       .gain = GainOver(view, id, view.incumbent), .efficiency = std::exp(view.log_efficiency[i]),
-                       .crash_probability = view.crash[i], .windows = view.windows[i]});
+    beliefs.push_back({.setting = space_.setting(id),
+                       .seconds_per_update = std::exp(view.speed.mean(id)),
+                       .gain = GainOver(view, id, view.incumbent),
+                       .efficiency = std::exp(view.log_efficiency[i]),
+                       .crash_probability = view.crash[i],
+                       .windows = view.windows[i]});
   }
   return beliefs;
 }

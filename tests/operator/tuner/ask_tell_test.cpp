@@ -55,7 +55,8 @@ TEST(AskTellTest, AllowedSettingsFollowTheOrderOfTheKnobs) {
       R"({"type":"start","space":{"knobs":{"workers":[1,16],"batch":[1,512],"alpha":[0,3]},"allowed":[[16,512,0],[8,64,3]]},)"
       R"("goal":{"kind":"steps","target":1000},"current":{"workers":8,"batch":64,"alpha":3}})"));
   const Json decision = Answer(conversation, R"({"type":"ask","time":0,"current":{"workers":8,"batch":64,"alpha":3}})");
-  const Json first = {{"workers", 16}, {"batch", 512}, {"alpha", 0}}, second = {{"workers", 8}, {"batch", 64}, {"alpha", 3}};
+  const Json first = {{"workers", 16}, {"batch", 512}, {"alpha", 0}},
+             second = {{"workers", 8}, {"batch", 64}, {"alpha", 3}};
   EXPECT_TRUE(decision["setting"] == first || decision["setting"] == second) << decision;
 }
 
@@ -73,14 +74,18 @@ TEST(AskTellTest, MalformedLinesAreAnsweredAndHarmNothing) {
       {R"({"type":"report","time":1})", "no setting"},
       {R"({"type":"report","setting":{"servers":1,"workers":1},"time":1})", "no value for knob threads"},
       {R"({"type":"report","setting":{"servers":1,"workers":1,"threads":1.5},"time":1})", "whole number"},
-      {R"({"type":"report","setting":{"servers":1,"workers":1,"threads":1},"time":"soon","seconds":1,"steps":1})", "time must be a number"},
-      {R"({"type":"report","ok":"yes","setting":{"servers":1,"workers":1,"threads":1},"time":1,"seconds":1,"steps":1})", "ok must be"},
+      {R"({"type":"report","setting":{"servers":1,"workers":1,"threads":1},"time":"soon","seconds":1,"steps":1})",
+       "time must be a number"},
+      {R"({"type":"report","ok":"yes","setting":{"servers":1,"workers":1,"threads":1},"time":1,"seconds":1,"steps":1})",
+       "ok must be"},
       {R"({"type":"ask","current":{"servers":1,"workers":1,"threads":1}})", "needs the time"},
       {R"({"type":"ask","time":1})", "current setting"},
       {R"({"type":"start"})", "space.knobs"},
-      {R"({"type":"start","space":{"knobs":{"servers":[5,2]}},"goal":{"kind":"steps","target":1}})", "range [5, 2] is empty"},
+      {R"({"type":"start","space":{"knobs":{"servers":[5,2]}},"goal":{"kind":"steps","target":1}})",
+       "range [5, 2] is empty"},
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"glory","target":1}})", "found \"glory\""},
-      {R"({"type":"start","space":{"knobs":{"servers":[1,2]},"allowed":[]},"goal":{"kind":"steps","target":1}})", "no setting may be proposed"},
+      {R"({"type":"start","space":{"knobs":{"servers":[1,2]},"allowed":[]},"goal":{"kind":"steps","target":1}})",
+       "no setting may be proposed"},
       {deep, "nested deeper"},
       {std::string("{\"type\":\"\xff\xfe\"}"), ""}};
   for (const auto& [line, want] : cases) {
@@ -131,7 +136,8 @@ TEST(AskTellTest, RandomBytesAndBrokenLinesDoNotEndIt) {
   AskTell conversation;
   for (int i = 0; i < 3000; ++i) {
     std::string line = i % 3 == 0 ? kStart : (i % 3 == 1 ? kReport : kAsk);
-    for (uint64_t changes = random.Below(4); changes > 0; --changes) line[random.Below(line.size())] = static_cast<char>(random.Below(256));
+    for (uint64_t changes = random.Below(4); changes > 0; --changes)
+      line[random.Below(line.size())] = static_cast<char>(random.Below(256));
     if (random.Chance(0.1)) line.resize(random.Below(line.size()));
     if (i % 3 == 0 && !random.Chance(0.02)) continue;  // a start is slow
     const auto answer = conversation.Handle(line);

@@ -45,8 +45,8 @@ TEST(DetectorsTest, HealthyTracesRaiseNothing) {
 
 TEST(DetectorsTest, AHotServerAsksForItsRowsToMove) {
   Random random(1);
-  std::vector<NodeTrace> servers = {Trace(random, kServer), Trace(random, {.cpu = 0.98, .memory = 0.4, .requests = 24000}),
-                                    Trace(random, kServer)};
+  std::vector<NodeTrace> servers = {
+      Trace(random, kServer), Trace(random, {.cpu = 0.98, .memory = 0.4, .requests = 24000}), Trace(random, kServer)};
   const auto findings = DetectHotServers(servers);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].node, 1);
@@ -86,7 +86,8 @@ TEST(DetectorsTest, AStragglerIsMovedOnceItIsSlowForLong) {
 TEST(DetectorsTest, MemoryThatGrowsTowardsItsLimitIsSeenBeforeItGetsThere) {
   Random random(4);
   NodeTrace growing = Trace(random, kServer);
-  for (size_t i = 0; i < growing.size(); ++i) growing[i].memory = 0.6 + 0.01 * static_cast<double>(i) + 0.002 * random.Normal();
+  for (size_t i = 0; i < growing.size(); ++i)
+    growing[i].memory = 0.6 + 0.01 * static_cast<double>(i) + 0.002 * random.Normal();
   const std::vector<NodeTrace> servers = {Trace(random, kServer), growing};
   const auto findings = DetectMemoryLimit(servers, true);
   ASSERT_EQ(findings.size(), 1U);

@@ -7,7 +7,9 @@
 namespace attune::tuner {
 namespace {
 
-SearchSpace Space() { return *SearchSpace::Create({.knobs = {{"servers", 1, 8}, {"workers", 1, 16}, {"threads", 1, 4}}}); }
+SearchSpace Space() {
+  return *SearchSpace::Create({.knobs = {{"servers", 1, 8}, {"workers", 1, 16}, {"threads", 1, 4}}});
+}
 
 TEST(MemoryModelTest, TelemetryTellsWhichSettingsWouldNotFit) {
   const SearchSpace space = Space();

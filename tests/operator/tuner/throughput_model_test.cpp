@@ -38,14 +38,17 @@ TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
   const SearchSpace space = SmallSpace();
   PriorCache cache;
   const auto truth = [&](int id) {
-    const double p = space.Value(id, "servers", 1), w = space.Value(id, "workers", 1), t = space.Value(id, "threads", 1);
+    const double p = space.Value(id, "servers", 1), w = space.Value(id, "workers", 1),
+                 t = space.Value(id, "threads", 1);
     return std::log((0.3 + 0.7 / t) / w + 0.4 / p + 0.02 * w);
   };
   BlockLog log(1);
   double time = 0;
-  for (const Setting& s : {Setting{2, 4, 1}, Setting{1, 8, 2}, Setting{4, 8, 2}, Setting{1, 1, 1}, Setting{4, 2, 2}, Setting{3, 6, 1}}) {
+  for (const Setting& s :
+       {Setting{2, 4, 1}, Setting{1, 8, 2}, Setting{4, 8, 2}, Setting{1, 1, 1}, Setting{4, 2, 2}, Setting{3, 6, 1}}) {
     const int id = *space.Find(s);
-    for (int i = 0; i < 3; ++i) log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = 1000 / std::exp(truth(id)) / 1000});
+    for (int i = 0; i < 3; ++i)
+      log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = 1000 / std::exp(truth(id)) / 1000});
   }
   const ThroughputModel model(cache.Get(space, Mode::kAsync), {});
   const Posterior posterior = model.Fit(log, time, 60);
@@ -58,7 +61,8 @@ TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
   }
   EXPECT_LT(worst, 0.35);
   EXPECT_LE(outside, 3);
-  EXPECT_LT(posterior.DifferenceVariance(*space.Find({4, 8, 2}), reference), posterior.DifferenceVariance(*space.Find({4, 1, 1}), reference))
+  EXPECT_LT(posterior.DifferenceVariance(*space.Find({4, 8, 2}), reference),
+            posterior.DifferenceVariance(*space.Find({4, 1, 1}), reference))
       << "measured settings are known better";
 }
 
@@ -76,7 +80,8 @@ TEST(ThroughputModelTest, FollowsDrift) {
   BlockLog log(1);
   const int id = *space.Find({2, 4, 1});
   double time = 0;
-  for (int i = 0; i < 120; ++i) log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = i < 60 ? 100.0 : 50.0});
+  for (int i = 0; i < 120; ++i)
+    log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = i < 60 ? 100.0 : 50.0});
   const Posterior posterior = ThroughputModel(cache.Get(space, Mode::kAsync), {}).Fit(log, time, 60);
   EXPECT_NEAR(posterior.mean(id), std::log(1.0 / 50), 0.05);
   EXPECT_GT(posterior.drift(), 0.05);

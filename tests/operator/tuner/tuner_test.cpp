@@ -38,8 +38,12 @@ double Play(Tuner& tuner, Setting here, double steps_to_go, Change change, doubl
     here = decision.setting;
     time += decision.seconds;
     const double steps = decision.seconds / SecondsPerUpdate(here) * std::exp(0.03 * random.Normal());
-    Report report{.setting = here, .time = time, .seconds = decision.seconds, .steps = steps,
-                  .server_memory = 0.4, .worker_memory = 0.3};
+    Report report{.setting = here,
+                  .time = time,
+                  .seconds = decision.seconds,
+                  .steps = steps,
+                  .server_memory = 0.4,
+                  .worker_memory = 0.3};
     change(report, here);
     tuner.Absorb(report).IgnoreError();
     if (report.ok) steps_to_go -= steps;
@@ -118,8 +122,12 @@ TEST(TunerTest, ANewOperatorCarriesOnFromTheSavedState) {
     ASSERT_EQ(a.why, b.why);
     here = a.setting;
     time += a.seconds;
-    const Report report{.setting = here, .time = time, .seconds = a.seconds, .steps = a.seconds / SecondsPerUpdate(here),
-                        .loss_mean = 0.4, .staleness = 2};
+    const Report report{.setting = here,
+                        .time = time,
+                        .seconds = a.seconds,
+                        .steps = a.seconds / SecondsPerUpdate(here),
+                        .loss_mean = 0.4,
+                        .staleness = 2};
     ASSERT_TRUE(tuner->Absorb(report).ok());
     ASSERT_TRUE(again->Absorb(report).ok());
   }
@@ -153,10 +161,10 @@ TEST(TunerTest, LyingReportsAreCountedAndPassedOver) {
     return report;
   };
   const std::vector<Report> lies = {
-      with([](Report& r) { r.steps = -1; }),       with([](Report& r) { r.steps = std::nan(""); }),
-      with([](Report& r) { r.seconds = 0; }),      with([](Report& r) { r.seconds = INFINITY; }),
-      with([](Report& r) { r.time = 50; }),        with([](Report& r) { r.time = std::nan(""); }),
-      with([](Report& r) { r.staleness = -3; }),   with([](Report& r) { r.server_memory = std::nan(""); }),
+      with([](Report& r) { r.steps = -1; }),          with([](Report& r) { r.steps = std::nan(""); }),
+      with([](Report& r) { r.seconds = 0; }),         with([](Report& r) { r.seconds = INFINITY; }),
+      with([](Report& r) { r.time = 50; }),           with([](Report& r) { r.time = std::nan(""); }),
+      with([](Report& r) { r.staleness = -3; }),      with([](Report& r) { r.server_memory = std::nan(""); }),
       with([](Report& r) { r.setting = {9, 9, 9}; }), with([](Report& r) { r.setting = {1}; })};
   for (const Report& lie : lies) {
     const Status status = tuner->Absorb(lie);
@@ -209,8 +217,13 @@ TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
   ASSERT_TRUE(metric.ok());
   double time = 0;
   for (int i = 0; i < 60; ++i)
-    ASSERT_TRUE(metric->Absorb({.setting = {2, 4, 2}, .time = time += 5, .seconds = 5, .steps = 500,
-                                .metric = 0.9 * (1 - std::exp(-i / 60.0))}).ok());
+    ASSERT_TRUE(metric
+                    ->Absorb({.setting = {2, 4, 2},
+                              .time = time += 5,
+                              .seconds = 5,
+                              .steps = 500,
+                              .metric = 0.9 * (1 - std::exp(-i / 60.0))})
+                    .ok());
   const Decision rising = metric->Decide(time, {2, 4, 2});
   ASSERT_TRUE(rising.remaining.has_value());
   EXPECT_NEAR(rising.remaining->mid, 5 * (60 * std::log(9.0) - 60), 150);
