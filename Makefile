@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -63,6 +63,11 @@ simulate: build  ## the protocol under a simulated network: make simulate SEEDS=
 
 bench: build  ## benchmarks, printed as ratios side by side (docs/benchmarks.md keeps figures)
 	bench/run $(BUILD) $(ARGS)
+
+bench-tuning:  ## the tuner and its baselines on simulated jobs: make bench-tuning SEEDS=10 (figures in docs/benchmarks.md)
+	@$(CONFIGURE)
+	cmake --build --preset $(PRESET) -j$(JOBS) --target bench_tuning
+	bench/tuning/run $(BUILD)/bin/bench_tuning $(or $(SEEDS),10)
 
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i

@@ -27,6 +27,7 @@ struct Values {
   StopArguments stop;
   ExportArguments export_;
   InspectArguments inspect;
+  TunerArguments tuner;
   VersionArguments version;
   CompletionArguments completion;
   bool follow = false;
@@ -162,6 +163,10 @@ void AddModels(CLI::App& app, Values& values) {
 }
 
 void AddOthers(CLI::App& app, Values& values) {
+  CLI::App* tuner = Add(app, "tuner", "Answer another program's questions: which setting next",
+                        "One JSON object a line on standard input and output; docs/tuner.md describes them.\n\n"
+                        "  attune tuner --jsonl <reports.jsonl\n");
+  tuner->add_flag("--jsonl", values.tuner.jsonl, "JSON lines (the only form there is)")->required();
   CLI::App* version = Add(app, "version", "Print the version of this program and of what it talks to", "");
   version->add_flag("--client", values.version.client_only, "Only of this program");
   CLI::App* completion = Add(app, "completion", "Print a completion script for a shell",
@@ -212,6 +217,7 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "stop") arguments.command = values.stop;
   if (name == "export") arguments.command = values.export_;
   if (name == "inspect") arguments.command = values.inspect;
+  if (name == "tuner") arguments.command = values.tuner;
   if (name == "version") arguments.command = values.version;
   if (name == "completion") arguments.command = values.completion;
   return arguments;

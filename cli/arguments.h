@@ -67,13 +67,16 @@ struct InspectArguments {
 struct VersionArguments {
   bool client_only = false;
 };
+struct TunerArguments {
+  bool jsonl = false;
+};
 struct CompletionArguments {
   std::string shell;
 };
 
-using Command =
-    std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments, ScaleArguments,
-                 StopArguments, ExportArguments, InspectArguments, VersionArguments, CompletionArguments>;
+using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
+                             ScaleArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
+                             VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

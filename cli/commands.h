@@ -14,6 +14,7 @@ int Scale(const ScaleArguments& arguments, const Target& target);
 int Stop(const StopArguments& arguments, const Target& target);
 int Export(const ExportArguments& arguments);
 int Inspect(const InspectArguments& arguments);
+int Tuner(const TunerArguments& arguments);
 int Version(const VersionArguments& arguments, const Target& target);
 int Completion(const CompletionArguments& arguments);
 

@@ -1,0 +1,202 @@
+// bench_tuning: the tuner and the baselines on simulated jobs, as tables (see --help).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/tuning/simulation.h"
+
+namespace attune::bench {
+namespace {
+
+constexpr char kHelp[] =
+    "bench_tuning [options]     completion times of simulated jobs against the best static setting\n"
+    "  --seeds N        jobs per family (3)         --first-seed N   (1)\n"
+    "  --families SET   development (default), hold-out, or names separated by commas\n"
+    "  --methods LIST   tuner, tuner-<part> without a part, expert, random12, hill-climbing, halving, gp-ei,\n"
+    "                   marginal-gain, published; separated by commas (tuner)\n"
+    "  --windows N      length of all jobs in windows of the best setting (else log-uniform in 100..2000)\n"
+    "  --noise X        loss noise of a window (0.05)   --goal loss|steps\n"
+    "  --restart S      every change is a restart from a checkpoint that costs S seconds\n"
+    "  --per-family     a line for every family     --trace   every decision of every job\n";
+
+struct Options {
+  int seeds = 3;
+  uint64_t first_seed = 1;
+  std::vector<std::string> families = DevelopmentFamilies();
+  std::vector<std::string> methods = {"tuner"};
+  double windows = 0, noise = -1, restart = 0;
+  bool steps_goal = false, per_family = false, trace = false;
+};
+
+std::vector<std::string> Split(const std::string& text) {
+  std::vector<std::string> words;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+bool Parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
+    if (flag == "--seeds")
+      options.seeds = std::atoi(value().c_str());
+    else if (flag == "--first-seed")
+      options.first_seed = std::strtoull(value().c_str(), nullptr, 10);
+    else if (flag == "--methods")
+      options.methods = Split(value());
+    else if (flag == "--windows")
+      options.windows = std::atof(value().c_str());
+    else if (flag == "--restart")
+      options.restart = std::atof(value().c_str());
+    else if (flag == "--noise")
+      options.noise = std::atof(value().c_str());
+    else if (flag == "--goal")
+      options.steps_goal = value() == "steps";
+    else if (flag == "--per-family")
+      options.per_family = true;
+    else if (flag == "--trace")
+      options.trace = true;
+    else if (flag == "--families") {
+      const std::string set = value();
+      options.families = set == "development" ? DevelopmentFamilies()
+                         : set == "hold-out"  ? HoldOutFamilies()
+                                              : Split(set);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<tuner::TunerParts> PartsOf(const std::string& method) {
+  tuner::TunerParts parts;
+  if (method == "tuner") return parts;
+  const std::map<std::string, bool tuner::TunerParts::*> names = {
+      {"structure", &tuner::TunerParts::structure}, {"efficiency", &tuner::TunerParts::efficiency},
+      {"collapse", &tuner::TunerParts::collapse},   {"medians", &tuner::TunerParts::medians},
+      {"memory", &tuner::TunerParts::memory},       {"crash", &tuner::TunerParts::crash_rule},
+      {"design", &tuner::TunerParts::start_design}, {"value", &tuner::TunerParts::value_of_trial},
+      {"costs", &tuner::TunerParts::change_costs},  {"hysteresis", &tuner::TunerParts::hysteresis},
+      {"drift", &tuner::TunerParts::drift},         {"probe", &tuner::TunerParts::probe},
+      {"horizon", &tuner::TunerParts::loss_horizon}};
+  for (const auto& [name, part] : names) {
+    if (method == "tuner-" + name) {
+      parts.*part = false;
+      return parts;
+    }
+  }
+  return std::nullopt;
+}
+
+double Quantile(std::vector<double> values, double share) {
+  if (values.empty()) return std::nan("");
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<size_t>(share * static_cast<double>(values.size())))];
+}
+
+void PrintHeader() {
+  std::printf("%-18s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median",
+              "mean", "p95", "max", "<200w", "vs mean", "vs exp", "chg", "noop", "small%", "rolled", "crash", "t err",
+              "cover", "known", "coll.w", "ms");
+}
+
+void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcomes) {
+  std::vector<double> ratios, changes, errors;
+  double sum = 0, short_sum = 0, mean_log = 0, expert = 0, no_ops = 0, small = 0, moves = 0, rollbacks = 0,
+         adoptions = 0;
+  double crashes = 0, covered = 0, known = 0, ms = 0, decisions = 0, collapse = 0;
+  int short_jobs = 0;
+  for (const Outcome* o : outcomes) {
+    ratios.push_back(o->ratio);
+    changes.push_back(o->changes);
+    sum += o->ratio;
+    if (o->length_windows < 200) {
+      short_sum += o->ratio;
+      ++short_jobs;
+    }
+    mean_log += std::log(o->against_mean);
+    expert = std::max(expert, o->against_expert);
+    no_ops += o->no_ops;
+    small += o->small_moves;
+    moves += o->changes;
+    rollbacks += o->rollbacks;
+    adoptions += o->adoptions;
+    crashes += o->crashes;
+    if (o->remaining_known) {
+      errors.push_back(o->remaining_error);
+      covered += o->covered;
+      ++known;
+    }
+    ms += o->milliseconds_per_decision * o->decisions;
+    decisions += o->decisions;
+    collapse = std::max(collapse, o->collapse_windows);
+  }
+  const auto n = static_cast<double>(outcomes.size());
+  std::printf(
+      "%-18s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
+      "%6.2f\n",
+      name.c_str(), static_cast<int>(n), Quantile(ratios, 0.5), sum / n, Quantile(ratios, 0.95), Quantile(ratios, 1),
+      short_jobs > 0 ? short_sum / short_jobs : std::nan(""), std::exp(mean_log / n), expert, Quantile(changes, 0.5),
+      no_ops / n, 100 * small / std::max(moves, 1.0), 100 * rollbacks / std::max(adoptions, 1.0), crashes / n,
+      Quantile(errors, 0.5), known > 0 ? covered / known : std::nan(""), known / n, collapse,
+      ms / std::max(decisions, 1.0));
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  if (!Parse(argc, argv, options)) {
+    std::fputs(kHelp, stderr);
+    return 2;
+  }
+  tuner::PriorCache priors;
+  std::map<std::string, std::vector<Outcome>> all;
+  for (const std::string& family : options.families) {
+    for (int i = 0; i < options.seeds; ++i) {
+      JobModel job =
+          MakeJob(family, options.first_seed + static_cast<uint64_t>(i), options.windows, options.steps_goal);
+      if (options.noise >= 0) job.loss_noise = options.noise;
+      job.restart_seconds = options.restart;
+      for (const std::string& method : options.methods) {
+        const auto parts = PartsOf(method);
+        const auto policy = parts ? MakeTuner(job, priors, *parts) : MakeBaseline(method, job, priors);
+        if (policy == nullptr) {
+          std::fprintf(stderr, "bench_tuning: no method %s; see --help\n", method.c_str());
+          return 2;
+        }
+        if (options.trace)
+          std::printf("-- %s %llu %s: best %d:%d:%d, %.0f windows of %.1f s, pods %.0f s\n", family.c_str(),
+                      static_cast<unsigned long long>(job.seed), method.c_str(), job.best.servers, job.best.workers,
+                      job.best.threads, job.length_windows, job.window_seconds, job.costs.pods);
+        all[method].push_back(RunJob(job, *policy, options.trace));
+        if (options.trace) std::printf("   ratio %.3f\n", all[method].back().ratio);
+      }
+    }
+  }
+  PrintHeader();
+  for (const std::string& method : options.methods) {
+    std::map<std::string, std::vector<const Outcome*>> families;
+    std::vector<const Outcome*> every;
+    for (const Outcome& outcome : all[method]) {
+      families[outcome.family].push_back(&outcome);
+      every.push_back(&outcome);
+    }
+    PrintRow(method, every);
+    if (!options.per_family) continue;
+    for (const auto& [family, outcomes] : families) PrintRow("  " + family, outcomes);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace attune::bench
+
+int main(int argc, char** argv) { return attune::bench::Main(argc, argv); }

@@ -1,0 +1,168 @@
+#include "bench/tuning/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+#include "base/random.h"
+
+namespace attune::bench {
+namespace {
+
+Point ToPoint(const tuner::Setting& s) { return {s[0], s[1], s[2]}; }
+tuner::Setting ToSetting(const Point& p) { return {p.servers, p.workers, p.threads}; }
+bool Same(const Point& a, const Point& b) {
+  return a.servers == b.servers && a.workers == b.workers && a.threads == b.threads;
+}
+
+// CPU time of this thread: others may share the machine.
+double ThreadMilliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+class Run {
+ public:
+  Run(const JobModel& job, Policy& policy, bool trace)
+      : job_(job), policy_(policy), trace_(trace), random_(job.seed * 7919 + 17), here_(job.start), kept_(job.start) {}
+
+  Outcome Play() {
+    Outcome& out = outcome_;
+    out.family = job_.family;
+    out.seed = job_.seed;
+    out.length_windows = job_.length_windows;
+    const double limit = 30 * job_.best_seconds + 1000 * job_.window_seconds;
+    while (!Done() && time_ < limit) Step();
+    out.finished = Done();
+    out.ratio = time_ / job_.best_seconds;
+    out.against_mean = job_.mean_seconds / time_;
+    out.against_expert = time_ / job_.expert_seconds;
+    if (out.decisions > 0) out.milliseconds_per_decision = spent_ms_ / out.decisions;
+    if (estimate_.has_value() && estimate_at_ > 0) {
+      const double truth = time_ - estimate_at_;
+      out.remaining_known = true;
+      out.remaining_error = std::abs(estimate_->mid - truth) / truth;
+      out.covered = estimate_->low <= truth && truth <= estimate_->high;
+    }
+    return out;
+  }
+
+ private:
+  bool Done() const { return steps_ >= job_.total_effective; }
+
+  void Step() {
+    const double began = ThreadMilliseconds();
+    const tuner::Decision decision = policy_.Decide(time_, ToSetting(here_));
+    spent_ms_ += ThreadMilliseconds() - began;
+    ++outcome_.decisions;
+    if (estimate_at_ == 0 && steps_ >= 0.2 * job_.total_effective) {
+      estimate_at_ = time_;
+      estimate_ = decision.remaining;
+      outcome_.unreachable_said = decision.outlook == tuner::Outlook::kUnreachable;
+    }
+    const Point to = ToPoint(decision.setting);
+    if (trace_)
+      std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  %s\n", time_,
+                  100 * steps_ / job_.total_effective, here_.servers, here_.workers, here_.threads, to.servers,
+                  to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds,
+                  Pace(to) / Pace(job_.best), decision.why.c_str());
+    // Kept is where the job stays by decision; going back to what was kept before is a rollback.
+    if (decision.kind == tuner::DecisionKind::kKeep && !Same(to, kept_)) {
+      ++outcome_.adoptions;
+      outcome_.rollbacks += Same(to, kept_before_) && outcome_.adoptions > 1 ? 1 : 0;
+      kept_before_ = kept_;
+      kept_ = to;
+    }
+    if (!Same(to, here_)) Change(to, decision.kind == tuner::DecisionKind::kKeep);
+    if (Done()) return;
+    Stay(std::max(decision.seconds, 0.2 * job_.window_seconds));
+  }
+
+  double Pace(const Point& p) const { return job_.UpdateSeconds(p, time_) / job_.Quality(p); }
+
+  void Change(const Point& to, bool adoption) {
+    ++outcome_.changes;
+    const double effect = std::abs(std::log(Pace(to) / Pace(here_)));
+    if (effect < 0.01) ++outcome_.small_moves;
+    if (adoption && effect == 0) ++outcome_.no_ops;  // a trial cannot know
+    if (job_.restart_seconds > 0) {
+      time_ += job_.restart_seconds;
+      previous_ = here_;
+      here_ = to;
+      return;
+    }
+    const bool more = to.servers > here_.servers || to.workers > here_.workers;
+    if (more) Train(job_.costs.pods, 1, true);
+    if (to.servers != here_.servers) Train(job_.costs.relocation, 0.4, true);
+    if (to.threads != here_.threads) time_ += job_.costs.live;
+    previous_ = here_;
+    here_ = to;
+    noise_state_ = 0;
+  }
+
+  void Stay(double seconds) {
+    if (job_.Crashes(here_)) {
+      ++outcome_.crashes;
+      time_ += job_.costs.crash;
+      policy_.Absorb({.ok = false, .setting = ToSetting(here_), .time = time_});
+      here_ = job_.Crashes(previous_) ? job_.expert : previous_;
+      return;
+    }
+    // One report per window; the last one as long as what is left.
+    while (seconds > 0.01 * job_.window_seconds && !Done()) {
+      const double part = seconds < 1.5 * job_.window_seconds ? seconds : job_.window_seconds;
+      Train(part, 1, false);
+      seconds -= part;
+      collapsed_ = job_.Quality(here_) < 0.25 * job_.Quality(job_.best) ? collapsed_ + part : 0;
+      outcome_.collapse_windows = std::max(outcome_.collapse_windows, collapsed_ / job_.window_seconds);
+    }
+  }
+
+  // Trains at the present setting and reports.
+  void Train(double seconds, double share, bool changing) {
+    const double windows = seconds / job_.window_seconds;
+    noise_state_ =
+        job_.noise_memory * noise_state_ + std::sqrt(1 - job_.noise_memory * job_.noise_memory) * random_.Normal();
+    double speed = share * std::exp(job_.speed_noise * noise_state_ / std::sqrt(std::max(windows, 0.2)));
+    if (random_.Chance(job_.heavy_share)) speed *= 1 - job_.heavy_depth * random_.Uniform();
+    const double per_update = job_.UpdateSeconds(here_, time_ + seconds / 2);
+    const double rate = speed / per_update;  // updates per second
+    const double quality = job_.Quality(here_);
+    const double left = (job_.total_effective - steps_) / (rate * quality);
+    const double used = std::min(seconds, left);
+    const double updates = rate * used;
+    const double middle = steps_ + updates * quality / 2;
+    time_ += used;
+    steps_ += updates * quality;
+    if (left <= seconds) steps_ = job_.total_effective;  // done, rounding aside
+    const double noise = job_.loss_noise / std::sqrt(std::max(windows, 0.2));
+    policy_.Absorb({.ok = true,
+                    .setting = ToSetting(here_),
+                    .time = time_,
+                    .seconds = used,
+                    .steps = updates,
+                    .loss_mean = job_.loss.At(middle) * std::max(0.05, 1 + noise * random_.Normal()),
+                    .staleness = job_.Staleness(here_) * (1 + 0.03 * random_.Normal()),
+                    .server_memory = job_.server_memory(here_) * (1 + 0.01 * random_.Normal()),
+                    .worker_memory = job_.worker_memory(here_) * (1 + 0.01 * random_.Normal()),
+                    .during_change = changing});
+  }
+
+  const JobModel& job_;
+  Policy& policy_;
+  bool trace_;
+  Random random_;
+  Outcome outcome_;
+  double time_ = 0, steps_ = 0, noise_state_ = 0, spent_ms_ = 0, collapsed_ = 0;
+  Point here_, previous_{}, kept_, kept_before_{};
+  std::optional<tuner::Remaining> estimate_;
+  double estimate_at_ = 0;
+};
+
+}  // namespace
+
+Outcome RunJob(const JobModel& job, Policy& policy, bool trace) { return Run(job, policy, trace).Play(); }
+
+}  // namespace attune::bench

@@ -1,0 +1,39 @@
+// Knobs: everything about a running job that may be changed. One record per knob is the only source for the search
+// space, the resource definition, command line help and documentation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace attune::tuner {
+
+// What it takes to change a knob, cheapest first: the rungs of the reconfiguration ladder.
+enum class CostClass {
+  kLive,        // a directive to running processes
+  kRelocation,  // rows move between servers while training goes on
+  kResize,      // a pod's limits change in place
+  kPods,        // pods are added (they need time to start; the job runs on meanwhile) or removed
+  kPodMove,     // a pod is replaced on another machine
+};
+std::string_view Name(CostClass cost);
+std::optional<CostClass> ParseCostClass(std::string_view name);
+
+// Who may change a knob without being asked.
+enum class ChangedBy { kTuner, kUser };
+
+struct KnobRecord {
+  std::string_view name;
+  std::string_view unit;
+  int low = 1, high = 1;  // widest range accepted anywhere; a job's policy narrows it
+  int initial = 1;        // without a manifest that says otherwise
+  CostClass cost = CostClass::kLive;
+  ChangedBy changed_by = ChangedBy::kTuner;
+  std::string_view effect;  // one sentence for help and documentation
+};
+
+std::span<const KnobRecord> Knobs();
+const KnobRecord* FindKnob(std::string_view name);  // nullptr: not a knob of Attune
+
+}  // namespace attune::tuner

@@ -1,0 +1,247 @@
+#include "operator/tuner/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+
+namespace attune::tuner {
+namespace {
+
+constexpr double kWindowSecondsMin = 1e-3, kWindowSecondsMax = 1e6;
+
+Status CheckJob(const JobDescription& job) {
+  const auto bad = [](const std::string& text) { return Error(StatusCode::kInvalidArgument, text); };
+  if (!(job.window_seconds >= kWindowSecondsMin && job.window_seconds <= kWindowSecondsMax))
+    return bad("the window must last between 0.001 and 1000000 s");
+  if (!std::isfinite(job.goal.target) || job.goal.target <= 0)
+    return bad("the goal's target must be a positive number");
+  if (job.goal.kind == GoalKind::kEpochs && !(job.goal.steps_per_epoch > 0))
+    return bad("a goal in epochs needs steps_per_epoch > 0");
+  if (!(job.goal.max_steps > 0)) return bad("max_steps must be positive");
+  for (const double cost : {job.costs.live, job.costs.relocation, job.costs.pods, job.costs.crash}) {
+    if (!std::isfinite(cost) || cost < 0) return bad("costs must be seconds >= 0");
+  }
+  return OkStatus();
+}
+
+double StalenessMax(const SearchSpace& space, const TunerParts& parts, GoalKind goal) {
+  // A goal in steps counts updates, whatever they are worth.
+  if (!parts.efficiency || goal == GoalKind::kSteps || goal == GoalKind::kEpochs) return 0;
+  const auto workers = space.KnobIndex("workers");
+  return workers ? space.description().knobs[static_cast<size_t>(*workers)].high - 1 : 0;
+}
+
+bool FiniteIn(const std::optional<double>& value, double low, double high) {
+  return !value || (std::isfinite(*value) && *value >= low && *value <= high);
+}
+
+}  // namespace
+
+StatusOr<Tuner> Tuner::Create(JobDescription job, PriorCache& priors) {
+  RETURN_IF_ERROR(CheckJob(job));
+  ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(job.space));
+  auto prior = priors.Get(space, job.mode);
+  return Tuner(std::move(job), std::move(space), std::move(prior));
+}
+
+Tuner::Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const StructuralPrior> prior)
+    : job_(std::move(job)),
+      space_(std::move(space)),
+      prior_(std::move(prior)),
+      blocks_(job_.window_seconds, job_.parts.medians),
+      memory_(space_, job_.parts.memory),
+      curve_(EfficiencyModel(StalenessMax(space_, job_.parts, job_.goal.kind), job_.parts.collapse),
+             job_.window_seconds),
+      throughput_(prior_, {.structure = job_.parts.structure, .drift = job_.parts.drift}) {
+  std::vector<std::string> knobs;
+  for (int k = 0; k < space_.knob_count(); ++k) knobs.push_back(space_.knob_name(k));
+  constexpr double kTrust = 0.7;  // in what similar jobs found out about efficiency
+  int source = 0;
+  for (const HistoryEntry* entry : job_.history.Similar(job_.signature, knobs)) {
+    ++source;
+    for (const HistoryEntry::Speed& speed : entry->speeds) {
+      if (const auto id = space_.Find(speed.setting))
+        blocks_.AddHistory(*id, source, speed.log_seconds, speed.updates, speed.windows);
+    }
+    for (const Setting& setting : entry->crashed) {
+      if (const auto id = space_.Find(setting)) memory_.Crashed(*id);
+    }
+    if (entry->efficiency_known && curve_.efficiency().staleness_max() > 0) {
+      HypothesisWeights prior_weights = curve_.efficiency().prior();
+      for (size_t h = 0; h < kHypotheses; ++h)
+        prior_weights[h] = (1 - kTrust) * prior_weights[h] + kTrust * entry->efficiency[h];
+      curve_.efficiency().SetPrior(prior_weights);
+    }
+  }
+}
+
+Status Tuner::Absorb(const Report& report) {
+  const auto reject = [&](const std::string& text) {
+    ++rejected_;
+    return Error(StatusCode::kInvalidArgument, "report ignored: " + text);
+  };
+  if (report.setting.size() != static_cast<size_t>(space_.knob_count()))
+    return reject("its setting has not the knobs of the space");
+  if (!std::isfinite(report.time) || !std::isfinite(report.seconds) || !std::isfinite(report.steps))
+    return reject("time, seconds and steps must be finite");
+  if (report.seconds < 0 || report.steps < 0) return reject("seconds and steps must not be negative");
+  if (!FiniteIn(report.staleness, 0, 1e9)) return reject("staleness must be a number >= 0");
+  if (!FiniteIn(report.server_memory, 0, 100) || !FiniteIn(report.worker_memory, 0, 100))
+    return reject("memory must be a share of the limit, 0..1");
+  const auto id = space_.Find(report.setting);
+  if (!report.ok) {
+    if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space");
+    memory_.Crashed(*id);
+    last_time_ = std::max(last_time_, report.time);
+    return OkStatus();
+  }
+  if (report.seconds <= 0) return reject("a window must last longer than 0 s");
+  // A clock may jump ahead; one that goes back would make old news look new.
+  if (started_ && report.time < last_time_ - 1e-6 * std::abs(last_time_) - 1e-9)
+    return reject("it ends at " + std::to_string(report.time) + " s, before the last one at " +
+                  std::to_string(last_time_) + " s");
+  if (!started_) started_ = report.time - report.seconds;
+  last_time_ = std::max(last_time_, report.time);
+  steps_ += report.steps;
+  seconds_ += report.seconds;
+  if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space; its steps count");
+
+  const double workers = space_.Value(*id, "workers", 1);
+  const double staleness = job_.mode == Mode::kBsp ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
+  const std::optional<double> loss = job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
+  double value = loss.value_or(std::nan(""));
+  if (job_.goal.kind == GoalKind::kMetric) value = std::max(2 * job_.goal.target, 1.0) - value;  // falls as it rises
+  const bool has_loss = std::isfinite(value) && value > 0;
+  const double windows = report.seconds / job_.window_seconds;
+  if (report.during_change || !has_loss) {
+    curve_.AbsorbSteps(report.steps, staleness);
+  } else {
+    curve_.Absorb({.time = report.time,
+                   .seconds = report.seconds,
+                   .updates = report.steps,
+                   .loss = value,
+                   .staleness = staleness});
+  }
+  if (report.during_change) return OkStatus();
+
+  double seconds = report.seconds;
+  if (report.step_seconds_median && std::isfinite(*report.step_seconds_median) && *report.step_seconds_median > 0 &&
+      report.steps > 0 && job_.parts.medians)
+    seconds = std::clamp(*report.step_seconds_median * report.steps / workers, 0.1 * seconds, seconds);
+  blocks_.Absorb(
+      {.setting = *id, .time = report.time - *started_, .seconds = seconds, .updates = std::max(report.steps, 0.5)});
+  memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
+  memory_.Ran(space_, *id);
+  if (report.staleness && job_.mode == Mode::kAsync) {
+    staleness_sum_ += *report.staleness * (workers - 1);
+    staleness_base_ += (workers - 1) * (workers - 1);
+    auto known = std::find_if(measured_staleness_.begin(), measured_staleness_.end(),
+                              [&](const auto& pair) { return pair.first == *id; });
+    if (known != measured_staleness_.end()) {
+      known->second += 0.3 * (*report.staleness - known->second);
+    } else if (measured_staleness_.size() < BlockLog::kBlocksMax) {
+      measured_staleness_.emplace_back(*id, *report.staleness);
+    }
+  }
+  if (*id == last_setting_) windows_here_ += windows;
+  if (has_loss) windows_since_probe_ += windows;
+  if (*id == probe_setting_) probe_windows_ += windows;
+  return OkStatus();
+}
+
+Decision Tuner::Decide(double now, const Setting& current) {
+  if (!std::isfinite(now)) now = last_time_;
+  now = std::max(now, last_time_);
+  if (!started_) started_ = now;
+  last_time_ = now;
+  const auto found = current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Find(current) : std::nullopt;
+  const int here =
+      found ? *found : (current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Nearest(current) : 0);
+  View view = Look(now - *started_, here);
+
+  if (const auto design = NextOfStartDesign(view)) {
+    Proposal proposal{.setting = *design};
+    proposal.gain = GainOver(view, *design, view.current);
+    const ChangeCost change = CostOfChange(space_, job_.costs, here, *design);
+    proposal.cost = change.lost + job_.window_seconds;
+    if (*design == here)
+      return Finish(view, here, DecisionKind::kKeep, proposal, "the present setting is measured before others are tried");
+    return Finish(view, *design, DecisionKind::kTrial, proposal, "a first look at a setting of medium size");
+  }
+  if (const auto probe = NextOfProbe(view)) {
+    const std::string why = "a check that progress per update does not suffer from staleness at " +
+                            space_.Text(view.incumbent) + ": knowing may save " +
+                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) +
+                            " left";
+    return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
+  }
+  const Proposal trial = BestTrial(view);
+  constexpr double kSavingMin = 0.006;
+  if (trial.setting >= 0 && trial.value > 0 && trial.saving > kSavingMin) {
+    std::string why = "expected " + Text(trial.gain) + " over " + space_.Text(view.incumbent) + "; may save " +
+                      DurationText(trial.saving * view.horizon) + " of about " + DurationText(view.horizon) + " left";
+    return Finish(view, trial.setting, DecisionKind::kTrial, trial, std::move(why));
+  }
+  Proposal move;
+  const int target = Adopt(view, move);
+  std::string why;
+  constexpr double kShortWindows = 12;
+  if (target == here && view.remaining && view.horizon < kShortWindows * job_.window_seconds) {
+    why = "the job ends in about " + DurationText(view.horizon) + ", too soon to gain from another change";
+  } else if (target == here) {
+    why = blocks_.blocks().empty() ? "nothing is measured yet"
+                                   : "no other setting is expected to save more than it costs to try";
+  } else {
+    const double collapse =
+        curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(here)]);
+    why = (collapse > 0.3 ? "progress per update has fallen here; " : "") + std::string("it makes ") + Text(move.gain) +
+          " progress per second; " + DurationText(view.horizon) + " are left to gain from it";
+  }
+  return Finish(view, target, DecisionKind::kKeep, move, std::move(why));
+}
+
+double Tuner::CollapseProbability() const {
+  if (!looked_) return 0;
+  const View view = Look(looked_->first, looked_->second);
+  return curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(view.current)]);
+}
+
+Setting Tuner::Incumbent() const {
+  if (looked_) return space_.setting(Look(looked_->first, looked_->second).incumbent);
+  return space_.setting(space_.Nearest(job_.space.current.value_or(space_.setting(0))));
+}
+
+HistoryEntry Tuner::Summary() const {
+  HistoryEntry entry{.signature = job_.signature, .best = Incumbent()};
+  for (int k = 0; k < space_.knob_count(); ++k) entry.knobs.push_back(space_.knob_name(k));
+  // Blocks of one setting as one; the longest measured ones are the most useful.
+  std::vector<HistoryEntry::Speed> speeds;
+  for (const Block& block : blocks_.blocks()) {
+    if (block.source != 0) continue;
+    const Setting& setting = space_.setting(block.setting);
+    const auto known = std::find_if(speeds.begin(), speeds.end(), [&](const auto& s) { return s.setting == setting; });
+    if (known == speeds.end()) {
+      speeds.push_back({setting, block.log_seconds, block.updates, block.windows});
+      continue;
+    }
+    const double windows = known->windows + block.windows;
+    known->log_seconds += (block.log_seconds - known->log_seconds) * block.windows / windows;
+    known->updates += block.updates;
+    known->windows = windows;
+  }
+  std::sort(speeds.begin(), speeds.end(), [](const auto& a, const auto& b) { return a.windows > b.windows; });
+  speeds.resize(std::min(speeds.size(), HistoryEntry::kSpeedsMax));
+  entry.speeds = std::move(speeds);
+  if (looked_ && curve_.efficiency().staleness_max() > 0) {
+    entry.efficiency = Look(looked_->first, looked_->second).curve.weights;
+    entry.efficiency_known = true;
+  }
+  for (const int id : memory_.crashed()) {
+    if (entry.crashed.size() < HistoryEntry::kCrashedMax) entry.crashed.push_back(space_.setting(id));
+  }
+  return entry;
+}
+
+}  // namespace attune::tuner

@@ -1,0 +1,215 @@
+// The tuner of one job. Reports in, decisions out; pure: time comes with reports and questions, randomness from a seed,
+// so that equal inputs give equal decisions. One object per job; not thread-safe.
+//
+//   ASSIGN_OR_RETURN(Tuner tuner, Tuner::Create(job, priors));
+//   Status taken = tuner.Absorb(report);       // each window; an error says what was wrong with the report, nothing
+//   more Decision next = tuner.Decide(now, current);  // stay at next.setting for next.seconds, then ask again
+//   std::string state = tuner.Save();          // a new operator carries on with Tuner::Load(state, priors)
+//
+// Remaining time at a setting x is R(x) s(x): seconds per update s from a Gaussian process (throughput_model.h),
+// updates to go R from one loss curve in effective steps (loss_curve.h). A trial is worth the share of the remaining
+// time it is expected to save, and costs a slower window, the change, the way back, and perhaps a crash; all in
+// seconds. Source: tuner study, section 2; design 5.3.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "operator/tuner/block_log.h"
+#include "operator/tuner/change_cost.h"
+#include "operator/tuner/decision_record.h"
+#include "operator/tuner/efficiency.h"
+#include "operator/tuner/history.h"
+#include "operator/tuner/loss_curve.h"
+#include "operator/tuner/memory_model.h"
+#include "operator/tuner/search_space.h"
+#include "operator/tuner/structural_prior.h"
+#include "operator/tuner/throughput_model.h"
+
+namespace attune::tuner {
+
+enum class GoalKind {
+  kLoss,    // reach a loss, from above
+  kMetric,  // reach a metric, from below
+  kSteps,   // make a number of updates
+  kEpochs,  // the same in passes over the data
+};
+
+struct Goal {
+  GoalKind kind = GoalKind::kLoss;
+  double target = 0;
+  double max_steps = std::numeric_limits<double>::infinity();  // the job ends there at the latest
+  double steps_per_epoch = 0;                                  // for kEpochs, > 0
+};
+
+// Parts that can be left out, to measure what each is worth (bench/tuning).
+struct TunerParts {
+  bool structure = true;   // prior from structural models; otherwise Matern on log2 knobs
+  bool efficiency = true;  // progress per update depends on staleness
+  bool collapse = true;    // hypotheses of a collapse of progress
+  bool probe = true;       // a probe at low staleness where the loss cannot tell
+  bool medians = true;     // blocks are medians of windows
+  bool memory = true;      // memory telemetry
+  bool crash_rule = true;  // any crash rule
+  bool start_design = true;
+  bool value_of_trial = true;  // otherwise the best mean is tried
+  bool change_costs = true;    // costs are weighed
+  bool hysteresis = true;
+  bool drift = true;
+  bool loss_horizon = true;  // otherwise the time elapsed is the horizon
+};
+
+struct JobDescription {
+  SpaceDescription space;
+  Goal goal;
+  ChangeCosts costs;
+  double window_seconds = 10;  // shortest period worth measuring
+  Mode mode = Mode::kAsync;
+  uint64_t seed = 1;
+  TunerParts parts;
+  JobHistory history;     // of finished jobs; empty: start cold
+  std::string signature;  // of this job; entries of the history with the same one are used
+};
+
+// One window (or less) of training at one setting.
+struct Report {
+  bool ok = true;  // false: the setting crashed
+  Setting setting;
+  double time = 0;  // its end, seconds on any clock that does not go back
+  double seconds = 0;
+  double steps = 0;  // updates of single workers
+  std::optional<double> loss_mean;
+  std::optional<double> metric;
+  std::optional<double> staleness;      // updates by others between a pull and its push
+  std::optional<double> server_memory;  // fullest server, share of its limit
+  std::optional<double> worker_memory;
+  std::optional<double> step_seconds_median;  // of single updates of one worker; steadier than the window's mean
+  bool during_change = false;
+};
+
+struct Remaining {
+  double low = 0, mid = 0, high = 0;  // seconds from now, 90 % interval
+};
+
+struct Decision {
+  Setting setting;
+  double seconds = 0;  // how long to stay before asking again
+  DecisionKind kind = DecisionKind::kKeep;
+  std::string why;
+  std::optional<Remaining> remaining;  // nothing: unknown, and outlook says why
+  Outlook outlook = Outlook::kTooEarly;
+  uint64_t record = 0;  // number of the record of this change; 0: no change
+};
+
+// One row of `attune explain --model`.
+struct SettingBelief {
+  Setting setting;
+  double seconds_per_update = 0;
+  Gain gain;  // progress per second against the incumbent
+  double efficiency = 1;
+  double crash_probability = 0;
+  double windows = 0;  // measured
+};
+
+class Tuner {
+ public:
+  static StatusOr<Tuner> Create(JobDescription job, PriorCache& priors);
+
+  // InvalidArgument for a report that cannot be true (negative, not finite, out of order, of an unknown setting); it is
+  // counted and otherwise ignored.
+  Status Absorb(const Report& report);
+  Decision Decide(double now, const Setting& current);
+
+  // These look at the job anew, as of the last decision.
+  // The best `count` settings, best first.
+  std::vector<SettingBelief> Beliefs(size_t count) const;
+  Setting Incumbent() const;
+  const std::vector<DecisionRecord>& records() const { return records_; }  // the last kRecordsMax
+  const SearchSpace& space() const { return space_; }
+  uint64_t rejected_reports() const { return rejected_; }
+  // Probability that progress per update has collapsed at the current setting.
+  double CollapseProbability() const;
+  // What similar jobs may start from.
+  HistoryEntry Summary() const;
+
+  std::string Save() const;  // JSON, a few kilobytes
+  static StatusOr<Tuner> Load(const std::string& state, PriorCache& priors);
+
+  static constexpr size_t kRecordsMax = 40;
+
+ private:
+  friend class TunerState;
+  Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const StructuralPrior> prior);
+
+  // Everything a decision is made from, computed once per decision.
+  struct View {
+    double now = 0;
+    int current = 0;
+    Posterior speed;
+    CurveFit curve;
+    std::vector<double> staleness, log_efficiency, score, crash,
+        windows;  // per setting; score: log seconds per progress
+    int incumbent = 0;
+    std::optional<Remaining> remaining;  // at the incumbent
+    Outlook outlook = Outlook::kTooEarly;
+    double horizon = 0;  // seconds
+  };
+  struct Proposal {
+    int setting = -1;
+    double value = 0, saving = 0, cost = 0;
+    Gain gain;
+  };
+
+  View Look(double now, int current) const;
+  void FitEfficiency(View& view) const;
+  int ChooseIncumbent(const View& view) const;
+  void FitRemaining(View& view) const;
+  Gain GainOver(const View& view, int candidate, int base) const;
+  double CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const;
+  std::vector<double> LeadsToCome(const View& view) const;
+  double Caution() const;
+  Proposal BestTrial(const View& view) const;
+  std::optional<int> NextOfStartDesign(const View& view);
+  std::optional<Proposal> NextOfProbe(const View& view);
+  Proposal ProposeProbe(const View& view) const;
+  int Adopt(const View& view, Proposal& move) const;
+  int Simplify(const View& view, int target) const;
+  double StayAtTrial(const View& view) const;
+  double StayAtKeep(const View& view) const;
+  Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why);
+  void CloseRecord(const View& view, int next);
+  double ExpectedStaleness(int id) const;
+  double StepsToGo() const;
+
+  JobDescription job_;
+  SearchSpace space_;
+  std::shared_ptr<const StructuralPrior> prior_;
+  BlockLog blocks_;
+  MemoryModel memory_;
+  LossCurve curve_;
+  ThroughputModel throughput_;
+  std::vector<DecisionRecord> records_;
+
+  // State besides the models.
+  std::optional<std::pair<double, int>> looked_;  // time and setting of the last decision
+  std::optional<double> started_;                 // time of the first report's begin or of the first question
+  double last_time_ = 0;
+  double steps_ = 0, seconds_ = 0;
+  uint64_t rejected_ = 0;
+  double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
+  std::vector<std::pair<int, double>> measured_staleness_;
+  size_t design_next_ = 0;
+  int probe_setting_ = -1;    // of the probe of efficiency under way
+  double probe_windows_ = 0;  // made of it
+  double windows_since_probe_ = 0;
+  int probes_ = 0;
+  int last_setting_ = -1, previous_setting_ = -1;
+  double windows_here_ = 0;  // at the present setting since the last change
+  uint64_t next_number_ = 1;
+};
+
+}  // namespace attune::tuner

@@ -1,0 +1,359 @@
+// What a tuner chooses: the trial worth most, the setting to keep, how long to stay.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "operator/tuner/normal.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::tuner {
+namespace {
+
+constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
+constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
+constexpr double kCrashCaution = 1.3;
+constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88;
+
+// Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
+// cost short jobs more than they teach, the prior being informed.
+struct DesignPoint {
+  double servers, workers, threads;
+};
+constexpr std::array<DesignPoint, 1> kDesign = {DesignPoint{0.667, 0.5, 0.5}};
+
+}  // namespace
+
+// Seconds lost by one window there, on average: slower window, change, way back, crash.
+double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const {
+  const auto change_cost = [&](int from, int to) {
+    const ChangeCost change = CostOfChange(space_, job_.costs, from, to);
+    // While pods start, the job runs on: lost is only what the present setting is slower than the incumbent.
+    const double slower = 1 - std::exp(std::min(0.0, view.score[static_cast<size_t>(view.incumbent)] -
+                                                         view.score[static_cast<size_t>(from)]));
+    return change.lost + change.lead * slower;
+  };
+  double cost = job_.window_seconds * loss + change_cost(view.current, candidate);
+  const double worse = gain.deviation > 0 ? NormalCdf(-gain.mean / gain.deviation) : (gain.mean < 0 ? 1 : 0);
+  cost += worse * change_cost(candidate, view.incumbent);
+  if (job_.parts.crash_rule) cost += view.crash[static_cast<size_t>(candidate)] * kCrashCaution * job_.costs.crash;
+  return cost;
+}
+
+// Adding pods takes a lead time at the old speed, removing them none. Whoever tries a setting of medium size first and
+// a larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may be
+// better.
+std::vector<double> Tuner::LeadsToCome(const View& view) const {
+  constexpr double kEarlyWindows = 80;  // later the surface is known
+  std::vector<double> leads(static_cast<size_t>(space_.size()), 0);
+  const double lead = job_.costs.pods;
+  if (lead < 0.5 * job_.window_seconds || view.now > kEarlyWindows * job_.window_seconds + 4 * lead) return leads;
+  struct Group {  // settings that differ in nothing that needs pods
+    int best = -1;
+    double score = std::numeric_limits<double>::infinity();
+  };
+  std::map<Setting, Group> groups;
+  std::vector<std::map<Setting, Group>::const_iterator> group_of;
+  for (int id = 0; id < space_.size(); ++id) {
+    Setting pods;
+    for (int k = 0; k < space_.knob_count(); ++k) {
+      const bool grows_by_pods = space_.cost(k) == CostClass::kPods || space_.cost(k) == CostClass::kRelocation;
+      pods.push_back(grows_by_pods ? space_.setting(id)[static_cast<size_t>(k)] : 0);
+    }
+    const auto at = groups.try_emplace(std::move(pods)).first;
+    group_of.push_back(at);
+    const auto i = static_cast<size_t>(id);
+    if (view.score[i] < at->second.score && space_.MayPropose(id) && view.crash[i] < kDesignCrashMax &&
+        !memory_.Banned(space_, id))
+      at->second = {id, view.score[i]};
+  }
+  std::map<Setting, double> lead_of;
+  for (const auto& [pods, group] : groups) {
+    if (group.best < 0) continue;
+    const Group* beyond = nullptr;  // the most promising one that needs more pods
+    for (const auto& [other, candidate] : groups) {
+      bool more = false;
+      for (size_t k = 0; k < other.size(); ++k) more |= other[k] > pods[k];
+      if (more && candidate.best >= 0 && (beyond == nullptr || candidate.score < beyond->score)) beyond = &candidate;
+    }
+    if (beyond == nullptr) continue;
+    const Gain gain = GainOver(view, beyond->best, group.best);
+    lead_of[pods] = lead * ExpectedSaving(gain.mean, gain.deviation);
+  }
+  for (size_t i = 0; i < leads.size(); ++i) {
+    const auto found = lead_of.find(group_of[i]->first);
+    if (found != lead_of.end()) leads[i] = found->second;
+  }
+  return leads;
+}
+
+// How much more a trial must promise than it costs: more after a row of trials that were not taken, and when a job has
+// changed more often than its age warrants (noise that looks like drift would keep the search open for ever).
+double Tuner::Caution() const {
+  constexpr double kPatience = 6, kChanges = 12, kWindowsPerChange = 40;
+  double failed = 0;
+  for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
+    if (record->verdict == Verdict::kKept) break;
+    failed += record->kind == DecisionKind::kTrial ? 1 : 0;
+  }
+  const double age = (last_time_ - started_.value_or(last_time_)) / job_.window_seconds;
+  const double excess = static_cast<double>(next_number_ - 1) / (kChanges + age / kWindowsPerChange);
+  return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience) * std::max(1.0, excess * excess);
+}
+
+Tuner::Proposal Tuner::BestTrial(const View& view) const {
+  Proposal best;
+  best.value = -std::numeric_limits<double>::infinity();
+  // Noise of one window there: constant, and falling with its updates.
+  constexpr double kMany = 1e12;
+  const double noise_floor = blocks_.Variance(kMany, 1), noise_per_update = blocks_.Variance(1, 1) - noise_floor;
+  const std::vector<double> leads = LeadsToCome(view);
+  const double caution = Caution();
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
+    if (job_.parts.crash_rule && (view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
+    Proposal proposal{.setting = id};
+    proposal.gain = GainOver(view, id, view.incumbent);
+    const double d = proposal.gain.mean, s = proposal.gain.deviation;
+    const double updates = job_.window_seconds / std::exp(view.speed.mean(id));
+    const double noise = noise_floor + noise_per_update / std::max(updates, 0.5);
+    const double resolved = s * s / std::sqrt(s * s + noise);  // of the belief after the trial
+    proposal.saving = ExpectedSaving(d, resolved);
+    proposal.cost = CostOfTrial(view, id, proposal.gain, ExpectedSaving(-d, s)) + leads[i];
+    if (job_.parts.value_of_trial) {
+      proposal.value = proposal.saving * (view.horizon - job_.window_seconds) -
+                       (job_.parts.change_costs ? caution * proposal.cost : 0);
+    } else {
+      proposal.value = d * view.horizon - kCaution * proposal.cost;
+    }
+    if (proposal.value > best.value) best = proposal;
+  }
+  return best;
+}
+
+std::optional<int> Tuner::NextOfStartDesign(const View& view) {
+  if (!job_.parts.start_design) return std::nullopt;
+  while (design_next_ < kDesign.size()) {
+    const DesignPoint& point = kDesign[design_next_++];
+    Setting wanted;
+    for (int k = 0; k < space_.knob_count(); ++k) {
+      const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
+      const std::string& name = range.name;
+      const double at = name == "servers"   ? point.servers
+                        : name == "workers" ? point.workers
+                        : name == "threads" ? point.threads
+                                            : 0.5;
+      const double low = std::max(range.low, 1), high = std::max(range.high, 1);
+      wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
+    }
+    int id = space_.Nearest(wanted);
+    // Where pods take longer than windows, a setting of medium size is no place worth waiting for.
+    if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
+      id = view.current;
+    const auto i = static_cast<size_t>(id);
+    const bool risky = id != view.current && view.crash[i] >= kDesignCrashMax;
+    if (view.windows[i] > 0 || risky || memory_.Banned(space_, id)) continue;
+    return id;
+  }
+  return std::nullopt;
+}
+
+// What would be saved by knowing how efficiency falls, and at which setting of low staleness it could be learned.
+//
+// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
+// is flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
+// incumbent, weighed by its probability.
+Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
+  constexpr double kMatters = 0.4;  // saving that makes a hypothesis worth testing
+  const EfficiencyModel& model = curve_.efficiency();
+  const auto b = static_cast<size_t>(view.incumbent);
+  std::array<double, kHypotheses> best_score{};
+  best_score.fill(std::numeric_limits<double>::infinity());
+  std::vector<std::array<double, kHypotheses>> scores;
+  std::vector<int> candidates;
+  std::array<double, kHypotheses> log_q{};
+  double staleness = -1;
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (!space_.MayPropose(id) || view.crash[i] > kDesignCrashMax || memory_.Banned(space_, id)) continue;
+    if (candidates.empty() || view.staleness[i] != staleness) {
+      staleness = view.staleness[i];
+      for (size_t h = 0; h < kHypotheses; ++h) log_q[h] = std::log(model.Efficiency(h, staleness));
+    }
+    auto& row = scores.emplace_back();
+    candidates.push_back(id);
+    for (size_t h = 0; h < kHypotheses; ++h) {
+      row[h] = view.speed.mean(id) - log_q[h];
+      best_score[h] = std::min(best_score[h], row[h]);
+    }
+  }
+  const auto q = model.Efficiencies(view.staleness[b]);
+  std::array<double, kHypotheses> weight{};  // of hypotheses that matter
+  Proposal probe;
+  double doubtful = 0;
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    const double saving = 1 - std::exp(best_score[h] - (view.speed.mean(view.incumbent) - std::log(q[h])));
+    if (saving < kMatters) continue;
+    weight[h] = view.curve.weights[h];
+    doubtful += weight[h];
+    probe.saving += weight[h] * saving;
+  }
+  if (doubtful <= 0) return probe;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const auto i = static_cast<size_t>(candidates[c]);
+    if (view.staleness[i] > 0.6 * view.staleness[b]) continue;
+    double score = view.windows[i] > 0 ? 0 : 0.1;  // rather where speed is known
+    for (size_t h = 0; h < kHypotheses; ++h) score += weight[h] / doubtful * scores[c][h];
+    if (score >= least) continue;
+    least = score;
+    probe.setting = candidates[c];
+  }
+  return probe;
+}
+
+std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
+  constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
+  constexpr int kProbesMax = 4;
+  constexpr double kShare = 0.3;  // of what knowing may save, at most spent on it
+  constexpr double kRarer = 4;    // each later probe waits so much longer
+  constexpr double kSettled = 0.01;
+  if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
+  const bool probing = probe_setting_ >= 0;
+  if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(kRarer, probes_)))
+    return std::nullopt;
+  Proposal probe = ProposeProbe(view);
+  if (probing) probe.setting = probe_setting_;
+  if (probe.setting < 0 || view.incumbent == probe.setting || memory_.Banned(space_, probe.setting)) {
+    probe_setting_ = -1;
+    return std::nullopt;
+  }
+  probe.gain = GainOver(view, probe.setting, view.incumbent);
+  const double per_window = job_.window_seconds * (1 - std::exp(std::min(-0.02, probe.gain.mean)));
+  const double windows = probing ? probe_windows_ + 1 : kExpected;
+  probe.cost = windows * per_window;
+  if (!probing)
+    probe.cost += CostOfChange(space_, job_.costs, view.current, probe.setting).lost +
+                  CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
+  // Once begun it goes on for some windows: the horizon it is weighed against is as noisy as the loss.
+  const bool begun = probing && probe_windows_ < kExpected;
+  const bool worth = probe.saving > kSettled && (begun || kShare * probe.saving * view.horizon > probe.cost);
+  if (!worth || (probing && probe_windows_ >= kLongest)) {
+    if (probing) {
+      probe_setting_ = -1;
+      windows_since_probe_ = 0;
+    }
+    return std::nullopt;
+  }
+  if (!probing) {
+    ++probes_;
+    probe_windows_ = 0;
+    probe_setting_ = probe.setting;
+  }
+  return probe;
+}
+
+// A knob whose value makes no difference between target and here keeps its present value: nothing changes without
+// effect.
+int Tuner::Simplify(const View& view, int target) const {
+  constexpr double kNoEffect = 0.004;
+  Setting setting = space_.setting(target);
+  for (int k = 0; k < space_.knob_count(); ++k) {
+    const auto i = static_cast<size_t>(k);
+    const int here = space_.setting(view.current)[i];
+    if (setting[i] == here) continue;
+    Setting simpler = setting;
+    simpler[i] = here;
+    const auto id = space_.Find(simpler);
+    if (!id || !space_.MayPropose(*id) || view.windows[static_cast<size_t>(*id)] <= 0) continue;
+    if (view.score[static_cast<size_t>(*id)] <= view.score[static_cast<size_t>(target)] + kNoEffect) setting = simpler;
+  }
+  return *space_.Find(setting);
+}
+
+int Tuner::Adopt(const View& view, Proposal& move) const {
+  int target = view.incumbent;
+  if (target == view.current) return target;
+  target = Simplify(view, target);
+  if (target == view.current) return target;
+  const bool must_leave = memory_.Banned(space_, view.current) && job_.parts.crash_rule;
+  move.setting = target;
+  move.gain = GainOver(view, target, view.current);
+  const ChangeCost change = CostOfChange(space_, job_.costs, view.current, target);
+  move.cost = change.lost;
+  move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
+  if (must_leave || !job_.parts.hysteresis) return target;
+  const double certainty = NormalCdf(move.gain.mean / std::max(move.gain.deviation, 1e-9));
+  const bool pays = move.saving * view.horizon > kCaution * move.cost;
+  const bool clear = move.gain.mean > kAdoptGain && certainty > kAdoptCertainty;
+  return pays && clear ? target : view.current;
+}
+
+double Tuner::StayAtTrial(const View&) const { return job_.window_seconds; }
+
+double Tuner::StayAtKeep(const View& view) const {
+  const double window = job_.window_seconds;
+  if (windows_here_ < 1.5) return window;
+  const double longest = std::min({0.02 * view.now, 0.05 * view.horizon, 12 * window});
+  return std::max(window, longest);
+}
+
+// The change decided last is judged when it is left or has been stayed with.
+void Tuner::CloseRecord(const View& view, int next) {
+  if (records_.empty() || records_.back().verdict != Verdict::kOpen) return;
+  DecisionRecord& record = records_.back();
+  const auto to = space_.Find(record.to), from = space_.Find(record.incumbent);
+  if (!to || !from) return;
+  record.windows = view.windows[static_cast<size_t>(*to)];
+  if (record.windows > 0) record.measured = GainOver(view, *to, *from);
+  const auto& crashed = memory_.crashed();
+  if (std::find(crashed.begin(), crashed.end(), *to) != crashed.end()) {
+    record.verdict = Verdict::kCrashed;
+  } else if (next != *to) {
+    const bool back = record.kind == DecisionKind::kKeep && space_.setting(next) == record.from;
+    if (record.kind == DecisionKind::kTrial) {
+      record.verdict = view.incumbent == *to ? Verdict::kKept : Verdict::kRejected;
+    } else {
+      record.verdict = back ? Verdict::kRolledBack : Verdict::kKept;
+    }
+  } else if (record.windows >= kKnownWindows) {
+    record.verdict = Verdict::kKept;
+  }
+}
+
+Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why) {
+  CloseRecord(view, target);
+  Decision decision{.setting = space_.setting(target),
+                    .kind = kind,
+                    .why = std::move(why),
+                    .remaining = view.remaining,
+                    .outlook = view.outlook};
+  if (target != view.current) {
+    DecisionRecord record{.number = next_number_++,
+                          .time = view.now,
+                          .kind = kind,
+                          .from = space_.setting(view.current),
+                          .to = decision.setting,
+                          .incumbent = space_.setting(kind == DecisionKind::kTrial ? view.incumbent : view.current),
+                          .why = decision.why,
+                          .predicted = proposal.gain,
+                          .cost_seconds = proposal.cost,
+                          .horizon_seconds = view.horizon};
+    decision.record = record.number;
+    records_.push_back(std::move(record));
+    if (records_.size() > kRecordsMax) records_.erase(records_.begin());
+  }
+  if (target != last_setting_) {
+    previous_setting_ = last_setting_;
+    last_setting_ = target;
+    windows_here_ = 0;
+  }
+  decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
+  looked_ = {view.now, view.current};
+  return decision;
+}
+
+}  // namespace attune::tuner

@@ -1,0 +1,225 @@
+// The state of a tuner as JSON, so that a new operator carries on where the last one stood.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/tuner/job_json.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::tuner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kStateVersion = 1;
+constexpr size_t kStateBytesMax = 1u << 20;
+
+Json Save(const BlockLog::Dump& dump) {
+  Json blocks = Json::array();
+  for (const Block& b : dump.blocks)
+    blocks.push_back({b.setting, b.source, b.time, b.begin, b.end, b.updates, b.windows, b.log_seconds, b.values,
+                      b.weights, b.closed});
+  return {{"blocks", std::move(blocks)},
+          {"differences", dump.differences},
+          {"last_value", dump.last_value},
+          {"last_variance", dump.last_variance},
+          {"last_setting", dump.last_setting}};
+}
+
+BlockLog::Dump LoadBlocks(const Json& json, int settings) {
+  BlockLog::Dump dump;
+  for (const Json& b : json.at("blocks")) {
+    Block block{.setting = b.at(0).get<int>(),
+                .source = b.at(1).get<int>(),
+                .time = b.at(2).get<double>(),
+                .begin = b.at(3).get<double>(),
+                .end = b.at(4).get<double>(),
+                .updates = b.at(5).get<double>(),
+                .windows = b.at(6).get<double>(),
+                .log_seconds = b.at(7).get<double>(),
+                .values = b.at(8).get<std::vector<double>>(),
+                .weights = b.at(9).get<std::vector<double>>(),
+                .closed = b.at(10).get<bool>()};
+    if (block.setting < 0 || block.setting >= settings || dump.blocks.size() >= BlockLog::kBlocksMax ||
+        block.values.size() != block.weights.size())
+      throw Json::other_error::create(599, "a block does not fit the space", nullptr);
+    dump.blocks.push_back(std::move(block));
+  }
+  dump.differences = json.at("differences").get<std::vector<double>>();
+  dump.last_value = json.at("last_value").get<double>();
+  dump.last_variance = json.at("last_variance").get<double>();
+  dump.last_setting = json.at("last_setting").get<int>();
+  return dump;
+}
+
+Json Save(const LossCurve::Dump& dump) {
+  Json segments = Json::array();
+  for (const LossCurve::Segment& s : dump.segments)
+    segments.push_back({s.windows, s.loss, s.staleness, s.updates, s.steps, s.before});
+  return {{"segments", std::move(segments)},
+          {"total", dump.total},
+          {"differences", dump.differences},
+          {"last_loss", dump.last_loss},
+          {"last_windows", dump.last_windows}};
+}
+
+LossCurve::Dump LoadCurve(const Json& json) {
+  using Steps = std::array<double, kHypotheses>;
+  LossCurve::Dump dump;
+  for (const Json& s : json.at("segments"))
+    dump.segments.push_back({s.at(0).get<double>(), s.at(1).get<double>(), s.at(2).get<double>(), s.at(3).get<double>(),
+                             s.at(4).get<Steps>(), s.at(5).get<Steps>()});
+  dump.total = json.at("total").get<Steps>();
+  dump.differences = json.at("differences").get<std::vector<double>>();
+  dump.last_loss = json.at("last_loss").get<double>();
+  dump.last_windows = json.at("last_windows").get<double>();
+  return dump;
+}
+
+Json Save(const MemoryModel::Dump& dump) {
+  return {{"server_precision", dump.server.precision},
+          {"server_moment", dump.server.moment},
+          {"worker_precision", dump.worker.precision},
+          {"worker_moment", dump.worker.moment},
+          {"server_seen", dump.server_seen},
+          {"worker_seen", dump.worker_seen},
+          {"crashed", dump.crashed},
+          {"low", dump.low},
+          {"high", dump.high}};
+}
+
+MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
+  MemoryModel::Dump dump;
+  dump.server.precision = json.at("server_precision").get<std::array<double, 9>>();
+  dump.server.moment = json.at("server_moment").get<std::array<double, 3>>();
+  dump.worker.precision = json.at("worker_precision").get<std::array<double, 9>>();
+  dump.worker.moment = json.at("worker_moment").get<std::array<double, 3>>();
+  dump.server_seen = json.at("server_seen").get<bool>();
+  dump.worker_seen = json.at("worker_seen").get<bool>();
+  dump.crashed = json.at("crashed").get<std::vector<int>>();
+  dump.low = json.at("low").get<std::vector<double>>();
+  dump.high = json.at("high").get<std::vector<double>>();
+  const auto knobs = static_cast<size_t>(space.knob_count());
+  const bool fits =
+      (dump.low.empty() || dump.low.size() == knobs) && dump.low.size() == dump.high.size() &&
+      std::all_of(dump.crashed.begin(), dump.crashed.end(), [&](int id) { return id >= 0 && id < space.size(); });
+  if (!fits) throw Json::other_error::create(599, "memory does not fit the space", nullptr);
+  return dump;
+}
+
+Gain LoadGain(const Json& json) { return {json.at("mean").get<double>(), json.at("deviation").get<double>()}; }
+
+DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
+  const auto setting = [&](const char* name) {
+    auto found = SettingFromJson(json.at(name), space.description().knobs);
+    if (!found.ok()) throw Json::other_error::create(599, "a record does not fit the space", nullptr);
+    return *std::move(found);
+  };
+  DecisionRecord record{.number = json.at("number").get<uint64_t>(),
+                        .time = json.at("time").get<double>(),
+                        .kind = json.at("kind") == "trial" ? DecisionKind::kTrial : DecisionKind::kKeep,
+                        .from = setting("from"),
+                        .to = setting("to"),
+                        .incumbent = setting("incumbent"),
+                        .why = json.at("why").get<std::string>(),
+                        .predicted = LoadGain(json.at("predicted")),
+                        .cost_seconds = json.at("cost_s").get<double>()};
+  record.horizon_seconds =
+      json.at("horizon_s").is_number() ? json.at("horizon_s").get<double>() : std::numeric_limits<double>::infinity();
+  if (json.at("measured").is_object()) record.measured = LoadGain(json.at("measured"));
+  record.windows = json.at("windows").get<double>();
+  record.verdict = ParseVerdict(json.at("outcome").get<std::string>()).value_or(Verdict::kKept);
+  return record;
+}
+
+}  // namespace
+
+// Reaches what Save and Load need; nothing else does.
+class TunerState {
+ public:
+  static Json Save(const Tuner& t) {
+    Json records = Json::array();
+    for (const DecisionRecord& record : t.records_) {
+      Json json = ToJson(record, t.space_);
+      json.erase("text");
+      records.push_back(std::move(json));
+    }
+    return {{"state_version", kStateVersion},
+            {"job", ToJson(t.job_)},
+            {"blocks", tuner::Save(t.blocks_.Save())},
+            {"curve", tuner::Save(t.curve_.Save())},
+            {"efficiency_prior", t.curve_.efficiency().prior()},
+            {"memory", tuner::Save(t.memory_.Save())},
+            {"records", std::move(records)},
+            {"started", t.started_ ? Json(*t.started_) : Json(nullptr)},
+            {"last_time", t.last_time_},
+            {"steps", t.steps_},
+            {"seconds", t.seconds_},
+            {"rejected", t.rejected_},
+            {"staleness_sum", t.staleness_sum_},
+            {"staleness_base", t.staleness_base_},
+            {"staleness", t.measured_staleness_},
+            {"design_next", t.design_next_},
+            {"probe_setting", t.probe_setting_},
+            {"probe_windows", t.probe_windows_},
+            {"windows_since_probe", t.windows_since_probe_},
+            {"probes", t.probes_},
+            {"looked", t.looked_ ? Json{t.looked_->first, t.looked_->second} : Json(nullptr)},
+            {"last_setting", t.last_setting_},
+            {"previous_setting", t.previous_setting_},
+            {"windows_here", t.windows_here_},
+            {"next_number", t.next_number_}};
+  }
+
+  static void Load(const Json& json, Tuner& t) {
+    const int settings = t.space_.size();
+    t.blocks_.Load(LoadBlocks(json.at("blocks"), settings));
+    t.curve_.Load(LoadCurve(json.at("curve")));
+    t.curve_.efficiency().SetPrior(json.at("efficiency_prior").get<HypothesisWeights>());
+    t.memory_.Load(LoadMemory(json.at("memory"), t.space_));
+    for (const Json& record : json.at("records")) t.records_.push_back(LoadRecord(record, t.space_));
+    if (json.at("started").is_number()) t.started_ = json.at("started").get<double>();
+    t.last_time_ = json.at("last_time").get<double>();
+    t.steps_ = json.at("steps").get<double>();
+    t.seconds_ = json.at("seconds").get<double>();
+    t.rejected_ = json.at("rejected").get<uint64_t>();
+    t.staleness_sum_ = json.at("staleness_sum").get<double>();
+    t.staleness_base_ = json.at("staleness_base").get<double>();
+    t.measured_staleness_ = json.at("staleness").get<std::vector<std::pair<int, double>>>();
+    t.design_next_ = json.at("design_next").get<size_t>();
+    const auto setting = [&](const char* name) { return std::clamp(json.at(name).get<int>(), -1, settings - 1); };
+    t.probe_setting_ = setting("probe_setting");
+    t.probe_windows_ = json.at("probe_windows").get<double>();
+    t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
+    t.probes_ = json.at("probes").get<int>();
+    if (json.at("looked").is_array())
+      t.looked_ = {json.at("looked").at(0).get<double>(),
+                   std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
+    t.last_setting_ = setting("last_setting");
+    t.previous_setting_ = setting("previous_setting");
+    t.windows_here_ = json.at("windows_here").get<double>();
+    t.next_number_ = json.at("next_number").get<uint64_t>();
+  }
+};
+
+std::string Tuner::Save() const { return TunerState::Save(*this).dump(); }
+
+StatusOr<Tuner> Tuner::Load(const std::string& state, PriorCache& priors) {
+  const auto damaged = [](const std::string& what) {
+    return Error(StatusCode::kInvalidArgument,
+                 "the tuner's saved state cannot be used (" + what + "); without it tuning begins anew");
+  };
+  if (state.size() > kStateBytesMax) return damaged("more than " + std::to_string(kStateBytesMax) + " bytes");
+  try {
+    const Json json = Json::parse(state);
+    if (json.at("state_version").get<int>() != kStateVersion) return damaged("another version wrote it");
+    ASSIGN_OR_RETURN(JobDescription job, JobFromJson(json.at("job")));
+    ASSIGN_OR_RETURN(Tuner tuner, Tuner::Create(std::move(job), priors));
+    TunerState::Load(json, tuner);
+    return tuner;
+  } catch (const Json::exception& error) {
+    return damaged(error.what());
+  }
+}
+
+}  // namespace attune::tuner

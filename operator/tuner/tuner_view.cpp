@@ -1,0 +1,167 @@
+// How a tuner looks at its job before it decides: speed, efficiency, remaining time.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "operator/tuner/tuner.h"
+
+namespace attune::tuner {
+namespace {
+
+constexpr double kShortHorizonWindows = 40;
+constexpr double kWideInterval = 30;
+
+double Quantile(std::vector<std::pair<double, double>>& sorted, double share) {
+  double total = 0, sum = 0;
+  for (const auto& [value, weight] : sorted) total += weight;
+  for (const auto& [value, weight] : sorted) {
+    sum += weight;
+    if (sum >= share * total) return value;
+  }
+  return sorted.back().first;
+}
+
+}  // namespace
+
+double Tuner::ExpectedStaleness(int id) const {
+  for (const auto& [setting, staleness] : measured_staleness_) {
+    if (setting == id) return staleness;
+  }
+  const double others = space_.Value(id, "workers", 1) - 1;
+  if (job_.mode == Mode::kBsp) return others;
+  constexpr double kPrior = 4;  // weight of staleness = workers - 1
+  return (staleness_sum_ + kPrior) / (staleness_base_ + kPrior) * others;
+}
+
+double Tuner::StepsToGo() const {
+  const Goal& goal = job_.goal;
+  const double cap = goal.max_steps - steps_;
+  if (goal.kind == GoalKind::kSteps) return std::max(0.0, std::min(goal.target - steps_, cap));
+  if (goal.kind == GoalKind::kEpochs) return std::max(0.0, std::min(goal.target * goal.steps_per_epoch - steps_, cap));
+  return std::max(0.0, cap);
+}
+
+// Efficiency first with the curve's last weights, which the incumbent's pace needs; then the curve again.
+void Tuner::FitEfficiency(View& view) const {
+  const EfficiencyModel& model = curve_.efficiency();
+  const bool learned = model.staleness_max() > 0;
+  const double per_update = std::exp(view.speed.mean(view.current));
+  std::array<double, kHypotheses> pace{};
+  const auto q = model.Efficiencies(view.staleness[static_cast<size_t>(view.current)]);
+  for (size_t h = 0; h < kHypotheses; ++h) pace[h] = per_update / std::max(learned ? q[h] : 1.0, 1e-3);
+  const Goal& goal = job_.goal;
+  if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
+    const double target = goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
+    view.curve = curve_.Fit(target, view.now, pace);
+  } else {
+    view.curve.weights = model.prior();
+  }
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    // Settings that differ in threads alone are neighbors and equally stale.
+    view.log_efficiency[i] = !learned ? 0
+                             : i > 0 && view.staleness[i] == view.staleness[i - 1]
+                                 ? view.log_efficiency[i - 1]
+                                 : model.ExpectedLog(view.curve.weights, view.staleness[i]);
+    view.score[i] = view.speed.mean(id) - view.log_efficiency[i];
+  }
+}
+
+int Tuner::ChooseIncumbent(const View& view) const {
+  int best = view.current;
+  double least = std::numeric_limits<double>::infinity();
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (view.windows[i] <= 0 || (id != view.current && !space_.MayPropose(id))) continue;
+    if (memory_.Banned(space_, id) || view.crash[i] > 0.5) continue;
+    const double score = view.score[i] + 0.25 * std::sqrt(std::max(view.speed.variance(id), 0.0));
+    if (score < least) {
+      least = score;
+      best = id;
+    }
+  }
+  return best;
+}
+
+void Tuner::FitRemaining(View& view) const {
+  const auto b = static_cast<size_t>(view.incumbent);
+  const double per_update = std::exp(view.speed.mean(view.incumbent));
+  const double most = StepsToGo() * per_update;  // by max_steps; infinite without
+  const double plain = std::max(view.now, kShortHorizonWindows * job_.window_seconds);
+  view.horizon = std::min(plain, most);
+  if (job_.goal.kind == GoalKind::kSteps || job_.goal.kind == GoalKind::kEpochs) {
+    if (blocks_.blocks().empty()) return;
+    const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
+    view.remaining = Remaining{most * std::exp(-z), most, most * std::exp(z)};
+    view.outlook = Outlook::kEstimated;
+    if (job_.parts.loss_horizon) view.horizon = most;
+    return;
+  }
+  view.outlook = view.curve.outlook;
+  if (view.curve.remaining.empty()) return;
+  const auto q = curve_.efficiency().Efficiencies(view.staleness[b]);
+  const bool learned = curve_.efficiency().staleness_max() > 0;
+  std::vector<std::pair<double, double>> sorted;
+  sorted.reserve(view.curve.remaining.size());
+  for (const RemainingSteps& one : view.curve.remaining)
+    sorted.emplace_back(one.steps / std::max(learned ? q[one.hypothesis] : 1.0, 1e-3) * per_update, one.weight);
+  std::sort(sorted.begin(), sorted.end());
+  const double mid = std::min(Quantile(sorted, 0.5), most);
+  const double low = std::min(Quantile(sorted, 0.05), most), high = std::min(Quantile(sorted, 0.95), most);
+  if (view.outlook == Outlook::kEstimated) view.remaining = Remaining{low, mid, high};
+  if (!job_.parts.loss_horizon) return;
+  const bool vague = view.outlook != Outlook::kEstimated || high > kWideInterval * std::max(low, job_.window_seconds);
+  view.horizon = std::min(vague ? std::sqrt(std::max(mid, job_.window_seconds) * plain) : mid, most);
+}
+
+Tuner::View Tuner::Look(double now, int current) const {
+  View view;
+  view.now = now;
+  view.current = current;
+  const auto n = static_cast<size_t>(space_.size());
+  view.speed = throughput_.Fit(blocks_, now, std::max(60 * job_.window_seconds, now / 2));
+  view.staleness.resize(n);
+  view.log_efficiency.resize(n);
+  view.score.resize(n);
+  view.crash.resize(n);
+  view.windows.assign(n, 0);
+  for (int id = 0; id < space_.size(); ++id) {
+    view.staleness[static_cast<size_t>(id)] = ExpectedStaleness(id);
+    view.crash[static_cast<size_t>(id)] = job_.parts.crash_rule ? memory_.CrashProbability(space_, id) : 0;
+  }
+  for (const Block& block : blocks_.blocks()) {
+    if (block.source == 0) view.windows[static_cast<size_t>(block.setting)] += block.windows;
+  }
+  FitEfficiency(view);
+  view.incumbent = ChooseIncumbent(view);
+  FitRemaining(view);
+  return view;
+}
+
+Gain Tuner::GainOver(const View& view, int candidate, int base) const {
+  return {view.score[static_cast<size_t>(base)] - view.score[static_cast<size_t>(candidate)],
+          std::sqrt(view.speed.DifferenceVariance(candidate, base))};
+}
+
+std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
+  if (!looked_) return {};
+  const View view = Look(looked_->first, looked_->second);
+  std::vector<int> order;
+  for (int id = 0; id < space_.size(); ++id) order.push_back(id);
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return view.score[static_cast<size_t>(a)] < view.score[static_cast<size_t>(b)]; });
+  std::vector<SettingBelief> beliefs;
+  for (const int id : order) {
+    if (beliefs.size() >= count) break;
+    const auto i = static_cast<size_t>(id);
+    beliefs.push_back({.setting = space_.setting(id),
+                       .seconds_per_update = std::exp(view.speed.mean(id)),
+                       .gain = GainOver(view, id, view.incumbent),
+                       .efficiency = std::exp(view.log_efficiency[i]),
+                       .crash_probability = view.crash[i],
+                       .windows = view.windows[i]});
+  }
+  return beliefs;
+}
+
+}  // namespace attune::tuner

@@ -1,0 +1,52 @@
+#include "operator/tuner/memory_model.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace attune::tuner {
+namespace {
+
+SearchSpace Space() {
+  return *SearchSpace::Create({.knobs = {{"servers", 1, 8}, {"workers", 1, 16}, {"threads", 1, 4}}});
+}
+
+TEST(MemoryModelTest, TelemetryTellsWhichSettingsWouldNotFit) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  Random random(2);
+  for (const Setting& s : {Setting{4, 4, 2}, Setting{6, 8, 2}, Setting{8, 4, 1}}) {
+    const int id = *space.Find(s);
+    memory.Absorb(space, id, 0.1 + 2.4 / s[0] + 0.01 * s[1] + 0.01 * random.Normal(), 0.3, 1);
+    memory.Ran(space, id);
+  }
+  EXPECT_GT(memory.CrashProbability(space, *space.Find({1, 4, 2})), 0.9);
+  EXPECT_GT(memory.CrashProbability(space, *space.Find({2, 8, 2})), 0.8);
+  EXPECT_LT(memory.CrashProbability(space, *space.Find({6, 6, 2})), 0.02);
+  EXPECT_NEAR(memory.ServerUse(space, *space.Find({6, 8, 2})), 0.58, 0.05);
+}
+
+TEST(MemoryModelTest, ACrashBansWhatAsksForMoreOfEveryNode) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  memory.Crashed(*space.Find({2, 8, 2}));
+  EXPECT_TRUE(memory.Banned(space, *space.Find({2, 8, 2})));
+  EXPECT_TRUE(memory.Banned(space, *space.Find({1, 16, 4})));
+  EXPECT_FALSE(memory.Banned(space, *space.Find({3, 8, 2})));
+  EXPECT_FALSE(memory.Banned(space, *space.Find({1, 7, 2})));
+  EXPECT_FALSE(memory.Banned(space, *space.Find({1, 8, 1})));
+}
+
+TEST(MemoryModelTest, WithoutTelemetryTheUnknownIsALittleRisky) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space, /*use_telemetry=*/false);
+  memory.Ran(space, *space.Find({4, 4, 2}));
+  EXPECT_DOUBLE_EQ(memory.CrashProbability(space, *space.Find({8, 4, 2})), 0);
+  const double near = memory.CrashProbability(space, *space.Find({4, 8, 2}));
+  const double far = memory.CrashProbability(space, *space.Find({1, 16, 4}));
+  EXPECT_GT(near, 0.01);
+  EXPECT_GT(far, 2 * near);
+}
+
+}  // namespace
+}  // namespace attune::tuner

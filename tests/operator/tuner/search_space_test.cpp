@@ -1,0 +1,93 @@
+#include "operator/tuner/search_space.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attune::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+SpaceDescription Box() { return {.knobs = {{"servers", 1, 8}, {"workers", 1, 16}, {"threads", 1, 4}}}; }
+
+TEST(SearchSpaceTest, ABoxIsEnumeratedInFull) {
+  const auto space = SearchSpace::Create(Box());
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->size(), 8 * 16 * 4);
+  EXPECT_FALSE(space->thinned());
+  const auto id = space->Find({2, 8, 3});
+  ASSERT_TRUE(id.has_value());
+  EXPECT_EQ(space->Text(*id), "servers=2 workers=8 threads=3");
+  EXPECT_EQ(space->Value(*id, "workers", -1), 8);
+  EXPECT_EQ(space->Value(*id, "learners", -1), -1);
+  EXPECT_EQ(space->cost(0), CostClass::kRelocation);
+  EXPECT_EQ(space->cost(2), CostClass::kLive);
+  EXPECT_FALSE(space->Find({9, 1, 1}).has_value());
+  EXPECT_EQ(space->setting(space->Nearest({9, 17, 9})), (Setting{8, 16, 4}));
+}
+
+TEST(SearchSpaceTest, LimitsAndAllowedListsCut) {
+  SpaceDescription description = Box();
+  description.limits = {{.terms = {{1, {"workers", "threads"}}, {1, {"servers"}}}, .most = 12, .what = "12 cores"}};
+  const auto limited = SearchSpace::Create(description);
+  ASSERT_TRUE(limited.ok());
+  for (int id = 0; id < limited->size(); ++id) {
+    const Setting& s = limited->setting(id);
+    EXPECT_LE(s[1] * s[2] + s[0], 12);
+  }
+  EXPECT_TRUE(limited->Find({8, 4, 1}).has_value());
+  EXPECT_FALSE(limited->Find({8, 5, 1}).has_value());
+
+  description = Box();
+  description.allowed = {{1, 1, 1}, {2, 4, 2}, {2, 4, 2}, {99, 1, 1}};  // twice the same, one out of range
+  description.current = Setting{3, 3, 3};
+  const auto listed = SearchSpace::Create(description);
+  ASSERT_TRUE(listed.ok());
+  EXPECT_EQ(listed->size(), 3) << "two allowed ones and where the job stands";
+  EXPECT_FALSE(listed->MayPropose(*listed->Find({3, 3, 3})));
+  EXPECT_TRUE(listed->MayPropose(*listed->Find({2, 4, 2})));
+}
+
+TEST(SearchSpaceTest, WideRangesAreThinnedToLevelsThatKeepTheEnds) {
+  SpaceDescription wide{.knobs = {{"servers", 1, 256}, {"workers", 1, 1024}, {"threads", 1, 64}}};
+  wide.current = Setting{7, 77, 7};
+  const auto space = SearchSpace::Create(wide);
+  ASSERT_TRUE(space.ok());
+  EXPECT_LE(space->size(), kSettingsMax + 1);
+  EXPECT_GT(space->size(), kSettingsMax / 4);
+  EXPECT_TRUE(space->thinned());
+  EXPECT_TRUE(space->Find({1, 1, 1}).has_value());
+  EXPECT_TRUE(space->Find({256, 1024, 64}).has_value());
+  EXPECT_TRUE(space->MayPropose(*space->Find({7, 77, 7}))) << "only thinning left it out";
+}
+
+struct BadCase {
+  const char* what;
+  SpaceDescription description;
+  const char* want;
+};
+
+TEST(SearchSpaceTest, ContradictionsAreNamed) {
+  const std::vector<BadCase> cases = {
+      {"no knobs", {}, "no knobs"},
+      {"an empty range", {.knobs = {{"servers", 5, 2}}}, "knob servers: range [5, 2] is empty"},
+      {"a knob named twice", {.knobs = {{"servers", 1, 2}, {"servers", 1, 2}}}, "named twice"},
+      {"a negative value", {.knobs = {{"servers", -1, 2}}}, "must lie in 0.."},
+      {"a limit on an unknown knob",
+       {.knobs = {{"servers", 1, 2}}, .limits = {{.terms = {{1, {"chiefs"}}}, .most = 1, .what = "chiefs"}}},
+       "names chiefs"},
+      {"a policy that forbids everything",
+       {.knobs = {{"servers", 2, 4}}, .limits = {{.terms = {{1, {"servers"}}}, .most = 1}}},
+       "no setting is left"},
+      {"an allowed list outside the ranges", {.knobs = {{"servers", 2, 4}}, .allowed = {{7}}}, "no setting is left"},
+  };
+  for (const BadCase& one : cases) {
+    const auto space = SearchSpace::Create(one.description);
+    ASSERT_FALSE(space.ok()) << one.what;
+    EXPECT_EQ(space.status().code(), StatusCode::kInvalidArgument) << one.what;
+    EXPECT_THAT(std::string(Message(space.status())), HasSubstr(one.want)) << one.what;
+  }
+}
+
+}  // namespace
+}  // namespace attune::tuner

@@ -1,0 +1,106 @@
+#include "operator/tuner/throughput_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+#include "operator/tuner/normal.h"
+
+namespace attune::tuner {
+namespace {
+
+SearchSpace SmallSpace() {
+  auto space = SearchSpace::Create({.knobs = {{"servers", 1, 4}, {"workers", 1, 8}, {"threads", 1, 2}}});
+  EXPECT_TRUE(space.ok());
+  return *std::move(space);
+}
+
+TEST(StructuralPriorTest, KnowsThatHelpersHelp) {
+  const SearchSpace space = SmallSpace();
+  PriorCache cache;
+  const auto prior = cache.Get(space, Mode::kAsync);
+  EXPECT_EQ(prior, cache.Get(space, Mode::kAsync)) << "computed once";
+  EXPECT_NE(prior, cache.Get(space, Mode::kBsp));
+  const auto mean = [&](Setting s) { return prior->mean(*space.Find(s)); };
+  EXPECT_LT(mean({2, 4, 1}), mean({1, 1, 1})) << "on average more of both is faster";
+  EXPECT_GT(mean({4, 1, 1}), mean({4, 8, 1}));
+  const int a = *space.Find({2, 4, 1}), b = *space.Find({2, 5, 1}), c = *space.Find({4, 1, 1});
+  const auto correlation = [&](int x, int y) {
+    return prior->structure_row(x)[y] / std::sqrt(prior->structure_row(x)[x] * prior->structure_row(y)[y]);
+  };
+  EXPECT_GT(correlation(a, b), correlation(a, c)) << "neighbors are alike";
+  EXPECT_FLOAT_EQ(prior->matern_row(a)[a], 1);
+}
+
+TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
+  const SearchSpace space = SmallSpace();
+  PriorCache cache;
+  const auto truth = [&](int id) {
+    const double p = space.Value(id, "servers", 1), w = space.Value(id, "workers", 1),
+                 t = space.Value(id, "threads", 1);
+    return std::log((0.3 + 0.7 / t) / w + 0.4 / p + 0.02 * w);
+  };
+  BlockLog log(1);
+  double time = 0;
+  for (const Setting& s :
+       {Setting{2, 4, 1}, Setting{1, 8, 2}, Setting{4, 8, 2}, Setting{1, 1, 1}, Setting{4, 2, 2}, Setting{3, 6, 1}}) {
+    const int id = *space.Find(s);
+    for (int i = 0; i < 3; ++i)
+      log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = 1000 / std::exp(truth(id)) / 1000});
+  }
+  const ThroughputModel model(cache.Get(space, Mode::kAsync), {});
+  const Posterior posterior = model.Fit(log, time, 60);
+  const int reference = *space.Find({2, 4, 1});
+  double worst = 0, outside = 0;
+  for (int id = 0; id < space.size(); ++id) {
+    const double error = (posterior.mean(id) - posterior.mean(reference)) - (truth(id) - truth(reference));
+    worst = std::max(worst, std::abs(error));
+    outside += std::abs(error) > 3 * std::sqrt(posterior.DifferenceVariance(id, reference)) ? 1 : 0;
+  }
+  EXPECT_LT(worst, 0.35);
+  EXPECT_LE(outside, 3);
+  EXPECT_LT(posterior.DifferenceVariance(*space.Find({4, 8, 2}), reference),
+            posterior.DifferenceVariance(*space.Find({4, 1, 1}), reference))
+      << "measured settings are known better";
+}
+
+TEST(ThroughputModelTest, WithoutMeasurementsThePriorStands) {
+  const SearchSpace space = SmallSpace();
+  PriorCache cache;
+  const auto prior = cache.Get(space, Mode::kAsync);
+  const Posterior posterior = ThroughputModel(prior, {}).Fit(BlockLog(1), 0, 60);
+  for (int id = 0; id < space.size(); ++id) EXPECT_DOUBLE_EQ(posterior.mean(id), prior->mean(id));
+}
+
+TEST(ThroughputModelTest, FollowsDrift) {
+  const SearchSpace space = SmallSpace();
+  PriorCache cache;
+  BlockLog log(1);
+  const int id = *space.Find({2, 4, 1});
+  double time = 0;
+  for (int i = 0; i < 120; ++i)
+    log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = i < 60 ? 100.0 : 50.0});
+  const Posterior posterior = ThroughputModel(cache.Get(space, Mode::kAsync), {}).Fit(log, time, 60);
+  EXPECT_NEAR(posterior.mean(id), std::log(1.0 / 50), 0.05);
+  EXPECT_GT(posterior.drift(), 0.05);
+}
+
+// The slow twin: E[max(0, 1 - exp(-D))] by summing over the density.
+TEST(NormalTest, ExpectedSavingIsTheIntegral) {
+  for (const double mean : {-0.5, -0.05, 0.0, 0.1, 0.8}) {
+    for (const double deviation : {0.01, 0.1, 0.6}) {
+      double sum = 0;
+      const double step = deviation / 2000;
+      for (double d = std::max(0.0, mean - 8 * deviation); d < mean + 8 * deviation; d += step) {
+        const double z = (d + step / 2 - mean) / deviation;
+        sum += (1 - std::exp(-(d + step / 2))) * std::exp(-z * z / 2) / std::sqrt(2 * M_PI) / deviation * step;
+      }
+      EXPECT_NEAR(ExpectedSaving(mean, deviation), sum, 1e-4) << mean << ' ' << deviation;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attune::tuner

@@ -1,0 +1,268 @@
+#include "operator/tuner/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+
+namespace attune::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobDescription Job() {
+  JobDescription job;
+  job.space.knobs = {{"servers", 1, 4}, {"workers", 1, 8}, {"threads", 1, 2}};
+  job.space.current = Setting{1, 1, 1};
+  job.goal = {.kind = GoalKind::kSteps, .target = 60'000};
+  job.costs = {.live = 0.2, .relocation = 2, .pods = 5, .crash = 40};
+  job.window_seconds = 5;
+  return job;
+}
+
+double SecondsPerUpdate(const Setting& s) {
+  const double p = s[0], w = s[1], t = s[2];
+  return 0.1 * ((0.3 + 0.7 / t) / w + 0.3 / p + 0.01 * w);
+}
+
+// Plays a job; returns the seconds it took. `report` may falsify what is reported.
+template <typename Change>
+double Play(Tuner& tuner, Setting here, double steps_to_go, Change change, double time = 0, uint64_t seed = 1) {
+  Random random(seed);
+  while (steps_to_go > 0) {
+    const Decision decision = tuner.Decide(time, here);
+    EXPECT_GT(decision.seconds, 0);
+    EXPECT_TRUE(tuner.space().Find(decision.setting).has_value());
+    here = decision.setting;
+    time += decision.seconds;
+    const double steps = decision.seconds / SecondsPerUpdate(here) * std::exp(0.03 * random.Normal());
+    Report report{.setting = here,
+                  .time = time,
+                  .seconds = decision.seconds,
+                  .steps = steps,
+                  .server_memory = 0.4,
+                  .worker_memory = 0.3};
+    change(report, here);
+    tuner.Absorb(report).IgnoreError();
+    if (report.ok) steps_to_go -= steps;
+  }
+  return time;
+}
+
+double BestSeconds(double steps) {
+  double best = 1e9;
+  for (int p = 1; p <= 4; ++p)
+    for (int w = 1; w <= 8; ++w)
+      for (int t = 1; t <= 2; ++t) best = std::min(best, SecondsPerUpdate({p, w, t}));
+  return best * steps;
+}
+
+TEST(TunerTest, FindsAGoodSettingAndSaysWhy) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  const double seconds = Play(*tuner, {1, 1, 1}, 60'000, [](Report&, Setting&) {});
+  EXPECT_LT(seconds, 1.15 * BestSeconds(60'000));
+  ASSERT_FALSE(tuner->records().empty());
+  EXPECT_LT(tuner->records().size(), 25U);
+  for (const DecisionRecord& record : tuner->records()) {
+    EXPECT_NE(record.from, record.to);
+    EXPECT_FALSE(record.why.empty());
+    const std::string text = Explain(record, tuner->space());
+    EXPECT_THAT(text, HasSubstr("Predicted"));
+    EXPECT_THAT(text, HasSubstr(tuner->space().Text(record.to)));
+  }
+  EXPECT_NE(tuner->records().front().verdict, Verdict::kOpen);
+  const auto beliefs = tuner->Beliefs(5);
+  ASSERT_EQ(beliefs.size(), 5U);
+  EXPECT_NEAR(beliefs[0].seconds_per_update, SecondsPerUpdate(beliefs[0].setting), 0.2 * beliefs[0].seconds_per_update);
+}
+
+TEST(TunerTest, EqualInputsGiveEqualDecisions) {
+  PriorCache priors;
+  std::vector<std::vector<Setting>> paths;
+  for (int i = 0; i < 2; ++i) {
+    auto tuner = Tuner::Create(Job(), priors);
+    ASSERT_TRUE(tuner.ok());
+    Play(*tuner, {1, 1, 1}, 20'000, [](Report&, Setting&) {});
+    auto& path = paths.emplace_back();
+    for (const DecisionRecord& record : tuner->records()) path.push_back(record.to);
+  }
+  EXPECT_EQ(paths[0], paths[1]);
+}
+
+TEST(TunerTest, ANewOperatorCarriesOnFromTheSavedState) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.goal = {.kind = GoalKind::kLoss, .target = 0.3, .max_steps = 1e6};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok());
+  double made = 0;
+  Play(*tuner, {1, 1, 1}, 20'000, [&](Report& report, Setting&) {
+    made += report.steps;
+    report.loss_mean = 0.1 + 2 / (1 + made / 5000);
+    report.staleness = report.setting[1] - 1.0;
+  });
+  const double now = tuner->records().back().time + 1e4;
+  const std::string state = tuner->Save();
+  EXPECT_LT(state.size(), 64U * 1024);
+  PriorCache other;
+  auto again = Tuner::Load(state, other);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->Save(), state);
+  EXPECT_EQ(again->records().size(), tuner->records().size());
+  Setting here = tuner->records().back().to;
+  double time = now;
+  for (int i = 0; i < 20; ++i) {
+    const Decision a = tuner->Decide(time, here), b = again->Decide(time, here);
+    ASSERT_EQ(a.setting, b.setting) << i;
+    ASSERT_NEAR(a.seconds, b.seconds, 1e-6 * a.seconds);
+    ASSERT_EQ(a.why, b.why);
+    here = a.setting;
+    time += a.seconds;
+    const Report report{.setting = here,
+                        .time = time,
+                        .seconds = a.seconds,
+                        .steps = a.seconds / SecondsPerUpdate(here),
+                        .loss_mean = 0.4,
+                        .staleness = 2};
+    ASSERT_TRUE(tuner->Absorb(report).ok());
+    ASSERT_TRUE(again->Absorb(report).ok());
+  }
+}
+
+TEST(TunerTest, DamagedStatesAreRefusedWithAReason) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok());
+  Play(*tuner, {1, 1, 1}, 3000, [](Report&, Setting&) {});
+  const std::string state = tuner->Save();
+  for (size_t cut = 0; cut < state.size(); cut += 97) EXPECT_FALSE(Tuner::Load(state.substr(0, cut), priors).ok());
+  EXPECT_FALSE(Tuner::Load("{}", priors).ok());
+  std::string elsewhere = state;
+  const size_t at = elsewhere.find("\"blocks\":[[");
+  ASSERT_NE(at, std::string::npos);
+  elsewhere.insert(at + 11, "99");  // a setting that does not exist
+  EXPECT_FALSE(Tuner::Load(elsewhere, priors).ok());
+}
+
+TEST(TunerTest, LyingReportsAreCountedAndPassedOver) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok());
+  const Report good{.setting = {1, 1, 1}, .time = 100, .seconds = 5, .steps = 20};
+  ASSERT_TRUE(tuner->Absorb(good).ok());
+  const auto with = [&](auto change) {
+    Report report = good;
+    report.time = 105;
+    change(report);
+    return report;
+  };
+  const std::vector<Report> lies = {
+      with([](Report& r) { r.steps = -1; }),          with([](Report& r) { r.steps = std::nan(""); }),
+      with([](Report& r) { r.seconds = 0; }),         with([](Report& r) { r.seconds = INFINITY; }),
+      with([](Report& r) { r.time = 50; }),           with([](Report& r) { r.time = std::nan(""); }),
+      with([](Report& r) { r.staleness = -3; }),      with([](Report& r) { r.server_memory = std::nan(""); }),
+      with([](Report& r) { r.setting = {9, 9, 9}; }), with([](Report& r) { r.setting = {1}; })};
+  for (const Report& lie : lies) {
+    const Status status = tuner->Absorb(lie);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("report ignored"));
+  }
+  EXPECT_EQ(tuner->rejected_reports(), lies.size());
+  EXPECT_TRUE(tuner->Absorb(with([](Report& r) { r.loss_mean = std::nan(""); })).ok()) << "its steps are true";
+  const Decision decision = tuner->Decide(std::nan(""), {77, 1});
+  EXPECT_TRUE(tuner->space().Find(decision.setting).has_value());
+  EXPECT_TRUE(std::isfinite(decision.seconds));
+}
+
+TEST(TunerTest, ACrashedSettingIsNeverProposedAgain) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok());
+  std::vector<Setting> crashed;
+  Setting last{1, 1, 1};
+  Play(*tuner, {1, 1, 1}, 60'000, [&](Report& report, Setting& here) {
+    for (const Setting& setting : crashed) EXPECT_NE(report.setting, setting);
+    report.server_memory = report.worker_memory = std::nullopt;
+    if (report.setting[1] >= 6) {  // out of memory, unannounced
+      report.ok = false;
+      crashed.push_back(report.setting);
+      here = last;
+    } else {
+      last = here;
+    }
+  });
+  EXPECT_GE(crashed.size(), 1U);
+  EXPECT_LE(crashed.size(), 6U);
+}
+
+TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.goal = {.kind = GoalKind::kEpochs, .target = 4, .steps_per_epoch = 10'000};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok());
+  ASSERT_TRUE(tuner->Absorb({.setting = {2, 4, 2}, .time = 10, .seconds = 10, .steps = 1000}).ok());
+  tuner->Decide(10, {2, 4, 2});
+  const Decision decision = tuner->Decide(10, {2, 4, 2});
+  ASSERT_TRUE(decision.remaining.has_value());
+  EXPECT_NEAR(decision.remaining->mid, 390, 40);
+  EXPECT_LT(decision.remaining->low, decision.remaining->high);
+
+  job.goal = {.kind = GoalKind::kMetric, .target = 0.8};
+  auto metric = Tuner::Create(job, priors);
+  ASSERT_TRUE(metric.ok());
+  double time = 0;
+  for (int i = 0; i < 60; ++i)
+    ASSERT_TRUE(metric
+                    ->Absorb({.setting = {2, 4, 2},
+                              .time = time += 5,
+                              .seconds = 5,
+                              .steps = 500,
+                              .metric = 0.9 * (1 - std::exp(-i / 60.0))})
+                    .ok());
+  const Decision rising = metric->Decide(time, {2, 4, 2});
+  ASSERT_TRUE(rising.remaining.has_value());
+  EXPECT_NEAR(rising.remaining->mid, 5 * (60 * std::log(9.0) - 60), 150);
+}
+
+TEST(TunerTest, AShortJobIsLeftAlone) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.space.current = Setting{3, 4, 1};
+  job.goal.target = 400;  // some windows
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok());
+  Setting here{3, 4, 1};
+  double time = 0;
+  for (double steps = 400; steps > 0;) {
+    const Decision decision = tuner->Decide(time, here);
+    here = decision.setting;
+    time += decision.seconds;
+    const double made = decision.seconds / SecondsPerUpdate(here);
+    tuner->Absorb({.setting = here, .time = time, .seconds = decision.seconds, .steps = made}).IgnoreError();
+    steps -= made;
+  }
+  EXPECT_LE(tuner->records().size(), 1U);
+}
+
+TEST(TunerTest, ImpossibleJobsAreRefused) {
+  PriorCache priors;
+  const auto refused = [&](auto change) {
+    JobDescription job = Job();
+    change(job);
+    return Tuner::Create(job, priors).status().code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](JobDescription& j) { j.window_seconds = 0; }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.goal.target = std::nan(""); }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.goal.max_steps = -1; }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.costs.pods = -1; }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.goal.kind = GoalKind::kEpochs; }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.space.knobs.clear(); }));
+}
+
+}  // namespace
+}  // namespace attune::tuner
