@@ -9,6 +9,7 @@ void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
   write_manifest.reset();
+  command_results.clear();
   events.clear();
   goal_reached.reset();
   finished = false;
@@ -49,6 +50,11 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
     node->connection.reset();
   }
   connections_.erase(known);
+}
+
+void CoordinatorCore::On(FromOperator input, MonotonicTime, CoordinatorOutputs& out) {
+  out.command_results.push_back(
+      {.id = input.id, .status = Error(StatusCode::kUnimplemented, "this coordinator cannot do that yet"), .text = {}});
 }
 
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {

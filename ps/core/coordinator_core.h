@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator_commands.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
@@ -65,9 +66,15 @@ struct ManifestWritten {
   SaveId save;
   Status status;
 };
+struct FromOperator {
+  CommandId id;
+  Command command;
+  Duration timeout = std::chrono::minutes(2);  // then it is answered with DeadlineExceeded
+};
 struct CoordinatorTimer {};
 
-using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CoordinatorTimer>;
+using CoordinatorInput =
+    std::variant<FromConnection, ConnectionClosed, ManifestWritten, FromOperator, CoordinatorTimer>;
 
 struct ToConnection {
   ConnectionId to;
@@ -87,6 +94,7 @@ struct CoordinatorOutputs {
   std::vector<ToConnection> send;
   std::vector<ConnectionId> close;  // after sending
   std::optional<ManifestOrder> write_manifest;
+  std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
   bool finished = false;         // goal reached and all workers have left
@@ -163,6 +171,7 @@ class CoordinatorCore {
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ManifestWritten input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
   void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_members.cpp

@@ -109,7 +109,9 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   for (const Member& server : servers) ids.push_back(server.node);
   map_.homes = EvenHomes(options_.shards, ids);
   map_.version = MapVersion(1, 0);
-  out.events.push_back("all " + std::to_string(servers.size()) + " servers have joined; the job serves");
+  out.events.push_back((servers.size() == 1 ? std::string("the server has")
+                                            : "all " + std::to_string(servers.size()) + " servers have") +
+                       " joined; the job serves");
 }
 
 void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {

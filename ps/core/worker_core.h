@@ -29,6 +29,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
@@ -118,31 +119,11 @@ struct LeaveCall {
   MonotonicTime deadline;
 };
 
-// --- inputs: the world
-
-struct Received {
-  NodeId from;  // kCoordinator, or the peer the link's handshake named
-  Message message;
-};
-struct PeerConnected {
-  NodeId peer;
-};
-struct PeerDisconnected {
-  NodeId peer;
-};
-// Nothing but time has passed.
-struct Timer {};
-
 using WorkerInput =
     std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
                  StepCall, FlushCall, SaveCall, LeaveCall, Received, PeerConnected, PeerDisconnected, Timer>;
 
 // --- outputs
-
-struct Outgoing {
-  NodeId to;
-  Message message;
-};
 
 struct TableResult {
   TableId table;
