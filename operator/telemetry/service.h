@@ -24,8 +24,9 @@ class Service {
   virtual ~Service() = default;  // ends all streams, then returns
 
   virtual std::string address() const = 0;  // host:port really bound
-  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile.
-  virtual bool Send(const std::string& pod_uid, const v1::Directive& directive) = 0;
+  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile. What becomes of a
+  // directive with a key is told to the store under it (JobStore::Answered).
+  virtual bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key = "") = 0;
 };
 
 }  // namespace attune::telemetry

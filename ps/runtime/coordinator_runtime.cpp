@@ -40,6 +40,28 @@ JobProgress CoordinatorRuntime::progress() const {
   return core_.progress();
 }
 
+void CoordinatorRuntime::Ask(const Command& command, std::function<void(const CommandResult&)> answer) {
+  CommandId id;
+  {
+    std::lock_guard lock(mutex_);
+    id = CommandId(++last_command_);
+    answers_.emplace(id, std::move(answer));
+  }
+  loop_->Post([this, id, command] { Step(FromOperator{.id = id, .command = command}); });
+}
+
+void CoordinatorRuntime::Answer(const CommandResult& result) {
+  std::function<void(const CommandResult&)> answer;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = answers_.find(result.id); found != answers_.end()) {
+      answer = std::move(found->second);
+      answers_.erase(found);
+    }
+  }
+  if (answer) answer(result);
+}
+
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
@@ -51,6 +73,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);
+  for (const CommandResult& result : out.command_results) Answer(result);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);

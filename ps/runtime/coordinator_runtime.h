@@ -2,6 +2,8 @@
 // so that large pushes to that server do not delay the job's control messages.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,16 +29,21 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  // Any thread. `answer` comes once, from any thread, unless the runtime ends first.
+  void Ask(const Command& command, std::function<void(const CommandResult& result)> answer);
 
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
+  void Answer(const CommandResult& result);
   void Arm(MonotonicTime wake);
 
   const TimeSource& time_;
   const std::string job_uid_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
+  uint64_t last_command_ = 0;                                                 // guarded by mutex_
+  std::map<CommandId, std::function<void(const CommandResult&)>> answers_;  // guarded by mutex_
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

@@ -71,8 +71,19 @@ Status ServerRuntime::Open() {
                                    [](const std::string&) {
                                      return Error(StatusCode::kUnimplemented,
                                                   "a server cannot leave a running job; its rows would be lost");
+                                   },
+                               .command =
+                                   [this](const Command& command, const AnswerCommand& answer) {
+                                     OnCommand(command, answer);
                                    }});
   return OkStatus();
+}
+
+void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
+  if (coordinator_runtime_ == nullptr) {
+    return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
+  }
+  coordinator_runtime_->Ask(command, [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 ServerOptions ServerRuntime::CoreOptions() {

@@ -64,6 +64,7 @@ class ServerRuntime {
   void End(const Status& status);
   void StartSave(const SaveOrder& order);
   void OnSaved(SaveEnded ended);
+  void OnCommand(const Command& command, const AnswerCommand& answer);
   TelemetryWindow TakeWindow(MonotonicTime now);
 
   const Options options_;

@@ -151,17 +151,26 @@ TEST_F(ServiceTest, ASidecarIsAcceptedReportsAndGetsDirectives) {
 
   v1::Directive drain;
   drain.mutable_drain()->set_reason("scaled down");
-  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain));
-  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain));
+  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain, "first"));
+  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain, "second"));
   const auto first = client.Hear();
   const auto second = client.Hear();
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_EQ(first->directive().drain().reason(), "scaled down");
   EXPECT_EQ(first->directive().id(), 1U);
   EXPECT_EQ(second->directive().id(), 2U);
+  v1::SidecarMessage result;
+  result.mutable_directive_result()->set_id(1);
+  result.mutable_directive_result()->set_message("still starting");
+  ASSERT_TRUE(client.Say(result));
+  ASSERT_TRUE(WaitFor([&] { return Sample().answers.contains("first"); }));
+  EXPECT_EQ(Sample().answers["first"].outcome, DirectiveAnswer::Outcome::kRefused);
+  EXPECT_EQ(Sample().answers["first"].message, "still starting");
+  EXPECT_FALSE(Sample().answers.contains("second"));
 
   EXPECT_TRUE(client.Finish().ok());
   ASSERT_TRUE(WaitFor([&] { return !Sample().pods[0].connected; }));
+  EXPECT_EQ(Sample().answers["second"].outcome, DirectiveAnswer::Outcome::kLost) << "it never answered";
   EXPECT_FALSE(service_->Send(hello.pod_uid(), drain)) << "nobody is there";
 }
 
