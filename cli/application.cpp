@@ -21,6 +21,8 @@ struct Dispatch {
   int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
+  int operator()(const SyncArguments& arguments) const { return Sync(arguments, target); }
+  int operator()(const CheckpointArguments& arguments) const { return Checkpoint(arguments, target); }
   int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
   int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }
   int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }

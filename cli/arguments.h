@@ -23,6 +23,7 @@ struct RunArguments {
   bool json = false;
   bool plain = false;
   std::string run_directory;  // "": ./attune-runs/<job>-<time>
+  std::string resume;         // directory of a checkpoint; "": from nothing
 };
 struct ValidateArguments {
   std::vector<std::string> files;
@@ -46,6 +47,14 @@ struct ScaleArguments {
   std::string job;
   std::vector<std::string> changes;  // "workers=3"
 };
+struct SyncArguments {
+  std::string job, mode;  // "ssp:4"
+  int64_t timeout_seconds = 60;
+};
+struct CheckpointArguments {
+  std::string job;
+  int64_t timeout_seconds = 600;
+};
 struct StopArguments {
   std::string job;
   int64_t timeout_seconds = 120;
@@ -57,8 +66,9 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, StopArguments, VersionArguments, CompletionArguments>;
+using Command =
+    std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments, ScaleArguments,
+                 SyncArguments, CheckpointArguments, StopArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

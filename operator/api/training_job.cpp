@@ -195,6 +195,11 @@ void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProb
   job.resource_version = TextAt(metadata, "resourceVersion");
   job.creation_time = TextAt(metadata, "creationTimestamp");
   job.being_deleted = !TextAt(metadata, "deletionTimestamp").empty();
+  if (const auto annotations = metadata.find("annotations");
+      annotations != metadata.end() && annotations->is_object()) {
+    constexpr size_t kRequestBytesMax = 256;
+    job.checkpoint_request = TextAt(*annotations, kAnnotationCheckpointRequest).substr(0, kRequestBytesMax);
+  }
   const auto generation = metadata.find("generation");
   if (generation != metadata.end() && generation->is_number_integer()) job.generation = generation->get<int64_t>();
 }

@@ -162,6 +162,7 @@ struct TrainingJobStatus {
 struct TrainingJob {
   std::string name, name_space, uid, resource_version, creation_time;
   int64_t generation = 0;
+  std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
   bool being_deleted = false;
   TrainingJobSpec spec;
   TrainingJobStatus status;
@@ -203,6 +204,9 @@ Display MakeDisplay(const TrainingJobStatus& status);
 
 const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type);
 bool IsTrue(const TrainingJobStatus& status, std::string_view type);
+
+// Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request tells the last one answered.
+inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
 
 // Condition types.
 inline constexpr char kReady[] = "Ready";  // servers and workers all ready

@@ -35,6 +35,13 @@ grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(Message(status))};
 }
 
+std::shared_ptr<grpc::ServerCredentials> Credentials(const ServiceOptions& options) {
+  if (!options.certificate) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);  // sidecars show their tokens
+  tls.pem_key_cert_pairs.push_back({options.certificate->private_key, options.certificate->chain});
+  return grpc::SslServerCredentials(tls);
+}
+
 // A few threads for calls that block: reactions of gRPC must not.
 class BlockingCalls {
  public:
@@ -338,13 +345,14 @@ class GrpcService final : public Service {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // an occupied port is an error, not shared
-    builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(listen, Credentials(shared_.options), &port);
     builder.RegisterService(&handler_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return Error(StatusCode::kUnavailable,
                    "cannot listen on " + listen +
-                       " for telemetry: the port is taken or the address is not of this machine; choose another one");
+                       " for telemetry: the port is taken or the address is not of this machine; choose another one" +
+                       (shared_.options.certificate ? ". Or the certificate and its key do not fit together" : ""));
     }
     address_ = listen.substr(0, colon + 1) + std::to_string(port);
     return OkStatus();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "attune/v1/telemetry.pb.h"
@@ -11,10 +12,16 @@
 
 namespace attune::telemetry {
 
+// PEM. With them, sidecars must speak TLS.
+struct ServerCertificate {
+  std::string chain, private_key;
+};
+
 struct ServiceOptions {
   std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
   double report_seconds = 1;
   bool authenticate = true;  // TokenReview of the sidecar's token, and the pod must belong to the job it names
+  std::optional<ServerCertificate> certificate;
 };
 
 class Service {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "operator/local/resource_limits.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {
@@ -69,16 +68,6 @@ TEST(ContainerLaunchTest, ClearErrors) {
   EXPECT_THAT(message({{"env", Json::array({{{"name", "S"}, {"valueFrom", {{"secretKeyRef", {{"name", "s"}}}}}}})}}),
               ::testing::HasSubstr("S: only fieldRef"));
   EXPECT_THAT(message({{"args", Json::array({1})}}), ::testing::HasSubstr("string"));
-}
-
-TEST(QuantityTest, Reads) {
-  EXPECT_EQ(ParseQuantity("512Mi"), 536870912.0);
-  EXPECT_EQ(ParseQuantity("500m"), 0.5);
-  EXPECT_EQ(ParseQuantity("2"), 2.0);
-  EXPECT_EQ(ParseQuantity("1.5G"), 1.5e9);
-  EXPECT_EQ(ParseQuantity("x"), std::nullopt);
-  EXPECT_EQ(ParseQuantity("1Q"), std::nullopt);
-  EXPECT_EQ(ParseQuantity("-1"), std::nullopt);
 }
 
 }  // namespace

@@ -5,12 +5,16 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "operator/local/memory_api.h"
 #include "proto/contract.h"
+#include "sidecar/operator_stream.h"
+#include "tests/operator/kube/scripted_server.h"
 
 namespace attune::telemetry {
 namespace {
@@ -241,6 +245,53 @@ TEST_F(ServiceTest, AnOccupiedPortIsAnErrorThatNamesIt) {
       Service::Start({.listen = service_->address(), .report_seconds = 1, .authenticate = true}, api_, *store_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(ToString(second.status()), HasSubstr(service_->address()));
+}
+
+// What the operator says to a sidecar that trusts `authority`; empty when the connection does not come about.
+std::optional<v1::OperatorMessage> FirstWord(const std::string& address, const std::string& authority,
+                                             const v1::SidecarHello& hello) {
+  std::promise<std::optional<v1::OperatorMessage>> word;
+  std::atomic<bool> heard = false;
+  const auto stream = sidecar::OperatorStream::Create(
+      {.target = address, .token_file = "", .authority = authority}, [&](uint64_t, const sidecar::RelayInput& input) {
+        const auto* said = std::get_if<sidecar::OperatorSaid>(&input);
+        const bool ended = std::holds_alternative<sidecar::StreamEnded>(input);
+        if ((said == nullptr && !ended) || heard.exchange(true)) return;
+        word.set_value(said == nullptr ? std::nullopt : std::optional(said->message));
+      });
+  stream->Open();
+  v1::SidecarMessage message;
+  *message.mutable_hello() = hello;
+  stream->Send(message);
+  auto future = word.get_future();
+  EXPECT_EQ(future.wait_for(seconds(20)), std::future_status::ready);
+  return future.get();
+}
+
+TEST_F(ServiceTest, WithACertificateOnlySidecarsThatTrustItsAuthorityAreServed) {
+  const kube::TestCertificate own = kube::MakeTestCertificate(), other = kube::MakeTestCertificate();
+  service_.reset();
+  auto started = Service::Start({.listen = "127.0.0.1:0",
+                                 .report_seconds = 2,
+                                 .authenticate = false,
+                                 .certificate = ServerCertificate{own.certificate_pem, own.key_pem}},
+                                api_, *store_);
+  ASSERT_TRUE(started.ok()) << started.status();
+  service_ = *std::move(started);
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  const auto accepted = FirstWord(service_->address(), own.certificate_pem, hello);
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_TRUE(accepted->has_accepted());
+  EXPECT_FALSE(FirstWord(service_->address(), other.certificate_pem, hello).has_value()) << "another authority";
+  EXPECT_FALSE(FirstWord(service_->address(), "", hello).has_value()) << "no TLS";
+}
+
+TEST_F(ServiceTest, ACertificateThatIsNoneIsAnError) {
+  const auto broken = Service::Start(
+      {.listen = "127.0.0.1:0", .report_seconds = 1, .authenticate = true, .certificate = ServerCertificate{"a", "b"}},
+      api_, *store_);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_THAT(ToString(broken.status()), HasSubstr("do not fit together"));
 }
 
 }  // namespace
