@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/clock_board.h"
 #include "ps/core/coordinator_commands.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
@@ -44,12 +45,14 @@ struct CoordinatorOptions {
   uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
   JobGoal goal;
-  uint64_t items = 0;                                     // of a data set that does not say; 0: it must
-  uint64_t lease_items = 0;                               // 0: chosen
+  uint64_t items = 0;        // of a data set that does not say; 0: it must
+  uint64_t lease_items = 0;  // 0: chosen
+  SyncMode synchronization;
   Duration worker_lost_after = std::chrono::seconds(10);  // without a heartbeat
   Duration server_lost_after = std::chrono::seconds(20);
   Duration check_interval = std::chrono::milliseconds(500);
   Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
+  Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
   Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
   Mutations mutations;
 };
@@ -110,6 +113,9 @@ struct JobProgress {
   uint64_t items = 0, items_done = 0, items_total = 0, reprocessed_items = 0;
   uint32_t servers = 0, servers_expected = 0, workers = 0;
   uint64_t floor_clock = 0, steps = 0;
+  std::string synchronization;  // "ssp:4"
+  std::string floor_holder;     // "worker 2 (node 5)", while others wait for it
+  Duration floor_held_for{};
   std::optional<double> smoothed_loss;
   bool serving = false;
   std::string goal_reached;  // reason; empty: not yet
@@ -132,9 +138,9 @@ class CoordinatorCore {
     Member member;
     uint64_t incarnation = 0;
     std::optional<ConnectionId> connection;
-    MonotonicTime heard;      // last heartbeat or join
-    Heartbeat last;           // totals
-    uint64_t clock_base = 0;  // floor when it joined, so that a newcomer does not pull the floor down
+    MonotonicTime heard;       // last heartbeat or join
+    Heartbeat last;            // totals
+    bool uses_leases = false;  // of training data: without one it has no work
     RequestId answered_below;
     std::map<RequestId, Message> answers;  // given, not known to have arrived
     std::set<RequestId> pending;           // taken up, not answered
@@ -158,6 +164,12 @@ class CoordinatorCore {
     RequestId request;
     DataSetId data_set;
     MonotonicTime deadline;
+  };
+  struct SwitchOrder {
+    CommandId id;
+    SyncMode mode;
+    MonotonicTime deadline;
+    bool begun = false;
   };
   struct Save {
     SaveId id;
@@ -188,6 +200,19 @@ class CoordinatorCore {
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_clocks.cpp
+  void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  template <typename Other>
+  void OnCommand(CommandId id, const Other&, MonotonicTime, CoordinatorOutputs& out) {
+    Answer(id, Error(StatusCode::kUnimplemented, "this coordinator cannot do that yet"), {}, out);
+  }
+  void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
+  bool IsTraining(const DataSet& data_set) const;
+  void UpdateCounted(Node& node);
+  void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
+  void TellSync(CoordinatorOutputs& out);
+  void WatchFloor(MonotonicTime now, CoordinatorOutputs& out);
 
   // Messages of members.
   template <typename Other>
@@ -221,7 +246,6 @@ class CoordinatorCore {
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
   void CloseLossWindow(MonotonicTime now);
-  uint64_t FloorClock() const;
   uint64_t TotalSteps() const;
   Node* Find(NodeId id);
   DataSet* Find(DataSetId id);
@@ -244,8 +268,15 @@ class CoordinatorCore {
   std::deque<Save> saves_;  // the first is under way
   SaveId next_save_{1};
 
+  ClockBoard clocks_;
+  std::deque<SwitchOrder> switches_;  // the first is under way
+  struct {
+    uint64_t floor = 0;
+    NodeId slowest;
+    MonotonicTime since;
+    bool told = false;
+  } floor_watch_;
   uint64_t steps_of_gone_ = 0;
-  uint64_t floor_clock_ = 0;
   MonotonicTime first_worker_ = kNever;
   bool any_worker_ = false;
   MonotonicTime now_{};  // of the step under way

@@ -79,7 +79,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
-  node.clock_base = floor_clock_;
+  if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   out.events.push_back(Name(id) + " joined");
   if (join.role == Role::kWorker && first_worker_ == kNever) first_worker_ = now;
@@ -93,7 +93,11 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
   for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
   Send(node,
-       Welcome{.node = node.member.node, .map = map_, .servers_expected = options_.servers, .servers_joined = joined},
+       Welcome{.node = node.member.node,
+               .map = map_,
+               .servers_expected = options_.servers,
+               .servers_joined = joined,
+               .sync = clocks_.state()},
        out);
 }
 
@@ -127,6 +131,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   gone_incarnations_.emplace(it->second.incarnation, id);
   gone_.emplace(id, std::move(why));
   nodes_.erase(it);
+  if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
 }
 
@@ -149,7 +154,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   }
   out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
                        " items go to others: " + std::string(reason.message()));
-  steps_of_gone_ += node.last.clock;
+  steps_of_gone_ += node.last.steps;
   Send(node, SessionLost{.status = reason}, out);
   Remove(id, reason);
   PublishMembers(out);
@@ -168,8 +173,8 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
     for (const Lease& lease : held) (void)data_set.ledger.Return(id, lease.id, lease.position);
   }
   Reply(id, message.header.request, Done{.request = message.header.request}, out);
-  out.events.push_back(Name(id) + " left after " + std::to_string(message.clock) + " steps");
-  steps_of_gone_ += message.clock;
+  out.events.push_back(Name(id) + " left after " + std::to_string(message.steps) + " steps");
+  steps_of_gone_ += message.steps;
   Remove(id, OkStatus());
   PublishMembers(out);
   ServeLeases(now, out);

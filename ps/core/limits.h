@@ -35,6 +35,7 @@ inline constexpr size_t kParkedPullsPerOriginMax = 4096;  // waiting for own pus
 inline constexpr size_t kHeldMessagesMax = 4096;          // waiting for a map
 inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
 inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
+inline constexpr size_t kCommandsMax = 64;                // of the operator, of one kind, not answered
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
 
 }  // namespace attune::ps

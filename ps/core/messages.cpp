@@ -38,11 +38,11 @@ bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
 }
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Push",       "PushAck",     "PushRefused",  "Pull",           "PullReply",   "PullRefused",   "Moved",
-    "Join",       "Welcome",     "JoinRefused",  "MapUpdate",      "MapRequest",  "Heartbeat",     "HeartbeatAck",
-    "OpenTable",  "TableOpened", "InstallTable", "TableInstalled", "OpenDataSet", "DataSetOpened", "LeaseRequest",
-    "LeaseGrant", "LeasesEnded", "LeaseDone",    "LeaseReturn",    "SaveTables",  "WriteTables",   "TablesWritten",
-    "Leave",      "Done",        "Refused",      "GoalReached",    "Finished",    "SessionLost"};
+    "Push",          "PushAck",    "PushRefused", "Pull",         "PullReply",      "PullRefused", "Moved",
+    "Join",          "Welcome",    "JoinRefused", "MapUpdate",    "MapRequest",     "Heartbeat",   "HeartbeatAck",
+    "SyncUpdate",    "OpenTable",  "TableOpened", "InstallTable", "TableInstalled", "OpenDataSet", "DataSetOpened",
+    "LeaseRequest",  "LeaseGrant", "LeasesEnded", "LeaseDone",    "LeaseReturn",    "SaveTables",  "WriteTables",
+    "TablesWritten", "Leave",      "Done",        "Refused",      "GoalReached",    "Finished",    "SessionLost"};
 
 }  // namespace
 

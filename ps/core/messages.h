@@ -26,6 +26,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/shard_map.h"
 #include "ps/core/slice.h"
+#include "ps/core/sync_mode.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -142,6 +143,7 @@ struct Welcome {
   ShardMap map;  // version 0 while servers are missing; then a MapUpdate follows
   uint32_t servers_expected = 0;
   uint32_t servers_joined = 0;
+  SyncState sync;  // a worker begins at its floor
   bool operator==(const Welcome&) const = default;
 };
 
@@ -172,8 +174,11 @@ struct LeasePosition {
 struct Heartbeat {
   uint64_t number = 0;  // 1, 2, ...: an older one arriving late is ignored
   MapVersion map_version;
-  uint64_t clock = 0;   // steps finished whose pushes are all acknowledged
-  double loss_sum = 0;  // sum over samples of the reported losses
+  uint64_t steps = 0;     // ended by this worker, all their pushes acknowledged
+  uint64_t clock = 0;     // of the job: this worker has finished every step before it, pushes acknowledged
+  uint64_t begun = 0;     // of the job: the last step it has begun
+  uint64_t promised = 0;  // SyncState::hold it keeps
+  double loss_sum = 0;    // sum over samples of the reported losses
   uint64_t loss_samples = 0;
   uint64_t samples = 0;
   SequenceNumber acked_below;
@@ -183,8 +188,14 @@ struct Heartbeat {
 
 struct HeartbeatAck {
   uint64_t number = 0;
-  uint64_t floor_clock = 0;  // slowest worker's
+  SyncState sync;
   bool operator==(const HeartbeatAck&) const = default;
+};
+
+// coordinator -> workers: the floor has risen, or a hold has begun or ended. Also in every HeartbeatAck.
+struct SyncUpdate {
+  SyncState sync;
+  bool operator==(const SyncUpdate&) const = default;
 };
 
 // worker -> coordinator; answered by TableOpened or Refused (options differ from the first opener's; text names them).
@@ -290,7 +301,7 @@ struct TablesWritten {
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
   RequestHeader header;
-  uint64_t clock = 0;  // final
+  uint64_t steps = 0;  // ended by this worker
   bool operator==(const Leave&) const = default;
 };
 
@@ -325,9 +336,9 @@ struct SessionLost {
 };
 
 using Message =
-    std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,             // rows
-                 Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, HeartbeatAck,  // membership
-                 OpenTable, TableOpened, InstallTable, TableInstalled,                        // tables
+    std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                         // rows
+                 Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, HeartbeatAck, SyncUpdate,  // membership
+                 OpenTable, TableOpened, InstallTable, TableInstalled,                                    // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
 

@@ -28,6 +28,17 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
   }
 }
 
+void Put(const SyncState& from, v1::SyncState* to) {
+  to->set_revision(from.revision);
+  to->set_floor(from.floor);
+  to->set_slowest(from.slowest.value());
+  if (from.mode.slack) to->set_slack(*from.mode.slack);
+  if (from.mode_before.slack) to->set_slack_before(*from.mode_before.slack);
+  to->set_mode_from(from.mode_from);
+  to->set_hold(from.hold);
+  to->set_hold_at(from.hold_at);
+}
+
 void Put(const RequestHeader& from, v1::RequestHeader* to) {
   to->set_request(from.request.value());
   to->set_answered_below(from.answered_below.value());
@@ -95,7 +106,10 @@ struct NodeWriter {
     v1::Heartbeat* to = out.mutable_heartbeat();
     to->set_number(from.number);
     to->set_map_version(from.map_version.value());
+    to->set_steps(from.steps);
     to->set_clock(from.clock);
+    to->set_begun(from.begun);
+    to->set_promised(from.promised);
     to->set_loss_sum(from.loss_sum);
     to->set_loss_samples(from.loss_samples);
     to->set_samples(from.samples);
@@ -160,7 +174,7 @@ struct NodeWriter {
   }
   bool operator()(const Leave& from) {
     Put(from.header, out.mutable_leave()->mutable_header());
-    out.mutable_leave()->set_clock(from.clock);
+    out.mutable_leave()->set_steps(from.steps);
     return true;
   }
   template <typename Other>
@@ -178,6 +192,7 @@ struct CoordinatorWriter {
     Put(from.map, to->mutable_map());
     to->set_servers_expected(from.servers_expected);
     to->set_servers_joined(from.servers_joined);
+    Put(from.sync, to->mutable_sync());
     return true;
   }
   bool operator()(const JoinRefused& from) {
@@ -190,7 +205,11 @@ struct CoordinatorWriter {
   }
   bool operator()(const HeartbeatAck& from) {
     out.mutable_heartbeat_ack()->set_number(from.number);
-    out.mutable_heartbeat_ack()->set_floor_clock(from.floor_clock);
+    Put(from.sync, out.mutable_heartbeat_ack()->mutable_sync());
+    return true;
+  }
+  bool operator()(const SyncUpdate& from) {
+    Put(from.sync, out.mutable_sync_update());
     return true;
   }
   bool operator()(const TableOpened& from) {
@@ -300,6 +319,20 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   return map;
 }
 
+SyncState Get(const v1::SyncState& from) {
+  SyncState state{.revision = from.revision(),
+                  .floor = from.floor(),
+                  .slowest = NodeId(from.slowest()),
+                  .mode = {},
+                  .mode_before = {},
+                  .mode_from = from.mode_from(),
+                  .hold = from.hold(),
+                  .hold_at = from.hold_at()};
+  if (from.has_slack()) state.mode.slack = from.slack();
+  if (from.has_slack_before()) state.mode_before.slack = from.slack_before();
+  return state;
+}
+
 RequestHeader Get(const v1::RequestHeader& from) {
   return {RequestId(from.request()), RequestId(from.answered_below()),
           Duration(std::max<int64_t>(from.remaining_nanoseconds(), 0))};
@@ -360,7 +393,10 @@ StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
   if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
   Heartbeat heartbeat{.number = from.number(),
                       .map_version = MapVersion(from.map_version()),
+                      .steps = from.steps(),
                       .clock = from.clock(),
+                      .begun = from.begun(),
+                      .promised = from.promised(),
                       .loss_sum = from.loss_sum(),
                       .loss_samples = from.loss_samples(),
                       .samples = from.samples(),
@@ -395,7 +431,7 @@ StatusOr<Message> ReadOpenTable(const v1::OpenTable& from) {
 
 StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
-  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined()};
+  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
 }
 
 StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
@@ -459,7 +495,7 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
     case Kind::kTablesWritten:
       return ReadTablesWritten(message.tables_written());
     case Kind::kLeave:
-      return Leave{Get(message.leave().header()), message.leave().clock()};
+      return Leave{Get(message.leave().header()), message.leave().steps()};
     case Kind::KIND_NOT_SET:
       break;
   }
@@ -476,7 +512,9 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kMapUpdate:
       return ReadMapUpdate(message.map_update());
     case Kind::kHeartbeatAck:
-      return HeartbeatAck{message.heartbeat_ack().number(), message.heartbeat_ack().floor_clock()};
+      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync())};
+    case Kind::kSyncUpdate:
+      return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:
       return TableOpened{RequestId(message.table_opened().request()), TableId(message.table_opened().table())};
     case Kind::kInstallTable:
