@@ -24,6 +24,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)), clocks_(kFirstTerm, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
+  servers_wanted_ = options_.servers;
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -37,6 +38,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);
+  GoOnWithPlacement(now, out);
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return next_check_; }
@@ -143,7 +145,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
-  Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state()}, out);
+  Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease}, out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
   if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
@@ -236,6 +238,17 @@ JobProgress CoordinatorCore::progress() const {
                        .serving = map_.formed() && failed_.ok(),
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  progress.shards_to_change = shards_to_change_;
+  progress.rows_restored = rows_restored_;
+  progress.recoveries = map_.recoveries;
+  progress.servers_wanted = servers_wanted_;
+  progress.backups = options_.backups;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.rows) continue;
+    progress.rows_to_come += node.rows->rows_to_come;
+    progress.copies_to_send += node.rows->copies_to_send;
+    progress.rows_moved += node.rows->rows_received;
+  }
   if (clocks_.AnyoneWaits()) {
     progress.floor_holder = Name(floor_watch_.slowest);
     progress.floor_held_for = now_ - floor_watch_.since;

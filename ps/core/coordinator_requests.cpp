@@ -121,12 +121,22 @@ void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, Monot
   if (index >= tables_.size()) return;
   TableEntry& table = tables_[index];
   if (table.missing.erase(node.member.node) == 0) return;
-  if (!message.status.ok() && table.failed.ok()) table.failed = Annotate(message.status, Name(node.member.node));
+  placement_changed_ = true;
+  if (!message.status.ok()) {
+    const Status problem = Annotate(message.status, Name(node.member.node));
+    if (!table.opened && table.failed.ok()) table.failed = problem;
+    if (table.opened) {  // a server that came later: it gets no rows
+      table.missing.insert(node.member.node);
+      out.events.push_back("table \"" + table.spec.name + "\": " + std::string(attune::Message(problem)));
+      return;
+    }
+  }
   AnswerTableWaiters(table, out);
 }
 
 void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out) {
-  if (!table.missing.empty() && table.failed.ok()) return;
+  if (!table.missing.empty() && table.failed.ok() && !table.opened) return;
+  table.opened = table.failed.ok();
   for (const auto& [asker, request] : std::exchange(table.waiting, {})) {
     if (table.failed.ok()) {
       Reply(asker, request, TableOpened{.request = request, .table = table.id}, out);

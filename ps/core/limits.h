@@ -25,6 +25,7 @@ inline constexpr uint32_t kDimMax = 65536;
 inline constexpr uint32_t kShardsDefault = 1024;
 inline constexpr uint32_t kShardsMax = 1 << 16;
 inline constexpr size_t kMembersMax = 4096;
+inline constexpr uint32_t kServersMax = 1024;
 inline constexpr size_t kTablesMax = 4096;
 inline constexpr size_t kDataSetsMax = 256;
 inline constexpr uint64_t kLeasesPerEpochMax = 1 << 20;  // smaller leases are made larger

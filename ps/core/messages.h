@@ -428,6 +428,8 @@ struct RowsReport {
 struct HeartbeatAck {
   uint64_t number = 0;
   SyncState sync;
+  // From the sending of that heartbeat on the node may serve for so long, less a margin (ps/core/liveness_lease.h).
+  Duration liveness{};
   bool operator==(const HeartbeatAck&) const = default;
 };
 
