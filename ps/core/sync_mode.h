@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "ps/core/ids.h"
 
 namespace attune::ps {
 
@@ -22,6 +23,19 @@ struct SyncMode {
   // The lowest floor under which step `step` may begin.
   uint64_t FloorNeeded(uint64_t step) const { return !slack || step <= *slack ? 0 : step - *slack; }
   bool operator==(const SyncMode&) const = default;
+};
+
+// What a worker must know to begin a step; the coordinator repeats it with every answer to a heartbeat.
+struct SyncState {
+  uint64_t revision = 0;  // term of the coordinator in the upper 32 bits; an older state is ignored
+  uint64_t floor = 0;     // steps that every worker with work has finished
+  NodeId slowest;         // who holds it; 0: nobody has work
+  SyncMode mode;          // of steps from mode_from on
+  SyncMode mode_before;   // of steps before it
+  uint64_t mode_from = 0;
+  uint64_t hold = 0;  // not 0: no step from hold_at on may begin; the number of this preparation
+  uint64_t hold_at = 0;
+  bool operator==(const SyncState&) const = default;
 };
 
 // "async", "bsp", "ssp:4"; capital letters are as good. InvalidArgument says what is allowed.
