@@ -148,6 +148,11 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 
 Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
+  const api::Checkpoint& checkpoint = job.spec.checkpoint;
+  if (!checkpoint.resume_from.empty()) {
+    arguments.push_back("--load");
+    arguments.push_back(checkpoint.resume_from);
+  }
   const std::string& host = job.status.coordinator;
   const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
   if (!coordinator_here) return arguments;
@@ -162,6 +167,11 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (goal.target_loss) add("--target-loss", Json(*goal.target_loss).dump());  // shortest text that reads back the same
   if (goal.max_duration_seconds) add("--max-duration", std::to_string(*goal.max_duration_seconds));
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
+  const api::Synchronization& pace = job.spec.synchronization;
+  if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");
+  if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
+  if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
+  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }

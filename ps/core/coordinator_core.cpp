@@ -251,6 +251,9 @@ JobProgress CoordinatorCore::progress() const {
   }
   if (clocks_.AnyoneWaits()) {
     progress.floor_holder = Name(floor_watch_.slowest);
+    if (const auto slowest = nodes_.find(floor_watch_.slowest); slowest != nodes_.end()) {
+      progress.floor_worker = slowest->second.member.index;
+    }
     progress.floor_held_for = now_ - floor_watch_.since;
   }
   if (current_data_set_) {

@@ -117,8 +117,9 @@ struct JobProgress {
   uint64_t items = 0, items_done = 0, items_total = 0, reprocessed_items = 0;
   uint32_t servers = 0, servers_expected = 0, workers = 0;
   uint64_t floor_clock = 0, steps = 0;
-  std::string synchronization;  // "ssp:4"
-  std::string floor_holder;     // "worker 2 (node 5)", while others wait for it
+  std::string synchronization;           // "ssp:4"
+  std::string floor_holder;              // "worker 2 (node 5)", while others wait for it
+  std::optional<uint32_t> floor_worker;  // its index
   Duration floor_held_for{};
   // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;

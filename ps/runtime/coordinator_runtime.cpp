@@ -1,5 +1,8 @@
 #include "ps/runtime/coordinator_runtime.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/log.h"
 #include "ps/runtime/model_directory.h"
 
@@ -38,6 +41,26 @@ CoordinatorRuntime::~CoordinatorRuntime() {
 JobProgress CoordinatorRuntime::progress() const {
   std::lock_guard lock(mutex_);
   return core_.progress();
+}
+
+std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
+  using State = JobTelemetry::Server::State;
+  std::vector<JobTelemetry::Server> servers;
+  {
+    std::lock_guard lock(mutex_);
+    const ShardMap& map = core_.map();
+    std::set<NodeId> homes;
+    for (const Shard& shard : map.shards) homes.insert(shard.home);
+    for (const Member& member : map.members) {
+      if (member.role != Role::kServer) continue;
+      const State state = member.leaving                ? State::kDraining
+                          : homes.contains(member.node) ? State::kServing
+                                                        : State::kJoining;
+      servers.push_back({member.index, state});
+    }
+  }
+  std::ranges::sort(servers, {}, &JobTelemetry::Server::index);
+  return servers;
 }
 
 void CoordinatorRuntime::Ask(const Command& command, std::function<void(const CommandResult&)> answer) {

@@ -7,11 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator_core.h"
 #include "ps/runtime/coordinator_service.h"
+#include "ps/runtime/reporter.h"
 #include "ps/transport/event_loop.h"
 
 namespace attune::ps {
@@ -29,6 +31,8 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  // Members that are servers, by index.
+  std::vector<JobTelemetry::Server> servers() const;
   // Any thread. `answer` comes once, from any thread, unless the runtime ends first.
   void Ask(const Command& command, std::function<void(const CommandResult& result)> answer);
 
@@ -42,7 +46,7 @@ class CoordinatorRuntime {
   const std::string job_uid_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
-  uint64_t last_command_ = 0;                                                 // guarded by mutex_
+  uint64_t last_command_ = 0;                                               // guarded by mutex_
   std::map<CommandId, std::function<void(const CommandResult&)>> answers_;  // guarded by mutex_
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;

@@ -61,7 +61,7 @@ void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
 }
 
 void Fill(SyncMode from, v1::Synchronization* to) {
-  to->set_mode(!from.bounded()      ? v1::Synchronization::ASYNC
+  to->set_mode(!from.bounded()    ? v1::Synchronization::ASYNC
                : *from.slack == 0 ? v1::Synchronization::BSP
                                   : v1::Synchronization::SSP);
   to->set_staleness(from.slack.value_or(0));

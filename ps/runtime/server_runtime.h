@@ -35,8 +35,9 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;  // tables of a saved model to start from; empty: none
-    std::string sidecar_socket;  // empty: no telemetry
+    std::string load_directory;        // tables of a saved model to start from; empty: none
+    std::string checkpoint_directory;  // for checkpoints that are asked for without one
+    std::string sidecar_socket;        // empty: no telemetry
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -65,6 +66,8 @@ class ServerRuntime {
   void StartSave(const SaveOrder& order);
   void OnSaved(SaveEnded ended);
   void OnCommand(const Command& command, const AnswerCommand& answer);
+  std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
+                                                       Duration window);
   TelemetryWindow TakeWindow(MonotonicTime now);
 
   const Options options_;
@@ -89,6 +92,7 @@ class ServerRuntime {
   ServerCounters reported_;
   Transport::Counters reported_bytes_;
   MonotonicTime reported_at_;
+  uint64_t reported_moved_ = 0;
 
   std::unique_ptr<CoordinatorRuntime> coordinator_runtime_;
   std::unique_ptr<EventLoop> loop_;

@@ -42,6 +42,9 @@ struct Flags {
   uint64_t lease_items = 0;
   std::string bind;
   std::string load;
+  std::string synchronization = "async";
+  uint32_t backups = 0;
+  std::string checkpoints;
   uint16_t data_port = contract::kDataPort;
   uint16_t coordinator_port = contract::kCoordinatorPort;
 };
@@ -58,6 +61,13 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
+  app.add_option("--synchronization", flags.synchronization,
+                 "How workers keep pace: async, bsp, or ssp:N (N steps ahead of the slowest at most)")
+      ->capture_default_str();
+  app.add_option("--backups", flags.backups, "Second copies of every row, on another server than its own: 0 or 1")
+      ->check(CLI::Range(0U, 1U));
+  app.add_option("--checkpoints", flags.checkpoints,
+                 "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
@@ -86,6 +96,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.bind_address = flags.bind.empty() ? environment.Optional(contract::kEnvPodIp, "127.0.0.1") : flags.bind;
   options.port = flags.data_port;
   options.load_directory = flags.load;
+  options.checkpoint_directory = flags.checkpoints;
+  const std::string models = environment.Optional(contract::kEnvModelDirectory);
+  if (flags.checkpoints.empty() && !models.empty()) options.checkpoint_directory = models + "/checkpoints";
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
@@ -94,6 +107,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.core.goal = GoalOf(app, flags);
     coordinator.core.items = flags.items;
     coordinator.core.lease_items = flags.lease_items;
+    ASSIGN_OR_RETURN(coordinator.core.synchronization, ParseSyncMode(flags.synchronization));
+    coordinator.core.backups = flags.backups;
+    coordinator.core.host_index = options.index;
     coordinator.bind_address = options.bind_address;
     coordinator.port = flags.coordinator_port;
     options.coordinator_here = std::move(coordinator);
