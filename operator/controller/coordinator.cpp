@@ -11,12 +11,17 @@ bool IsLeaving(const ServersView& servers, const ObservedPod& pod) {
   return std::ranges::find(servers.leaving, &pod) != servers.leaving.end();
 }
 
-// The lowest index, so that it is the last to be scaled away.
-const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& servers, const ObservedPod* host) {
-  for (const ObservedPod* pod : servers.by_index) {
-    if (pod != nullptr && pod != host && IsAlive(*pod) && IsConnected(observed, *pod)) return pod;
-  }
-  return nullptr;
+// The lowest index, so that it is the last to be scaled away; one that leaves only when there is no other.
+const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& servers, const ObservedPod* host,
+                                 bool leaving_too) {
+  const auto fits = [&](const ObservedPod* pod) {
+    return pod != nullptr && pod != host && IsAlive(*pod) && IsConnected(observed, *pod);
+  };
+  const auto found = std::ranges::find_if(servers.by_index, fits);
+  if (found != servers.by_index.end()) return *found;
+  if (!leaving_too) return nullptr;
+  const auto leaving = std::ranges::find_if(servers.leaving, fits);
+  return leaving == servers.leaving.end() ? nullptr : *leaving;
 }
 
 }  // namespace
@@ -31,7 +36,10 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   }
   if (!status.abilities || !status.abilities->coordinator_failover || servers.finished > 0) return view;
   const ObservedPod* host = CoordinatorPod(observed);
-  if (host != nullptr && IsAlive(*host) && !IsLeaving(servers, *host)) {
+  const bool host_alive = host != nullptr && IsAlive(*host);
+  const ObservedPod* successor = FindSuccessor(observed, servers, host, !host_alive);
+  // One that leaves stays in office until there is somebody else.
+  if (host_alive && (successor == nullptr || !IsLeaving(servers, *host))) {
     if (status.coordinator_term == 0 || directives.window() != nullptr) return view;
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
@@ -43,7 +51,6 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     return view;
   }
   view.moving = true;
-  const ObservedPod* successor = FindSuccessor(observed, servers, host);
   if (successor == nullptr) {
     draft.Requeue(kLookAgain, "a server that can run the coordinator");
     return view;
@@ -53,8 +60,8 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   view.term = std::max(status.coordinator_term, static_cast<int64_t>(heard)) + 1;
   draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator",
              successor->name + " takes over the coordinator from " + status.coordinator +
-                 (host != nullptr && IsAlive(*host) ? ", which is to leave" : ", which is gone") + " (term " +
-                 std::to_string(view.term) + ")");
+                 (host_alive ? ", which is to leave" : ", which is gone") + " (term " + std::to_string(view.term) +
+                 ")");
   return view;
 }
 

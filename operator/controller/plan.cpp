@@ -136,7 +136,7 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
     } else {
       PlanFirstServers(observed, servers, options, draft);
     }
-    PlanWorkers(observed, servers, workers, options, now, draft);
+    PlanWorkers(observed, servers, workers, options, now, directives, draft);
     if (servers.finished > 0) draft.Requeue(options.servers_ended_grace, "end of the workers");
   }
 

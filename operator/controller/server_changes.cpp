@@ -175,11 +175,23 @@ class ServerPlanner {
     if (window_ == nullptr) return;
     const auto state = StateOf(*window_, pod.index);
     if (state == v1::ServerState::DRAINED) return Leave(pod, "its rows have moved to the others", std::nullopt);
+    if (state && pod.index < servers_.count) return PlanWantedAgain(pod, *state);
     if (state) return;  // its coordinator's next word wakes us
     // It has not joined, or has left and is about to end.
     const Duration since = now_.wall - *pod.draining_since;
     if (since >= options_.gone_patience) return Leave(pod, "was no member", std::nullopt);
     draft_.Requeue(options_.gone_patience - since, "end of " + pod.name);
+  }
+
+  // It stays when the coordinator has taken it up again; until that is sure it may still end as one that has left.
+  void PlanWantedAgain(const ObservedPod& pod, v1::ServerState::State state) {
+    constexpr Duration kReportsAreNewer = std::chrono::seconds(5);  // than what was asked of the coordinator
+    const Duration since = now_.wall - *pod.draining_since;
+    if (since < kReportsAreNewer) {
+      draft_.Requeue(kReportsAreNewer - since, "whether " + pod.name + " stays");
+    } else if (state == v1::ServerState::SERVING || state == v1::ServerState::JOINING) {
+      draft_.Mark(pod, {{kAnnotationDraining, nullptr}}, "wanted again");
+    }
   }
 
   void Leave(const ObservedPod& pod, const std::string& how, std::optional<int64_t> grace_seconds) {
@@ -190,6 +202,8 @@ class ServerPlanner {
   // The coordinator moves rows to who joins and away from who leaves.
   void TellNumber() {
     if (!servers_.elastic || window_ == nullptr || coordinator_.moving || ended_by_itself()) return;
+    const ObservedPod* host = CoordinatorPod(observed_);
+    if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
     for (int32_t index = 0; index < servers_.count; ++index) {
       if (StateOf(*window_, index) != v1::ServerState::SERVING) ++changes_.joining;
     }

@@ -63,6 +63,16 @@ bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
          });
 }
 
+// The coordinator knows of its end, and has given its rows to others.
+bool IsRecovered(const Observed& observed, const ObservedPod& pod) {
+  const auto answer = observed.sample.answers.find("gone=" + pod.uid);
+  const bool told =
+      answer != observed.sample.answers.end() && answer->second.outcome == telemetry::DirectiveAnswer::Outcome::kDone;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  // Without its word nothing is known, and nothing is judged.
+  return told || window == nullptr || !IsMember(*window, pod.index);
+}
+
 // Why the job cannot go on without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
                                     const ObservedPod* pod) {
@@ -76,8 +86,8 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
     return "it ran the job's coordinator, and no other server can take over." + resume;
   }
-  const auto lost = std::ranges::count_if(servers.by_index, [](const ObservedPod* each) {
-    return each != nullptr && HasFailed(*each) && !IsBeingDeleted(*each);
+  const auto lost = std::ranges::count_if(servers.by_index, [&](const ObservedPod* each) {
+    return each != nullptr && HasFailed(*each) && !IsBeingDeleted(*each) && !IsRecovered(observed, *each);
   });
   if (lost > 1 && last.empty()) {
     return std::to_string(lost) + " servers were lost at the same time, and one backup covers one of them. " +

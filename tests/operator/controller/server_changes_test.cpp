@@ -145,7 +145,7 @@ TEST(ServerChanges, ARefusalIsToldAndAskedForAgainLater) {
               StartsWith("False/ServerScalingRefused: the job cannot have 1 server now: a checkpoint is under way"));
   EXPECT_TRUE(cluster.HasEvent("ServerScalingRefused"));
   EXPECT_EQ(cluster.told().size(), 1U);
-  cluster.Advance(cluster.options.refused_retry);
+  cluster.Advance(cluster.options.refused_retry + seconds(1));
   cluster.Settle();
   EXPECT_EQ(cluster.told().size(), 2U);
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/ServerScalingRefused"))
@@ -182,7 +182,24 @@ TEST(ServerChanges, AServerScaledAwayBeforeItStartedIsRemovedAtOnce) {
   EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0"));
 }
 
-TEST(ServerChanges, AServerWantedAgainWhileItLeavesLeavesFirst) {
+TEST(ServerChanges, AServerWantedAgainStaysWhenTheCoordinatorHasTakenItUpAgain) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  Scale(cluster, 1);
+  cluster.Settle();
+  const std::string uid = cluster.pod("a-server-1")["metadata"]["uid"];
+  Say(cluster, {kServing, kDraining});
+  Scale(cluster, 2);
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().back(), "a-server-0 servers=2");
+  Say(cluster, {kServing, kServing});
+  cluster.Advance(seconds(5));
+  cluster.Settle();
+  EXPECT_EQ(cluster.pod("a-server-1")["metadata"]["uid"], uid);
+  EXPECT_FALSE(ObservePod(cluster.pod("a-server-1")).draining_since.has_value());
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
+}
+
+TEST(ServerChanges, AServerWantedAgainTooLateLeavesFirst) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   Scale(cluster, 1);
   cluster.Settle();
@@ -292,6 +309,17 @@ TEST(ServerLoss, APodDeletedFromOutsideIsReplacedAfterItsProcessHasEnded) {
   EXPECT_TRUE(cluster.HasEvent("ServerReplaced"));
   EXPECT_NE(cluster.pod("a-server-1")["metadata"]["uid"], uid);
   EXPECT_EQ(cluster.status().servers.failed, 0) << "no failure of its own";
+}
+
+TEST(WorkerLoss, IsToldToTheCoordinatorBeforeTheReplacementComes) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  cluster.Exit("a-worker-1", 139);
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), ElementsAre(StartsWith("a-server-0 gone=")));
+  cluster.Advance(seconds(1));
+  cluster.Settle();
+  EXPECT_TRUE(cluster.Has("a-worker-1"));
+  EXPECT_EQ(cluster.told().size(), 1U);
 }
 
 // --- the coordinator
