@@ -24,6 +24,8 @@ struct Values {
   DescribeArguments describe;
   LogsArguments logs;
   ScaleArguments scale;
+  SyncArguments sync;
+  CheckpointArguments checkpoint;
   StopArguments stop;
   ExportArguments export_;
   InspectArguments inspect;
@@ -81,6 +83,9 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   run->add_option("--run-directory", values.run.run_directory,
                   "Logs and models of a local run\n(default ./attune-runs/<job>-<time>)")
       ->type_name("DIR");
+  run->add_option("--resume", values.run.resume,
+                  "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
+      ->type_name("DIR");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
   CLI::App* validate =
       Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
@@ -115,9 +120,29 @@ void AddLooking(CLI::App& app, Values& values) {
 
 void AddSteering(CLI::App& app, Values& values) {
   CLI::App* scale =
-      Add(app, "scale", "Change the number of workers while training goes on", "  attune scale word2vec workers=4\n");
+      Add(app, "scale", "Change the number of workers or servers while training goes on",
+          "A new server is given rows, a leaving one hands its rows over first; no step waits for that.\n\n"
+          "  attune scale word2vec workers=4\n  attune scale word2vec servers=3 workers=2\n");
   scale->add_option("JOB", values.scale.job, "Name of a job")->required();
-  scale->add_option("CHANGE", values.scale.changes, "workers=N, between spec.workers.min and max")->required();
+  scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, between min and max of their spec")
+      ->required();
+  CLI::App* sync = Add(app, "sync", "Change how workers keep pace with each other while training goes on",
+                       "The job switches at a step that no worker has begun.\n\n"
+                       "  attune sync word2vec bsp      all finish a step before one begins the next\n"
+                       "  attune sync word2vec ssp:4    none is more than 4 steps ahead of the slowest\n"
+                       "  attune sync word2vec async    none waits\n");
+  sync->add_option("JOB", values.sync.job, "Name of a job")->required();
+  sync->add_option("MODE", values.sync.mode, "async, bsp or ssp:N")->required();
+  sync->add_option("--timeout", values.sync.timeout_seconds, "Longest wait (default 60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint while training goes on and tell where it lies",
+                             "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    goes on from it, "
+                             "with any number of servers\n");
+  checkpoint->add_option("JOB", values.checkpoint.job, "Name of a job")->required();
+  checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
   stop->add_option("JOB", values.stop.job, "Name of a job")->required();
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
@@ -214,6 +239,8 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "describe") arguments.command = values.describe;
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
+  if (name == "sync") arguments.command = values.sync;
+  if (name == "checkpoint") arguments.command = values.checkpoint;
   if (name == "stop") arguments.command = values.stop;
   if (name == "export") arguments.command = values.export_;
   if (name == "inspect") arguments.command = values.inspect;

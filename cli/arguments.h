@@ -23,6 +23,7 @@ struct RunArguments {
   bool json = false;
   bool plain = false;
   std::string run_directory;  // "": ./attune-runs/<job>-<time>
+  std::string resume;         // directory of a checkpoint; "": from nothing
 };
 struct ValidateArguments {
   std::vector<std::string> files;
@@ -45,6 +46,14 @@ struct LogsArguments {
 struct ScaleArguments {
   std::string job;
   std::vector<std::string> changes;  // "workers=3"
+};
+struct SyncArguments {
+  std::string job, mode;  // "ssp:4"
+  int64_t timeout_seconds = 60;
+};
+struct CheckpointArguments {
+  std::string job;
+  int64_t timeout_seconds = 600;
 };
 struct StopArguments {
   std::string job;
@@ -75,7 +84,7 @@ struct CompletionArguments {
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
+                             ScaleArguments, SyncArguments, CheckpointArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
                              VersionArguments, CompletionArguments>;
 
 struct Arguments {

@@ -11,6 +11,8 @@ int Get(const GetArguments& arguments, const Target& target);
 int Describe(const DescribeArguments& arguments, const Target& target);
 int Logs(const LogsArguments& arguments, const Target& target);
 int Scale(const ScaleArguments& arguments, const Target& target);
+int Sync(const SyncArguments& arguments, const Target& target);
+int Checkpoint(const CheckpointArguments& arguments, const Target& target);
 int Stop(const StopArguments& arguments, const Target& target);
 int Export(const ExportArguments& arguments);
 int Inspect(const InspectArguments& arguments);

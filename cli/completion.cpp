@@ -15,11 +15,11 @@ std::string Join(const std::vector<std::string>& words) {
 }
 
 constexpr char kBody[] = R"bash(
-_attune() {
+_attune_words() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
     esac
@@ -28,7 +28,7 @@ _attune() {
     --kubeconfig) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --to|--vocabulary) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
-    --run-directory) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    --run-directory|--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     -o|--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
   esac
   if [ -z "$command" ]; then
@@ -42,22 +42,40 @@ _attune() {
   case "$command:$position" in
     export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|logs:0|scale:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    get:0|describe:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
-    scale:1) COMPREPLY=($(compgen -W "workers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
+    scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
+    sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac
 }
-complete -F _attune attune
 )bash";
+
+constexpr char kBashEnd[] = "complete -F _attune_words attune\n";
+
+// Run by zsh's completion system as the function _attune (found in $fpath, at the first completion), or sourced.
+constexpr char kZshBegin[] = R"zsh(#compdef attune
+# zsh completion of attune, through zsh's own reader of bash completions
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -u }
+(( $+functions[_bash_complete] )) || { autoload -Uz bashcompinit && bashcompinit }
+)zsh";
+constexpr char kZshEnd[] = R"zsh(
+_attune() {
+  # No space after words that go on, as workers= does.
+  if (( CURRENT > 3 && (words[(I)scale] || words[(I)sync]) )); then
+    _bash_complete -o nospace -F _attune_words
+  else
+    _bash_complete -F _attune_words
+  fi
+}
+if [[ "$funcstack[1]" == _attune ]]; then _attune "$@"; else compdef _attune attune; fi
+)zsh";
 
 }  // namespace
 
 std::string CompletionScript(const std::string& shell) {
-  std::string text = shell == "zsh"
-                         ? "#compdef attune\n# zsh completion of attune, through zsh's own reader of bash completions\n"
-                           "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
-                         : "# bash completion of attune\n";
+  const bool zsh = shell == "zsh";
+  const std::string text = zsh ? kZshBegin : "# bash completion of attune\n";
   std::vector<std::string> names;
   std::string options = "_attune_options() {\n  case \"$1\" in\n";
   std::string global;
@@ -70,7 +88,8 @@ std::string CompletionScript(const std::string& shell) {
     options += "    " + command.name + ") echo \"" + Join(command.options) + "\" ;;\n";
   }
   options += "  esac\n}\n";
-  return text + "_attune_commands=\"" + Join(names) + "\"\n_attune_global=\"" + global + "\"\n" + options + (kBody + 1);
+  return text + "_attune_commands=\"" + Join(names) + "\"\n_attune_global=\"" + global + "\"\n" + options +
+         (kBody + 1) + (zsh ? kZshEnd + 1 : kBashEnd);
 }
 
 int Completion(const CompletionArguments& arguments) {

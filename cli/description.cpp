@@ -50,6 +50,42 @@ std::string ProgressText(const api::TrainingJobStatus& status) {
   return text;
 }
 
+std::string PaceText(const api::TrainingJob& job) {
+  const std::string wanted = ToString(job.spec.synchronization);
+  if (!job.status.synchronization) return wanted == "Async" ? "" : wanted + " wanted";
+  std::string text = ToString(*job.status.synchronization);
+  if (text != wanted) text += ", " + wanted + " wanted";
+  if (job.status.progress && !job.status.progress->slowest_worker.empty()) {
+    text += ", waiting for " + job.status.progress->slowest_worker;
+  }
+  return text;
+}
+
+std::string MovingText(const api::TrainingJobStatus& status) {
+  if (!status.progress || !status.progress->moving_bytes_left) return "";
+  return api::FormatCount(status.progress->moving_rows_per_second.value_or(0)) + " rows/s, " +
+         api::FormatBytes(*status.progress->moving_bytes_left) + " left";
+}
+
+std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
+  if (!status.checkpoint) return "";
+  const api::CheckpointStatus& last = *status.checkpoint;
+  std::string text = "none";
+  if (!last.directory.empty()) {
+    text = last.directory + ", " + api::FormatCount(static_cast<double>(last.rows)) + " rows, " +
+           api::FormatBytes(last.bytes) + ", " + AgeText(last.time, now) + " ago";
+  }
+  if (!last.message.empty()) text += "; the last attempt failed: " + last.message;
+  return text;
+}
+
+std::string RecoveryText(const api::TrainingJobStatus& status) {
+  if (!status.recovery || status.recovery->count == 0) return "";
+  return std::to_string(status.recovery->count) + (status.recovery->count == 1 ? " loss" : " losses") +
+         " of servers, " + std::to_string(status.recovery->restored_rows) +
+         " rows went back to a checkpoint or their first value";
+}
+
 void AddTable(std::string& text, const std::string& title, const Table& table) {
   if (table.rows.empty()) {
     text += "\n" + title + ": none\n";
@@ -115,7 +151,13 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
-  Row(text, "Coordinator", job.status.coordinator);
+  Row(text, "Pace", PaceText(job));
+  Row(text, "Moving", MovingText(job.status));
+  Row(text, "Checkpoint", CheckpointText(job.status, now));
+  Row(text, "Recovery", RecoveryText(job.status));
+  Row(text, "Coordinator",
+      job.status.coordinator +
+          (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));
   if (job.status.result) {
     for (const auto& [name, value] : job.status.result->metrics) Row(text, name, api::FormatFigure(value));
     Row(text, "Model", job.status.result->model_path);

@@ -25,6 +25,18 @@ PodView FromPod(const kube::Json& pod) {
   return view;
 }
 
+void AddDataPlane(const v1::JobWindow& window, JobView& view) {
+  view.slowest_worker.clear();
+  if (window.has_slowest_worker()) {
+    view.slowest_worker = view.name + "-worker-" + std::to_string(window.slowest_worker());
+  }
+  view.moving_bytes_left.reset();
+  view.moving_rows_per_second.reset();
+  if (!window.has_relocation()) return;
+  view.moving_bytes_left = window.relocation().bytes_left();
+  view.moving_rows_per_second = window.relocation().rows_per_second();
+}
+
 }  // namespace
 
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
@@ -42,6 +54,21 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.remaining_seconds = progress->remaining_seconds;
     view.sample_unit = progress->sample_unit;
     view.reprocessed_items = progress->reprocessed_items;
+    view.slowest_worker = progress->slowest_worker;
+    view.moving_bytes_left = progress->moving_bytes_left;
+    view.moving_rows_per_second = progress->moving_rows_per_second;
+  }
+  if (const auto& mode = job.status.synchronization; mode && mode->mode != api::SyncMode::kAsync) {
+    view.synchronization = ToString(*mode);
+  }
+  if (const auto& checkpoint = job.status.checkpoint) {
+    view.checkpoint = checkpoint->directory;
+    view.checkpoint_time = checkpoint->time;
+    view.checkpoint_bytes = checkpoint->bytes;
+  }
+  if (const auto& recovery = job.status.recovery) {
+    view.recoveries = recovery->count;
+    view.restored_rows = recovery->restored_rows;
   }
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;
@@ -65,6 +92,7 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     view.epoch = sample.job->epoch();
     view.epochs = sample.job->epochs();
     view.reprocessed_items = sample.job->reprocessed_items();
+    AddDataPlane(*sample.job, view);
   }
   for (const telemetry::PodSample& pod : sample.pods) {
     const auto at =

@@ -31,6 +31,14 @@ struct JobView {
   std::string sample_unit;
   int32_t servers_ready = 0, servers_wanted = 0, workers_ready = 0, workers_wanted = 0;
   uint64_t reprocessed_items = 0;
+  std::string synchronization;  // "BSP"; "" with Async and while unknown
+  std::string slowest_worker;   // "" when none is waited for
+  std::optional<uint64_t> moving_bytes_left;
+  std::optional<double> moving_rows_per_second;
+  std::string checkpoint;  // directory of the newest; "" for none
+  std::string checkpoint_time;
+  uint64_t checkpoint_bytes = 0;
+  uint64_t recoveries = 0, restored_rows = 0;
   std::vector<PodView> pods;      // ordered by role and index
   std::vector<JobEvent> events;   // oldest first
   double started = 0, ended = 0;  // seconds since 1970; 0: not yet

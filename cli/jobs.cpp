@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "operator/api/format.h"
+#include "operator/controller/names.h"
 #include "proto/contract.h"
 
 namespace attune::cli {
@@ -102,7 +103,10 @@ std::string PodState(const Json& pod) {
   }
   if (phase == "Failed" || phase == "Pending") return detail.empty() ? phase : phase + ": " + detail;
   if (phase == "Succeeded") return phase;
-  if (kube::IsBeingDeleted(pod) || !kube::Annotation(pod, contract::kAnnotationDrainDeadline).empty()) return "Leaving";
+  if (kube::IsBeingDeleted(pod) || !kube::Annotation(pod, contract::kAnnotationDrainDeadline).empty() ||
+      !kube::Annotation(pod, controller::kAnnotationDraining).empty()) {
+    return "Leaving";
+  }
   if (phase == "Running" && IsReadyPod(pod)) return "Ready";
   return phase.empty() ? "Pending" : phase;
 }

@@ -119,6 +119,30 @@ std::string FiguresLine(const JobView& view, const Screen& screen) {
   return line.text();
 }
 
+// What the data plane does beside training; "" when there is nothing to tell.
+std::string DataPlaneText(const JobView& view, double now) {
+  std::vector<std::string> parts;
+  if (!view.synchronization.empty()) {
+    parts.push_back("pace " + view.synchronization +
+                    (view.slowest_worker.empty() ? "" : ", waiting for " + view.slowest_worker));
+  }
+  if (view.moving_bytes_left) {
+    parts.push_back("moving rows: " + api::FormatCount(view.moving_rows_per_second.value_or(0)) + "/s, " +
+                    api::FormatBytes(*view.moving_bytes_left) + " left");
+  }
+  if (!view.checkpoint.empty()) {
+    const std::string age = AgeText(view.checkpoint_time, now);
+    parts.push_back("checkpoint " + api::FormatBytes(view.checkpoint_bytes) + (age.empty() ? "" : ", " + age + " old"));
+  }
+  if (view.recoveries > 0) {
+    parts.push_back("servers lost: " + std::to_string(view.recoveries) +
+                    ", rows restored: " + api::FormatCount(static_cast<double>(view.restored_rows)));
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "   ") + part;
+  return text;
+}
+
 std::string CpuText(double cores) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", cores);
@@ -230,6 +254,9 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
                       .text());
   lines.push_back(ProgressLine(view, screen));
   lines.push_back(FiguresLine(view, screen));
+  if (const std::string text = DataPlaneText(view, now); !text.empty()) {
+    lines.push_back(Line(screen).Add(text, Style::kAccent).text());
+  }
   const size_t rows = static_cast<size_t>(std::max(screen.height - 1, 3));
   const size_t events = view.events.empty() ? 0 : std::min(kEventsMax, view.events.size()) + 1;
   const size_t left = rows - lines.size();
@@ -249,6 +276,7 @@ std::string RenderPlain(const JobView& view, double now) {
   if (view.remaining_seconds && view.outcome == JobView::Outcome::kNone) {
     line += "  " + api::FormatSeconds(*view.remaining_seconds) + " left";
   }
+  if (const std::string text = DataPlaneText(view, now); !text.empty()) line += "  " + text;
   return line;
 }
 
@@ -274,6 +302,11 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
   }
   figure("rate", view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "");
   if (view.reprocessed_items > 0) figure("done again", std::to_string(view.reprocessed_items) + " items");
+  if (view.recoveries > 0) {
+    figure("servers lost", std::to_string(view.recoveries) + ", " + std::to_string(view.restored_rows) +
+                               " rows went back to a checkpoint or their first value");
+  }
+  figure("checkpoint", view.checkpoint);
   if (!view.result) return text;
   figure("model", view.result->model_path);
   if (!view.result->summary.empty())
@@ -298,6 +331,19 @@ std::string RenderJson(const JobView& view, double now) {
   if (!view.sample_unit.empty()) object["sampleUnit"] = view.sample_unit;
   if (view.remaining_seconds) object["remainingSeconds"] = *view.remaining_seconds;
   object["reprocessedItems"] = view.reprocessed_items;
+  if (!view.synchronization.empty()) object["synchronization"] = view.synchronization;
+  if (!view.slowest_worker.empty()) object["slowestWorker"] = view.slowest_worker;
+  if (view.moving_bytes_left) {
+    object["moving"] = {{"bytesLeft", *view.moving_bytes_left},
+                        {"rowsPerSecond", view.moving_rows_per_second.value_or(0)}};
+  }
+  if (!view.checkpoint.empty()) {
+    object["checkpoint"] = {
+        {"directory", view.checkpoint}, {"time", view.checkpoint_time}, {"bytes", view.checkpoint_bytes}};
+  }
+  if (view.recoveries > 0) {
+    object["recovery"] = {{"count", view.recoveries}, {"restoredRows", view.restored_rows}};
+  }
   for (const PodView& pod : view.pods) {
     kube::Json entry = {{"name", pod.name}, {"role", pod.role}, {"state", pod.state}};
     if (pod.rate) entry["rate"] = *pod.rate;

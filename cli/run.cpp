@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/application.h"
 #include "cli/cluster_run.h"
@@ -28,12 +29,38 @@ StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file) {
                                                  (problems == 1 ? " problem" : " problems") + "; nothing was started");
 }
 
+// Into the manifest, so that the job says itself where it began.
+Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bool on_cluster) {
+  if (directory.empty()) return OkStatus();
+  if (jobs.size() != 1) {
+    return Error(StatusCode::kInvalidArgument, "--resume begins one job, and the manifest has " +
+                                                   std::to_string(jobs.size()) +
+                                                   "; write spec.checkpoint.resumeFrom into each of them instead");
+  }
+  std::filesystem::path path(directory);
+  std::error_code error;
+  if (on_cluster && !path.is_absolute()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--resume " + directory + ": on a cluster, write the absolute path as the pods see it");
+  }
+  if (!on_cluster) {
+    path = std::filesystem::absolute(path, error).lexically_normal();
+    if (!std::filesystem::is_directory(path, error)) {
+      return Error(StatusCode::kInvalidArgument, "--resume " + directory + ": there is no such directory");
+    }
+  }
+  jobs.front()["spec"]["checkpoint"]["resumeFrom"] = path.string();
+  return OkStatus();
+}
+
 }  // namespace
 
 int Run(const RunArguments& arguments, const Target& target) {
   auto jobs = ReadJobs(arguments.file);
-  if (!jobs.ok()) {
-    Fail(jobs.status());
+  Status status = jobs.status();
+  if (status.ok()) status = AddResume(*jobs, arguments.resume, WantsCluster(target));
+  if (!status.ok()) {
+    Fail(status);
     return kExitBadInput;
   }
   if (WantsCluster(target)) return RunOnCluster(*std::move(jobs), arguments, target);

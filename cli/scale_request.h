@@ -1,6 +1,7 @@
-// "workers=3" and whether it may be. Pure.
+// "workers=3 servers=2" and whether it may be. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,14 @@
 
 namespace attune::cli {
 
-// The wanted number of workers. InvalidArgument for anything else than one workers=N.
-StatusOr<int32_t> ParseScaleChanges(const std::vector<std::string>& changes);
-// InvalidArgument outside the job's bounds, FailedPrecondition when it has ended.
-Status CheckScale(const api::TrainingJob& job, int32_t workers);
+struct ScaleRequest {
+  std::optional<int32_t> workers, servers;  // one of them at least
+};
+
+// InvalidArgument for anything else than workers=N and servers=N, each once.
+StatusOr<ScaleRequest> ParseScaleChanges(const std::vector<std::string>& changes);
+// InvalidArgument outside the job's bounds; FailedPrecondition when it has ended, or when its servers cannot join and
+// leave (yet).
+Status CheckScale(const api::TrainingJob& job, const ScaleRequest& request);
 
 }  // namespace attune::cli

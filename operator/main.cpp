@@ -41,6 +41,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
       ->capture_default_str();
   app.add_option("--telemetry-address", flags.options.telemetry_address,
                  "host:port that sidecars are told (default: where it listens)");
+  app.add_option("--telemetry-certificates", flags.options.telemetry_certificates,
+                 "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
   app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();

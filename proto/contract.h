@@ -31,7 +31,14 @@ inline constexpr char kEnvCoordinator[] = "ATTUNE_COORDINATOR";         // host:
 inline constexpr char kEnvModelDirectory[] = "ATTUNE_MODEL_DIRECTORY";  // where a model is written
 inline constexpr char kEnvSidecarSocket[] = "ATTUNE_SIDECAR_SOCKET";    // Unix socket shared by process and sidecar
 inline constexpr char kEnvTelemetry[] = "ATTUNE_TELEMETRY";             // host:port of the operator, for the sidecar
+// PEM of the authority that signed the operator's certificate; when set, the sidecar speaks TLS and checks it.
+inline constexpr char kEnvTelemetryCa[] = "ATTUNE_TELEMETRY_CA";
 inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected service-account token, for the sidecar
+
+// Files of a certificate directory, named as in Kubernetes' TLS Secrets.
+inline constexpr char kCertificateFile[] = "tls.crt";
+inline constexpr char kPrivateKeyFile[] = "tls.key";
+inline constexpr char kAuthorityFile[] = "ca.crt";
 
 // Mount points of the volumes the operator adds to pods.
 inline constexpr char kRunDirectory[] = "/run/attune";  // volume "attune-run": holds the sidecar's socket

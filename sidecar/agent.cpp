@@ -71,6 +71,7 @@ StatusOr<AgentOptions> AgentOptions::FromEnvironment() {
   options.socket = environment.Required(contract::kEnvSidecarSocket);
   options.telemetry = Variable(contract::kEnvTelemetry);
   options.token_file = Variable(contract::kEnvTokenFile);
+  options.authority = Variable(contract::kEnvTelemetryCa);
   options.metrics_host = Variable(contract::kEnvPodIp);
   options.metrics_port = contract::kMetricsPort;
   // Any value will do that differs between pods.
@@ -94,14 +95,15 @@ Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<Proce
       wake_(wake),
       socket_(std::move(socket)),
       relay_(MakeRelayOptions(options_)) {
-  stream_ = OperatorStream::Create({.target = options_.telemetry, .token_file = options_.token_file},
-                                   [this](uint64_t generation, RelayInput input) {
-                                     {
-                                       const std::lock_guard lock(inbox_mutex_);
-                                       inbox_.emplace_back(generation, std::move(input));
-                                     }
-                                     Wake();
-                                   });
+  stream_ = OperatorStream::Create(
+      {.target = options_.telemetry, .token_file = options_.token_file, .authority = options_.authority},
+      [this](uint64_t generation, RelayInput input) {
+        {
+          const std::lock_guard lock(inbox_mutex_);
+          inbox_.emplace_back(generation, std::move(input));
+        }
+        Wake();
+      });
 }
 
 Agent::~Agent() {

@@ -27,6 +27,7 @@ struct AgentOptions {
   std::filesystem::path socket;
   std::string telemetry;     // host:port of the operator; "": metrics only
   std::string token_file;    // "": no token
+  std::string authority;     // PEM, for the operator's certificate; "": not encrypted
   std::string metrics_host;  // "": no metrics
   uint16_t metrics_port = 0;
   uint64_t seed = 1;

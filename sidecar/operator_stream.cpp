@@ -30,14 +30,16 @@ StatusOr<std::string> ReadToken(const std::string& file) {
   return token;
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const std::string& authority) {
   grpc::ChannelArguments arguments;
   // The relay decides when to try again; a channel of its own per stream keeps gRPC's waiting times out of it.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  const auto credentials =
+      authority.empty() ? grpc::InsecureChannelCredentials() : grpc::SslCredentials({.pem_root_certs = authority});
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 // Counts calls under way, so that the owner can wait for the last.
@@ -70,9 +72,9 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   Call(uint64_t generation, OperatorStream::Post post, Gate& gate)
       : generation_(generation), post_(std::move(post)), gate_(gate) {}
 
-  void Start(const std::string& target, const std::string& token) {
+  void Start(const std::string& target, const std::string& authority, const std::string& token) {
     gate_.Enter();
-    stub_ = v1::Telemetry::NewStub(MakeChannel(target));
+    stub_ = v1::Telemetry::NewStub(MakeChannel(target, authority));
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
     stub_->async()->Connect(&context_, this);
     AddHold();  // writes come from outside of gRPC's callbacks
@@ -163,7 +165,7 @@ class GrpcOperatorStream final : public OperatorStream {
     }
     std::erase_if(calls_, [](const std::unique_ptr<Call>& call) { return call->over(); });
     call_ = calls_.emplace_back(std::make_unique<Call>(generation_, post_, gate_)).get();
-    call_->Start(options_.target, token);
+    call_->Start(options_.target, options_.authority, token);
   }
   void Send(const v1::SidecarMessage& message) override {
     if (call_) call_->Send(message);

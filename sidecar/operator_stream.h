@@ -14,6 +14,7 @@ namespace attune::sidecar {
 struct OperatorStreamOptions {
   std::string target;      // host:port
   std::string token_file;  // read again for every stream; "": no token is sent
+  std::string authority;   // PEM; the operator must show a certificate signed by it. "": not encrypted
 };
 
 // Calls come from one thread.

@@ -180,6 +180,9 @@ void Relay::OnDirective(const v1::Directive& directive, RelayOutput& out) {
         directive.id(), false,
         "the training process has not answered " + std::to_string(kOpenDirectivesMax) + " earlier directives");
   }
+  if (process_ != Process::kAccepted && !directive.has_drain()) {
+    return Answer(directive.id(), false, "no training process is connected");
+  }
   if (process_ != Process::kAccepted) {
     awaiting_process_.push_back(directive);
     return Answer(directive.id(), true, "held until the training process connects");
@@ -211,11 +214,14 @@ void Relay::OnStreamEnded(const Status& status, MonotonicTime now) {
   if (stream_ == Stream::kDown) return;
   // The operator ends its side cleanly only after it has read ours to the end.
   if (status.ok() && half_closed_ && final_sent_) final_delivered_ = true;
+  // Nobody there: asking costs next to nothing, and the operator may be back any moment.
+  if (status.code() == StatusCode::kUnavailable) backoff_ = std::min(backoff_, kBackoffUnreachableMax);
   DropStream(now);
 }
 
 void Relay::DropStream(MonotonicTime now) {
-  if (stream_ == Stream::kAccepted && now - accepted_at_ >= kStableStream) backoff_ = kBackoffMin;
+  const bool was_stable = stream_ == Stream::kAccepted && now - accepted_at_ >= kStableStream;
+  if (was_stable) backoff_ = kFirstRetry;
   if (under_way_ && under_way_->kind_case() == v1::SidecarMessage::kReport) {
     --sent_reports_;
     if (reports_.size() < options_.windows_max) {
@@ -233,7 +239,7 @@ void Relay::DropStream(MonotonicTime now) {
   stream_ = Stream::kDown;
   // Half of the wait is random, so that the sidecars of a large job do not come back all at once.
   connect_at_ = now + std::chrono::duration_cast<Duration>(backoff_ * (0.5 + 0.5 * random_.Uniform()));
-  backoff_ = std::min(2 * backoff_, kBackoffMax);
+  backoff_ = was_stable ? kBackoffMin : std::min(2 * backoff_, kBackoffMax);
 }
 
 // --- timers and progress

@@ -36,9 +36,11 @@ struct RelayOptions {
   uint64_t seed = 1;                // of the jitter
 };
 
+inline constexpr Duration kFirstRetry = std::chrono::milliseconds(200);  // after a stream that lasted
 inline constexpr Duration kBackoffMin = std::chrono::milliseconds(500);
+inline constexpr Duration kBackoffUnreachableMax = std::chrono::seconds(3);  // nobody listens, or nobody can be reached
 inline constexpr Duration kBackoffMax = std::chrono::seconds(30);
-// A stream that lived this long after `Accepted` resets the backoff; one that breaks sooner does not.
+// A stream that lived this long after `Accepted` is tried again at once; one that breaks sooner keeps the backoff.
 inline constexpr Duration kStableStream = std::chrono::seconds(10);
 inline constexpr Duration kAcceptTimeout = std::chrono::seconds(10);    // from opening the stream to `Accepted`
 inline constexpr Duration kSendTimeout = std::chrono::seconds(30);      // of one message up

@@ -104,6 +104,9 @@ Json SchemaOf(const Field& field) {
     case FieldType::kNumber:
       schema = {{"type", "number"}, {"format", "double"}};
       break;
+    case FieldType::kBoolean:
+      schema = {{"type", "boolean"}};
+      break;
     case FieldType::kChoice:
       schema = {{"type", "string"}, {"enum", field.choices}};
       break;

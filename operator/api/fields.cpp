@@ -7,18 +7,20 @@
 namespace attune::api {
 namespace {
 
-constexpr int32_t kPodsMax = 1024;        // per role
+constexpr int32_t kPodsMax = 1024;  // per role
+constexpr int64_t kStalenessMax = 1'000'000;
 constexpr int64_t kCountMax = 1LL << 53;  // whole numbers that survive JSON readers working in doubles
 constexpr int64_t kSecondsMax = 10LL * 365 * 86400;
 
 // Names in the order of the enumerators.
-std::vector<std::string> Names(SyncMode) { return {"Async"}; }
+std::vector<std::string> Names(SyncMode) { return {"Async", "BSP", "SSP"}; }
 std::vector<std::string> Names(CleanPods) { return {"None", "Running", "All"}; }
 
 template <class T>
 struct Binding {
   static constexpr FieldType kType = std::is_enum_v<T>             ? FieldType::kChoice
                                      : std::is_same_v<T, Json>     ? FieldType::kPodTemplate
+                                     : std::is_same_v<T, bool>     ? FieldType::kBoolean
                                      : std::is_floating_point_v<T> ? FieldType::kNumber
                                      : std::is_integral_v<T>       ? FieldType::kInteger
                                                                    : FieldType::kString;
@@ -96,6 +98,17 @@ struct Binding<std::vector<Condition>> {
   }
 };
 
+// One DNS label, or several joined by dots.
+bool IsDnsName(const std::string& text) {
+  size_t begin = 0;
+  while (true) {
+    const size_t dot = text.find('.', begin);
+    if (!IsDnsLabel(std::string_view(text).substr(begin, dot == std::string::npos ? dot : dot - begin))) return false;
+    if (dot == std::string::npos) return true;
+    begin = dot + 1;
+  }
+}
+
 // `lens` gives the member for a mutable and for a constant job.
 template <class Lens>
 Field Bound(std::string path, std::string description, Lens lens) {
@@ -132,6 +145,21 @@ Field Required(Field field) {
 Field Range(Field field, int64_t minimum, int64_t maximum) {
   field.minimum = minimum;
   field.maximum = maximum;
+  return field;
+}
+
+// A directory as the pods see it.
+Field AbsolutePath(Field field) {
+  constexpr int32_t kPathBytesMax = 1024;
+  field.pattern = "^/[^\\x00-\\x1f\\x7f]*$";
+  field.pattern_words = "an absolute path without control characters, of at most 1024 characters";
+  field.fits = [](const std::string& text) {
+    return text.starts_with('/') && std::none_of(text.begin(), text.end(), [](char c) {
+             return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+           });
+  };
+  field.length_max = kPathBytesMax;
+  field.omit_empty = true;
   return field;
 }
 
@@ -185,10 +213,44 @@ void AddGoalAndData(std::vector<Field>& fields) {
                                  0),
                          0, kCountMax));
   fields.push_back(Default(Object("spec.synchronization", "How workers keep pace with each other."), Json::object()));
-  Field mode = Default(
-      Bound("spec.synchronization.mode", "Async: no worker waits for another.", LENS(spec.synchronization)), "Async");
-  mode.later = {"BSP", "SSP", "PartialExchange", "ModelAveraging"};
+  Field mode =
+      Default(Bound("spec.synchronization.mode",
+                    "Async: no worker waits for another. BSP: all finish a step before one begins the next. "
+                    "SSP: none is more than \"staleness\" steps ahead of the slowest. May change during a run.",
+                    LENS(spec.synchronization.mode)),
+              "Async");
+  mode.later = {"PartialExchange", "ModelAveraging"};
   fields.push_back(mode);
+  fields.push_back(Range(Bound("spec.synchronization.staleness",
+                               "Steps a worker may be ahead of the slowest; with mode SSP, and only then.",
+                               LENS(spec.synchronization.staleness)),
+                         1, kStalenessMax));
+}
+
+void AddCheckpoint(std::vector<Field>& fields) {
+  fields.push_back(
+      Default(Object("spec.checkpoint",
+                     "What a job goes on from after a loss, or is resumed from. `attune checkpoint JOB`, or a "
+                     "new value of the annotation attune.dev/checkpoint-request, asks for one at any time."),
+              Json::object()));
+  fields.push_back(AbsolutePath(Bound(
+      "spec.checkpoint.directory",
+      "Where checkpoints are written: a directory that all servers share, mounted by spec.servers.template; absent: "
+      "\"checkpoints\" beside the model.",
+      LENS(spec.checkpoint.directory))));
+  fields.push_back(
+      Range(Default(Bound("spec.checkpoint.intervalSeconds", "Seconds between checkpoints; 0: only when asked for.",
+                          LENS(spec.checkpoint.interval_seconds)),
+                    0),
+            0, kSecondsMax));
+  fields.push_back(
+      Range(Default(Bound("spec.checkpoint.keep", "Newest checkpoints that are kept; older ones are removed.",
+                          LENS(spec.checkpoint.keep)),
+                    3),
+            1, 1000));
+  fields.push_back(AbsolutePath(Bound("spec.checkpoint.resumeFrom",
+                                      "Directory of a checkpoint to begin with, written by any number of servers.",
+                                      LENS(spec.checkpoint.resume_from))));
 }
 
 void AddModelAndRunPolicy(std::vector<Field>& fields) {
@@ -197,15 +259,20 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                       LENS(spec.model.claim));
   claim.pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
   claim.pattern_words = "the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.'";
+  claim.fits = IsDnsName;
   claim.length_max = 253;
   claim.omit_empty = true;
   fields.push_back(claim);
+  AddCheckpoint(fields);
   fields.push_back(
       Default(Object("spec.runPolicy", "What happens on failure, on leaving and at the end."), Json::object()));
-  fields.push_back(Range(Default(Bound("spec.runPolicy.backoffLimit", "Restarts of failed workers, all together.",
-                                       LENS(spec.run_policy.backoff_limit)),
-                                 3),
-                         0, 1'000'000));
+  fields.push_back(
+      Range(Default(Bound("spec.runPolicy.backoffLimit",
+                          "Restarts of failed workers, all together; and as many of failed servers, of jobs "
+                          "that survive losing one (backups or a checkpoint).",
+                          LENS(spec.run_policy.backoff_limit)),
+                    3),
+            0, 1'000'000));
   fields.push_back(Range(Bound("spec.runPolicy.ttlSecondsAfterFinished",
                                "Seconds after its end at which the job is deleted; absent: kept.",
                                LENS(spec.run_policy.ttl_seconds_after_finished)),
@@ -225,6 +292,12 @@ void AddSpec(std::vector<Field>& fields) {
   AddGoalAndData(fields);
   fields.push_back(Default(Object("spec.servers", "The processes that hold the parameters."), Json::object()));
   AddRole(fields, "spec.servers", "server", LENS(spec.servers));
+  fields.push_back(Range(Default(Bound("spec.servers.backups",
+                                       "1: a second server keeps a copy of every row, so that losing one server loses "
+                                       "nothing. Fixed when the job is created.",
+                                       LENS(spec.backups)),
+                                 0),
+                         0, 1));
   fields.push_back(Required(Object("spec.workers", "The processes that train.")));
   AddRole(fields, "spec.workers", "worker", LENS(spec.workers));
   fields.back().required = true;  // servers have a built-in template, workers do not
@@ -279,6 +352,81 @@ void AddProgress(std::vector<Field>& fields) {
       OmitEmpty(Bound("status.progress.sampleUnit", "What is counted, e.g. words.", PROGRESS_LENS(sample_unit))));
   fields.push_back(
       Bound("status.progress.remainingSeconds", "Estimated time to the goal.", PROGRESS_LENS(remaining_seconds)));
+  fields.push_back(OmitEmpty(Bound("status.progress.slowestWorker", "The worker that the others wait for (BSP, SSP).",
+                                   PROGRESS_LENS(slowest_worker))));
+  fields.push_back(Bound("status.progress.movingBytesLeft", "Rows on their way to other servers, in bytes.",
+                         PROGRESS_LENS(moving_bytes_left)));
+  fields.push_back(Bound("status.progress.movingRowsPerSecond", "Rows that changed their server, of late.",
+                         PROGRESS_LENS(moving_rows_per_second)));
+}
+
+// An optional part of the status: made when first written to, a constant one when only read.
+template <class Part>
+auto PartLens(std::optional<Part> TrainingJobStatus::*part) {
+  return [part](auto& job) -> auto& {
+    if constexpr (std::is_const_v<std::remove_reference_t<decltype(job)>>) {
+      static const Part kNone;
+      return job.status.*part ? *(job.status.*part) : kNone;
+    } else {
+      return job.status.*part ? *(job.status.*part) : (job.status.*part).emplace();
+    }
+  };
+}
+
+template <class Part>
+Field PartObject(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part) {
+  Field field = Object(std::move(path), std::move(description));
+  field.present = [part](const TrainingJob& job) { return (job.status.*part).has_value(); };
+  return field;
+}
+
+template <class Part, class Member>
+Field PartMember(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part,
+                 Member Part::*member) {
+  return Bound(
+      std::move(path), std::move(description),
+      [ of = PartLens(part), member ](auto& job) -> auto& { return of(job).*member; });
+}
+
+void AddAbilities(std::vector<Field>& fields) {
+  constexpr auto kPart = &TrainingJobStatus::abilities;
+  fields.push_back(PartObject("status.abilities", "What the servers of this job can do, as they said.", kPart));
+  const auto add = [&](const char* name, const char* description, bool Abilities::*member) {
+    fields.push_back(PartMember(std::string("status.abilities.") + name, description, kPart, member));
+  };
+  add("elasticServers", "Servers may join and leave while it runs.", &Abilities::elastic_servers);
+  add("serverRecovery", "Rows of a lost server come back.", &Abilities::server_recovery);
+  add("coordinatorFailover", "Another server can take over as coordinator.", &Abilities::coordinator_failover);
+  add("synchronizationModes", "The mode can be switched while it runs.", &Abilities::synchronization_modes);
+  add("checkpoints", "Checkpoints can be written while it runs.", &Abilities::checkpoints);
+}
+
+void AddDataPlane(std::vector<Field>& fields) {
+  constexpr auto kSynchronization = &TrainingJobStatus::synchronization;
+  fields.push_back(PartObject("status.synchronization", "How workers keep pace now.", kSynchronization));
+  fields.push_back(
+      PartMember("status.synchronization.mode", "Async, BSP or SSP.", kSynchronization, &Synchronization::mode));
+  fields.push_back(
+      PartMember("status.synchronization.staleness", "Of SSP.", kSynchronization, &Synchronization::staleness));
+  AddAbilities(fields);
+  constexpr auto kCheckpoint = &TrainingJobStatus::checkpoint;
+  const auto checkpoint = [&](const char* name, const char* description, auto member) {
+    return PartMember(std::string("status.checkpoint.") + name, description, kCheckpoint, member);
+  };
+  fields.push_back(
+      PartObject("status.checkpoint", "The newest checkpoint, and what became of the last request.", kCheckpoint));
+  fields.push_back(OmitEmpty(checkpoint("directory", "The newest complete one.", &CheckpointStatus::directory)));
+  fields.push_back(OmitEmpty(checkpoint("time", "When it was complete, RFC 3339.", &CheckpointStatus::time)));
+  fields.push_back(checkpoint("bytes", "Its size.", &CheckpointStatus::bytes));
+  fields.push_back(checkpoint("rows", "Rows it holds.", &CheckpointStatus::rows));
+  fields.push_back(OmitEmpty(checkpoint("request", "The last request that was answered.", &CheckpointStatus::request)));
+  fields.push_back(OmitEmpty(checkpoint("message", "Why the last attempt failed.", &CheckpointStatus::message)));
+  constexpr auto kRecovery = &TrainingJobStatus::recovery;
+  fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
+  fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));
+  fields.push_back(PartMember("status.recovery.restoredRows",
+                              "Rows that went back to a checkpoint or to their first value.", kRecovery,
+                              &RecoveryStatus::restored_rows));
 }
 
 void AddResult(std::vector<Field>& fields) {
@@ -315,6 +463,9 @@ void AddStatus(std::vector<Field>& fields) {
   AddProgress(fields);
   AddResult(fields);
   fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
+  fields.push_back(Bound("status.coordinatorTerm", "Rises when another server is appointed; 0: the first.",
+                         LENS(status.coordinator_term)));
+  AddDataPlane(fields);
   fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));
   AddDisplay(fields, "servers", "Ready and existing servers.", &Display::servers);
   AddDisplay(fields, "workers", "Ready and existing workers.", &Display::workers);
@@ -352,6 +503,35 @@ void AddRoleRules(std::vector<FieldRule>& rules, const std::string& path, Role T
                    }});
 }
 
+void AddSynchronizationRules(std::vector<FieldRule>& rules) {
+  rules.push_back(
+      {"spec.synchronization",
+       "self.mode != 'SSP' || has(self.staleness)",
+       "spec.synchronization: mode SSP needs staleness, the steps a worker may be ahead of the slowest; add "
+       "it, for example staleness: 4",
+       ".staleness",
+       {"mode", "staleness"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const Synchronization& own = job.spec.synchronization;
+         if (own.mode != SyncMode::kSsp || own.staleness) return;
+         problems.push_back({"spec.synchronization.staleness", "nothing",
+                             "with mode SSP a whole number from 1 to " + std::to_string(kStalenessMax) +
+                                 ": the steps a worker may be ahead of the slowest"});
+       }});
+  rules.push_back({"spec.synchronization",
+                   "self.mode == 'SSP' || !has(self.staleness)",
+                   "spec.synchronization: staleness belongs to mode SSP only; remove it, or set mode to SSP",
+                   ".staleness",
+                   {"mode", "staleness"},
+                   [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const Synchronization& own = job.spec.synchronization;
+                     if (own.mode == SyncMode::kSsp || !own.staleness) return;
+                     problems.push_back(
+                         {"spec.synchronization.staleness", std::to_string(*own.staleness),
+                          "nothing with mode " + ToString(Synchronization{own.mode, {}}) + "; it belongs to mode SSP"});
+                   }});
+}
+
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
   rules.push_back(
@@ -367,10 +547,23 @@ std::vector<FieldRule> MakeRules() {
        }});
   AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
   AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
+  AddSynchronizationRules(rules);
   rules.push_back({"spec.servers",
-                   "self.replicas == oldSelf.replicas",
-                   "spec.servers.replicas cannot change while the job exists yet; delete the job and apply it again",
-                   ".replicas",
+                   "self.backups == 0 || self.replicas >= 2",
+                   "spec.servers: a backup lives on another server than its row, so backups: 1 needs at least 2 "
+                   "servers; raise replicas to 2, or set backups to 0",
+                   ".backups",
+                   {"backups", "replicas", "min", "max"},
+                   [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     if (job.spec.backups == 0 || job.spec.servers.replicas >= 2) return;
+                     problems.push_back({"spec.servers.backups", std::to_string(job.spec.backups),
+                                         "0 with one server; 1 needs spec.servers.replicas of at least 2, because a "
+                                         "backup lives on another server than its row"});
+                   }});
+  rules.push_back({"spec.servers",
+                   "self.backups == oldSelf.backups",
+                   "spec.servers.backups cannot change while the job exists; delete the job and apply it again",
+                   ".backups",
                    {},
                    nullptr});
   return rules;
@@ -429,6 +622,8 @@ std::string AllowedText(const Field& field) {
       return text;
     case FieldType::kNumber:
       return "a number";
+    case FieldType::kBoolean:
+      return "true or false";
     case FieldType::kChoice:
       for (const std::string& choice : field.choices) text += (text.empty() ? "" : ", ") + choice;
       return text;

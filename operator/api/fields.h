@@ -19,6 +19,7 @@ enum class FieldType {
   kString,
   kInteger,
   kNumber,
+  kBoolean,
   kChoice,       // a string out of `choices`
   kPodTemplate,  // passed to Kubernetes as it is, apart from the few rules in pod_template.h
   kMetrics,      // name -> number
@@ -36,8 +37,9 @@ struct Field {
   std::vector<std::string> later;  // choices that the design has and this version does not
   std::string pattern;             // of strings; regular expression, with the words for it
   std::string pattern_words;
-  int32_t length_max = 0;   // of strings; 0: unbounded
-  bool omit_empty = false;  // "" is not written
+  std::function<bool(const std::string&)> fits;  // what `pattern` says, for this process
+  int32_t length_max = 0;                        // of strings; 0: unbounded
+  bool omit_empty = false;                       // "" is not written
 
   std::function<void(TrainingJob&, const Json&)> set;
   std::function<Json(const TrainingJob&)> get;      // null: absent

@@ -28,15 +28,7 @@ std::optional<int64_t> WholeNumber(const Json& value) {
 
 bool FitsPattern(const Field& field, const std::string& text) {
   if (field.length_max > 0 && text.size() > static_cast<size_t>(field.length_max)) return false;
-  if (field.pattern.empty()) return true;
-  // The one pattern in use is that of DNS names.
-  size_t begin = 0;
-  while (true) {
-    const size_t dot = text.find('.', begin);
-    if (!IsDnsLabel(std::string_view(text).substr(begin, dot == std::string::npos ? dot : dot - begin))) return false;
-    if (dot == std::string::npos) return true;
-    begin = dot + 1;
-  }
+  return !field.fits || field.fits(text);
 }
 
 class Parser {
@@ -102,6 +94,8 @@ class Parser {
       case FieldType::kNumber:
         return value.is_number() && std::isfinite(value.get<double>()) ? field.set(job_, value)
                                                                        : Problem(field, FoundText(value));
+      case FieldType::kBoolean:
+        return value.is_boolean() ? field.set(job_, value) : Problem(field, FoundText(value));
       case FieldType::kChoice:
         return Choice(field, value);
       case FieldType::kPodTemplate:
@@ -201,6 +195,11 @@ void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProb
   job.resource_version = TextAt(metadata, "resourceVersion");
   job.creation_time = TextAt(metadata, "creationTimestamp");
   job.being_deleted = !TextAt(metadata, "deletionTimestamp").empty();
+  if (const auto annotations = metadata.find("annotations");
+      annotations != metadata.end() && annotations->is_object()) {
+    constexpr size_t kRequestBytesMax = 256;
+    job.checkpoint_request = TextAt(*annotations, kAnnotationCheckpointRequest).substr(0, kRequestBytesMax);
+  }
   const auto generation = metadata.find("generation");
   if (generation != metadata.end() && generation->is_number_integer()) job.generation = generation->get<int64_t>();
 }
@@ -329,6 +328,18 @@ Display MakeDisplay(const TrainingJobStatus& status) {
   if (status.progress->remaining_seconds && !ended)
     display.remaining = FormatSeconds(*status.progress->remaining_seconds);
   return display;
+}
+
+std::string ToString(const Synchronization& synchronization) {
+  switch (synchronization.mode) {
+    case SyncMode::kAsync:
+      return "Async";
+    case SyncMode::kBsp:
+      return "BSP";
+    case SyncMode::kSsp:
+      return "SSP(" + std::to_string(synchronization.staleness.value_or(0)) + ")";
+  }
+  return "";
 }
 
 std::string ToString(const FieldProblem& problem, const std::string& file) {

@@ -29,7 +29,17 @@ struct Data {
   uint64_t lease_items = 0;  // handed out at a time; 0: chosen
 };
 
-enum class SyncMode { kAsync };
+enum class SyncMode { kAsync, kBsp, kSsp };
+
+// How workers keep pace with each other. May change while the job runs; it does so at a common step.
+struct Synchronization {
+  SyncMode mode = SyncMode::kAsync;
+  std::optional<int64_t> staleness;  // with SSP, and only then: steps a worker may be ahead of the slowest
+
+  friend bool operator==(const Synchronization&, const Synchronization&) = default;
+};
+// "Async", "BSP", "SSP(4)".
+std::string ToString(const Synchronization& synchronization);
 
 // What all pods of one kind have in common.
 struct Role {
@@ -53,13 +63,23 @@ struct Model {
   std::string claim;  // PersistentVolumeClaim shared by all pods for the model; "": the platform's default
 };
 
+// What a job can go on from after a loss, or be resumed from later.
+struct Checkpoint {
+  std::string directory;         // absolute, as the servers see it; "": "checkpoints" beside the model
+  int64_t interval_seconds = 0;  // 0: only when asked for
+  int32_t keep = 3;              // newest ones kept, all older ones are removed
+  std::string resume_from;       // directory of a checkpoint to begin with; "": from nothing
+};
+
 struct TrainingJobSpec {
   Goal goal;
   Data data;
-  SyncMode synchronization = SyncMode::kAsync;
+  Synchronization synchronization;
   Role servers;
+  int32_t backups = 0;  // of each row, on other servers than its own: 0 or 1
   Role workers;
   Model model;
+  Checkpoint checkpoint;
   RunPolicy run_policy;
 };
 
@@ -88,6 +108,32 @@ struct Progress {
   std::optional<double> rate;  // samples per second, all workers
   std::string sample_unit;
   std::optional<double> remaining_seconds;
+  std::string slowest_worker;                    // "worker-2", which the others wait for; "" with Async
+  std::optional<uint64_t> moving_bytes_left;     // rows on their way to other servers; absent: none move
+  std::optional<double> moving_rows_per_second;  // of late
+};
+
+// What the servers of this job can do beside serving, as their coordinator said; false until it has.
+struct Abilities {
+  bool elastic_servers = false;        // servers may join and leave
+  bool server_recovery = false;        // a lost server's rows come back from backups or a checkpoint
+  bool coordinator_failover = false;   // another server can take over as coordinator
+  bool synchronization_modes = false;  // the mode can be switched
+  bool checkpoints = false;
+};
+
+struct CheckpointStatus {
+  std::string directory;  // the newest complete one; "": none yet
+  std::string time;       // RFC 3339, when it was complete
+  uint64_t bytes = 0, rows = 0;
+  std::string request;  // the last request (annotation attune.dev/checkpoint-request) that was answered
+  std::string message;  // why the last attempt failed; "" when it did not
+};
+
+// What losses of servers have cost.
+struct RecoveryStatus {
+  uint64_t count = 0;          // recoveries so far
+  uint64_t restored_rows = 0;  // rows that went back to a checkpoint or their first value
 };
 
 struct JobResult {
@@ -105,12 +151,18 @@ struct TrainingJobStatus {
   std::string worker_selector;  // for /scale
   std::optional<Progress> progress;
   std::optional<JobResult> result;
-  std::string coordinator;  // pod that runs the coordinator
+  std::string coordinator;                         // pod that runs the coordinator
+  int64_t coordinator_term = 0;                    // rises with each appointment of another server; 0: the first
+  std::optional<Synchronization> synchronization;  // in force
+  std::optional<Abilities> abilities;
+  std::optional<CheckpointStatus> checkpoint;
+  std::optional<RecoveryStatus> recovery;
 };
 
 struct TrainingJob {
   std::string name, name_space, uid, resource_version, creation_time;
   int64_t generation = 0;
+  std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
   bool being_deleted = false;
   TrainingJobSpec spec;
   TrainingJobStatus status;
@@ -152,6 +204,9 @@ Display MakeDisplay(const TrainingJobStatus& status);
 
 const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type);
 bool IsTrue(const TrainingJobStatus& status, std::string_view type);
+
+// Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request tells the last one answered.
+inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
 
 // Condition types.
 inline constexpr char kReady[] = "Ready";  // servers and workers all ready

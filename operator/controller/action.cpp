@@ -14,6 +14,12 @@ struct Describer {
   std::string operator()(const PatchPod& a) const { return "PatchPod " + a.name + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }
+  std::string operator()(const SendDirective& a) const {
+    return "SendDirective " + a.name + " " + a.key + Why(a.reason);
+  }
+  std::string operator()(const PatchPodDisruptionBudget& a) const {
+    return "PatchPodDisruptionBudget " + a.name + " " + std::to_string(a.min_available) + Why(a.reason);
+  }
   std::string operator()(const WriteStatus& a) const { return "WriteStatus " + a.status.phase + Why(a.reason); }
   std::string operator()(const EmitEvent& a) const { return "EmitEvent " + a.event_reason + Why(a.note); }
   std::string operator()(const DeleteJob& a) const { return "DeleteJob" + Why(a.reason); }

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "attune/v1/telemetry.pb.h"
 #include "base/time_source.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/names.h"
@@ -44,6 +45,18 @@ struct SendDrain {
   std::string name, uid;
   std::string reason;
 };
+// To a process, through its sidecar; directives.h.
+struct SendDirective {
+  std::string name, uid, key;
+  v1::Directive directive;
+  std::string reason;
+};
+// So many servers at least stay when nodes are drained.
+struct PatchPodDisruptionBudget {
+  std::string name;
+  int32_t min_available = 0;
+  std::string reason;
+};
 struct WriteStatus {
   api::TrainingJobStatus status;
   std::string reason;
@@ -62,8 +75,9 @@ struct RequeueAfter {
   std::string reason;
 };
 
-using Action = std::variant<PatchPod, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget, CreatePod,
-                            SendDrain, DeletePod, DeleteJob, RequeueAfter>;
+using Action =
+    std::variant<PatchPod, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget, PatchPodDisruptionBudget,
+                 CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One line for logs and tests: "CreatePod a-server-0 (the job has 2 servers)".
 std::string Describe(const Action& action);

@@ -20,6 +20,10 @@ void Draft::Drain(const ObservedPod& pod, std::string reason) {
   drains_.push_back(SendDrain{pod.name, pod.uid, std::move(reason)});
 }
 
+void Draft::Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason) {
+  drains_.push_back(SendDirective{pod.name, pod.uid, std::move(key), std::move(directive), std::move(reason)});
+}
+
 void Draft::Release(const ObservedPod& pod, std::string reason) {
   if (!pod.held) return;
   kube::Json patch = {{"metadata", {{"uid", pod.uid}, {"finalizers", pod.other_finalizers}}}};

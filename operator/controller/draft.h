@@ -17,6 +17,7 @@ class Draft {
   void Mark(const ObservedPod& pod, kube::Json annotations, std::string reason);
   void Create(Action create) { creates_.push_back(std::move(create)); }
   void Drain(const ObservedPod& pod, std::string reason);
+  void Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
   // Lets go of the pod (our finalizer) and, unless it is being deleted already, deletes it.
   void Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
   void Release(const ObservedPod& pod, std::string reason);
@@ -29,7 +30,7 @@ class Draft {
   // The earliest wish wins.
   void Requeue(Duration delay, std::string reason);
 
-  // Marks, status, creations, drains, removals, Events, and last when to look again.
+  // Marks, status, creations, drains and directives, removals, Events, and last when to look again.
   std::vector<Action> Finish() &&;
 
  private:

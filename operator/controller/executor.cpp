@@ -1,10 +1,12 @@
 #include "operator/controller/executor.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "operator/controller/failure.h"
+#include "operator/controller/machines.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -16,6 +18,7 @@ namespace {
 using kube::Json;
 
 constexpr Duration kLogTimeout = std::chrono::seconds(5);
+constexpr size_t kDirectivesRemembered = 256;
 constexpr Duration kCacheLag = std::chrono::seconds(1);  // a change in the cache wakes the job earlier
 
 bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
@@ -65,11 +68,27 @@ class Executor::Round {
     observed_.pods = ObservePods(executor_.caches_.pods, key_);
     observed_.service_exists = Exists(executor_.caches_.services, ServiceName(key_.name));
     observed_.budget_exists = Exists(executor_.caches_.budgets, BudgetName(key_.name));
+    if (const kube::Snapshot budget = executor_.caches_.budgets.Get({key_.name_space, BudgetName(key_.name)})) {
+      const Json& least = kube::At(*budget, {"spec", "minAvailable"});
+      if (least.is_number_integer()) observed_.budget_min_available = least.get<int32_t>();
+    }
+    observed_.sent = memory_.sent;
+    ObserveMachines();
     observed_.sample = executor_.store_.Sample(observed_.job.uid, executor_.time_.Now());
     observed_.drain_sent = memory_.drain_sent;
     observed_.name_taken = memory_.name_taken;
     observed_.status_written_at = memory_.status_written_at;
     for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed_)) observed_.log_tails[pod->uid] = ReadLogTail(*pod);
+  }
+
+  // Only while a pod waits for a place: it takes a look at every pod there is.
+  void ObserveMachines() {
+    const bool waiting = std::ranges::any_of(
+        observed_.pods, [](const ObservedPod& pod) { return !pod.scheduled && !pod.unschedulable_message.empty(); });
+    if (!waiting || !executor_.caches_.nodes.HasSynced()) return;  // without the right to read nodes it never does
+    std::vector<ObservedPod> all;
+    for (const kube::Snapshot& pod : executor_.caches_.pods.All()) all.push_back(ObservePod(*pod));
+    observed_.machines = FreeMachines(executor_.caches_.nodes.All(), all);
   }
 
   bool Exists(const kube::WatchCache& cache, const std::string& name) const {
@@ -150,6 +169,28 @@ class Executor::Round {
     directive.mutable_drain()->set_reason(action.reason);
     if (executor_.service_.Send(action.uid, directive)) memory_.drain_sent.insert(action.uid);
     return OkStatus();  // a sidecar that is away is asked when it is back, or by SIGTERM
+  }
+
+  Status Carry(const SendDirective& action) {
+    const MonotonicTime now = executor_.time_.Now();  // before the answer can come
+    if (!executor_.service_.Send(action.uid, action.directive, action.key)) return OkStatus();  // asked again later
+    if (memory_.sent.size() >= kDirectivesRemembered) {
+      memory_.sent.erase(std::min_element(memory_.sent.begin(), memory_.sent.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; }));
+    }
+    memory_.sent[action.key] = now;
+    return OkStatus();
+  }
+
+  Status Carry(const PatchPodDisruptionBudget& action) {
+    const kube::ObjectKey key{key_.name_space, action.name};
+    StatusOr<Json> patched = executor_.api_.Patch(kPodDisruptionBudgets, key, kube::PatchType::kMerge,
+                                                  {{"spec", {{"minAvailable", action.min_available}}}});
+    if (!patched.ok()) {
+      return IsGone(patched.status()) ? OkStatus() : Annotate(patched.status(), "patching budget " + key.ToString());
+    }
+    memory_.expectations.ExpectWritten(kPodDisruptionBudgets, *patched, executor_.time_.Now());
+    return OkStatus();
   }
 
   Status Carry(const WriteStatus& action) {

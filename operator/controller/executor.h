@@ -30,6 +30,7 @@ struct Caches {
   kube::WatchCache& pods;  // projected by ProjectPod, indexed by the job's label
   kube::WatchCache& services;
   kube::WatchCache& budgets;
+  kube::WatchCache& nodes;  // never synced where this operator may not read them
 };
 
 // Thread-safe as long as one key is reconciled by one thread at a time (kube::WorkQueue sees to that).
@@ -52,6 +53,7 @@ class Executor {
     std::string job_uid;
     std::optional<MonotonicTime> status_written_at;
     std::set<std::string> drain_sent;
+    std::map<std::string, MonotonicTime> sent;  // directives by key
     std::optional<std::string> name_taken;
     Expectations expectations;
   };

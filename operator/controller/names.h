@@ -11,6 +11,8 @@ namespace attune::controller {
 
 // How many servers the job was started with: their number is fixed while it runs.
 inline constexpr char kAnnotationServers[] = "attune.dev/servers";
+// A server that was asked to leave: it is emptied first, however long that takes.
+inline constexpr char kAnnotationDraining[] = "attune.dev/draining";
 // "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a
 // restarted operator neither forgets nor counts it twice.
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
@@ -38,6 +40,14 @@ inline constexpr char kReasonInvalid[] = "Invalid";
 inline constexpr char kReasonNameTaken[] = "NameTaken";
 inline constexpr char kReasonServersFixed[] = "ServerScalingNotSupported";
 inline constexpr char kReasonScaling[] = "WorkersLeaving";
+inline constexpr char kReasonServersJoining[] = "ServersJoining";
+inline constexpr char kReasonServersLeaving[] = "ServersLeaving";
+inline constexpr char kReasonServerReplaced[] = "ReplacingServer";
+inline constexpr char kReasonCoordinatorMoving[] = "CoordinatorMoving";
+inline constexpr char kReasonCoordinatorSilent[] = "CoordinatorSilent";
+inline constexpr char kReasonScalingRefused[] = "ServerScalingRefused";
+inline constexpr char kReasonSynchronizationRefused[] = "SynchronizationRefused";
+inline constexpr char kReasonSwitching[] = "SwitchingSynchronization";
 inline constexpr char kReasonSettled[] = "Settled";
 
 // --- reasons of Events
@@ -51,6 +61,16 @@ inline constexpr char kEventWorkersDraining[] = "WorkersDraining";
 inline constexpr char kEventWorkerLeft[] = "WorkerLeft";
 inline constexpr char kEventDrainDeadline[] = "DrainDeadlinePassed";
 inline constexpr char kEventNodeLost[] = "NodeLost";
+inline constexpr char kEventServersJoining[] = "ServersAdded";
+inline constexpr char kEventServersDraining[] = "ServersDraining";
+inline constexpr char kEventServerLeft[] = "ServerLeft";
+inline constexpr char kEventServerFailed[] = "ServerFailed";
+inline constexpr char kEventServerReplaced[] = "ServerReplaced";
+inline constexpr char kEventCoordinatorAppointed[] = "CoordinatorAppointed";
+inline constexpr char kEventSynchronized[] = "SynchronizationSwitched";
+inline constexpr char kEventCheckpointWritten[] = "CheckpointWritten";
+inline constexpr char kEventCheckpointFailed[] = "CheckpointFailed";
+inline constexpr char kEventRowsRestored[] = "RowsRestored";
 inline constexpr char kEventSucceeded[] = "Succeeded";
 inline constexpr char kEventFailed[] = "Failed";
 inline constexpr char kEventCleanedUp[] = "CleanedUp";

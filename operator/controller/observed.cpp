@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "operator/controller/machines.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
@@ -116,6 +117,9 @@ Json ProjectPod(const Json& pod) {
   kept["metadata"] = Keep(At(pod, {"metadata"}), {"name", "namespace", "uid", "resourceVersion", "labels",
                                                   "annotations", "deletionTimestamp", "finalizers"});
   kept["spec"] = Keep(At(pod, {"spec"}), {"nodeName"});
+  for (const char* list : {"containers", "initContainers"}) {
+    kept["spec"][list] = KeepEach(At(pod, {"spec", list}), {"resources", "restartPolicy"});
+  }
   const Json& status = At(pod, {"status"});
   kept["status"] = Keep(status, {"phase", "reason", "message", "podIP"});
   kept["status"]["conditions"] = KeepEach(At(status, {"conditions"}), {"type", "status", "reason", "message"});
@@ -142,6 +146,7 @@ ObservedPod ObservePod(const Json& pod) {
   ReadConditions(pod, seen);
   seen.scheduled = seen.scheduled || !seen.node.empty();
   ReadContainers(pod, seen);
+  seen.requests = RequestsOf(pod);
 
   if (kube::IsBeingDeleted(pod)) {
     seen.deletion_time = ParseRfc3339(StringAt(pod, {"metadata", "deletionTimestamp"})).value_or(WallTime{});
@@ -157,6 +162,7 @@ ObservedPod ObservePod(const Json& pod) {
     }
   }
   seen.drain_deadline = ParseRfc3339(kube::Annotation(pod, contract::kAnnotationDrainDeadline));
+  seen.draining_since = ParseRfc3339(kube::Annotation(pod, kAnnotationDraining));
   seen.failure_number = ParseNumber(kube::Annotation(pod, kAnnotationFailureNumber));
   seen.servers = ParseNumber(kube::Annotation(pod, kAnnotationServers));
   return seen;

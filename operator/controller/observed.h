@@ -11,6 +11,7 @@
 #include "operator/api/training_job.h"
 #include "operator/controller/names.h"
 #include "operator/kube/object.h"
+#include "operator/scheduler/fit.h"
 #include "operator/telemetry/job_store.h"
 
 namespace attune::controller {
@@ -45,9 +46,11 @@ struct ObservedPod {
   bool held = false;                      // carries our finalizer
   std::vector<std::string> other_finalizers;
 
-  std::optional<WallTime> drain_deadline;
+  std::optional<WallTime> drain_deadline;  // of workers
+  std::optional<WallTime> draining_since;  // of servers
   std::optional<int32_t> failure_number;
   std::optional<int32_t> servers;  // the job's number of servers when this pod was created
+  scheduler::Resources requests;   // of all its containers
 };
 
 // Keeps only what ObservePod reads: a few hundred bytes instead of many KB.
@@ -67,8 +70,12 @@ struct Observed {
   bool service_exists = false;
   bool budget_exists = false;
   telemetry::JobSample sample;
-  std::map<std::string, std::string> log_tails;    // by pod uid, of pods named by PodsWhoseLogIsNeeded
-  std::set<std::string> drain_sent;                // uids of pods whose sidecar has been told in this process' life
+  std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
+  std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life
+  std::map<std::string, MonotonicTime> sent;     // directives by key, in this process' life
+  std::optional<int32_t> budget_min_available;   // of the disruption budget
+  // What machines have left beside this operator's pods, as far as it may read them.
+  std::optional<std::vector<scheduler::Machine>> machines;
   std::optional<std::string> name_taken;           // an object we need to create exists and is not ours
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };

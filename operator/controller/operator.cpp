@@ -1,9 +1,11 @@
 #include "operator/controller/operator.h"
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "operator/controller/executor.h"
@@ -35,8 +37,10 @@ Json ProjectJob(Json job) {
 
 const Json& Either(const CacheChange& change) { return change.after != nullptr ? *change.after : *change.before; }
 
-PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& telemetry_address) {
+PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& telemetry_address,
+                          const std::string& telemetry_authority) {
   PlanOptions plan;
+  plan.telemetry_authority = telemetry_authority;
   plan.server_image = options.server_image;
   plan.sidecar_image = options.sidecar_image;
   plan.image_pull_policy = options.image_pull_policy;
@@ -56,12 +60,15 @@ class OperatorImpl final : public Operator {
         jobs_(JobCacheOptions()),
         pods_(PodCacheOptions()),
         services_(OwnedCacheOptions()),
-        budgets_(OwnedCacheOptions()),
+        budgets_(OwnedCacheOptions({{"spec", "minAvailable"}})),
+        nodes_(NodeCacheOptions()),
         store_(telemetry::JobStore::Create()),
         events_(api, time, contract::kFieldManager) {}
 
   Status Begin() {
-    const Status installed = api_.List(kube::kTrainingJobs, {.name_space = options_.name_space}).status();
+    // One is enough: the reflectors list them all, in pages.
+    const Status installed =
+        api_.List(kube::kTrainingJobs, {.name_space = options_.name_space, .items_max = 1}).status();
     if (installed.code() == StatusCode::kNotFound) {
       return Error(StatusCode::kFailedPrecondition,
                    "the kind TrainingJob (" + kube::kTrainingJobs.api_version() +
@@ -69,12 +76,15 @@ class OperatorImpl final : public Operator {
     }
     RETURN_IF_ERROR(installed);
     store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
-    ASSIGN_OR_RETURN(service_, telemetry::Service::Start({.listen = options_.telemetry_listen,
-                                                          .report_seconds = options_.report_seconds,
-                                                          .authenticate = options_.authenticate},
-                                                         api_, *store_));
-    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_}, *store_, *service_,
-                                           events_, ToPlanOptions(options_, telemetry_address()));
+    telemetry::ServiceOptions service{.listen = options_.telemetry_listen,
+                                      .report_seconds = options_.report_seconds,
+                                      .authenticate = options_.authenticate,
+                                      .certificate = std::nullopt};
+    std::string authority;
+    if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
+    ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
+    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_}, *store_,
+                                           *service_, events_, ToPlanOptions(options_, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     return OkStatus();
@@ -108,13 +118,35 @@ class OperatorImpl final : public Operator {
             .index_label = contract::kLabelJob,
             .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
   }
-  kube::WatchCacheOptions OwnedCacheOptions() {
-    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) {
-              AddJobOf(change);
-            }};
+  kube::WatchCacheOptions OwnedCacheOptions(std::vector<std::vector<std::string>> fields = {}) {
+    return {.project = kube::KeepFields(std::move(fields)),
+            .index_label = "",
+            .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+  }
+  static kube::WatchCacheOptions NodeCacheOptions() {
+    return {
+        .project = kube::KeepFields({{"spec", "unschedulable"}, {"status", "allocatable"}, {"status", "conditions"}}),
+        .index_label = "",
+        .on_change = {}};
   }
   void AddJobOf(const CacheChange& change) {
     queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
+  }
+
+  Status ReadCertificates(telemetry::ServiceOptions& service, std::string& authority) const {
+    constexpr uint64_t kPemBytesMax = 64 << 10;
+    const std::filesystem::path directory(options_.telemetry_certificates);
+    const auto read = [&](const char* file) -> StatusOr<std::string> {
+      StatusOr<std::string> text = ReadFile(directory / file, kPemBytesMax);
+      if (text.ok()) return text;
+      return Annotate(text.status(), "telemetry certificates (a directory with tls.crt, tls.key and ca.crt)");
+    };
+    telemetry::ServerCertificate certificate;
+    ASSIGN_OR_RETURN(certificate.chain, read(contract::kCertificateFile));
+    ASSIGN_OR_RETURN(certificate.private_key, read(contract::kPrivateKeyFile));
+    ASSIGN_OR_RETURN(authority, read(contract::kAuthorityFile));
+    service.certificate = std::move(certificate);
+    return OkStatus();
   }
 
   void StartReflectors() {
@@ -128,6 +160,7 @@ class OperatorImpl final : public Operator {
     start(kube::kPods, owned, pods_);
     start(kube::kServices, owned, services_);
     start(kPodDisruptionBudgets, owned, budgets_);
+    start(kube::kNodes, {}, nodes_);  // for messages only: nobody waits for it
   }
 
   bool HaveSynced() const {
@@ -170,7 +203,7 @@ class OperatorImpl final : public Operator {
   std::atomic<bool> stopping_ = false;
   std::atomic<uint64_t> errors_ = 0;
   kube::WorkQueue queue_;
-  kube::WatchCache jobs_, pods_, services_, budgets_;
+  kube::WatchCache jobs_, pods_, services_, budgets_, nodes_;
   std::unique_ptr<telemetry::JobStore> store_;
   kube::EventRecorder events_;
   std::unique_ptr<telemetry::Service> service_;

@@ -20,6 +20,8 @@ struct OperatorOptions {
   std::string default_model_claim;  // for jobs without model.claim; "": an emptyDir per pod
   std::string telemetry_listen = "0.0.0.0:7410";
   std::string telemetry_address;  // what pods are told; "": the address really bound
+  // With tls.crt, tls.key and ca.crt: telemetry speaks TLS, and pods are given ca.crt to check it. "": plain.
+  std::string telemetry_certificates;
   double report_seconds = 1;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status

@@ -13,6 +13,7 @@ struct PlanOptions {
   std::string image_pull_policy = "IfNotPresent";
   std::string default_model_claim;  // "": an emptyDir per pod
   std::string telemetry_address;    // host:port told to sidecars
+  std::string telemetry_authority;  // PEM that they check its certificate with; "": telemetry is not encrypted
 
   Duration status_interval = std::chrono::seconds(10);  // least time between status writes that only move numbers
   Duration restart_backoff_first =
@@ -21,6 +22,11 @@ struct PlanOptions {
   // A draining worker whose sidecar is away this long is asked by SIGTERM instead: after a restart of the operator,
   // sidecars need a moment to come back.
   Duration drain_connect_grace = std::chrono::seconds(5);
+  // How long a directive may stay without an answer before it is sent again: above the two minutes a coordinator takes.
+  Duration answer_patience = std::chrono::seconds(150);
+  Duration refused_retry = std::chrono::seconds(30);  // how soon what was refused is asked for again
+  // How long the end of a server is to be told to the coordinator before its successor is made regardless.
+  Duration gone_patience = std::chrono::seconds(10);
   // How long workers may run on after the servers have ended by themselves, the goal being reached.
   Duration servers_ended_grace = std::chrono::seconds(60);
   // A worker still there this long after its grace period ended sits on a machine nobody hears from.

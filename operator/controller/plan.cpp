@@ -1,8 +1,13 @@
 #include "operator/controller/plan.h"
 
+#include "operator/api/format.h"
+#include "operator/controller/coordinator.h"
+#include "operator/controller/directives.h"
 #include "operator/controller/draft.h"
 #include "operator/controller/ending.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/requests.h"
+#include "operator/controller/server_changes.h"
 #include "operator/controller/servers.h"
 #include "operator/controller/status.h"
 #include "operator/controller/text.h"
@@ -38,8 +43,32 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
     const std::string reason = ReasonOf(next, type);
     const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
                             reason == kReasonContainerConfig || reason == kReasonNameTaken ||
-                            reason == kReasonServersFixed;
+                            reason == kReasonServersFixed || reason == kReasonScalingRefused ||
+                            reason == kReasonSynchronizationRefused;
     if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type));
+  }
+}
+
+// What the data plane did of itself, told once because the status remembers it.
+void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next, Draft& draft) {
+  if (before.synchronization && next.synchronization && *before.synchronization != *next.synchronization) {
+    draft.Normal(kEventSynchronized, "Synchronize",
+                 "Workers keep pace by " + ToString(*next.synchronization) +
+                     " now (before: " + ToString(*before.synchronization) + ")");
+  }
+  if (next.checkpoint && !next.checkpoint->directory.empty() &&
+      (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory)) {
+    draft.Normal(kEventCheckpointWritten, "Checkpoint",
+                 "Wrote checkpoint " + next.checkpoint->directory + " (" + Counted(next.checkpoint->rows, "row") +
+                     ", " + api::FormatBytes(next.checkpoint->bytes) + ")");
+  }
+  const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
+  if (next.recovery && next.recovery->restored_rows > restored_before) {
+    const bool known = next.checkpoint && !next.checkpoint->directory.empty();
+    draft.Warn(kEventRowsRestored, "Recover",
+               Counted(next.recovery->restored_rows - restored_before, "row") + " of a lost server went back to " +
+                   (known ? "checkpoint " + next.checkpoint->directory : std::string("their first values")) +
+                   "; what was pushed to them since then is lost");
   }
 }
 
@@ -70,6 +99,10 @@ std::vector<Action> PlanEnded(const Observed& observed, const PlanOptions& optio
 
 void PlanShared(const Observed& observed, const ServersView& servers, Draft& draft) {
   if (!observed.service_exists) draft.Create(CreateService{BuildService(observed.job), "gives servers their names"});
+  if (observed.budget_exists && observed.budget_min_available && *observed.budget_min_available != servers.count) {
+    draft.Create(
+        PatchPodDisruptionBudget{BudgetName(observed.job.name), servers.count, "the number of servers has changed"});
+  }
   if (!observed.budget_exists) {
     draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, servers.count),
                                            "keeps drains of nodes away from servers"});
@@ -91,15 +124,25 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
   std::optional<Verdict> verdict = JudgeWorkers(observed, workers);
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
 
+  Directives directives(observed, options, now, draft);
+  Progression progression{.coordinator = {observed.job.status.coordinator, observed.job.status.coordinator_term}};
   if (!verdict) {
     PlanShared(observed, servers, draft);
-    PlanServers(observed, servers, options, draft);
-    PlanWorkers(observed, servers, workers, options, now, draft);
+    progression.coordinator = PlanCoordinator(observed, servers, directives, draft);
+    if (servers.formed) {
+      progression.servers =
+          PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
+      progression.requests = PlanRequests(observed, servers, directives, draft);
+    } else {
+      PlanFirstServers(observed, servers, options, draft);
+    }
+    PlanWorkers(observed, servers, workers, options, now, directives, draft);
     if (servers.finished > 0) draft.Requeue(options.servers_ended_grace, "end of the workers");
   }
 
-  api::TrainingJobStatus next = BuildStatus(observed, servers, workers, verdict, now);
+  api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, now);
   TellTransitions(observed, next, draft);
+  TellDataPlane(observed.job.status, next, draft);
   PlanStatus(observed, std::move(next), options, now, draft);
   return std::move(draft).Finish();
 }

@@ -108,6 +108,9 @@ Json Sidecar(const TrainingJob& job, RoleName role, int32_t index, const PlanOpt
       {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "24Mi"}}}, {"limits", {{"memory", "96Mi"}}}}}};
   AddEnvironment(sidecar, job, role, index);
   Put(sidecar["env"], "name", Variable(contract::kEnvTelemetry, options.telemetry_address));
+  if (!options.telemetry_authority.empty()) {
+    Put(sidecar["env"], "name", Variable(contract::kEnvTelemetryCa, options.telemetry_authority));
+  }
   Put(sidecar["env"], "name", Variable(contract::kEnvTokenFile, std::string(contract::kTokenDirectory) + "/token"));
   AddMount(sidecar, kVolumeRun, contract::kRunDirectory);
   Put(sidecar["volumeMounts"], "name",
@@ -145,7 +148,14 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 
 Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
-  if (index > 0) return arguments;
+  const api::Checkpoint& checkpoint = job.spec.checkpoint;
+  if (!checkpoint.resume_from.empty()) {
+    arguments.push_back("--load");
+    arguments.push_back(checkpoint.resume_from);
+  }
+  const std::string& host = job.status.coordinator;
+  const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
+  if (!coordinator_here) return arguments;
   arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
   const auto add = [&](const char* flag, const auto& value) {
     arguments.push_back(flag);
@@ -157,6 +167,11 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (goal.target_loss) add("--target-loss", Json(*goal.target_loss).dump());  // shortest text that reads back the same
   if (goal.max_duration_seconds) add("--max-duration", std::to_string(*goal.max_duration_seconds));
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
+  const api::Synchronization& pace = job.spec.synchronization;
+  if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");
+  if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
+  if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
+  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }
@@ -271,7 +286,9 @@ Json BuildPodDisruptionBudget(const TrainingJob& job, int32_t servers) {
 }
 
 std::string CoordinatorAddress(const TrainingJob& job) {
-  return HostPort(PodName(job.name, RoleName::kServer, 0) + "." + ServiceName(job.name) + "." + job.name_space + ".svc",
+  const std::string& host = job.status.coordinator;
+  return HostPort((host.empty() ? PodName(job.name, RoleName::kServer, 0) : host) + "." + ServiceName(job.name) + "." +
+                      job.name_space + ".svc",
                   contract::kCoordinatorPort);
 }
 

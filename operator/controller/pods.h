@@ -14,13 +14,13 @@ namespace attune::controller {
 
 inline const kube::ResourceType kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
 
-// `servers`: the number this job was started with. Workers never learn a number: members come and go.
+// `servers`: the number this job has when the pod is made. Workers never learn a number: members come and go.
 kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, int32_t servers,
                     const PlanOptions& options);
 kube::Json BuildService(const api::TrainingJob& job);
 kube::Json BuildPodDisruptionBudget(const api::TrainingJob& job, int32_t servers);
 
-// host:port of the coordinator, which runs in server 0.
+// host:port of the coordinator, which runs in server 0 until status.coordinator says otherwise.
 std::string CoordinatorAddress(const api::TrainingJob& job);
 // "attune.dev/job=word2vec,attune.dev/role=worker"
 std::string RoleSelector(const api::TrainingJob& job, RoleName role);

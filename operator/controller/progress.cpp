@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "operator/controller/directives.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 #include "operator/tuner/progress.h"
@@ -45,11 +46,21 @@ class Nearest {
   std::optional<double> remaining_;
 };
 
+void AddDataPlane(const Observed& observed, const v1::JobWindow& window, api::Progress& progress) {
+  if (window.has_slowest_worker()) {
+    progress.slowest_worker =
+        PodName(observed.job.name, RoleName::kWorker, static_cast<int32_t>(window.slowest_worker()));
+  }
+  if (!window.has_relocation()) return;
+  progress.moving_bytes_left = window.relocation().bytes_left();
+  progress.moving_rows_per_second = window.relocation().rows_per_second();
+}
+
 }  // namespace
 
 std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
   const telemetry::JobSample& sample = observed.sample;
-  if (!sample.job && !sample.loss && sample.rate <= 0) return std::nullopt;
+  if (!sample.job && !sample.last_loss && !sample.loss && sample.rate <= 0) return std::nullopt;
   const api::Goal& goal = observed.job.spec.goal;
   api::Progress progress;
   Nearest nearest;
@@ -76,8 +87,10 @@ std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
   }
   progress.fraction = nearest.fraction();
   progress.remaining_seconds = nearest.remaining();
-  progress.loss = sample.loss;
+  progress.loss = sample.loss ? sample.loss : sample.last_loss;
   if (sample.rate > 0) progress.rate = sample.rate;
+  if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr)
+    AddDataPlane(observed, *window, progress);
   progress.sample_unit = FitText(sample.sample_unit, 32);
   return progress;
 }

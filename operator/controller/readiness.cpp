@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "operator/controller/failure.h"
+#include "operator/controller/machines.h"
 
 namespace attune::controller {
 namespace {
@@ -13,15 +14,18 @@ bool IsImageReason(const std::string& reason) {
 }
 
 // A pod that does not move on by itself, and what to do about it.
-std::optional<Readiness> Obstacle(const ObservedPod& pod) {
+std::optional<Readiness> Obstacle(const Observed& observed, const ObservedPod& pod) {
   const char* role = ToString(pod.role);
   if (IsBeingDeleted(pod)) {
     return Readiness{false, kReasonLeaving, "waiting for the previous pod " + pod.name + " to end"};
   }
   if (!pod.scheduled && !pod.unschedulable_message.empty()) {
-    return Readiness{false, kReasonUnschedulable,
-                     pod.name + " cannot be placed on a node: " + pod.unschedulable_message +
-                         " Lower the requests in spec." + role + "s.template or add capacity."};
+    const std::string figures = ExplainWaiting(observed, pod.role);
+    return Readiness{
+        false, kReasonUnschedulable,
+        pod.name + " cannot be placed on a node: " + pod.unschedulable_message + " " +
+            (figures.empty() ? "Lower the requests in spec." + std::string(role) + "s.template or add capacity."
+                             : figures)};
   }
   if (pod.container.state == RoleContainer::State::kWaiting && IsImageReason(pod.container.reason)) {
     return Readiness{false, kReasonImage,
@@ -50,13 +54,13 @@ std::string Count(int32_t part, int32_t all, const char* what) {
 
 }  // namespace
 
-Readiness ServersReadiness(const Observed&, const ServersView& servers) {
+Readiness ServersReadiness(const Observed& observed, const ServersView& servers) {
   if (servers.count > 0 && servers.ready == servers.count) {
     return {true, kReasonReady, Count(servers.ready, servers.count, "servers are ready")};
   }
   for (const ObservedPod* pod : servers.by_index) {
     if (pod == nullptr || (pod->ready && !IsBeingDeleted(*pod))) continue;
-    if (auto obstacle = Obstacle(*pod)) return *obstacle;
+    if (auto obstacle = Obstacle(observed, *pod)) return *obstacle;
   }
   return {false, servers.formed ? kReasonNotReady : kReasonStarting,
           Count(servers.ready, servers.count, "servers are ready")};
@@ -72,7 +76,7 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
   if (!servers.formed) return {false, kReasonWaitingForServers, "workers are created as soon as all servers run"};
   for (const ObservedPod* pod : workers.by_index) {
     if (pod == nullptr || ((pod->ready || HasSucceeded(*pod)) && !IsBeingDeleted(*pod))) continue;
-    if (auto obstacle = Obstacle(*pod)) return *obstacle;
+    if (auto obstacle = Obstacle(observed, *pod)) return *obstacle;
     if (HasFailed(*pod)) {
       return {false, kReasonRestarting,
               pod->name + " " + DescribeEnd(*pod) + " and is restarted; " + std::to_string(workers.failures) +

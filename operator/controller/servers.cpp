@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/directives.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -9,8 +10,15 @@
 namespace attune::controller {
 namespace {
 
+constexpr char kHowToSurvive[] =
+    "Delete and create the job again to start over; with spec.servers.backups: 1 or checkpoints a job survives this.";
+
+bool IsOurs(const Observed& observed, const ObservedPod& pod) {
+  return pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
+
 // The number the job was started with, as its pods tell; the spec's while there are none.
-int32_t ServerCount(const Observed& observed) {
+int32_t FirstCount(const Observed& observed) {
   for (RoleName role : {RoleName::kServer, RoleName::kWorker}) {
     for (const ObservedPod& pod : observed.pods) {
       if (pod.role == role && pod.index >= 0 && pod.job_uid == observed.job.uid && pod.servers.value_or(0) > 0) {
@@ -26,23 +34,147 @@ bool EndedTooEarly(const ObservedPod& pod, const PlanOptions& options, Now now) 
   return !pod.container.finished_at || now.wall - *pod.container.finished_at >= options.servers_ended_grace;
 }
 
+const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
+  const auto& samples = observed.sample.pods;
+  const auto found = std::ranges::find_if(samples, [&](const auto& sample) { return sample.pod == pod.name; });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+// A worker that has not trained, and with all servers gone never will: it was made, or began, too late.
+bool CameTooLate(const Observed& observed, const ObservedPod& pod) {
+  if (HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod)) return true;
+  if (!HasStarted(pod)) return true;
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  return sample != nullptr && sample->window.has_worker() && sample->window.worker().clock() == 0;
+}
+
+bool AllWorkersCameTooLate(const Observed& observed) {
+  return std::ranges::all_of(observed.pods, [&](const ObservedPod& pod) {
+    return pod.role != RoleName::kWorker || pod.job_uid != observed.job.uid || CameTooLate(observed, pod);
+  });
+}
+
+// Somebody could run the coordinator in place of `lost`.
+bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
+  const auto& abilities = observed.job.status.abilities;
+  return abilities && abilities->coordinator_failover &&
+         std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+           return IsOurs(observed, pod) && &pod != lost && IsAlive(pod);
+         });
+}
+
+// The coordinator knows of its end, and has given its rows to others.
+bool IsRecovered(const Observed& observed, const ObservedPod& pod) {
+  const auto answer = observed.sample.answers.find("gone=" + pod.uid);
+  const bool told =
+      answer != observed.sample.answers.end() && answer->second.outcome == telemetry::DirectiveAnswer::Outcome::kDone;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  // Without its word nothing is known, and nothing is judged.
+  return told || window == nullptr || !IsMember(*window, pod.index);
+}
+
+// Why the job cannot go on without this server; nullopt when it can.
+std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
+                                    const ObservedPod* pod) {
+  if (!servers.survivable)
+    return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
+  const auto& checkpoint = observed.job.status.checkpoint;
+  const std::string last = checkpoint && !checkpoint->directory.empty() ? checkpoint->directory : "";
+  const std::string resume =
+      last.empty() ? ""
+                   : " The last checkpoint is " + last + ": `attune run --resume " + last + "` goes on from there.";
+  if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
+    return "it ran the job's coordinator, and no other server can take over." + resume;
+  }
+  const auto lost = std::ranges::count_if(servers.by_index, [&](const ObservedPod* each) {
+    return each != nullptr && HasFailed(*each) && !IsBeingDeleted(*each) && !IsRecovered(observed, *each);
+  });
+  if (lost > 1 && last.empty()) {
+    return std::to_string(lost) + " servers were lost at the same time, and one backup covers one of them. " +
+           kHowToSurvive;
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
+                                const PlanOptions& options, Now now) {
+  if (IsBeingDeleted(pod) || (!HasFailed(pod) && !EndedTooEarly(pod, options, now))) return std::nullopt;
+  if (HasFailed(pod) && servers.formed && servers.survivable) {
+    const auto why = WhyFatal(observed, servers, pod.name, &pod);
+    const int32_t limit = observed.job.spec.run_policy.backoff_limit;
+    if (!why && servers.failures > limit) {
+      return Verdict{false, kReasonBackoffLimit,
+                     pod.name + " " + DescribeEnd(pod) + "; servers failed " + std::to_string(servers.failures) +
+                         " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." +
+                         LogTail(observed, pod)};
+    }
+    if (!why) return std::nullopt;
+    return Verdict{false, kReasonServerFailed,
+                   pod.name + " " + DescribeEnd(pod) + ": " + *why + LogTail(observed, pod)};
+  }
+  return Verdict{false, kReasonServerFailed,
+                 pod.name + " " + DescribeEnd(pod) + " before the workers had finished." + LogTail(observed, pod)};
+}
+
+std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,
+                                    const ObservedPod* pod, int32_t index) {
+  if (pod == nullptr) {
+    const v1::JobWindow* window = CurrentWindow(observed);
+    // Of servers that come and go, the coordinator knows who was there.
+    const bool may_be_new =
+        servers.elastic && name != observed.job.status.coordinator && (window == nullptr || !IsMember(*window, index));
+    if (may_be_new) return std::nullopt;
+    if (const auto why = WhyFatal(observed, servers, name, nullptr)) {
+      return Verdict{false, kReasonServerLost, name + " is gone: " + *why};
+    }
+    return std::nullopt;
+  }
+  if (!IsBeingDeleted(*pod)) return std::nullopt;
+  if (const auto why = WhyFatal(observed, servers, name, pod)) {
+    const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
+    return Verdict{false, kReasonServerLost, name + where + " is being deleted from outside: " + *why};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool NameInUse(const Observed& observed, const std::string& name) {
+  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return pod.name == name; });
+}
 
 ServersView ViewServers(const Observed& observed) {
   ServersView view;
-  view.count = ServerCount(observed);
-  view.by_index.assign(static_cast<size_t>(std::max(view.count, 0)), nullptr);
+  const auto& abilities = observed.job.status.abilities;
+  view.formed = !observed.job.status.coordinator.empty();
+  view.elastic = view.formed && abilities && abilities->elastic_servers;
+  const auto& checkpoint = observed.job.status.checkpoint;
+  view.survivable = view.formed && abilities && abilities->server_recovery &&
+                    (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()));
+  view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : FirstCount(observed), 0);
+  view.by_index.assign(static_cast<size_t>(view.count), nullptr);
+  view.failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {
-    if (pod.role != RoleName::kServer || pod.job_uid != observed.job.uid) continue;
-    if (pod.index < 0 || pod.index >= view.count) continue;
+    if (!IsOurs(observed, pod)) continue;
+    view.failures = std::max(view.failures, pod.failure_number.value_or(0));
+  }
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsOurs(observed, pod)) continue;
+    if (view.elastic && (pod.index >= view.count || pod.draining_since)) {
+      view.leaving.push_back(&pod);
+      continue;
+    }
+    if (pod.index >= view.count) continue;
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
+    if (HasFailed(pod) && !pod.failure_number) ++view.failures;
+    if (HasFailed(pod) && view.survivable) continue;
     ++view.existing;
     if (HasStarted(pod)) ++view.started;
     if (pod.ready) ++view.ready;
     if (HasSucceeded(pod)) ++view.finished;
   }
-  view.formed = !observed.job.status.coordinator.empty();
+  std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;
 }
 
@@ -51,37 +183,32 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
   const auto ended_long_ago = [&](const ObservedPod* pod) {
     return pod != nullptr && EndedTooEarly(*pod, options, now);
   };
-  if (servers.finished == servers.count && std::ranges::all_of(servers.by_index, ended_long_ago)) {
+  if (servers.count > 0 && servers.finished == servers.count &&
+      (std::ranges::all_of(servers.by_index, ended_long_ago) || AllWorkersCameTooLate(observed))) {
     return Verdict{true, kReasonTrainingFinished,
                    "all servers ended after the goal was reached; workers that came too late are not waited for"};
   }
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
-    const std::string name = PodName(observed.job.name, RoleName::kServer, static_cast<int32_t>(i));
-    if (pod != nullptr && !IsBeingDeleted(*pod) && (HasFailed(*pod) || EndedTooEarly(*pod, options, now))) {
+    const auto index = static_cast<int32_t>(i);
+    const std::string name = PodName(observed.job.name, RoleName::kServer, index);
+    std::optional<Verdict> verdict;
+    if (pod != nullptr) verdict = JudgeEnd(observed, servers, *pod, options, now);
+    const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
+    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index);
+    if (verdict) return verdict;
+  }
+  for (const ObservedPod* pod : servers.leaving) {
+    if (HasFailed(*pod) && !IsBeingDeleted(*pod) && !servers.survivable) {
       return Verdict{false, kReasonServerFailed,
-                     name + " " + DescribeEnd(*pod) + " before the workers had finished." + LogTail(observed, *pod)};
-    }
-    if (!servers.formed) continue;
-    if (pod == nullptr) {
-      return Verdict{false, kReasonServerLost,
-                     name +
-                         " is gone: its rows were kept nowhere else, so training cannot go on. Delete and create the "
-                         "job again to start over."};
-    }
-    if (IsBeingDeleted(*pod)) {
-      const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
-      return Verdict{false, kReasonServerLost,
-                     name + where +
-                         " is being deleted from outside: its rows were kept nowhere else, so training cannot "
-                         "go on. Delete and create the job again to start over."};
+                     pod->name + " " + DescribeEnd(*pod) + " before its rows had been moved away. " + kHowToSurvive +
+                         LogTail(observed, *pod)};
     }
   }
   return std::nullopt;
 }
 
-void PlanServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft) {
-  if (servers.formed) return;  // whatever is missing now is judged, not repaired
+void PlanFirstServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft) {
   int32_t created = 0;
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const auto index = static_cast<int32_t>(i);
@@ -89,10 +216,8 @@ void PlanServers(const Observed& observed, const ServersView& servers, const Pla
       if (IsBeingDeleted(*pod)) draft.Release(*pod, "deleted before the job had formed; a new one follows");
       continue;
     }
-    const std::string name = PodName(observed.job.name, RoleName::kServer, index);
-    const bool name_in_use = std::any_of(observed.pods.begin(), observed.pods.end(),
-                                         [&](const ObservedPod& pod) { return pod.name == name; });
-    if (name_in_use) continue;  // of an earlier job of this name; its end wakes us
+    // Taken by an earlier job of this name: its end wakes us.
+    if (NameInUse(observed, PodName(observed.job.name, RoleName::kServer, index))) continue;
     draft.Create(CreatePod{BuildPod(observed.job, RoleName::kServer, index, servers.count, options),
                            "the job has " + Counted(servers.count, "server")});
     ++created;

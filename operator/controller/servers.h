@@ -1,5 +1,8 @@
-// Policy of servers: their number is fixed once the job has formed, and losing one ends the job, because its rows are
-// nowhere else.
+// Policy of servers: who is created at the start, and when losing one ends the job. What changes their number, and what
+// replaces a lost one, is server_changes.h.
+//
+// A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
+// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word.
 #pragma once
 
 #include <optional>
@@ -20,23 +23,31 @@ struct Verdict {
 };
 
 struct ServersView {
-  int32_t count = 0;                         // what the job runs with
-  std::vector<const ObservedPod*> by_index;  // count entries; null: there is none
+  int32_t count = 0;                         // what the job is to have; fixed once it has formed, unless `elastic`
+  std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
+  std::vector<const ObservedPod*> leaving;   // highest index first: beyond `count`, or asked to leave before
   int32_t existing = 0, started = 0, ready = 0;
   int32_t finished = 0;  // ended by themselves with 0
+  int32_t failures = 0;  // so far, those not yet counted in the status included
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
   bool formed = false;
+  bool elastic = false;     // formed, and its servers may join and leave
+  bool survivable = false;  // losing a server does not end the job
   bool all_started() const { return started == count; }
 };
 
 ServersView ViewServers(const Observed& observed);
 
-// The job cannot go on: a server ended, is being deleted, or is gone. A server ends by itself, with 0, when the
-// coordinator says that the goal is reached and all workers have left; their processes may take a moment longer, and
-// get it.
+// The job cannot go on: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends by
+// itself, with 0, when the coordinator says that the goal is reached and all workers have left; their processes may
+// take a moment longer, and get it.
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);
 
-void PlanServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft);
+// Pods of servers that a job begins with.
+void PlanFirstServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft);
+
+// True when `name` is taken by a pod, of this job or an earlier one.
+bool NameInUse(const Observed& observed, const std::string& name);
 
 }  // namespace attune::controller

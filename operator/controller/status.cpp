@@ -33,25 +33,106 @@ void SetMetricsAvailable(const Observed& observed, TrainingJobStatus& status, No
                now.wall);
 }
 
-void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                      TrainingJobStatus& status, Now now) {
-  const int64_t generation = observed.job.generation;
+struct Reconfiguration {
+  bool under_way = false;
+  const char* reason;
+  std::string message;
+};
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, const ServersView& servers,
+                                                     const Progression& progression) {
   const int32_t asked = observed.job.spec.servers.replicas;
+  const auto& abilities = observed.job.status.abilities;
+  if (servers.existing > 0 && asked != servers.count && servers.formed && !abilities) {
+    return Reconfiguration{false, kReasonCoordinatorSilent,
+                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
+                               Counted(servers.count, "server") +
+                               ", and its coordinator has not said yet whether servers can join and leave"};
+  }
   if (servers.existing > 0 && asked != servers.count) {
-    SetCondition(status, api::kReconfiguring, false, kReasonServersFixed,
-                 "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                     Counted(servers.count, "server") +
-                     ", and this number cannot change during a run yet; it goes on with " +
-                     std::to_string(servers.count) + ". Set it back, or delete and create the job again",
-                 generation, now.wall);
-  } else if (!workers.leaving.empty()) {
-    SetCondition(status, api::kReconfiguring, true, kReasonScaling,
-                 std::to_string(workers.leaving.size()) +
-                     (workers.leaving.size() == 1 ? " worker is" : " workers are") + " leaving the job",
-                 generation, now.wall);
-  } else if (api::FindCondition(status, api::kReconfiguring) != nullptr) {
-    SetCondition(status, api::kReconfiguring, false, kReasonSettled, "the job runs as the spec says", generation,
-                 now.wall);
+    const std::string why = servers.formed ? "this number cannot change during a run of these servers"
+                                           : "this number cannot change before all servers run";
+    return Reconfiguration{false, kReasonServersFixed,
+                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
+                               Counted(servers.count, "server") + ", and " + why + "; it goes on with " +
+                               std::to_string(servers.count) + ". Set it back, or delete and create the job again"};
+  }
+  const ServerChanges& changes = progression.servers;
+  if (!changes.refused.empty()) {
+    return Reconfiguration{false, kReasonScalingRefused,
+                           "the job cannot have " + Counted(asked, "server") + " now: " + changes.refused};
+  }
+  std::vector<std::string> parts;
+  if (changes.replaced > 0) parts.push_back(Counted(changes.replaced, "lost server") + " being replaced");
+  if (progression.coordinator.moving) parts.push_back(progression.coordinator.pod + " takes over the coordinator");
+  if (changes.joining > 0) parts.push_back(Counted(changes.joining, "server") + " joining");
+  if (changes.leaving > 0) parts.push_back(Counted(changes.leaving, "server") + " leaving, rows move away first");
+  if (parts.empty()) return std::nullopt;
+  const char* reason = changes.replaced > 0             ? kReasonServerReplaced
+                       : progression.coordinator.moving ? kReasonCoordinatorMoving
+                       : changes.joining > 0            ? kReasonServersJoining
+                                                        : kReasonServersLeaving;
+  return Reconfiguration{true, reason, Joined(parts)};
+}
+
+std::optional<Reconfiguration> OtherReconfiguration(const Observed& observed, const WorkersView& workers,
+                                                    const Progression& progression) {
+  const RequestsView& requests = progression.requests;
+  if (!requests.synchronization_refused.empty()) {
+    return Reconfiguration{false, kReasonSynchronizationRefused, requests.synchronization_refused};
+  }
+  if (requests.switching) {
+    return Reconfiguration{
+        true, kReasonSwitching,
+        "workers switch to " + ToString(observed.job.spec.synchronization) + " at a step none has begun"};
+  }
+  if (workers.leaving.empty()) return std::nullopt;
+  return Reconfiguration{true, kReasonScaling,
+                         std::to_string(workers.leaving.size()) +
+                             (workers.leaving.size() == 1 ? " worker is" : " workers are") + " leaving the job"};
+}
+
+void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                      const Progression& progression, TrainingJobStatus& status, Now now) {
+  std::optional<Reconfiguration> found = ServerReconfiguration(observed, servers, progression);
+  if (!found) found = OtherReconfiguration(observed, workers, progression);
+  if (!found && api::FindCondition(status, api::kReconfiguring) == nullptr) return;
+  if (!found) found = Reconfiguration{false, kReasonSettled, "the job runs as the spec says"};
+  SetCondition(status, api::kReconfiguring, found->under_way, found->reason, found->message, observed.job.generation,
+               now.wall);
+}
+
+// What the coordinator says beside progress.
+void SetDataPlane(const Observed& observed, const Progression& progression, TrainingJobStatus& status) {
+  status.coordinator = progression.coordinator.pod;
+  status.coordinator_term = progression.coordinator.term;
+  if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
+    const v1::Abilities& can = window->abilities();
+    status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
+                                      can.synchronization_modes(), can.checkpoints()};
+    if (can.synchronization_modes()) status.synchronization = FromProto(window->synchronization());
+    if (window->has_recovery()) {
+      status.recovery = api::RecoveryStatus{window->recovery().count(), window->recovery().restored_rows()};
+    }
+    if (window->has_checkpoint()) {
+      api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+      checkpoint.directory = FitText(window->checkpoint().directory(), 1024);
+      checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
+          std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
+      checkpoint.bytes = window->checkpoint().bytes();
+      checkpoint.rows = window->checkpoint().rows();
+    }
+  }
+  if (const auto& answer = progression.requests.checkpoint) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.request = answer->request;
+    checkpoint.message = FitText(answer->problem, 1024);
   }
 }
 
@@ -94,6 +175,15 @@ void SetResult(const Observed& observed, TrainingJobStatus& status) {
   status.result = std::move(result);
 }
 
+// The workers' sidecars go with them: what is shown of a job that ended is its last loss and its mean rate.
+void SetLastFigures(const telemetry::JobSample& sample, api::Progress& progress) {
+  if (sample.mean_rate > 0) progress.rate = sample.mean_rate;
+  if (!progress.loss) progress.loss = sample.last_loss;
+  progress.slowest_worker.clear();
+  progress.moving_bytes_left.reset();
+  progress.moving_rows_per_second.reset();
+}
+
 void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobStatus& status, Now now) {
   const int64_t generation = observed.job.generation;
   const char* type = verdict.success ? api::kSucceeded : api::kFailed;
@@ -101,6 +191,7 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
   SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
                generation, now.wall);
   status.completion_time = ToRfc3339(now.wall);
+  if (status.progress) SetLastFigures(observed.sample, *status.progress);
   if (verdict.success && status.progress) {
     status.progress->fraction = 1;
     status.progress->remaining_seconds = 0;
@@ -139,25 +230,24 @@ void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::
 }
 
 TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                              const std::optional<Verdict>& verdict, Now now) {
+                              const Progression& progression, const std::optional<Verdict>& verdict, Now now) {
   TrainingJobStatus status = observed.job.status;
   status.observed_generation = observed.job.generation;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
-  status.servers = {servers.existing, servers.ready, 0};
+  status.servers = {servers.existing, servers.ready, servers.failures};
   status.workers = {workers.existing, workers.ready, workers.failures};
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
-  if (!servers.formed && servers.count > 0 && servers.all_started()) {
-    status.coordinator = PodName(observed.job.name, RoleName::kServer, 0);
-  }
+  SetDataPlane(observed, progression, status);
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
-  SetReconfiguring(observed, servers, workers, status, now);
+  SetReconfiguring(observed, servers, workers, progression, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   SetResult(observed, status);
   if (verdict) {
-    if (!verdict->success && verdict->reason != kReasonBackoffLimit) status.servers.failed = 1;
+    if (!verdict->success && verdict->reason != kReasonBackoffLimit)
+      status.servers.failed = std::max(status.servers.failed, 1);
     SetVerdict(observed, *verdict, status, now);
   }
   status.phase = Phase(status, servers, workers);

@@ -5,12 +5,22 @@
 #include <optional>
 #include <string>
 
+#include "operator/controller/coordinator.h"
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
+#include "operator/controller/requests.h"
+#include "operator/controller/server_changes.h"
 #include "operator/controller/servers.h"
 #include "operator/controller/workers.h"
 
 namespace attune::controller {
+
+// What a plan has found out and set in motion in the data plane.
+struct Progression {
+  CoordinatorView coordinator;
+  ServerChanges servers;
+  RequestsView requests;
+};
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.
 void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
@@ -18,7 +28,7 @@ void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, 
 
 // Of a job that goes on, or ends with this verdict.
 api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                                   const std::optional<Verdict>& verdict, Now now);
+                                   const Progression& progression, const std::optional<Verdict>& verdict, Now now);
 
 // Of a job whose manifest has problems; nothing has been started for it, or what was started is left alone.
 api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/controller/directives.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -31,20 +32,19 @@ bool IsUncountedFailure(const ObservedPod& pod) {
   return HasFailed(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
 }
 
-const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
-  for (const telemetry::PodSample& sample : observed.sample.pods) {
-    if (sample.pod == pod.name) return &sample;
-  }
-  return nullptr;
-}
-
 std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
 
 class WorkerPlanner {
  public:
   WorkerPlanner(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                const PlanOptions& options, Now now, Draft& draft)
-      : observed_(observed), servers_(servers), workers_(workers), options_(options), now_(now), draft_(draft) {}
+                const PlanOptions& options, Now now, Directives& directives, Draft& draft)
+      : observed_(observed),
+        servers_(servers),
+        workers_(workers),
+        options_(options),
+        now_(now),
+        directives_(directives),
+        draft_(draft) {}
 
   void Run() {
     for (const ObservedPod* pod : workers_.leaving) PlanLeaving(*pod);
@@ -102,6 +102,7 @@ class WorkerPlanner {
     }
     if (observed_.job.status.workers.failed < *pod.failure_number)
       return;  // counted by this plan's status, removed later
+    TellGone(pod);
     const Duration delay = RestartDelay(options_, *pod.failure_number);
     const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
     if (waited >= delay) {
@@ -110,6 +111,16 @@ class WorkerPlanner {
       // Another clock than ours may have written the end: wait the delay at most.
       draft_.Requeue(std::min(delay, delay - waited), "restart of " + pod.name);
     }
+  }
+
+  // So that nobody waits for its lease to run out, least of all workers that keep pace with it.
+  void TellGone(const ObservedPod& pod) {
+    const v1::JobWindow* window = directives_.window();
+    if (window == nullptr || !window->has_abilities() || !HasStarted(pod)) return;
+    v1::Directive directive;
+    directive.mutable_node_gone()->set_role(ToString(pod.role));
+    directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
+    directives_.AskCoordinator("gone=" + pod.uid, directive, pod.name + " has ended");
   }
 
   void PlanDeletedFromOutside(const ObservedPod& pod) {
@@ -146,7 +157,7 @@ class WorkerPlanner {
       draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}},
                   "beyond the wanted number of workers");
       ++newly_draining_;
-      if (IsConnected(pod)) draft_.Drain(pod, "scaled down");
+      if (IsConnected(observed_, pod)) draft_.Drain(pod, "scaled down");
       draft_.Requeue(std::min<Duration>(drain, options_.drain_connect_grace), "drain of " + pod.name);
     } else {
       PlanDraining(pod);
@@ -163,7 +174,7 @@ class WorkerPlanner {
       draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed");
     } else if (observed_.drain_sent.contains(pod.uid)) {
       draft_.Requeue(left, "drain deadline of " + pod.name);
-    } else if (IsConnected(pod)) {
+    } else if (IsConnected(observed_, pod)) {
       draft_.Drain(pod, "scaled down");
       draft_.Requeue(left, "drain deadline of " + pod.name);
     } else if (asked_for < options_.drain_connect_grace) {
@@ -185,16 +196,12 @@ class WorkerPlanner {
     draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
   }
 
-  bool IsConnected(const ObservedPod& pod) const {
-    const telemetry::PodSample* sample = SampleOf(observed_, pod);
-    return sample != nullptr && sample->connected;
-  }
-
   const Observed& observed_;
   const ServersView& servers_;
   const WorkersView& workers_;
   const PlanOptions& options_;
   const Now now_;
+  Directives& directives_;
   Draft& draft_;
   int32_t created_ = 0;
   int32_t newly_draining_ = 0;
@@ -251,8 +258,8 @@ std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView&
 }
 
 void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                 const PlanOptions& options, Now now, Draft& draft) {
-  WorkerPlanner(observed, servers, workers, options, now, draft).Run();
+                 const PlanOptions& options, Now now, Directives& directives, Draft& draft) {
+  WorkerPlanner(observed, servers, workers, options, now, directives, draft).Run();
 }
 
 }  // namespace attune::controller

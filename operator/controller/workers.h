@@ -15,6 +15,8 @@
 
 namespace attune::controller {
 
+class Directives;
+
 struct WorkersView {
   int32_t desired = 0;
   std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
@@ -29,6 +31,6 @@ WorkersView ViewWorkers(const Observed& observed);
 std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers);
 
 void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                 const PlanOptions& options, Now now, Draft& draft);
+                 const PlanOptions& options, Now now, Directives& directives, Draft& draft);
 
 }  // namespace attune::controller

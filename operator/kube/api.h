@@ -28,6 +28,7 @@ struct ListOptions {
   std::string name_space;      // "" = all namespaces
   std::string label_selector;  // "a=b,c in (d,e),!f"
   std::string field_selector;  // "metadata.name=x"
+  size_t items_max = 0;        // so many at most, whichever; 0 = all
 };
 
 struct ListResult {

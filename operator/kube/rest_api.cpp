@@ -1,5 +1,6 @@
 #include "operator/kube/rest_api.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -346,7 +347,10 @@ class RestApi final : public Api {
     uint64_t bytes = 0;
     do {
       HttpRequest request{.method = "GET", .path = CollectionPath(type, options.name_space), .may_repeat = true};
-      request.path += ToString(Query{{"limit", std::to_string(kPageItems)},
+      const size_t page_items = options.items_max == 0
+                                    ? size_t{kPageItems}
+                                    : std::min<size_t>(kPageItems, options.items_max - list.items.size());
+      request.path += ToString(Query{{"limit", std::to_string(page_items)},
                                      {"continue", next},
                                      {"labelSelector", options.label_selector},
                                      {"fieldSelector", options.field_selector}});
@@ -363,11 +367,12 @@ class RestApi final : public Api {
       next = StringAt(page, {"metadata", "continue"});
       for (Json& item : page["items"]) {
         if (!item.is_object()) continue;
+        if (options.items_max > 0 && list.items.size() >= options.items_max) return list;
         item["apiVersion"] = type.api_version();
         item["kind"] = type.kind;
         list.items.push_back(std::move(item));
       }
-    } while (!next.empty());
+    } while (!next.empty() && (options.items_max == 0 || list.items.size() < options.items_max));
     return list;
   }
 

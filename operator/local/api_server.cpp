@@ -17,6 +17,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/log.h"
+#include "operator/local/core_events.h"
 #include "operator/local/rest_request.h"
 
 namespace attune::local {
@@ -180,6 +181,7 @@ class Session : public std::enable_shared_from_this<Session> {
       return Answer{200, "text/plain", "ok"};
     }
     if (request.method() == http::verb::get) {
+      if (const auto name_space = CoreEventsNamespace(*target)) return HandleCoreEvents(*target, *name_space);
       if (const std::optional<Json> document = Discovery(*target, shared_->options.kinds)) return JsonAnswer(*document);
     }
     const StatusOr<ResourcePath> path = ParseResourcePath(*target, shared_->options.kinds);
@@ -213,6 +215,16 @@ class Session : public std::enable_shared_from_this<Session> {
     int64_t value = 0;
     if (!absl::SimpleAtoi(Query(target, name), &value) || value < 0) return std::nullopt;
     return value;
+  }
+
+  Answer HandleCoreEvents(const RestTarget& target, const std::string& name_space) {
+    if (Flag(target, "watch")) {
+      return ErrorAnswer(Error(StatusCode::kUnimplemented, "core/v1 events are listed only; watch events.k8s.io/v1"));
+    }
+    const StatusOr<kube::ListResult> list = shared_->api.List(
+        kube::kEvents,
+        {name_space, Query(target, "labelSelector"), ToRegardingSelector(Query(target, "fieldSelector"))});
+    return list.ok() ? JsonAnswer(CoreEventList(*list)) : ErrorAnswer(list.status());
   }
 
   std::optional<Answer> HandleGet(const Request& request, const RestTarget& target, const ResourcePath& path) {

@@ -187,6 +187,7 @@ StatusOr<kube::ListResult> MemoryApi::List(const ResourceType& type, const kube:
     ASSIGN_OR_RETURN(Store * store, FindStore(type));
     if (type == kube::kEvents) ExpireEvents(*store);
     for (const auto& [key, object] : store->objects) {
+      if (options.items_max > 0 && chosen.size() >= options.items_max) break;
       if (selection.Matches(*object)) chosen.push_back(object);
     }
     result.resource_version = std::to_string(version_);

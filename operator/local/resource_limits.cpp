@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 
 #include "base/log.h"
+#include "operator/kube/quantity.h"
 
 namespace attune::local {
 namespace {
@@ -83,28 +85,13 @@ bool MakeGroup(const std::filesystem::path& directory, const std::vector<Setting
 
 }  // namespace
 
-std::optional<double> ParseQuantity(std::string_view text) {
-  const std::string copy(text);
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  if (end == copy.c_str() || !std::isfinite(number) || number < 0) return std::nullopt;
-  const std::string_view suffix(end);
-  static constexpr std::pair<std::string_view, double> kSuffixes[] = {
-      {"", 1},     {"m", 1e-3},    {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
-      {"T", 1e12}, {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
-  for (const auto& [name, factor] : kSuffixes) {
-    if (suffix == name) return number * factor;
-  }
-  return std::nullopt;
-}
-
 ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::string& container_id,
                                       const ControlGroups& groups) {
   ContainerLimits result;
   const auto quantity = [&](const char* name) -> std::optional<double> {
     const kube::Json& value = kube::At(limits, {name});
     if (value.is_number()) return value.get<double>();
-    return value.is_string() ? ParseQuantity(value.get_ref<const std::string&>()) : std::nullopt;
+    return value.is_string() ? kube::ParseQuantity(value.get_ref<const std::string&>()) : std::nullopt;
   };
   const std::optional<double> memory = quantity("memory");
   const std::optional<double> cpu = quantity("cpu");

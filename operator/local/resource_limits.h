@@ -3,17 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "operator/kube/object.h"
 
 namespace attune::local {
-
-// "512Mi" -> bytes, "500m" -> 0.5. Absent for what is no quantity.
-std::optional<double> ParseQuantity(std::string_view text);
 
 // Where control groups are; another place in tests.
 struct ControlGroups {

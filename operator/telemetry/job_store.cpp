@@ -25,7 +25,36 @@ struct Job {
   uint64_t steps = 0;
   std::vector<HistoryPoint> history;
   uint64_t history_stride = 1, reports_since_point = 0;
+  std::map<std::string, DirectiveAnswer> answers;
+  uint64_t samples = 0;  // of all workers
+  std::optional<MonotonicTime> first_window_began;
+  MonotonicTime last_window_ended{};
 };
+
+// What controllers act on; the rest of a window moves all the time.
+bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& after) {
+  if (!before) return true;
+  const auto facts = [](const v1::JobWindow& window) {
+    v1::JobWindow kept;
+    *kept.mutable_abilities() = window.abilities();
+    *kept.mutable_synchronization() = window.synchronization();
+    *kept.mutable_server_states() = window.server_states();
+    *kept.mutable_checkpoint() = window.checkpoint();
+    *kept.mutable_recovery() = window.recovery();
+    kept.set_term(window.term());
+    return kept.SerializeAsString();
+  };
+  return facts(*before) != facts(after);
+}
+
+void AddTotals(Job& job, const v1::WindowReport& window, MonotonicTime now) {
+  const auto length = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(window.duration_seconds()));
+  job.steps += window.worker().steps();
+  job.samples += window.worker().samples();
+  if (window.worker().samples() == 0) return;
+  if (!job.first_window_began) job.first_window_began = now - length;
+  job.last_window_ended = now;
+}
 
 // Keeps at most kHistoryMax points over the whole life of a job: when full, every other one goes and new ones come half
 // as often.
@@ -41,22 +70,36 @@ void AddPoint(Job& job, MonotonicTime now) {
   job.history_stride *= 2;
 }
 
-// Loss and rate over the live workers' last windows.
+class MeanLoss {
+ public:
+  void Add(const v1::WorkerWindow& window) {
+    if (window.loss_count() == 0) return;
+    const double weight = std::max<double>(1, static_cast<double>(window.samples()));
+    sum_ += weight * window.loss_mean();
+    weight_ += weight;
+  }
+  std::optional<double> value() const { return weight_ > 0 ? std::optional<double>(sum_ / weight_) : std::nullopt; }
+
+ private:
+  double sum_ = 0, weight_ = 0;
+};
+
+// Loss and rate over the live workers' last windows, and over all last windows.
 void Summarize(JobSample& sample, MonotonicTime now) {
-  double loss_sum = 0, loss_weight = 0;
+  MeanLoss live, all;
   for (const PodSample& pod : sample.pods) {
-    if (!pod.window.has_worker() || now - pod.reported_at > JobStore::kStaleAfter) continue;
+    if (!pod.window.has_worker()) continue;
     const v1::WorkerWindow& window = pod.window.worker();
+    all.Add(window);
+    if (!window.sample_unit().empty()) sample.sample_unit = window.sample_unit();
+    if (now - pod.reported_at > JobStore::kStaleAfter) continue;
+    live.Add(window);
     if (pod.connected && pod.window.duration_seconds() > 0) {
       sample.rate += static_cast<double>(window.samples()) / pod.window.duration_seconds();
     }
-    if (!window.sample_unit().empty()) sample.sample_unit = window.sample_unit();
-    if (window.loss_count() == 0) continue;
-    const double weight = std::max<double>(1, static_cast<double>(window.samples()));
-    loss_sum += weight * window.loss_mean();
-    loss_weight += weight;
   }
-  if (loss_weight > 0) sample.loss = loss_sum / loss_weight;
+  sample.loss = live.value();
+  sample.last_loss = all.value();
 }
 
 class Store final : public JobStore {
@@ -86,7 +129,7 @@ class Store final : public JobStore {
   }
 
   void Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) override {
-    bool first = false;
+    bool news = false;
     {
       const std::lock_guard lock(mutex_);
       Pod* pod = IsPlausible(hello, report) ? Find(hello)
@@ -96,17 +139,38 @@ class Store final : public JobStore {
         return;
       }
       Job& job = jobs_.at(hello.job_uid());
-      first = pod->sample.window.sequence() == 0;
+      news = pod->sample.window.sequence() == 0;
       pod->sample.reported_at = now;
       pod->sample.window = report.window();
       pod->sample.usage = report.usage();
-      if (report.window().has_worker()) job.steps += report.window().worker().steps();
+      if (report.window().has_worker()) AddTotals(job, report.window(), now);
       if (report.window().has_job()) {
-        job.window = report.window().job();
-        AddPoint(job, now);
+        // A coordinator that has been replaced may not know it yet.
+        const bool superseded = job.window && job.window->term() > report.window().job().term();
+        if (!superseded) {
+          news = news || IsNews(job.window, report.window().job());
+          job.window = report.window().job();
+          AddPoint(job, now);
+        }
       }
     }
-    if (first) TellNews(hello);
+    if (news) TellNews(hello);
+  }
+
+  void Answered(const v1::SidecarHello& hello, const std::string& key, const DirectiveAnswer& answer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto job = jobs_.find(hello.job_uid());
+      if (job == jobs_.end()) return;
+      auto& answers = job->second.answers;
+      answers[key] = answer;
+      if (answers.size() > kAnswersMax) {
+        answers.erase(std::min_element(answers.begin(), answers.end(), [](const auto& a, const auto& b) {
+          return a.second.at < b.second.at;
+        }));
+      }
+    }
+    TellNews(hello);
   }
 
   void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
@@ -133,6 +197,10 @@ class Store final : public JobStore {
       sample.final_report = job.final_report;
       sample.steps = job.steps;
       sample.history = job.history;
+      sample.answers = job.answers;
+      if (job.first_window_began && job.last_window_ended > *job.first_window_began) {
+        sample.mean_rate = static_cast<double>(job.samples) / Seconds(job.last_window_ended - *job.first_window_began);
+      }
     }
     std::sort(sample.pods.begin(), sample.pods.end(), [](const PodSample& a, const PodSample& b) {
       return std::tie(a.role, a.index) < std::tie(b.role, b.index);

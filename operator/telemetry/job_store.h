@@ -33,6 +33,14 @@ struct HistoryPoint {
   uint64_t steps = 0;       // of all workers together
 };
 
+// What became of a directive.
+struct DirectiveAnswer {
+  enum class Outcome { kDone, kRefused, kLost };  // kLost: the connection ended before an answer
+  Outcome outcome = Outcome::kLost;
+  std::string message;
+  MonotonicTime at{};
+};
+
 struct JobSample {
   std::vector<PodSample> pods;       // ordered by role, index
   std::optional<v1::JobWindow> job;  // last seen from the coordinator's process
@@ -42,6 +50,11 @@ struct JobSample {
   std::optional<v1::FinalReport> final_report;
   uint64_t steps = 0;                 // of all workers, those that left included, as far as this process saw them
   std::vector<HistoryPoint> history;  // oldest first; thinned evenly, at most kHistoryMax points
+  std::map<std::string, DirectiveAnswer> answers;  // by the key given to Service::Send; the newest kAnswersMax
+
+  // Over the life of the job, as far as this process saw it, for its summary.
+  std::optional<double> last_loss;  // over each worker's last window, however old
+  double mean_rate = 0;             // samples per second, from the first window to the last
 };
 
 class JobStore {
@@ -53,6 +66,7 @@ class JobStore {
   virtual void Disconnected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
   virtual void Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) = 0;
   virtual void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) = 0;
+  virtual void Answered(const v1::SidecarHello& hello, const std::string& key, const DirectiveAnswer& answer) = 0;
 
   // A worker's window older than this does not count in rate and loss.
   static constexpr Duration kStaleAfter = std::chrono::seconds(10);
@@ -60,9 +74,11 @@ class JobStore {
   static constexpr size_t kJobsMax = 20'000;
   static constexpr size_t kPodsPerJobMax = 2'000;
   static constexpr size_t kHistoryMax = 128;
+  static constexpr size_t kAnswersMax = 64;
   virtual JobSample Sample(const std::string& job_uid, MonotonicTime now) const = 0;
   virtual void Forget(const std::string& job_uid) = 0;
-  // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report.
+  // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report,
+  // an answer, a coordinator that says something new.
   virtual void OnNews(std::function<void(const std::string& job_namespace, const std::string& job)> call) = 0;
 
   // Reports that were dropped because they cannot be true (negative or not finite numbers, parts of another role) or

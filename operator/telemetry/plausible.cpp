@@ -13,6 +13,8 @@ constexpr double kWindowSecondsMax = 3600;
 constexpr size_t kUnitBytesMax = 64;
 constexpr size_t kSummaryBytesMax = 16 << 10;
 constexpr int kMetricsMax = 256;
+constexpr size_t kNameBytesMax = 4 << 10;
+constexpr int kServersMax = 1024;
 
 bool AllSane(std::initializer_list<double> values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
@@ -24,6 +26,12 @@ bool IsSane(const v1::WorkerWindow& w) {
   return IsSane(w.step_seconds()) && IsSane(w.compute_seconds()) &&
          AllSane({w.pull_wait_seconds(), w.push_wait_seconds(), w.loss_count() > 0 ? w.loss_variance() : 0}) &&
          (w.loss_count() == 0 || std::isfinite(w.loss_mean())) && w.sample_unit().size() <= kUnitBytesMax;
+}
+
+bool IsSane(const v1::JobWindow& job) {
+  return AllSane({job.relocation().rows_per_second(), job.checkpoint().complete_unix_seconds()}) &&
+         job.data_set().size() <= kNameBytesMax && job.checkpoint().directory().size() <= kNameBytesMax &&
+         job.server_states_size() <= kServersMax;
 }
 
 bool IsSane(const v1::ProcessUsage& u) {
@@ -38,7 +46,7 @@ bool IsPlausible(const v1::SidecarHello& hello, const v1::PodReport& report) {
     return false;
   const bool is_server = hello.role() == contract::kRoleServer;
   if (is_server ? window.has_worker() : (window.has_server() || window.has_job())) return false;
-  return IsSane(window.worker()) && IsSane(report.usage());
+  return IsSane(window.worker()) && IsSane(window.job()) && IsSane(report.usage());
 }
 
 bool IsPlausible(const v1::FinalReport& report) {

@@ -6,10 +6,12 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
@@ -23,6 +25,7 @@ namespace {
 constexpr int kMessageBytesMax = 256 << 10;
 constexpr size_t kStreamsMax = 20'000;
 constexpr size_t kDirectivesQueuedMax = 64;  // per stream
+constexpr size_t kDirectivesOpenMax = 128;   // per stream, sent and not answered
 constexpr size_t kHellosWaitingMax = 4'096;  // for authentication
 constexpr int kAuthenticationThreads = 2;
 constexpr int kKeepaliveMs = 30'000;
@@ -30,6 +33,13 @@ constexpr int kKeepaliveTimeoutMs = 10'000;
 
 grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(Message(status))};
+}
+
+std::shared_ptr<grpc::ServerCredentials> Credentials(const ServiceOptions& options) {
+  if (!options.certificate) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);  // sidecars show their tokens
+  tls.pem_key_cert_pairs.push_back({options.certificate->private_key, options.certificate->chain});
+  return grpc::SslServerCredentials(tls);
 }
 
 // A few threads for calls that block: reactions of gRPC must not.
@@ -143,7 +153,12 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   void OnCancel() override {}
 
   void OnDone() override {
-    if (accepted_) shared_.store.Disconnected(hello_, shared_.time.Now());
+    if (accepted_) {
+      for (const auto& [id, key] : TakeKeys()) {
+        Tell(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
+      }
+      shared_.store.Disconnected(hello_, shared_.time.Now());
+    }
     {
       const std::lock_guard lock(shared_.mutex);
       if (const auto found = shared_.accepted_by_pod.find(hello_.pod_uid());
@@ -156,12 +171,13 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     delete this;
   }
 
-  bool Send(const v1::Directive& directive) {
+  bool Send(const v1::Directive& directive, const std::string& key) {
     const std::lock_guard lock(mutex_);
-    if (ended_ || outgoing_.size() >= kDirectivesQueuedMax) return false;
+    if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || keys_.size() >= kDirectivesOpenMax) return false;
     v1::OperatorMessage message;
     *message.mutable_directive() = directive;
     message.mutable_directive()->set_id(++last_directive_);
+    if (!key.empty()) keys_[last_directive_] = key;
     Enqueue(std::move(message));
     return true;
   }
@@ -230,11 +246,32 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
         if (!result.accepted()) {
           log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", result.message()}});
         }
+        if (const std::string key = TakeKey(result.id()); !key.empty()) {
+          Tell(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused,
+               result.message());
+        }
         break;
       }
       default:
         break;  // a second hello, or a kind of a later release
     }
+  }
+
+  std::string TakeKey(uint64_t directive) {
+    const std::lock_guard lock(mutex_);
+    const auto found = keys_.find(directive);
+    if (found == keys_.end()) return "";
+    std::string key = std::move(found->second);
+    keys_.erase(found);
+    return key;
+  }
+  std::map<uint64_t, std::string> TakeKeys() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(keys_, {});
+  }
+  void Tell(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
+    constexpr size_t kMessageBytesKept = 2048;
+    shared_.store.Answered(hello_, key, {outcome, message.substr(0, kMessageBytesKept), shared_.time.Now()});
   }
 
   // With mutex_ held.
@@ -272,6 +309,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   v1::OperatorMessage written_;
   bool writing_ = false, ended_ = false;
   uint64_t last_directive_ = 0;
+  std::map<uint64_t, std::string> keys_;  // of directives not answered yet, by id
 };
 
 class Handler final : public v1::Telemetry::CallbackService {
@@ -307,13 +345,14 @@ class GrpcService final : public Service {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // an occupied port is an error, not shared
-    builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(listen, Credentials(shared_.options), &port);
     builder.RegisterService(&handler_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return Error(StatusCode::kUnavailable,
                    "cannot listen on " + listen +
-                       " for telemetry: the port is taken or the address is not of this machine; choose another one");
+                       " for telemetry: the port is taken or the address is not of this machine; choose another one" +
+                       (shared_.options.certificate ? ". Or the certificate and its key do not fit together" : ""));
     }
     address_ = listen.substr(0, colon + 1) + std::to_string(port);
     return OkStatus();
@@ -332,10 +371,10 @@ class GrpcService final : public Service {
 
   std::string address() const override { return address_; }
 
-  bool Send(const std::string& pod_uid, const v1::Directive& directive) override {
+  bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key) override {
     const std::lock_guard lock(shared_.mutex);  // the stream cannot end meanwhile: OnDone takes this lock before
     const auto found = shared_.accepted_by_pod.find(pod_uid);
-    return found != shared_.accepted_by_pod.end() && found->second->Send(directive);
+    return found != shared_.accepted_by_pod.end() && found->second->Send(directive, key);
   }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "attune/v1/telemetry.pb.h"
@@ -11,10 +12,16 @@
 
 namespace attune::telemetry {
 
+// PEM. With them, sidecars must speak TLS.
+struct ServerCertificate {
+  std::string chain, private_key;
+};
+
 struct ServiceOptions {
   std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
   double report_seconds = 1;
   bool authenticate = true;  // TokenReview of the sidecar's token, and the pod must belong to the job it names
+  std::optional<ServerCertificate> certificate;
 };
 
 class Service {
@@ -24,8 +31,9 @@ class Service {
   virtual ~Service() = default;  // ends all streams, then returns
 
   virtual std::string address() const = 0;  // host:port really bound
-  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile.
-  virtual bool Send(const std::string& pod_uid, const v1::Directive& directive) = 0;
+  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile. What becomes of a
+  // directive with a key is told to the store under it (JobStore::Answered).
+  virtual bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key = "") = 0;
 };
 
 }  // namespace attune::telemetry

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/checkpoint/checkpoint_directory.h"
-#include "ps/checkpoint/cut_record.h"
+#include "ps/core/cut_record.h"
 #include "ps/checkpoint/manifest.h"
 
 namespace attune::ps {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ps/checkpoint/cut_record.h"
+#include "ps/core/cut_record.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {

@@ -10,15 +10,22 @@ void CoordinatorOutputs::Clear() {
   close.clear();
   begin_save.reset();
   write_manifest.reset();
+  command_results.clear();
   events.clear();
   goal_reached.reset();
   finished = false;
   failed.reset();
 }
 
-CoordinatorCore::CoordinatorCore(CoordinatorOptions options) : options_(std::move(options)) {
+namespace {
+constexpr uint32_t kFirstTerm = 1;
+}
+
+CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
+    : options_(std::move(options)), clocks_(kFirstTerm, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
+  servers_wanted_ = options_.servers;
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -30,6 +37,9 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   }
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  GoOnWithSwitch(now, out);
+  TellSync(out);
+  GoOnWithPlacement(now, out);
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return next_check_; }
@@ -59,6 +69,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
+  WatchFloor(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
@@ -131,8 +142,11 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
       }
     }
   }
-  floor_clock_ = std::max(floor_clock_, FloorClock());
-  Send(node, HeartbeatAck{.number = message.number, .floor_clock = floor_clock_}, out);
+  if (node.member.role == Role::kWorker) {
+    clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
+    UpdateCounted(node);
+  }
+  Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease}, out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
   if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
@@ -143,19 +157,9 @@ void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, Monotonic
   if (message.have < map_.version) Send(node, MapUpdate{.map = map_}, out);
 }
 
-uint64_t CoordinatorCore::FloorClock() const {
-  std::optional<uint64_t> floor;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role != Role::kWorker) continue;
-    const uint64_t clock = node.clock_base + node.last.clock;
-    floor = floor ? std::min(*floor, clock) : clock;
-  }
-  return floor.value_or(floor_clock_);
-}
-
 uint64_t CoordinatorCore::TotalSteps() const {
   uint64_t steps = steps_of_gone_;
-  for (const auto& [id, node] : nodes_) steps += node.last.clock;
+  for (const auto& [id, node] : nodes_) steps += node.last.steps;
   return steps;
 }
 
@@ -228,12 +232,31 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
 
 JobProgress CoordinatorCore::progress() const {
   JobProgress progress{.servers_expected = options_.servers,
-                       .floor_clock = floor_clock_,
+                       .floor_clock = clocks_.floor(),
                        .steps = TotalSteps(),
+                       .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = smoothed_loss_,
                        .serving = map_.formed() && failed_.ok(),
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  progress.shards_to_change = shards_to_change_;
+  progress.rows_restored = rows_restored_;
+  progress.recoveries = map_.recoveries;
+  progress.servers_wanted = servers_wanted_;
+  progress.backups = options_.backups;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.rows) continue;
+    progress.rows_to_come += node.rows->rows_to_come;
+    progress.copies_to_send += node.rows->copies_to_send;
+    progress.rows_moved += node.rows->rows_received;
+  }
+  if (clocks_.AnyoneWaits()) {
+    progress.floor_holder = Name(floor_watch_.slowest);
+    if (const auto slowest = nodes_.find(floor_watch_.slowest); slowest != nodes_.end()) {
+      progress.floor_worker = slowest->second.member.index;
+    }
+    progress.floor_held_for = now_ - floor_watch_.since;
+  }
   if (current_data_set_) {
     const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
     const LeaseLedger& ledger = data_set.ledger;

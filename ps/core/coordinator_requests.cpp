@@ -101,12 +101,22 @@ void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, Monot
   if (index >= tables_.size()) return;
   TableEntry& table = tables_[index];
   if (table.missing.erase(node.member.node) == 0) return;
-  if (!message.status.ok() && table.failed.ok()) table.failed = Annotate(message.status, Name(node.member.node));
+  placement_changed_ = true;
+  if (!message.status.ok()) {
+    const Status problem = Annotate(message.status, Name(node.member.node));
+    if (!table.opened && table.failed.ok()) table.failed = problem;
+    if (table.opened) {  // a server that came later: it gets no rows
+      table.missing.insert(node.member.node);
+      out.events.push_back("table \"" + table.spec.name + "\": " + std::string(attune::Message(problem)));
+      return;
+    }
+  }
   AnswerTableWaiters(table, out);
 }
 
 void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out) {
-  if (!table.missing.empty() && table.failed.ok()) return;
+  if (!table.missing.empty() && table.failed.ok() && !table.opened) return;
+  table.opened = table.failed.ok();
   for (const auto& [asker, request] : std::exchange(table.waiting, {})) {
     if (table.failed.ok()) {
       Reply(asker, request, TableOpened{.request = request, .table = table.id}, out);
@@ -189,6 +199,8 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   if (!problem.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(problem)}, out);
   }
+  node.uses_leases = node.uses_leases || IsTraining(*data_set);
+  UpdateCounted(node);
   waiting_leases_.push_back({.worker = node.member.node,
                              .request = request,
                              .data_set = message.data_set,
@@ -208,12 +220,15 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
     DataSet& data_set = *Find(waiting.data_set);
     Message answer;
+    // While a hold is under way nobody comes to work who has not promised to stop.
+    const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
     if (data_set.ledger.AllDone()) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
     } else if (!goal_reached_.empty() && data_set.follows_goal) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
     } else if (const std::optional<Lease> lease =
-                   TrainingIsEnding(data_set) ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
+                   TrainingIsEnding(data_set) || !may_begin ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
+      UpdateCounted(nodes_.at(waiting.worker));
       if (data_set.follows_goal) current_data_set_ = data_set.id;
       answer = LeaseGrant{.request = waiting.request,
                           .lease = lease->id,
@@ -236,6 +251,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   for (DataSet& data_set : data_sets_) (void)data_set.ledger.Done(node.member.node, message.lease);  // one knows it
+  UpdateCounted(node);
   Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
   ServeLeases(now, out);
   CheckGoals(now, out);
@@ -246,6 +262,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, Monotoni
   for (DataSet& data_set : data_sets_) {
     (void)data_set.ledger.Return(node.member.node, message.lease, message.position);  // one knows it
   }
+  UpdateCounted(node);
   Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
   ServeLeases(now, out);
   CheckGoals(now, out);

@@ -13,6 +13,13 @@ struct Mutations {
   bool acked_below_skips_open = false;    // acked_below passes pushes that are still open
   bool no_reissue = false;                // a push is sent once
   bool ignore_pull_deadline = false;      // a pull ends only when answered
+
+  // Steps and modes.
+  bool clock_before_acknowledged = false;  // a step counts as finished while its pushes are open
+  bool no_step_gate = false;               // a worker does not wait for the floor
+  bool floor_counts_lost_workers = false;
+  bool floor_counts_idle_workers = false;  // one without data holds the others up
+  bool switch_without_promises = false;
 };
 
 }  // namespace attune::ps

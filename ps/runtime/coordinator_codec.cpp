@@ -17,15 +17,34 @@ void Put(const Status& from, v1::JobStatus* to) {
 
 void Put(const ShardMap& from, v1::ShardMap* to) {
   to->set_version(from.version.value());
-  to->mutable_homes()->Reserve(static_cast<int>(from.homes.size()));
-  for (const NodeId home : from.homes) to->add_homes(home.value());
+  to->set_recovered_at(from.recovered_at.value());
+  to->set_recoveries(from.recoveries);
+  for (const Shard& shard : from.shards) {
+    to->add_homes(shard.home.value());
+    to->add_backups(shard.backup.value());
+    to->add_next_backups(shard.next_backup.value());
+    to->add_join_ids(shard.join_id.value());
+    to->add_routing_since(shard.routing_since.value());
+  }
   for (const Member& member : from.members) {
     v1::JobMember* out = to->add_members();
     out->set_node(member.node.value());
     out->set_role(member.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
     out->set_index(member.index);
     out->set_address(member.address);
+    out->set_leaving(member.leaving);
   }
+}
+
+void Put(const SyncState& from, v1::SyncState* to) {
+  to->set_revision(from.revision);
+  to->set_floor(from.floor);
+  to->set_slowest(from.slowest.value());
+  if (from.mode.slack) to->set_slack(*from.mode.slack);
+  if (from.mode_before.slack) to->set_slack_before(*from.mode_before.slack);
+  to->set_mode_from(from.mode_from);
+  to->set_hold(from.hold);
+  to->set_hold_at(from.hold_at);
 }
 
 void Put(const RequestHeader& from, v1::RequestHeader* to) {
@@ -127,11 +146,32 @@ struct NodeWriter {
     out.mutable_map_request()->set_have(from.have.value());
     return true;
   }
+  bool operator()(const RowsReport& from) {
+    v1::RowsReport* to = out.mutable_rows_report();
+    to->set_number(from.number);
+    to->set_map_version(from.map_version.value());
+    to->set_shards_not_ready(from.shards_not_ready);
+    for (const MapVersion join : from.joins_done) to->add_joins_done(join.value());
+    to->set_rows_held(from.rows_held);
+    to->set_rows_foreign(from.rows_foreign);
+    to->set_handovers_open(from.handovers_open);
+    to->set_operations_waiting(from.operations_waiting);
+    to->set_rows_to_come(from.rows_to_come);
+    to->set_rows_received(from.rows_received);
+    to->set_rows_sent(from.rows_sent);
+    to->set_copies(from.copies);
+    to->set_copies_to_send(from.copies_to_send);
+    to->set_rows_restored(from.rows_restored);
+    return true;
+  }
   bool operator()(const Heartbeat& from) {
     v1::Heartbeat* to = out.mutable_heartbeat();
     to->set_number(from.number);
     to->set_map_version(from.map_version.value());
+    to->set_steps(from.steps);
     to->set_clock(from.clock);
+    to->set_begun(from.begun);
+    to->set_promised(from.promised);
     to->set_loss_sum(from.loss_sum);
     to->set_loss_samples(from.loss_samples);
     to->set_samples(from.samples);
@@ -198,7 +238,7 @@ struct NodeWriter {
   }
   bool operator()(const Leave& from) {
     Put(from.header, out.mutable_leave()->mutable_header());
-    out.mutable_leave()->set_clock(from.clock);
+    out.mutable_leave()->set_steps(from.steps);
     return true;
   }
   template <typename Other>
@@ -216,6 +256,7 @@ struct CoordinatorWriter {
     Put(from.map, to->mutable_map());
     to->set_servers_expected(from.servers_expected);
     to->set_servers_joined(from.servers_joined);
+    Put(from.sync, to->mutable_sync());
     return true;
   }
   bool operator()(const JoinRefused& from) {
@@ -228,7 +269,11 @@ struct CoordinatorWriter {
   }
   bool operator()(const HeartbeatAck& from) {
     out.mutable_heartbeat_ack()->set_number(from.number);
-    out.mutable_heartbeat_ack()->set_floor_clock(from.floor_clock);
+    Put(from.sync, out.mutable_heartbeat_ack()->mutable_sync());
+    return true;
+  }
+  bool operator()(const SyncUpdate& from) {
+    Put(from.sync, out.mutable_sync_update());
     return true;
   }
   bool operator()(const TableOpened& from) {
@@ -325,19 +370,45 @@ StatusOr<Role> Get(v1::NodeRole from) {
 StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   ShardMap map;
   map.version = MapVersion(from.version());
-  const auto homes = static_cast<size_t>(from.homes_size()), members = static_cast<size_t>(from.members_size());
-  if (homes > kShardsMax) return TooMany("shards", homes, kShardsMax);
+  map.recovered_at = MapVersion(from.recovered_at());
+  map.recoveries = static_cast<uint16_t>(from.recoveries());
+  const auto shards = static_cast<size_t>(from.homes_size()), members = static_cast<size_t>(from.members_size());
+  if (shards > kShardsMax) return TooMany("shards", shards, kShardsMax);
+  if (from.backups_size() != from.homes_size() || from.next_backups_size() != from.homes_size() ||
+      from.join_ids_size() != from.homes_size() || from.routing_since_size() != from.homes_size()) {
+    return Error(StatusCode::kInvalidArgument, "shard map whose lists differ in length");
+  }
   if (members > kMembersMax) return TooMany("members", members, kMembersMax);
-  map.homes.reserve(homes);
-  for (const uint32_t home : from.homes()) map.homes.push_back(NodeId(home));
+  map.shards.reserve(shards);
+  for (int i = 0; i < from.homes_size(); ++i) {
+    map.shards.push_back({.home = NodeId(from.homes(i)),
+                          .backup = NodeId(from.backups(i)),
+                          .next_backup = NodeId(from.next_backups(i)),
+                          .join_id = MapVersion(from.join_ids(i)),
+                          .routing_since = MapVersion(from.routing_since(i))});
+  }
   map.members.reserve(members);
   for (const v1::JobMember& member : from.members()) {
     RETURN_IF_ERROR(CheckText(member.address(), kNameBytesMax, "bytes of address"));
     ASSIGN_OR_RETURN(const Role role, Get(member.role()));
-    map.members.push_back({NodeId(member.node()), role, member.index(), member.address()});
+    map.members.push_back({NodeId(member.node()), role, member.index(), member.address(), member.leaving()});
   }
   if (map.formed()) RETURN_IF_ERROR(Validate(map));
   return map;
+}
+
+SyncState Get(const v1::SyncState& from) {
+  SyncState state{.revision = from.revision(),
+                  .floor = from.floor(),
+                  .slowest = NodeId(from.slowest()),
+                  .mode = {},
+                  .mode_before = {},
+                  .mode_from = from.mode_from(),
+                  .hold = from.hold(),
+                  .hold_at = from.hold_at()};
+  if (from.has_slack()) state.mode.slack = from.slack();
+  if (from.has_slack_before()) state.mode_before.slack = from.slack_before();
+  return state;
 }
 
 RequestHeader Get(const v1::RequestHeader& from) {
@@ -434,12 +505,36 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address()};
 }
 
+StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
+  const auto joins = static_cast<size_t>(from.joins_done_size());
+  if (joins > kShardsMax) return TooMany("joins", joins, kShardsMax);
+  RowsReport report{.number = from.number(),
+                    .map_version = MapVersion(from.map_version()),
+                    .shards_not_ready = from.shards_not_ready(),
+                    .joins_done = {},
+                    .rows_held = from.rows_held(),
+                    .rows_foreign = from.rows_foreign(),
+                    .handovers_open = from.handovers_open(),
+                    .operations_waiting = from.operations_waiting(),
+                    .rows_to_come = from.rows_to_come(),
+                    .rows_received = from.rows_received(),
+                    .rows_sent = from.rows_sent(),
+                    .copies = from.copies(),
+                    .copies_to_send = from.copies_to_send(),
+                    .rows_restored = from.rows_restored()};
+  for (const uint64_t join : from.joins_done()) report.joins_done.push_back(MapVersion(join));
+  return report;
+}
+
 StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
   const auto leases = static_cast<size_t>(from.leases_size());
   if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
   Heartbeat heartbeat{.number = from.number(),
                       .map_version = MapVersion(from.map_version()),
+                      .steps = from.steps(),
                       .clock = from.clock(),
+                      .begun = from.begun(),
+                      .promised = from.promised(),
                       .loss_sum = from.loss_sum(),
                       .loss_samples = from.loss_samples(),
                       .samples = from.samples(),
@@ -475,7 +570,7 @@ StatusOr<Message> ReadOpenTable(const v1::OpenTable& from) {
 
 StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
-  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined()};
+  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
 }
 
 StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
@@ -519,6 +614,8 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
       return ReadJoin(message.join());
     case Kind::kMapRequest:
       return MapRequest{MapVersion(message.map_request().have())};
+    case Kind::kRowsReport:
+      return ReadRowsReport(message.rows_report());
     case Kind::kHeartbeat:
       return ReadHeartbeat(message.heartbeat());
     case Kind::kOpenTable:
@@ -539,7 +636,7 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
     case Kind::kTablesWritten:
       return ReadTablesWritten(message.tables_written());
     case Kind::kLeave:
-      return Leave{Get(message.leave().header()), message.leave().clock()};
+      return Leave{Get(message.leave().header()), message.leave().steps()};
     case Kind::KIND_NOT_SET:
       break;
   }
@@ -556,7 +653,9 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kMapUpdate:
       return ReadMapUpdate(message.map_update());
     case Kind::kHeartbeatAck:
-      return HeartbeatAck{message.heartbeat_ack().number(), message.heartbeat_ack().floor_clock()};
+      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync())};
+    case Kind::kSyncUpdate:
+      return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:
       return TableOpened{RequestId(message.table_opened().request()), TableId(message.table_opened().table())};
     case Kind::kInstallTable:

@@ -1,5 +1,8 @@
 #include "ps/runtime/coordinator_runtime.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/log.h"
 #include "proto/contract.h"
 
@@ -68,6 +71,48 @@ JobProgress CoordinatorRuntime::progress() const {
   return core_.progress();
 }
 
+std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
+  using State = JobTelemetry::Server::State;
+  std::vector<JobTelemetry::Server> servers;
+  {
+    std::lock_guard lock(mutex_);
+    const ShardMap& map = core_.map();
+    std::set<NodeId> homes;
+    for (const Shard& shard : map.shards) homes.insert(shard.home);
+    for (const Member& member : map.members) {
+      if (member.role != Role::kServer) continue;
+      const State state = member.leaving                ? State::kDraining
+                          : homes.contains(member.node) ? State::kServing
+                                                        : State::kJoining;
+      servers.push_back({member.index, state});
+    }
+  }
+  std::ranges::sort(servers, {}, &JobTelemetry::Server::index);
+  return servers;
+}
+
+void CoordinatorRuntime::Ask(const Command& command, std::function<void(const CommandResult&)> answer) {
+  CommandId id;
+  {
+    std::lock_guard lock(mutex_);
+    id = CommandId(++last_command_);
+    answers_.emplace(id, std::move(answer));
+  }
+  loop_->Post([this, id, command] { Step(FromOperator{.id = id, .command = command}); });
+}
+
+void CoordinatorRuntime::Answer(const CommandResult& result) {
+  std::function<void(const CommandResult&)> answer;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = answers_.find(result.id); found != answers_.end()) {
+      answer = std::move(found->second);
+      answers_.erase(found);
+    }
+  }
+  if (answer) answer(result);
+}
+
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
@@ -79,6 +124,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);
+  for (const CommandResult& result : out.command_results) Answer(result);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);

@@ -2,9 +2,12 @@
 // so that large pushes to that server do not delay the job's control messages.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -12,6 +15,7 @@
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/core/coordinator_core.h"
 #include "ps/runtime/coordinator_service.h"
+#include "ps/runtime/reporter.h"
 #include "ps/transport/event_loop.h"
 
 namespace attune::ps {
@@ -30,10 +34,15 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  // Members that are servers, by index.
+  std::vector<JobTelemetry::Server> servers() const;
+  // Any thread. `answer` comes once, from any thread, unless the runtime ends first.
+  void Ask(const Command& command, std::function<void(const CommandResult& result)> answer);
 
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
+  void Answer(const CommandResult& result);
   void Arm(MonotonicTime wake);
   void BeginSave(const SaveStart& start);
   void WriteManifest(const ManifestOrder& order);
@@ -41,6 +50,8 @@ class CoordinatorRuntime {
   const TimeSource& time_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
+  uint64_t last_command_ = 0;                                               // guarded by mutex_
+  std::map<CommandId, std::function<void(const CommandResult&)>> answers_;  // guarded by mutex_
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

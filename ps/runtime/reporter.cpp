@@ -60,6 +60,27 @@ void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
   to->set_bytes_sent(from.bytes_sent);
 }
 
+void Fill(SyncMode from, v1::Synchronization* to) {
+  to->set_mode(!from.bounded()    ? v1::Synchronization::ASYNC
+               : *from.slack == 0 ? v1::Synchronization::BSP
+                                  : v1::Synchronization::SSP);
+  to->set_staleness(from.slack.value_or(0));
+}
+
+v1::ServerState::State ToProto(JobTelemetry::Server::State state) {
+  switch (state) {
+    case JobTelemetry::Server::State::kServing:
+      return v1::ServerState::SERVING;
+    case JobTelemetry::Server::State::kJoining:
+      return v1::ServerState::JOINING;
+    case JobTelemetry::Server::State::kDraining:
+      return v1::ServerState::DRAINING;
+    case JobTelemetry::Server::State::kDrained:
+      return v1::ServerState::DRAINED;
+  }
+  return v1::ServerState::SERVING;
+}
+
 void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_data_set(from.data_set);
   to->set_epoch(from.epoch);
@@ -71,6 +92,33 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_servers(from.servers);
   to->set_workers(from.workers);
   to->set_floor_clock(from.floor_clock);
+  to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);
+  to->mutable_abilities()->set_server_recovery(from.abilities.server_recovery);
+  to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);
+  to->mutable_abilities()->set_synchronization_modes(from.abilities.synchronization_modes);
+  to->mutable_abilities()->set_checkpoints(from.abilities.checkpoints);
+  if (from.synchronization) Fill(*from.synchronization, to->mutable_synchronization());
+  if (from.slowest_worker) to->set_slowest_worker(*from.slowest_worker);
+  for (const JobTelemetry::Server& server : from.server_states) {
+    v1::ServerState* state = to->add_server_states();
+    state->set_index(server.index);
+    state->set_state(ToProto(server.state));
+  }
+  if (from.relocation) {
+    to->mutable_relocation()->set_bytes_left(from.relocation->bytes_left);
+    to->mutable_relocation()->set_rows_per_second(from.relocation->rows_per_second);
+  }
+  if (from.checkpoint) {
+    to->mutable_checkpoint()->set_directory(from.checkpoint->directory);
+    to->mutable_checkpoint()->set_complete_unix_seconds(Seconds(from.checkpoint->complete_at.time_since_epoch()));
+    to->mutable_checkpoint()->set_bytes(from.checkpoint->bytes);
+    to->mutable_checkpoint()->set_rows(from.checkpoint->rows);
+  }
+  if (from.recovery) {
+    to->mutable_recovery()->set_count(from.recovery->count);
+    to->mutable_recovery()->set_restored_rows(from.recovery->restored_rows);
+  }
+  to->set_term(from.term);
 }
 
 // Cut at 4 KiB without halving a UTF-8 character.
@@ -88,11 +136,13 @@ class SocketReporter final : public Reporter {
       : options_(options),
         time_(time),
         callbacks_(std::move(callbacks)),
-        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        answers_(std::make_shared<AnswerBox>([this] { Wake(); })) {
     thread_ = std::thread([this] { Run(); });
   }
 
   ~SocketReporter() override {
+    answers_->Close();
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -138,6 +188,7 @@ class SocketReporter final : public Reporter {
         SendWindow(now);
         next_window = now + options_.window;
       }
+      SendAnswers();
       SendFinal();
       if (stopping) return;
       WaitForEvents(socket_.connected() ? next_window : std::min(next_window, next_connect));
@@ -225,26 +276,41 @@ class SocketReporter final : public Reporter {
       log::Warn("sidecar refused this process; training goes on without telemetry",
                 {{"reason", message.refused().reason()}});
     } else if (message.has_directive()) {
-      Answer(message.directive());
+      Carry(message.directive());
     }
   }
 
-  void Answer(const v1::Directive& directive) {
-    const Status status = directive.has_drain()
-                              ? callbacks_.drain(directive.drain().reason())
-                              : Error(StatusCode::kUnimplemented, "this process does not know the directive");
-    v1::ProcessMessage message;
-    v1::DirectiveResult* result = message.mutable_directive_result();
-    result->set_id(directive.id());
-    result->set_accepted(status.ok());
-    result->set_message(std::string(Message(status)));
-    (void)socket_.Send(message.SerializeAsString());
+  void Carry(const v1::Directive& directive) {
+    const uint64_t id = directive.id();
+    if (directive.has_drain()) return answers_->Put(id, callbacks_.drain(directive.drain().reason()), "");
+    StatusOr<Command> command = ToCommand(directive);
+    if (command.ok() && !callbacks_.command) {
+      command = Error(StatusCode::kFailedPrecondition, "this process does not run the job's coordinator");
+    }
+    if (!command.ok()) return answers_->Put(id, command.status(), "");
+    // The coordinator may answer when this reporter is gone.
+    callbacks_.command(*command, [answers = answers_, id](const Status& status, const std::string& text) {
+      answers->Put(id, status, text);
+    });
+  }
+
+  // An answer that does not fit the socket is lost; the operator asks again.
+  void SendAnswers() {
+    for (AnswerBox::Answer& answer : answers_->TakeAll()) {
+      v1::ProcessMessage message;
+      v1::DirectiveResult* result = message.mutable_directive_result();
+      result->set_id(answer.directive);
+      result->set_accepted(answer.accepted);
+      result->set_message(std::move(answer.text));
+      if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
+    }
   }
 
   const ReporterOptions options_;
   const TimeSource& time_;
   const Callbacks callbacks_;
   const int wake_;
+  const std::shared_ptr<AnswerBox> answers_;
 
   // Of the thread.
   UnixSocket socket_;

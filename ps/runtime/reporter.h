@@ -9,10 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/sync_mode.h"
+#include "ps/runtime/directives.h"
 #include "ps/runtime/window.h"
 
 namespace attune::ps {
@@ -51,6 +54,36 @@ struct JobTelemetry {
   uint32_t servers = 0;
   uint32_t workers = 0;
   uint64_t floor_clock = 0;
+
+  struct Abilities {
+    bool elastic_servers = false, server_recovery = false, coordinator_failover = false, synchronization_modes = false,
+         checkpoints = false;
+  };
+  struct Server {
+    enum class State { kServing, kJoining, kDraining, kDrained };
+    uint32_t index = 0;
+    State state = State::kServing;
+  };
+  struct Relocation {
+    uint64_t bytes_left = 0;
+    double rows_per_second = 0;
+  };
+  struct Checkpoint {
+    std::string directory;
+    WallTime complete_at;
+    uint64_t bytes = 0, rows = 0;
+  };
+  struct Recovery {
+    uint64_t count = 0, restored_rows = 0;
+  };
+  Abilities abilities;
+  std::optional<SyncMode> synchronization;  // in force
+  std::optional<uint32_t> slowest_worker;   // index
+  std::vector<Server> server_states;
+  std::optional<Relocation> relocation;
+  std::optional<Checkpoint> checkpoint;
+  std::optional<Recovery> recovery;
+  uint64_t term = 0;
 };
 
 struct TelemetryWindow {
@@ -75,6 +108,9 @@ class Reporter {
     std::function<TelemetryWindow(MonotonicTime now)> take_window;
     // The operator asks this process to leave. An error is sent back as a refusal. Called on the reporter's thread.
     std::function<Status(const std::string& reason)> drain;
+    // The operator asks something of the coordinator; empty where none can run. Called on the reporter's thread; the
+    // answer may come later and from another thread.
+    std::function<void(const Command& command, AnswerCommand answer)> command;
   };
 
   // Starts the thread; an absent sidecar is no error. `time` must outlive the reporter. Null when `socket_path` is

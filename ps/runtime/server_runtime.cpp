@@ -1,8 +1,11 @@
 #include "ps/runtime/server_runtime.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/random_seed.h"
 #include "proto/contract.h"
+#include "ps/runtime/abilities.h"
 
 namespace attune::ps {
 
@@ -71,18 +74,31 @@ Status ServerRuntime::Open() {
                                     [this](Message message) {
                                       if (!LoadBefore(message)) Step(Received{kCoordinator, std::move(message)});
                                     }});
-  reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
-                               .job_uid = options_.job_uid,
-                               .role = contract::kRoleServer,
-                               .index = options_.index},
-                              time_,
-                              {.take_window = [this](MonotonicTime now) { return TakeWindow(now); },
-                               .drain =
-                                   [](const std::string&) {
-                                     return Error(StatusCode::kUnimplemented,
-                                                  "a server cannot leave a running job; its rows would be lost");
-                                   }});
+  reporter_ = Reporter::Start(
+      {.socket_path = options_.sidecar_socket,
+       .job_uid = options_.job_uid,
+       .role = contract::kRoleServer,
+       .index = options_.index},
+      time_,
+      {.take_window = [this](MonotonicTime now) { return TakeWindow(now); },
+       .drain =
+           [](const std::string&) {
+             return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
+           },
+       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
   return OkStatus();
+}
+
+void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
+  if (coordinator_runtime_ == nullptr) {
+    return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
+  }
+  Command complete = command;
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&complete);
+      checkpoint != nullptr && checkpoint->directory.empty()) {
+    checkpoint->directory = options_.checkpoint_directory;
+  }
+  coordinator_runtime_->Ask(complete, [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 ServerOptions ServerRuntime::CoreOptions() {
@@ -205,6 +221,17 @@ uint64_t ServerRuntime::row_count() const {
   return rows;
 }
 
+// Bytes are estimated from this server's own rows: all hold the same tables.
+std::optional<JobTelemetry::Relocation> ServerRuntime::RelocationOf(const JobProgress& progress,
+                                                                    const ServerTelemetry& server, Duration window) {
+  const uint64_t moved = progress.rows_moved - std::exchange(reported_moved_, progress.rows_moved);
+  const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
+  if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return std::nullopt;
+  const uint64_t row_bytes = server.rows > 0 ? server.row_bytes / server.rows : 0;
+  return JobTelemetry::Relocation{.bytes_left = rows_left * row_bytes,
+                                  .rows_per_second = static_cast<double>(moved) / std::max(1e-3, Seconds(window))};
+}
+
 TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
   ServerTelemetry server;
   ServerCounters total;
@@ -240,7 +267,18 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .reprocessed_items = progress.reprocessed_items,
                               .servers = progress.servers,
                               .workers = progress.workers,
-                              .floor_clock = progress.floor_clock};
+                              .floor_clock = progress.floor_clock,
+                              .abilities = kAbilities,
+                              .synchronization = std::nullopt,
+                              .slowest_worker = progress.floor_worker,
+                              .server_states = coordinator_runtime_->servers(),
+                              .relocation = RelocationOf(progress, server, window.duration),
+                              .checkpoint = std::nullopt,
+                              .recovery = std::nullopt};
+    if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
+    if (progress.recoveries > 0) {
+      window.job->recovery = JobTelemetry::Recovery{progress.recoveries, progress.rows_restored};
+    }
   }
   return window;
 }

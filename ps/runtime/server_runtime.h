@@ -34,7 +34,8 @@ class ServerRuntime {
     std::string load_directory;  // of checkpoints, one of which the tables start from; empty: none
     std::optional<uint64_t> load_checkpoint;     // its number; else the newest that is whole
     uint64_t checkpoint_bytes_per_second = 0;    // written at most; 0: no limit
-    std::string sidecar_socket;  // empty: no telemetry
+    std::string checkpoint_directory;  // for checkpoints that are asked for without one
+    std::string sidecar_socket;        // empty: no telemetry
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -64,6 +65,9 @@ class ServerRuntime {
   void Step(ServerInput input);
   void End(const Status& status);
   void StartSave(const SaveOrder& order);
+  void OnCommand(const Command& command, const AnswerCommand& answer);
+  std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
+                                                       Duration window);
   TelemetryWindow TakeWindow(MonotonicTime now);
 
   const Options options_;
@@ -90,6 +94,7 @@ class ServerRuntime {
   ServerCounters reported_;
   Transport::Counters reported_bytes_;
   MonotonicTime reported_at_;
+  uint64_t reported_moved_ = 0;
 
   std::unique_ptr<CoordinatorRuntime> coordinator_runtime_;
   std::unique_ptr<EventLoop> loop_;

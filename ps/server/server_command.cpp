@@ -45,6 +45,9 @@ struct Flags {
   uint64_t load_checkpoint = 0;
   uint64_t checkpoint_megabytes_per_second = 0;
   uint32_t checkpoints_retained = kRetainedDefault;
+  std::string synchronization = "async";
+  uint32_t backups = 0;
+  std::string checkpoints;
   uint16_t data_port = contract::kDataPort;
   uint16_t coordinator_port = contract::kCoordinatorPort;
 };
@@ -61,6 +64,13 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
+  app.add_option("--synchronization", flags.synchronization,
+                 "How workers keep pace: async, bsp, or ssp:N (N steps ahead of the slowest at most)")
+      ->capture_default_str();
+  app.add_option("--backups", flags.backups, "Second copies of every row, on another server than its own: 0 or 1")
+      ->check(CLI::Range(0U, 1U));
+  app.add_option("--checkpoints", flags.checkpoints,
+                 "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
@@ -102,6 +112,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.load_directory = flags.load;
   if (flags.load_checkpoint > 0) options.load_checkpoint = flags.load_checkpoint;
   options.checkpoint_bytes_per_second = flags.checkpoint_megabytes_per_second * 1'000'000;
+  options.checkpoint_directory = flags.checkpoints;
+  const std::string models = environment.Optional(contract::kEnvModelDirectory);
+  if (flags.checkpoints.empty() && !models.empty()) options.checkpoint_directory = models + "/checkpoints";
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
@@ -111,6 +124,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.core.items = flags.items;
     coordinator.core.lease_items = flags.lease_items;
     coordinator.retained_checkpoints = flags.checkpoints_retained;
+    ASSIGN_OR_RETURN(coordinator.core.synchronization, ParseSyncMode(flags.synchronization));
+    coordinator.core.backups = flags.backups;
+    coordinator.core.host_index = options.index;
     coordinator.bind_address = options.bind_address;
     coordinator.port = flags.coordinator_port;
     options.coordinator_here = std::move(coordinator);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 std::string Suggest(const std::string& words, int current) {
   const auto file = std::filesystem::temp_directory_path() / ("attune-completion-" + std::to_string(getpid()));
   const std::string script = CompletionScript("bash") + "attune() { echo word2vec; }\nCOMP_WORDS=(" + words +
-                             ")\nCOMP_CWORD=" + std::to_string(current) + "\n_attune\necho \"${COMPREPLY[@]}\"\n";
+                             ")\nCOMP_CWORD=" + std::to_string(current) + "\n_attune_words\necho \"${COMPREPLY[@]}\"\n";
   EXPECT_TRUE(WriteFileAtomically(file, script).ok());
   std::string output;
   FILE* pipe = popen(("bash -eu " + file.string() + " 2>&1").c_str(), "r");
@@ -31,10 +32,11 @@ std::string Suggest(const std::string& words, int current) {
 }
 
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
-  EXPECT_THAT(Suggest("attune \"\"", 1), HasSubstr("run validate get describe logs scale stop inspect export version completion"));
+  EXPECT_THAT(Suggest("attune \"\"", 1), HasSubstr("run validate get describe logs scale sync checkpoint stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
-  EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5), "workers=\n");
+  EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5), "workers= servers=\n");
+  EXPECT_EQ(Suggest("attune sync word2vec \"\"", 3), "async bsp ssp:\n");
   EXPECT_EQ(Suggest("attune logs word2vec \"\"", 3), "server worker\n");
   EXPECT_THAT(Suggest("attune logs --f", 2), HasSubstr("--follow"));
   EXPECT_EQ(Suggest("attune export /usr --format s", 4), "safetensors\n");
@@ -46,6 +48,12 @@ TEST(Completion, TheZshScriptUsesTheSameFunctions) {
   const std::string script = CompletionScript("zsh");
   EXPECT_TRUE(script.starts_with("#compdef attune\n"));
   EXPECT_THAT(script, HasSubstr("bashcompinit"));
+  EXPECT_THAT(script, HasSubstr("_attune_words() {"));
+  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "no zsh here to read it";
+  const auto file = std::filesystem::temp_directory_path() / ("attune-completion-zsh-" + std::to_string(getpid()));
+  EXPECT_TRUE(WriteFileAtomically(file, script).ok());
+  EXPECT_EQ(std::system(("zsh -f -n " + file.string()).c_str()), 0) << "zsh cannot parse it";
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -11,15 +11,21 @@ TEST(Description, TellsTheStory) {
   const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
     "metadata": {"name": "word2vec", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
     "spec": {"goal": {"epochs": 2, "maxDurationSeconds": 600}, "servers": {"replicas": 2},
+             "synchronization": {"mode": "BSP"},
              "workers": {"replicas": 3, "max": 8, "template": {"spec": {"containers": [{"name": "worker"}]}}}},
     "status": {"phase": "Failed", "startTime": "2027-01-15T08:00:01Z", "completionTime": "2027-01-15T08:00:40Z",
       "conditions": [
         {"type": "Ready", "status": "False", "reason": "JobEnded", "message": "", "lastTransitionTime": "2027-01-15T08:00:40Z"},
         {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2027-01-15T08:00:40Z",
          "message": "worker 0 failed 4 times; last lines of its log:\n  no such directory: /corpus"}],
-      "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 0, "failed": 4}, "coordinator": "word2vec-server-0",
+      "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 0, "failed": 4}, "coordinator": "word2vec-server-1",
+      "coordinatorTerm": 3, "synchronization": {"mode": "SSP", "staleness": 4},
+      "checkpoint": {"directory": "/c/7", "time": "2027-01-15T08:00:20Z", "rows": 38100, "bytes": 12582912,
+                     "message": "no space left on /c"},
+      "recovery": {"count": 1, "restoredRows": 1200},
       "progress": {"fraction": 0.1, "epoch": 0, "epochs": 2, "loss": 4.5, "rate": 1000,
-                   "sampleUnit": "words", "reprocessedItems": 12}}})");
+                   "sampleUnit": "words", "reprocessedItems": 12,
+                   "slowestWorker": "word2vec-worker-1", "movingBytesLeft": 88080384, "movingRowsPerSecond": 250000}}})");
   const kube::Json pod =
       kube::Json::parse(R"({"metadata": {"name": "word2vec-worker-0", "creationTimestamp": "2027-01-15T08:00:30Z"},
     "spec": {"nodeName": "node-1"}, "status": {"phase": "Failed",

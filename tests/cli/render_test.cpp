@@ -48,6 +48,33 @@ std::string Text(const std::vector<std::string>& lines) {
   return text;
 }
 
+JobView Moving() {
+  JobView view = Training();
+  view.synchronization = "SSP(4)";
+  view.slowest_worker = "word2vec-worker-1";
+  view.moving_bytes_left = 84 << 20;
+  view.moving_rows_per_second = 250'000;
+  view.checkpoint = "/shared/word2vec/7";
+  view.checkpoint_time = "2027-01-15T08:00:02Z";
+  view.checkpoint_bytes = 512 << 20;
+  view.recoveries = 1;
+  view.restored_rows = 1200;
+  return view;
+}
+
+TEST(Render, WhatTheDataPlaneDoesHasALineOfItsOwn) {
+  const Screen screen{.width = 200, .height = 24, .color = false, .unicode = true};
+  EXPECT_EQ(Render(Moving(), screen, kNow)[3],
+            "pace SSP(4), waiting for word2vec-worker-1   moving rows: 250k/s, 84.0 MiB left   checkpoint 512 MiB, "
+            "1m00s old   servers lost: 1, rows restored: 1.2k");
+  EXPECT_THAT(RenderPlain(Moving(), kNow), HasSubstr("moving rows: 250k/s"));
+  EXPECT_THAT(RenderJson(Moving(), kNow), HasSubstr(R"("moving":{"bytesLeft":88080384,"rowsPerSecond":250000.0})"));
+  JobView done = Moving();
+  done.outcome = JobView::Outcome::kSucceeded;
+  EXPECT_THAT(RenderSummary(done, screen), HasSubstr("servers lost  1, 1200 rows went back"));
+  EXPECT_THAT(RenderSummary(done, screen), HasSubstr("checkpoint    /shared/word2vec/7"));
+}
+
 TEST(Render, TheDisplayAtSeveralWidths) {
   std::string all;
   for (const int width : {100, 72, 40}) {

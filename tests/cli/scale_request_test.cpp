@@ -3,23 +3,39 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/sync_request.h"
+
 namespace attune::cli {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ScaleRequest, WorkersOnly) {
-  EXPECT_EQ(*ParseScaleChanges({"workers=3"}), 3);
+api::TrainingJob Running() {
+  api::TrainingJob job;
+  job.name = "a";
+  job.spec.workers = {.replicas = 2, .min = 2, .max = 4, .pod_template = {}};
+  job.spec.servers = {.replicas = 2, .min = 1, .max = 4, .pod_template = {}};
+  job.status.abilities = api::Abilities{.elastic_servers = true, .synchronization_modes = true};
+  return job;
+}
+
+std::string Refusal(const api::TrainingJob& job, const ScaleRequest& request) {
+  return std::string(Message(CheckScale(job, request)));
+}
+
+TEST(ScaleRequest, WorkersAndServersEachOnce) {
+  EXPECT_EQ(ParseScaleChanges({"workers=3"})->workers, 3);
+  EXPECT_FALSE(ParseScaleChanges({"workers=3"})->servers.has_value());
+  EXPECT_EQ(ParseScaleChanges({"servers=2", "workers=3"})->servers, 2);
   const std::pair<std::vector<std::string>, const char*> kTable[] = {
-      {{"servers=3"}, "servers cannot be scaled while a job runs yet"},
-      {{"workers"}, "write workers=N"},
+      {{"workers"}, "write workers=N or servers=N"},
       {{"workers="}, "no number of workers"},
-      {{"workers=-1"}, "no number of workers"},
+      {{"servers=-1"}, "no number of servers"},
       {{"workers=3x"}, "no number of workers"},
       {{"workers=99999999999"}, "no number of workers"},
       {{"pods=3"}, "cannot be scaled"},
-      {{"workers=3", "workers=4"}, "one change at a time"},
-      {{}, "one change at a time"}};
+      {{"workers=3", "worker=4"}, "workers is given twice"},
+      {{}, "nothing to change"}};
   for (const auto& [changes, want] : kTable) {
     const auto parsed = ParseScaleChanges(changes);
     ASSERT_FALSE(parsed.ok()) << want;
@@ -29,15 +45,51 @@ TEST(ScaleRequest, WorkersOnly) {
 }
 
 TEST(ScaleRequest, WithinTheBoundsOfALivingJob) {
-  api::TrainingJob job;
-  job.name = "a";
-  job.spec.workers = {.replicas = 2, .min = 2, .max = 4, .pod_template = {}};
-  EXPECT_TRUE(CheckScale(job, 2).ok());
-  EXPECT_TRUE(CheckScale(job, 4).ok());
-  EXPECT_THAT(std::string(Message(CheckScale(job, 5))), HasSubstr("workers=5 is outside what job a allows, 2 to 4"));
-  EXPECT_EQ(CheckScale(job, 1).code(), StatusCode::kInvalidArgument);
+  api::TrainingJob job = Running();
+  EXPECT_TRUE(CheckScale(job, {.workers = 2}).ok());
+  EXPECT_TRUE(CheckScale(job, {.workers = 4, .servers = 4}).ok());
+  EXPECT_THAT(Refusal(job, {.workers = 5}), HasSubstr("workers=5 is outside what job a allows, 2 to 4"));
+  EXPECT_THAT(Refusal(job, {.servers = 5}), HasSubstr("servers=5 is outside what job a allows, 1 to 4"));
+  EXPECT_EQ(CheckScale(job, {.workers = 1}).code(), StatusCode::kInvalidArgument);
   job.status.conditions = {{api::kSucceeded, "True", "", "", "", 0}};
-  EXPECT_EQ(CheckScale(job, 3).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CheckScale(job, {.workers = 3}).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(ScaleRequest, ServersOnlyWhereTheyCanJoinAndLeave) {
+  api::TrainingJob job = Running();
+  job.spec.backups = 1;
+  EXPECT_THAT(Refusal(job, {.servers = 1}), HasSubstr("which needs at least 2 servers"));
+  job.status.abilities->elastic_servers = false;
+  EXPECT_THAT(Refusal(job, {.servers = 3}), HasSubstr("cannot join or leave a running job"));
+  EXPECT_TRUE(CheckScale(job, {.servers = 2}).ok()) << "as it is";
+  job.status.abilities.reset();
+  job.status.phase = "Starting";
+  EXPECT_THAT(Refusal(job, {.servers = 3}), HasSubstr("do not serve yet (Starting)"));
+}
+
+TEST(SyncRequest, ModesAsPeopleWriteThem) {
+  EXPECT_EQ(*ParseSynchronization("async"), api::Synchronization{});
+  EXPECT_EQ(*ParseSynchronization("BSP"), (api::Synchronization{api::SyncMode::kBsp, {}}));
+  EXPECT_EQ(*ParseSynchronization("ssp:4"), (api::Synchronization{api::SyncMode::kSsp, 4}));
+  for (const char* bad : {"", "ssp", "ssp:", "ssp:0", "ssp:-1", "ssp:4x", "ssp:1000001", "asp"}) {
+    EXPECT_EQ(ParseSynchronization(bad).status().code(), StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(SyncRequest, APatchLeavesNoStalenessBehind) {
+  EXPECT_EQ(SynchronizationPatch(*ParseSynchronization("bsp")),
+            kube::Json::parse(R"({"spec": {"synchronization": {"mode": "BSP", "staleness": null}}})"));
+  EXPECT_EQ(SynchronizationPatch(*ParseSynchronization("ssp:4"))["spec"]["synchronization"]["staleness"], 4);
+}
+
+TEST(SyncRequest, OnlyWhereItCanBe) {
+  api::TrainingJob job = Running();
+  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("bsp")).ok());
+  job.status.abilities->synchronization_modes = false;
+  EXPECT_EQ(CheckSynchronization(job, *ParseSynchronization("bsp")).code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("async")).ok());
+  job.status.abilities.reset();
+  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("bsp")).ok()) << "it has not begun";
 }
 
 }  // namespace

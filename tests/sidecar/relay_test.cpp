@@ -218,7 +218,7 @@ TEST_F(RelayTest, ReconnectsWithGrowingJitteredPausesThatAreBounded) {
   Duration expected = kBackoffMin;
   bool differed = false;
   for (int attempt = 0; attempt < 12; ++attempt) {
-    Do(StreamEnded{Error(StatusCode::kUnavailable, "connection refused")});
+    Do(StreamEnded{Error(StatusCode::kResourceExhausted, "too many sidecars connect at once")});
     const Duration pause = relay_->connect_at() - now_;
     EXPECT_GE(pause, expected / 2) << "attempt " << attempt;
     EXPECT_LE(pause, expected) << "attempt " << attempt;
@@ -244,7 +244,22 @@ TEST_F(RelayTest, OnlyAStreamThatLastedResetsThePause) {
   ConnectOperator();
   now_ += kStableStream;
   Do(StreamEnded{OkStatus()});
-  EXPECT_LE(relay_->connect_at() - now_, kBackoffMin);
+  EXPECT_LE(relay_->connect_at() - now_, kFirstRetry);
+}
+
+// A restarted operator hears from every sidecar within seconds, however long it was away.
+TEST_F(RelayTest, AnOperatorThatIsAwayIsTriedAtOnceAndThenEveryFewSeconds) {
+  ConnectOperator();
+  now_ += kStableStream;
+  Duration longest = kFirstRetry;
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    Do(StreamEnded{Error(StatusCode::kUnavailable, "connection refused")});
+    EXPECT_LE(relay_->connect_at() - now_, longest) << "attempt " << attempt;
+    now_ = relay_->connect_at();
+    EXPECT_TRUE(Do(Tick{}).open_stream);
+    longest = attempt == 0 ? kBackoffMin : std::min(2 * longest, kBackoffUnreachableMax);
+  }
+  EXPECT_EQ(longest, kBackoffUnreachableMax);
 }
 
 TEST_F(RelayTest, AnOperatorThatNeverAcceptsOrStopsReadingIsLeft) {
@@ -297,6 +312,19 @@ TEST_F(RelayTest, ADirectiveThatComesBeforeTheProcessIsHeldForItAndSurvivesALost
   const size_t before = up_.size();
   Do(Result(down_[0].directive().id()));
   EXPECT_EQ(up_.size(), before) << "it was answered when it was taken";
+}
+
+TEST_F(RelayTest, OnlyARequestToLeaveWaitsForAProcess) {
+  ConnectOperator();
+  OperatorSaid said;
+  said.message.mutable_directive()->set_id(5);
+  said.message.mutable_directive()->mutable_set_servers()->set_servers(3);
+  Do(said);
+  EXPECT_EQ(up_.back().directive_result().id(), 5u);
+  EXPECT_FALSE(up_.back().directive_result().accepted());
+  EXPECT_EQ(up_.back().directive_result().message(), "no training process is connected");
+  ConnectProcess();
+  EXPECT_TRUE(down_.empty());
 }
 
 TEST_F(RelayTest, DirectivesHeldForAProcessAreBounded) {

@@ -208,5 +208,32 @@ TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
   EXPECT_NEAR(HeldOutLoss(result), BestLoss(), 0.05);
 }
 
+TEST_F(Word2vecRun, ThePaceIsSwitchedWhileItTrainsAndWhatCannotBeIsRefused) {
+  StartTraining(50);
+  ASSERT_TRUE(AwaitStatus("abilities", [](const Json& status) { return status.contains("abilities"); }));
+  const Outcome bsp = Attune({"sync", "topics", "bsp"});
+  EXPECT_EQ(bsp.code, 0);
+  EXPECT_THAT(bsp.output, HasSubstr("topics: Async -> BSP"));
+  EXPECT_EQ(GetStatus().value(Json::json_pointer("/synchronization/mode"), ""), "BSP");
+  EXPECT_THAT(Attune({"sync", "topics", "ssp:2"}).output, HasSubstr("topics: BSP -> SSP(2)"));
+  EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("SynchronizationSwitched"));
+  const Json abilities = GetStatus()["abilities"];
+  if (!abilities.value("elasticServers", true)) {
+    const Outcome scale = Attune({"scale", "topics", "servers=3"});
+    EXPECT_EQ(scale.code, 1);
+    EXPECT_THAT(scale.output, HasSubstr("cannot join or leave a running job"));
+  }
+  if (!abilities.value("checkpoints", true)) {
+    const Outcome checkpoint = Attune({"checkpoint", "topics"});
+    EXPECT_EQ(checkpoint.code, 1);
+    EXPECT_THAT(checkpoint.output, HasSubstr("cannot write checkpoints while it runs"));
+  }
+  EXPECT_THAT(Attune({"sync", "topics", "async"}).output, HasSubstr("topics: SSP(2) -> Async"));
+  const Json result = AwaitResult();
+  EXPECT_EQ(result.value("reprocessedItems", -1), 0);
+  EXPECT_TRUE(result.contains("rate") && result.contains("loss")) << "a summary is complete: " << result.dump();
+  EXPECT_NEAR(HeldOutLoss(result), BestLoss(), 0.05);
+}
+
 }  // namespace
 }  // namespace attune

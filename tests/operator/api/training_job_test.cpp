@@ -42,9 +42,10 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   Json job = MinimalJob();
   job["spec"].merge_patch(Json::parse(R"({
     "goal": {"epochs": 3, "steps": 5000000000, "targetLoss": 2, "maxDurationSeconds": 90},
-    "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "Async"},
-    "servers": {"replicas": 2, "min": 2, "max": 4}, "workers": {"replicas": 5, "min": 1, "max": 9},
+    "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "SSP", "staleness": 4},
+    "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9},
     "model": {"claim": "models"},
+    "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All"}})"));
   EXPECT_THAT(Texts(job), IsEmpty());
   const TrainingJobSpec spec = ParseTrainingJob(job).job.spec;
@@ -58,6 +59,12 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.servers.max, 4);
   EXPECT_EQ(spec.workers.replicas, 5);
   EXPECT_EQ(spec.model.claim, "models");
+  EXPECT_EQ(spec.synchronization, (Synchronization{SyncMode::kSsp, 4}));
+  EXPECT_EQ(spec.backups, 1);
+  EXPECT_EQ(spec.checkpoint.directory, "/shared/c");
+  EXPECT_EQ(spec.checkpoint.interval_seconds, 600);
+  EXPECT_EQ(spec.checkpoint.keep, 2);
+  EXPECT_EQ(spec.checkpoint.resume_from, "/shared/old/7");
   EXPECT_EQ(spec.run_policy.backoff_limit, 0);
   EXPECT_EQ(spec.run_policy.ttl_seconds_after_finished, 0);
   EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kAll);
@@ -69,15 +76,16 @@ TEST(TrainingJob, AllProblemsAtOnce) {
   job["metadata"]["name"] = "Word.2vec";
   job["spec"]["workers"]["replicas"] = 0;
   job["spec"]["worker"] = 1;
-  job["spec"]["synchronization"]["mode"] = "SSP";
+  job["spec"]["synchronization"]["mode"] = "PartialExchange";
   job["spec"]["runPolicy"]["cleanPods"] = "running";
   EXPECT_THAT(
       Texts(job),
-      ElementsAre(HasSubstr("metadata.name: found \"Word.2vec\"; allowed: a DNS label"),
-                  HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest); all: goal, data"),
-                  HasSubstr("spec.synchronization.mode: found \"SSP\"; allowed: Async; the other modes"),
-                  "spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024",
-                  "spec.runPolicy.cleanPods: found \"running\"; allowed: Running (nearest); all: None, Running, All"));
+      ElementsAre(
+          HasSubstr("metadata.name: found \"Word.2vec\"; allowed: a DNS label"),
+          HasSubstr("spec.worker: found an unknown field; allowed: workers (nearest); all: goal, data"),
+          HasSubstr("spec.synchronization.mode: found \"PartialExchange\"; allowed: Async, BSP, SSP; the other"),
+          "spec.workers.replicas: found 0; allowed: a whole number from 1 to 1024",
+          "spec.runPolicy.cleanPods: found \"running\"; allowed: Running (nearest); all: None, Running, All"));
 }
 
 struct Case {
@@ -128,6 +136,24 @@ INSTANTIATE_TEST_SUITE_P(
              "a name the operator sets"},
         Case{"a volume of ours", R"({"workers": {"template": {"spec": {"volumes": [{"name": "attune-run"}]}}}})",
              "volumes[0].name"},
+        Case{"SSP without its bound", R"({"synchronization": {"mode": "SSP"}})",
+             "spec.synchronization.staleness: found nothing; allowed: with mode SSP a whole number from 1"},
+        Case{"a bound without SSP", R"({"synchronization": {"mode": "BSP", "staleness": 4}})",
+             "spec.synchronization.staleness: found 4; allowed: nothing with mode BSP; it belongs to mode SSP"},
+        Case{"a bound and no mode", R"({"synchronization": {"staleness": 4}})",
+             "spec.synchronization.staleness: found 4; allowed: nothing with mode Async"},
+        Case{"a bound of no step", R"({"synchronization": {"mode": "SSP", "staleness": 0}})",
+             "spec.synchronization.staleness: found 0; allowed: a whole number from 1 to 1000000"},
+        Case{"a backup with nowhere to live", R"({"servers": {"backups": 1}})",
+             "spec.servers.backups: found 1; allowed: 0 with one server; 1 needs spec.servers.replicas of at least 2"},
+        Case{"more backups than there are", R"({"servers": {"replicas": 3, "backups": 2}})",
+             "spec.servers.backups: found 2; allowed: a whole number from 0 to 1"},
+        Case{"checkpoints beside nowhere", R"({"checkpoint": {"directory": "checkpoints"}})",
+             "spec.checkpoint.directory: found \"checkpoints\"; allowed: an absolute path"},
+        Case{"a path with a line break", R"({"checkpoint": {"resumeFrom": "/a\nb"}})",
+             "spec.checkpoint.resumeFrom: found"},
+        Case{"no checkpoint kept", R"({"checkpoint": {"keep": 0}})",
+             "spec.checkpoint.keep: found 0; allowed: a whole number from 1 to 1000"},
         Case{"a claim that is no name", R"({"model": {"claim": "My Models"}})",
              "spec.model.claim: found \"My Models\""}));
 
@@ -177,9 +203,17 @@ TrainingJobStatus FullStatus() {
                              .loss = 3.1172,
                              .rate = 181400.0,
                              .sample_unit = "words",
-                             .remaining_seconds = 80.0};
+                             .remaining_seconds = 80.0,
+                             .slowest_worker = "a-worker-1",
+                             .moving_bytes_left = 1 << 20,
+                             .moving_rows_per_second = 250'000.0};
   status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a"};
   status.coordinator = "a-server-0";
+  status.coordinator_term = 2;
+  status.synchronization = Synchronization{SyncMode::kSsp, 4};
+  status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
+  status.checkpoint = CheckpointStatus{"/shared/c/7", "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
+  status.recovery = RecoveryStatus{1, 3};
   return status;
 }
 
@@ -188,6 +222,9 @@ TEST(TrainingJobStatus, SurvivesJson) {
   job["status"] = ToJson(FullStatus());
   EXPECT_EQ(ToJson(ParseTrainingJob(job).job.status), job["status"]);
   EXPECT_EQ(job["status"]["progress"]["itemsTotal"], 30);
+  EXPECT_EQ(job["status"]["synchronization"], Json::parse(R"({"mode": "SSP", "staleness": 4})"));
+  EXPECT_EQ(job["status"]["abilities"]["elasticServers"], true);
+  EXPECT_EQ(job["status"]["checkpoint"]["directory"], "/shared/c/7");
   EXPECT_EQ(job["status"]["conditions"][0]["lastTransitionTime"], "2026-01-02T03:04:05Z");
 }
 

@@ -107,6 +107,9 @@ Observed FakeCluster::Observe() const {
   observed.budget_exists = budget_;
   observed.sample = sample;
   observed.drain_sent = drain_sent_;
+  observed.sent = sent_;
+  if (budget_) observed.budget_min_available = budget_min_available_;
+  observed.machines = machines;
   observed.status_written_at = status_written_at_;
   for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed)) {
     if (const auto log = logs_.find(pod->uid); log != logs_.end()) observed.log_tails[pod->uid] = log->second;
@@ -144,6 +147,7 @@ std::vector<std::string> FakeCluster::Settle() {
 
 void FakeCluster::RestartOperator() {
   drain_sent_.clear();
+  sent_.clear();
   status_written_at_.reset();
   sample = {};
 }
@@ -160,6 +164,8 @@ void FakeCluster::Carry(const Action& action) {
   } else if (std::holds_alternative<CreatePodDisruptionBudget>(action)) {
     ASSERT_FALSE(budget_);
     budget_ = true;
+    budget_min_available_ = static_cast<int32_t>(
+        kube::IntegerAt(std::get<CreatePodDisruptionBudget>(action).budget, {"spec", "minAvailable"}));
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";
@@ -172,6 +178,12 @@ void FakeCluster::Carry(const Action& action) {
   } else if (const auto* drain = std::get_if<SendDrain>(&action)) {
     drained_.push_back(drain->name);
     drain_sent_.insert(drain->uid);
+  } else if (const auto* send = std::get_if<SendDirective>(&action)) {
+    told_.push_back(send->name + " " + send->key.substr(0, send->key.find(" of generation")));
+    sent_[send->key] = now_.monotonic;
+  } else if (const auto* budget = std::get_if<PatchPodDisruptionBudget>(&action)) {
+    ASSERT_TRUE(budget_);
+    budget_min_available_ = budget->min_available;
   } else if (const auto* write = std::get_if<WriteStatus>(&action)) {
     job_.status = write->status;
     status_written_at_ = now_.monotonic;
@@ -180,6 +192,14 @@ void FakeCluster::Carry(const Action& action) {
     events_.push_back(*event);
   } else if (std::holds_alternative<DeleteJob>(action)) {
     job_deleted_ = true;
+  }
+}
+
+void FakeCluster::Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
+                         const std::string& message) {
+  for (const auto& [key, at] : sent_) {
+    if (key.starts_with(key_begin))
+      sample.answers[key] = {outcome, message, std::max(now_.monotonic, at + Duration(1))};
   }
 }
 

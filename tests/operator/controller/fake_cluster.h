@@ -16,6 +16,7 @@ class JobBuilder {
  public:
   explicit JobBuilder(const std::string& name);
   JobBuilder& Servers(int32_t n) { return job_.spec.servers.replicas = n, *this; }
+  JobBuilder& Backups(int32_t n) { return job_.spec.backups = n, *this; }
   JobBuilder& Workers(int32_t n) { return job_.spec.workers.replicas = n, *this; }
   JobBuilder& BackoffLimit(int32_t n) { return job_.spec.run_policy.backoff_limit = n, *this; }
   JobBuilder& DrainSeconds(int64_t n) { return job_.spec.run_policy.drain_seconds = n, *this; }
@@ -68,6 +69,12 @@ class FakeCluster {
   const std::vector<EmitEvent>& events() const { return events_; }
   bool HasEvent(const std::string& reason) const;
   const std::vector<std::string>& drained() const { return drained_; }
+  // Directives sent: "a-server-0 servers=3".
+  const std::vector<std::string>& told() const { return told_; }
+  // Answers all directives sent whose key begins so.
+  void Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
+              const std::string& message = "");
+  int32_t budget() const { return budget_min_available_; }
   std::optional<Duration> requeue() const { return requeue_; }
   bool job_deleted() const { return job_deleted_; }
   Now now() const { return now_; }
@@ -75,6 +82,7 @@ class FakeCluster {
   PlanOptions options;
   telemetry::JobSample sample;
   std::vector<api::FieldProblem> problems;
+  std::optional<std::vector<scheduler::Machine>> machines;
 
  private:
   void Carry(const Action& action);
@@ -89,7 +97,9 @@ class FakeCluster {
   std::set<std::string> drain_sent_;
   std::optional<MonotonicTime> status_written_at_;
   std::vector<EmitEvent> events_;
-  std::vector<std::string> drained_;
+  std::vector<std::string> drained_, told_;
+  std::map<std::string, MonotonicTime> sent_;
+  int32_t budget_min_available_ = 0;
   std::optional<Duration> requeue_;
   int next_uid_ = 1;
 };

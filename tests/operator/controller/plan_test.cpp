@@ -105,6 +105,31 @@ TEST(PlanTest, WorkersThatComeAfterAllServersHaveFinishedAreNotWaitedForLong) {
   EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
 }
 
+TEST(PlanTest, AReplacementThatNeverTrainedIsNotWaitedForAtAll) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  for (const char* name : {"a-worker-0", "a-worker-1"}) {
+    cluster.Connect(name);
+    cluster.sample.pods.back().window.mutable_worker()->set_clock(name == std::string("a-worker-0") ? 0 : 120);
+  }
+  cluster.Exit("a-server-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().phase, "Running") << "worker 1 trained: it may have something to write";
+  cluster.Exit("a-worker-1", 0);
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
+}
+
+TEST(PlanTest, ASummaryKeepsTheLastLossAndTheMeanRate) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.sample.mean_rate = 5000;  // of telemetry that ended with the worker
+  cluster.sample.last_loss = 3.25;
+  cluster.Exit("a-worker-0", 0);
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().progress.has_value());
+  EXPECT_EQ(cluster.status().progress->rate, 5000);
+  EXPECT_EQ(cluster.status().progress->loss, 3.25);
+}
+
 TEST(PlanTest, OneServerThatEndsAloneFailsTheJobAfterAWhile) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.Exit("a-server-0", 0);
@@ -327,6 +352,10 @@ TEST(PlanTest, ChangingTheNumberOfServersOfARunningJobIsToldAndLeftAlone) {
   cluster.job().spec.servers.replicas = 3;
   cluster.Settle();
   EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0"));
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/CoordinatorSilent"));
+  cluster.sample.job.emplace().mutable_abilities();  // none
+  cluster.Settle();
+  EXPECT_EQ(cluster.PodNames().size(), 3U);
   EXPECT_THAT(cluster.Condition(api::kReconfiguring),
               StartsWith("False/ServerScalingNotSupported: spec.servers.replicas is 3"));
   EXPECT_TRUE(cluster.HasEvent("ServerScalingNotSupported"));

@@ -180,6 +180,10 @@ TEST_P(ApiConformance, ListSelectsByLabelsAndFields) {
   EXPECT_THAT(names("role notin (server)"), UnorderedElementsAre("b", "c"));
   EXPECT_THAT(names("role"), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(names("!role"), ElementsAre("c"));
+  EXPECT_EQ(NamesOf(api_->List(job_type(),
+                               {.name_space = GetParam().name_space, .label_selector = Selector(), .items_max = 2}))
+                .size(),
+            2U);
   EXPECT_THAT(names("", "metadata.name=" + Named("b")), ElementsAre("b"));
   EXPECT_THAT(names("", "metadata.name!=" + Named("b")), UnorderedElementsAre("a", "c"));
 }

@@ -111,5 +111,24 @@ TEST_F(ApiServerTest, EndsWhileLogsAreFollowedAndBoundsTheirNumber) {
   for (auto& reader : readers) EXPECT_EQ(reader.wait_for(kPatience), std::future_status::ready);
 }
 
+TEST_F(ApiServerTest, EventsAreServedTheWayDescribeAsksForThem) {
+  const kube::Json event = {{"metadata", {{"name", "e"}, {"namespace", "default"}}},
+                            {"reason", "Started"},
+                            {"note", "it began"},
+                            {"regarding", {{"kind", "Pod"}, {"name", "a"}, {"namespace", "default"}}}};
+  ASSERT_TRUE(api.Create(kube::kEvents, event).ok());
+  const kube::ResourceType core{"", "v1", "events", "Event"};
+  const auto of = [&](const char* name) {
+    return Client("right")
+        ->List(core, {.name_space = "default", .field_selector = std::string("involvedObject.name=") + name})
+        .value()
+        .items;
+  };
+  ASSERT_EQ(of("a").size(), 1U);
+  EXPECT_EQ(of("a")[0]["message"], "it began");
+  EXPECT_EQ(of("a")[0]["involvedObject"]["name"], "a");
+  EXPECT_TRUE(of("b").empty());
+}
+
 }  // namespace
 }  // namespace attune::local

@@ -14,16 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using kube::Json;
 
-TEST(QuantityTest, Reads) {
-  EXPECT_EQ(ParseQuantity("512Mi"), 536870912.0);
-  EXPECT_EQ(ParseQuantity("500m"), 0.5);
-  EXPECT_EQ(ParseQuantity("2"), 2.0);
-  EXPECT_EQ(ParseQuantity("1.5G"), 1.5e9);
-  EXPECT_EQ(ParseQuantity("x"), std::nullopt);
-  EXPECT_EQ(ParseQuantity("1Q"), std::nullopt);
-  EXPECT_EQ(ParseQuantity("-1"), std::nullopt);
-}
-
 // Control groups as a directory of our own; that the kernel enforces them is tested in tests/local/platform.
 class ContainerLimitsTest : public ::testing::Test {
  protected:

@@ -134,6 +134,61 @@ TEST_F(JobStoreTest, NewsIsToldOnConnectionFirstReportAndFinalReport) {
   EXPECT_EQ(news, std::vector<std::string>(4, "default/j 1"));
 }
 
+TEST_F(JobStoreTest, ASummaryIsThereWhenTheLastWorkerHasLeft) {
+  for (uint32_t i : {0U, 1U}) store_->Connected(Hello("worker", i), now_);
+  Report(Hello("worker", 0), WorkerReport(300, 1.0));  // windows of two seconds
+  now_ += seconds(4);
+  Report(Hello("worker", 1), WorkerReport(300, 3.0));
+  for (uint32_t i : {0U, 1U}) store_->Disconnected(Hello("worker", i), now_);
+  now_ += JobStore::kStaleAfter + seconds(1);
+  const JobSample sample = Sample();
+  EXPECT_EQ(sample.rate, 0);
+  EXPECT_FALSE(sample.loss.has_value());
+  EXPECT_DOUBLE_EQ(sample.mean_rate, 100) << "600 samples from the begin of the first window to the last";
+  EXPECT_DOUBLE_EQ(sample.last_loss.value(), 2.0);
+  EXPECT_EQ(sample.sample_unit, "words");
+}
+
+TEST_F(JobStoreTest, ACoordinatorThatWasReplacedIsNotListenedTo) {
+  store_->Connected(Hello("server", 0), now_);
+  store_->Connected(Hello("server", 1), now_);
+  v1::PodReport old = CoordinatorReport(10), next = CoordinatorReport(20);
+  old.mutable_window()->mutable_job()->set_term(1);
+  next.mutable_window()->mutable_job()->set_term(2);
+  Report(Hello("server", 0), old);
+  EXPECT_EQ(Sample().job->items_done(), 10U);
+  Report(Hello("server", 1), next);
+  Report(Hello("server", 0), old);
+  EXPECT_EQ(Sample().job->items_done(), 20U);
+}
+
+TEST_F(JobStoreTest, AnswersAreKeptByKeyAndBounded) {
+  store_->Connected(Hello("server", 0), now_);
+  for (size_t i = 0; i < JobStore::kAnswersMax + 5; ++i) {
+    now_ += seconds(1);
+    store_->Answered(Hello("server", 0), "key-" + std::to_string(i),
+                     {DirectiveAnswer::Outcome::kDone, "done", now_});
+  }
+  EXPECT_EQ(Sample().answers.size(), JobStore::kAnswersMax);
+  EXPECT_FALSE(Sample().answers.contains("key-4")) << "the oldest go";
+  EXPECT_TRUE(Sample().answers.contains("key-5"));
+}
+
+TEST_F(JobStoreTest, WhatTheCoordinatorSaysAnewIsNewsAndItsCountersAreNot) {
+  int news = 0;
+  store_->Connected(Hello("server", 0), now_);
+  store_->OnNews([&](const std::string&, const std::string&) { ++news; });
+  v1::PodReport report = CoordinatorReport(10);
+  Report(Hello("server", 0), report);
+  EXPECT_EQ(news, 1);
+  report.mutable_window()->mutable_job()->set_items_done(11);
+  Report(Hello("server", 0), report);
+  EXPECT_EQ(news, 1);
+  report.mutable_window()->mutable_job()->mutable_synchronization()->set_mode(v1::Synchronization::BSP);
+  Report(Hello("server", 0), report);
+  EXPECT_EQ(news, 2);
+}
+
 TEST_F(JobStoreTest, AForgottenJobLeavesNothing) {
   store_->Connected(Hello("worker", 0), now_);
   store_->Forget("job-uid");

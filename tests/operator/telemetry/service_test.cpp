@@ -5,12 +5,16 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "operator/local/memory_api.h"
 #include "proto/contract.h"
+#include "sidecar/operator_stream.h"
+#include "tests/operator/kube/scripted_server.h"
 
 namespace attune::telemetry {
 namespace {
@@ -151,17 +155,26 @@ TEST_F(ServiceTest, ASidecarIsAcceptedReportsAndGetsDirectives) {
 
   v1::Directive drain;
   drain.mutable_drain()->set_reason("scaled down");
-  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain));
-  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain));
+  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain, "first"));
+  ASSERT_TRUE(service_->Send(hello.pod_uid(), drain, "second"));
   const auto first = client.Hear();
   const auto second = client.Hear();
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_EQ(first->directive().drain().reason(), "scaled down");
   EXPECT_EQ(first->directive().id(), 1U);
   EXPECT_EQ(second->directive().id(), 2U);
+  v1::SidecarMessage result;
+  result.mutable_directive_result()->set_id(1);
+  result.mutable_directive_result()->set_message("still starting");
+  ASSERT_TRUE(client.Say(result));
+  ASSERT_TRUE(WaitFor([&] { return Sample().answers.contains("first"); }));
+  EXPECT_EQ(Sample().answers["first"].outcome, DirectiveAnswer::Outcome::kRefused);
+  EXPECT_EQ(Sample().answers["first"].message, "still starting");
+  EXPECT_FALSE(Sample().answers.contains("second"));
 
   EXPECT_TRUE(client.Finish().ok());
   ASSERT_TRUE(WaitFor([&] { return !Sample().pods[0].connected; }));
+  EXPECT_EQ(Sample().answers["second"].outcome, DirectiveAnswer::Outcome::kLost) << "it never answered";
   EXPECT_FALSE(service_->Send(hello.pod_uid(), drain)) << "nobody is there";
 }
 
@@ -232,6 +245,53 @@ TEST_F(ServiceTest, AnOccupiedPortIsAnErrorThatNamesIt) {
       Service::Start({.listen = service_->address(), .report_seconds = 1, .authenticate = true}, api_, *store_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(ToString(second.status()), HasSubstr(service_->address()));
+}
+
+// What the operator says to a sidecar that trusts `authority`; empty when the connection does not come about.
+std::optional<v1::OperatorMessage> FirstWord(const std::string& address, const std::string& authority,
+                                             const v1::SidecarHello& hello) {
+  std::promise<std::optional<v1::OperatorMessage>> word;
+  std::atomic<bool> heard = false;
+  const auto stream = sidecar::OperatorStream::Create(
+      {.target = address, .token_file = "", .authority = authority}, [&](uint64_t, const sidecar::RelayInput& input) {
+        const auto* said = std::get_if<sidecar::OperatorSaid>(&input);
+        const bool ended = std::holds_alternative<sidecar::StreamEnded>(input);
+        if ((said == nullptr && !ended) || heard.exchange(true)) return;
+        word.set_value(said == nullptr ? std::nullopt : std::optional(said->message));
+      });
+  stream->Open();
+  v1::SidecarMessage message;
+  *message.mutable_hello() = hello;
+  stream->Send(message);
+  auto future = word.get_future();
+  EXPECT_EQ(future.wait_for(seconds(20)), std::future_status::ready);
+  return future.get();
+}
+
+TEST_F(ServiceTest, WithACertificateOnlySidecarsThatTrustItsAuthorityAreServed) {
+  const kube::TestCertificate own = kube::MakeTestCertificate(), other = kube::MakeTestCertificate();
+  service_.reset();
+  auto started = Service::Start({.listen = "127.0.0.1:0",
+                                 .report_seconds = 2,
+                                 .authenticate = false,
+                                 .certificate = ServerCertificate{own.certificate_pem, own.key_pem}},
+                                api_, *store_);
+  ASSERT_TRUE(started.ok()) << started.status();
+  service_ = *std::move(started);
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  const auto accepted = FirstWord(service_->address(), own.certificate_pem, hello);
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_TRUE(accepted->has_accepted());
+  EXPECT_FALSE(FirstWord(service_->address(), other.certificate_pem, hello).has_value()) << "another authority";
+  EXPECT_FALSE(FirstWord(service_->address(), "", hello).has_value()) << "no TLS";
+}
+
+TEST_F(ServiceTest, ACertificateThatIsNoneIsAnError) {
+  const auto broken = Service::Start(
+      {.listen = "127.0.0.1:0", .report_seconds = 1, .authenticate = true, .certificate = ServerCertificate{"a", "b"}},
+      api_, *store_);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_THAT(ToString(broken.status()), HasSubstr("do not fit together"));
 }
 
 }  // namespace

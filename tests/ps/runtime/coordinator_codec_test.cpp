@@ -9,12 +9,18 @@ namespace {
 
 const RequestHeader kHeader{RequestId(7), RequestId(5), std::chrono::seconds(3)};
 
+const SyncState kSync{9, 412, NodeId(5), SyncMode::Ssp(4), SyncMode::Async(), 400, 17, 415};
+
 ShardMap SomeMap() {
   ShardMap map;
   map.version = MapVersion(1, 2);
-  map.homes = {NodeId(1), NodeId(2), NodeId(1)};
+  map.recovered_at = MapVersion(1, 1);
+  map.recoveries = 1;
+  map.shards = {{.home = NodeId(1), .backup = NodeId(2), .routing_since = MapVersion(1, 1)},
+                {.home = NodeId(2), .next_backup = NodeId(1), .join_id = MapVersion(1, 2)},
+                {.home = NodeId(1)}};
   map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"},
-                 {NodeId(2), Role::kServer, 1, "127.0.0.1:2"},
+                 {NodeId(2), Role::kServer, 1, "127.0.0.1:2", true},
                  {NodeId(3), Role::kWorker, 0, ""}};
   return map;
 }
@@ -28,7 +34,8 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
   const Message messages[] = {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
       MapRequest{MapVersion(1, 4)},
-      Heartbeat{3, MapVersion(1, 4), 10, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
+      Heartbeat{3, MapVersion(1, 4), 9, 10, 11, 12, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
+      RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
       OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
       OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
       OpenTable{kHeader, SomeSpec(Adagrad{}, NormalInitializer{0.1F, 2})},
@@ -63,11 +70,12 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
 
 TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
   const Message messages[] = {
-      Welcome{NodeId(3), SomeMap(), 2, 2},
-      Welcome{NodeId(3), ShardMap{}, 2, 1},
+      Welcome{NodeId(3), SomeMap(), 2, 2, kSync},
+      Welcome{NodeId(3), ShardMap{}, 2, 1, {}},
       JoinRefused{Error(StatusCode::kFailedPrecondition, "wrong job")},
       MapUpdate{SomeMap()},
-      HeartbeatAck{4, 9},
+      HeartbeatAck{4, kSync},
+      SyncUpdate{kSync},
       TableOpened{RequestId(7), TableId(1)},
       InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{})},
       DataSetOpened{RequestId(7), DataSetId(1), {.items = 100, .epochs = 2, .lease_items = 10}},

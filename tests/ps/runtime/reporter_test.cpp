@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
@@ -109,7 +110,8 @@ class ReporterTest : public testing::Test {
              [this](const std::string& reason) {
                drain_reason_ = reason;
                return OkStatus();
-             }});
+             },
+         .command = command_});
   }
 
   SystemTime time_;
@@ -117,6 +119,7 @@ class ReporterTest : public testing::Test {
   std::string path_;
   std::atomic<uint64_t> windows_ = 0;
   std::string drain_reason_;
+  std::function<void(const Command&, AnswerCommand)> command_;
 };
 
 TEST_F(ReporterTest, GreetsAndThenReportsWindowsInSequence) {
@@ -205,6 +208,51 @@ TEST_F(ReporterTest, FinishWithoutSidecarEndsInTime) {
 TEST_F(ReporterTest, WithoutSocketPathThereIsNoReporter) {
   path_.clear();
   EXPECT_EQ(Start(), nullptr);
+}
+
+v1::ProcessDirective SetServersTo(uint32_t servers, uint64_t id) {
+  v1::ProcessDirective message;
+  message.mutable_directive()->set_id(id);
+  message.mutable_directive()->mutable_set_servers()->set_servers(servers);
+  return message;
+}
+
+TEST_F(ReporterTest, CommandsReachTheCoordinatorAndItsAnswersComeBackInAnyOrderAndLate) {
+  std::vector<std::pair<Command, AnswerCommand>> asked;
+  std::promise<void> both;
+  command_ = [&](const Command& command, AnswerCommand answer) {
+    asked.emplace_back(command, std::move(answer));
+    if (asked.size() == 2) both.set_value();
+  };
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  sidecar.Send(SetServersTo(3, 41));
+  sidecar.Send(SetServersTo(2, 42));
+  ASSERT_EQ(both.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(std::get<SetServers>(asked[0].first).servers, 3U);
+  asked[1].second(OkStatus(), "2 servers");
+  v1::ProcessMessage answer = sidecar.NextOf(v1::ProcessMessage::kDirectiveResult);
+  EXPECT_EQ(answer.directive_result().id(), 42U);
+  EXPECT_TRUE(answer.directive_result().accepted());
+  EXPECT_EQ(answer.directive_result().message(), "2 servers");
+  asked[0].second(Error(StatusCode::kFailedPrecondition, "another change is under way"), "");
+  answer = sidecar.NextOf(v1::ProcessMessage::kDirectiveResult);
+  EXPECT_EQ(answer.directive_result().id(), 41U);
+  EXPECT_FALSE(answer.directive_result().accepted());
+  EXPECT_EQ(answer.directive_result().message(), "another change is under way");
+  reporter.reset();
+  asked[0].second(OkStatus(), "nobody waits for this one any more");
+}
+
+TEST_F(ReporterTest, AProcessWithoutCoordinatorRefusesCommands) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  sidecar.Send(SetServersTo(3, 1));
+  const v1::ProcessMessage answer = sidecar.NextOf(v1::ProcessMessage::kDirectiveResult);
+  EXPECT_FALSE(answer.directive_result().accepted());
+  EXPECT_EQ(answer.directive_result().message(), "this process does not run the job's coordinator");
 }
 
 }  // namespace

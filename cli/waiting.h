@@ -1,0 +1,18 @@
+// Looks at a job until something is true of it.
+#pragma once
+
+#include <functional>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "operator/api/training_job.h"
+#include "operator/kube/api.h"
+
+namespace attune::cli {
+
+// The job as it was then. DeadlineExceeded after `timeout`, Cancelled at an interrupt (Interrupts::Install before),
+// FailedPrecondition when the job ends first.
+StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key, Duration timeout,
+                                      const std::function<bool(const api::TrainingJob&)>& done);
+
+}  // namespace attune::cli

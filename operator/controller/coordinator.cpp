@@ -1,0 +1,68 @@
+#include "operator/controller/coordinator.h"
+
+#include <algorithm>
+
+namespace attune::controller {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::seconds(1);
+
+bool IsLeaving(const ServersView& servers, const ObservedPod& pod) {
+  return std::ranges::find(servers.leaving, &pod) != servers.leaving.end();
+}
+
+// The lowest index, so that it is the last to be scaled away; one that leaves only when there is no other.
+const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& servers, const ObservedPod* host,
+                                 bool leaving_too) {
+  const auto fits = [&](const ObservedPod* pod) {
+    return pod != nullptr && pod != host && IsAlive(*pod) && IsConnected(observed, *pod);
+  };
+  const auto found = std::ranges::find_if(servers.by_index, fits);
+  if (found != servers.by_index.end()) return *found;
+  if (!leaving_too) return nullptr;
+  const auto leaving = std::ranges::find_if(servers.leaving, fits);
+  return leaving == servers.leaving.end() ? nullptr : *leaving;
+}
+
+}  // namespace
+
+CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& servers, Directives& directives,
+                                Draft& draft) {
+  const api::TrainingJobStatus& status = observed.job.status;
+  CoordinatorView view{status.coordinator, status.coordinator_term, false};
+  if (!servers.formed) {
+    if (servers.count > 0 && servers.all_started()) view.pod = PodName(observed.job.name, RoleName::kServer, 0);
+    return view;
+  }
+  if (!status.abilities || !status.abilities->coordinator_failover || servers.finished > 0) return view;
+  const ObservedPod* host = CoordinatorPod(observed);
+  const bool host_alive = host != nullptr && IsAlive(*host);
+  const ObservedPod* successor = FindSuccessor(observed, servers, host, !host_alive);
+  // One that leaves stays in office until there is somebody else.
+  if (host_alive && (successor == nullptr || !IsLeaving(servers, *host))) {
+    if (status.coordinator_term == 0 || directives.window() != nullptr) return view;
+    v1::Directive directive;
+    directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
+    directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
+    directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
+                   "it was appointed");
+    view.moving = true;
+    draft.Requeue(kLookAgain, "first word of the coordinator");
+    return view;
+  }
+  view.moving = true;
+  if (successor == nullptr) {
+    draft.Requeue(kLookAgain, "a server that can run the coordinator");
+    return view;
+  }
+  const uint64_t heard = observed.sample.job ? observed.sample.job->term() : 0;
+  view.pod = successor->name;
+  view.term = std::max(status.coordinator_term, static_cast<int64_t>(heard)) + 1;
+  draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator",
+             successor->name + " takes over the coordinator from " + status.coordinator +
+                 (host_alive ? ", which is to leave" : ", which is gone") + " (term " + std::to_string(view.term) +
+                 ")");
+  return view;
+}
+
+}  // namespace attune::controller

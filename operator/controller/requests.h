@@ -1,0 +1,30 @@
+// What users ask of the data plane of a running job: a synchronization mode (spec), a checkpoint (annotation).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/controller/directives.h"
+#include "operator/controller/draft.h"
+#include "operator/controller/observed.h"
+#include "operator/controller/servers.h"
+
+namespace attune::controller {
+
+// What became of them, for the status.
+struct RequestsView {
+  std::string synchronization_refused;  // why; "" when it was not
+  bool switching = false;               // to another mode
+  // The request for a checkpoint that has been answered now, and how.
+  struct CheckpointAnswer {
+    std::string request;
+    std::string problem;  // "" when it was written
+  };
+  std::optional<CheckpointAnswer> checkpoint;
+};
+
+RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Directives& directives, Draft& draft);
+
+api::Synchronization FromProto(const v1::Synchronization& synchronization);
+
+}  // namespace attune::controller

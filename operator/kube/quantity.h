@@ -1,0 +1,12 @@
+// Amounts as Kubernetes writes them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace attune::kube {
+
+// "512Mi" -> bytes, "500m" -> 0.5. Absent for what is no quantity, and for what is negative.
+std::optional<double> ParseQuantity(std::string_view text);
+
+}  // namespace attune::kube

@@ -1,0 +1,17 @@
+// What this release's servers can do beside serving, as they tell the operator, which asks for nothing else. A flag is
+// true when the whole way from the coordinator's command to the rows is there.
+#pragma once
+
+#include "ps/runtime/reporter.h"
+
+namespace attune::ps {
+
+inline constexpr JobTelemetry::Abilities kAbilities{
+    .elastic_servers = false,       // the coordinator plans moves; servers do not hand over rows yet
+    .server_recovery = false,       // the same for lost servers
+    .coordinator_failover = false,  // its state is not rebuilt from members yet
+    .synchronization_modes = true,
+    .checkpoints = false,  // tables are saved at the end only
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,75 @@
+#include "ps/runtime/directives.h"
+
+#include <utility>
+
+#include "attune/v1/telemetry.pb.h"
+#include "proto/contract.h"
+
+namespace attune::ps {
+namespace {
+
+StatusOr<Command> FromSynchronization(const v1::Synchronization& wanted) {
+  constexpr uint32_t kStalenessMax = 1'000'000;
+  switch (wanted.mode()) {
+    case v1::Synchronization::ASYNC:
+      return Command(SetSynchronization{SyncMode::Async()});
+    case v1::Synchronization::BSP:
+      return Command(SetSynchronization{SyncMode::Bsp()});
+    case v1::Synchronization::SSP:
+      if (wanted.staleness() >= 1 && wanted.staleness() <= kStalenessMax) {
+        return Command(SetSynchronization{SyncMode::Ssp(wanted.staleness())});
+      }
+      return Error(StatusCode::kInvalidArgument, "a staleness of " + std::to_string(wanted.staleness()) +
+                                                     " steps; 1 to " + std::to_string(kStalenessMax) + " are possible");
+    default:
+      return Error(StatusCode::kInvalidArgument, "a synchronization mode that this release does not know (" +
+                                                     std::to_string(static_cast<int>(wanted.mode())) + ")");
+  }
+}
+
+StatusOr<Command> FromNodeGone(const v1::NodeGone& gone) {
+  if (gone.role() == contract::kRoleServer) return Command(NodeGone{Role::kServer, gone.index()});
+  if (gone.role() == contract::kRoleWorker) return Command(NodeGone{Role::kWorker, gone.index()});
+  return Error(StatusCode::kInvalidArgument, "'" + gone.role().substr(0, 32) + "' is neither server nor worker");
+}
+
+}  // namespace
+
+StatusOr<Command> ToCommand(const v1::Directive& directive) {
+  switch (directive.kind_case()) {
+    case v1::Directive::kSetSynchronization:
+      return FromSynchronization(directive.set_synchronization().synchronization());
+    case v1::Directive::kCheckpoint:
+      return Command(TakeCheckpoint{directive.checkpoint().directory()});
+    case v1::Directive::kSetServers:
+      if (directive.set_servers().servers() == 0) {
+        return Error(StatusCode::kInvalidArgument, "a job without servers; at least one has to stay");
+      }
+      return Command(SetServers{directive.set_servers().servers()});
+    case v1::Directive::kNodeGone:
+      return FromNodeGone(directive.node_gone());
+    default:
+      return Error(StatusCode::kUnimplemented, "this process does not know the directive; use images of one release");
+  }
+}
+
+void AnswerBox::Put(uint64_t directive, const Status& status, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (!wake_ || answers_.size() >= kAnswersMax) return;
+  Answer answer{directive, status.ok(), status.ok() ? text : std::string(Message(status))};
+  if (answer.text.size() > kTextBytesMax) answer.text.resize(kTextBytesMax);
+  answers_.push_back(std::move(answer));
+  wake_();
+}
+
+std::deque<AnswerBox::Answer> AnswerBox::TakeAll() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(answers_, {});
+}
+
+void AnswerBox::Close() {
+  const std::lock_guard lock(mutex_);
+  wake_ = {};
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,62 @@
+#include "ps/runtime/directives.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "attune/v1/telemetry.pb.h"
+
+namespace attune::ps {
+namespace {
+
+using testing::HasSubstr;
+
+v1::Directive Parse(const std::string& text) {
+  v1::Directive directive;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &directive)) << text;
+  return directive;
+}
+
+TEST(Directives, EachBecomesItsCommand) {
+  const auto mode = [](const std::string& text) {
+    return std::get<SetSynchronization>(*ToCommand(Parse("set_synchronization {synchronization {" + text + "}}"))).mode;
+  };
+  EXPECT_EQ(mode(""), SyncMode::Async());
+  EXPECT_EQ(mode("mode: BSP"), SyncMode::Bsp());
+  EXPECT_EQ(mode("mode: SSP staleness: 4"), SyncMode::Ssp(4));
+  EXPECT_EQ(std::get<TakeCheckpoint>(*ToCommand(Parse("checkpoint {directory: '/c'}"))).directory, "/c");
+  EXPECT_EQ(std::get<SetServers>(*ToCommand(Parse("set_servers {servers: 3}"))).servers, 3U);
+  const auto gone = std::get<NodeGone>(*ToCommand(Parse("node_gone {role: 'worker' index: 2}")));
+  EXPECT_EQ(gone.role, Role::kWorker);
+  EXPECT_EQ(gone.index, 2U);
+}
+
+TEST(Directives, WhatMakesNoSenseIsRefusedWithTheReason) {
+  const std::pair<const char*, const char*> kTable[] = {
+      {"set_synchronization {synchronization {mode: SSP}}", "a staleness of 0 steps; 1 to 1000000"},
+      {"set_servers {}", "at least one has to stay"},
+      {"node_gone {role: 'evaluator'}", "'evaluator' is neither server nor worker"},
+      {"id: 7", "does not know the directive"}};
+  for (const auto& [text, want] : kTable) {
+    const StatusOr<Command> command = ToCommand(Parse(text));
+    ASSERT_FALSE(command.ok()) << text;
+    EXPECT_THAT(std::string(Message(command.status())), HasSubstr(want));
+  }
+}
+
+TEST(AnswerBox, IsBoundedAndSilentAfterItsEnd) {
+  int woken = 0;
+  AnswerBox box([&] { ++woken; });
+  for (uint64_t id = 0; id < 2 * AnswerBox::kAnswersMax; ++id) box.Put(id, OkStatus(), std::string(1 << 16, 'x'));
+  const auto answers = box.TakeAll();
+  EXPECT_EQ(answers.size(), AnswerBox::kAnswersMax);
+  EXPECT_EQ(answers.front().text.size(), AnswerBox::kTextBytesMax);
+  EXPECT_EQ(woken, static_cast<int>(AnswerBox::kAnswersMax));
+  box.Close();
+  box.Put(1, OkStatus(), "late");
+  EXPECT_TRUE(box.TakeAll().empty());
+  EXPECT_EQ(woken, static_cast<int>(AnswerBox::kAnswersMax));
+}
+
+}  // namespace
+}  // namespace attune::ps
