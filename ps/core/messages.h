@@ -326,6 +326,7 @@ struct FetchedRows {
   MapVersion recovered_at;
   RowBatch rows;
   Records records;
+  bool all_but = false;  // as in the request
   bool last = false;
   bool operator==(const FetchedRows&) const = default;
 };
@@ -572,6 +573,11 @@ using Message =
                  OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
+
+struct Outgoing {
+  NodeId to;
+  Message message;
+};
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

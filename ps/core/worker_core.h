@@ -139,11 +139,6 @@ using WorkerInput =
 
 // --- outputs
 
-struct Outgoing {
-  NodeId to;
-  Message message;
-};
-
 struct TableResult {
   TableId table;
 };
