@@ -71,7 +71,8 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
 // All keys are homed here and the home is active.
 void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
                    RowOutputs& out) {
-  if (!IsMember(to)) return;
+  const Member* member = map_.Find(to);
+  if (member == nullptr || (member->leaving && to != self_)) return;
   std::vector<Key> here;
   Groups<NodeId> ordered;  // by present owner
   std::vector<uint16_t> numbers(keys.size());

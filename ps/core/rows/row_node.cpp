@@ -210,6 +210,13 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const bool first = shards_.empty();
   if (first) shards_.resize(count);
   RemoveOrigins(old);
+  // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
+  std::erase_if(handovers_, [&](const auto& entry) {
+    if (IsMember(entry.second.to)) return false;
+    HandoverEnded(entry.second);
+    return true;
+  });
+  std::erase_if(pending_acks_, [&](const auto& entry) { return !IsMember(entry.second.to); });
 
   std::vector<Queued> operations;
   if (recovery) {
@@ -223,11 +230,6 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     call_back_.clear();
     calling_back_ = 0;
     directory_.ForEach([](TableKey, DirectoryEntry& entry) { entry.called_back = entry.fetching = false; });
-    std::erase_if(handovers_, [&](const auto& entry) {
-      if (IsMember(entry.second.to)) return false;
-      HandoverEnded(entry.second);
-      return true;
-    });
     if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = TakeWaiting();
   }
   std::vector<uint32_t> given_away, dropped;

@@ -70,7 +70,6 @@ class RowSimulation {
     uint64_t next_request = 1;
     std::map<RequestId, SimPull> pulls;
     std::map<TableKey, RowVersion> seen;
-    MapVersion reissued_for;
   };
   struct Event {
     MonotonicTime at;
@@ -129,7 +128,7 @@ class RowSimulation {
   void IssuePull();
   void SendPull(Node& node, SimPull& pull, bool to_home);
   void Reissue();
-  void Recover(Node& node);
+  void Recover(Node& node, bool somebody_gone);
   void IssueLocalize();
   void Answer(Node& node, const Message& message);
   SequenceNumber AckedBelow(const Node& node) const;
@@ -156,6 +155,8 @@ class RowSimulation {
   std::pair<NodeId, NodeId> slow_{};
   NodeId slow_map_;
   bool calm_ = false;
+  bool delivering_ = false;
+  uint64_t next_report_ = 0;
   uint32_t next_node_ = 1;
 
   std::shared_ptr<const ShardMap> map_;
@@ -239,6 +240,7 @@ void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame, uint
   std::vector<LinkFrame> frames;
   LinkTo(node, from).Receive(frame, now_, delivered, frames);
   SendFrames(node, from, std::move(frames));
+  delivering_ = true;  // what a link gives at once is neither in flight nor in a row until all of it is handled
   for (Message& message : delivered) {
     result_.digest = SplitMix64(result_.digest ^ (message.index() * 1000003 + from.value() * 8191 + to.value()) ^
                                 static_cast<uint64_t>((now_ - MonotonicTime{}).count()));
@@ -256,6 +258,8 @@ void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame, uint
     node.rows->Receive(from, std::move(message), now_, out);
     Stepped(node, out);
   }
+  delivering_ = false;
+  if (!delivered.empty()) CheckRows();
   Arm(node);
 }
 
@@ -310,14 +314,16 @@ void RowSimulation::Stepped(Node& node, RowOutputs& out) {
     });
   }
   if (out.report || draining_) {
-    const RowsReport report = node.rows->Report();
+    RowsReport report = node.rows->Report();
+    report.number = ++next_report_;
     After(Delay(2), [this, id = node.id, report] {
+      if (report.number < reports_[id].number) return;
       reports_[id] = report;
       Advance();
     });
   }
   CheckNode(node);
-  CheckRows();
+  if (!delivering_) CheckRows();
 }
 
 // --------------------------------------------------------------------------------------------------------- maps
@@ -380,7 +386,7 @@ void RowSimulation::Adopt(Node& node, const ShardMap& map) {
     node.alive = false;
     return;
   }
-  Trace(std::to_string(node.id.value()) + " adopts map " + std::to_string(map.version.counter()));
+  if (trace_) Trace(std::to_string(node.id.value()) + " adopts map " + std::to_string(map.version.counter()));
   for (const Member& member : node.rows->map().members) {
     if (map.Contains(member.node)) continue;
     node.gone.insert(member.node);
@@ -389,9 +395,10 @@ void RowSimulation::Adopt(Node& node, const ShardMap& map) {
     }
   }
   RowOutputs out;
+  const ShardMap old = node.rows->map();
   node.rows->AdoptMap(map, now_, out);
   Stepped(node, out);
-  Recover(node);
+  Recover(node, std::ranges::any_of(old.members, [&](const Member& member) { return !map.Contains(member.node); }));
   Arm(node);
 }
 
@@ -492,6 +499,10 @@ void RowSimulation::Advance() {
     next.version = next.version.Next();
     std::vector<NodeId> others = Members(Role::kServer);
     std::erase(others, node);
+    if (others.empty()) {  // a crash has taken the others: it stays
+      draining_.reset();
+      return;
+    }
     bool changed = false;
     for (Shard& shard : next.shards) {
       if (shard.home != node && shard.backup != node) continue;
@@ -514,7 +525,10 @@ void RowSimulation::Advance() {
     const bool idle = std::ranges::all_of(At(node).pushes, [&](size_t i) { return pushes_[i].All(); });
     if (named || to_come || report.rows_held > 0 || report.handovers_open > 0 || report.operations_waiting > 0 || !idle) {
       After(Delay(4), [this, node] {
-        if (Alive(node)) reports_[node] = At(node).rows->Report();
+        if (Alive(node)) {
+          reports_[node] = At(node).rows->Report();
+          reports_[node].number = ++next_report_;
+        }
         if (draining_) Advance();
       });
       return;
@@ -739,10 +753,9 @@ void RowSimulation::Reissue() {
   SendPush(At(push.origin), push, random_.Chance(0.3));
 }
 
-void RowSimulation::Recover(Node& node) {
-  const MapVersion recovered_at = node.rows->map().recovered_at;
-  if (node.role != Role::kWorker || recovered_at <= node.reissued_for) return;
-  node.reissued_for = recovered_at;
+// What the node that is gone had in hand is lost, however it went.
+void RowSimulation::Recover(Node& node, bool somebody_gone) {
+  if (node.role != Role::kWorker || !somebody_gone) return;
   if (RowMutant(RowMutation::kNoReissueAtRecovery)) return;
   for (const size_t index : node.pushes) {
     if (!pushes_[index].All()) SendPush(node, pushes_[index], true);
