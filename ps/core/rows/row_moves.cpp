@@ -357,8 +357,9 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
 void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out) {
   for (size_t i = 0; i < rows.keys.size(); ++i) {
     const TableKey key{rows.table, rows.keys[i]};
-    const DirectoryEntry* entry = directory_.Find(key);
-    if (entry != nullptr && entry->owner == self_) EraseEntry(key);
+    const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
+    const DirectoryEntry* entry = directory_.Find(key);  // it may pass through here to come again later
+    if (entry != nullptr && entry->owner == self_ && entry->move_number == number) EraseEntry(key);
   }
   RunWaiting(rows.table, rows.keys.view(), now, out);
   for (const Settled& settled : records.settled) RetryParked(settled.origin, out);

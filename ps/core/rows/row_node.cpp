@@ -316,7 +316,6 @@ std::string RowNode::WhatWaits() const {
   };
   add("keys with waiting operations", waiting_.size());
   add("operations queued at the home", home_queue_.size());
-  add("parked pulls", parked());
   add("held replicates", held_.size());
   add("orders", orders_.size());
   add("unacknowledged handovers", handovers_.size());

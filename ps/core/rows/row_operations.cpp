@@ -418,8 +418,8 @@ void RowNode::Answer(const Pull& pull, RowOutputs& out) {
       store.Pull(pull.keys.view(), values, versions);
     });
     if (map_.recoveries == 0) return;
-    for (RowVersion& version : versions) {  // a row that a recovery found nowhere begins anew, later than what was seen
-      if (version == RowVersion()) version = RowVersion(map_.recoveries, 0);
+    for (size_t i = 0; i < versions.size(); ++i) {  // a row lost in a recovery begins anew, later than what was seen
+      if (versions[i] == RowVersion() && !store.Contains(pull.keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
     }
   });
   Send(pull.origin, std::move(reply), out);

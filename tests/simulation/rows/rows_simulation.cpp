@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -269,6 +270,10 @@ void RowSimulation::SendAll(Node& node, RowOutputs& out) {
       if (trace_) Trace(std::to_string(node.id.value()) + " itself  " + Describe(outgoing.message));
       Answer(node, outgoing.message);
     } else {
+      if (trace_ && std::getenv("ATTUNE_TRACE_SENDS") != nullptr) {
+        Trace("    " + std::to_string(node.id.value()) + " sends to " + std::to_string(outgoing.to.value()) + "  " +
+              Describe(outgoing.message));
+      }
       ToNode(node, outgoing.to, std::move(outgoing.message));
     }
   }
@@ -895,15 +900,15 @@ void RowSimulation::CheckRows() {
     for (Key key = 1; key <= p_.keys; ++key) {
       const CountingStore::Row* row = nullptr;
       int holders = 0;
-      bool copy = false;
+      uint32_t holder = 0;
       for (const auto& [id, node] : nodes_) {
         if (!node->alive || !map_->Contains(node->id)) continue;
         const auto& rows = Store(*node, TableId(t), false)->rows();
         if (const auto it = rows.find(key); it != rows.end()) {
           ++holders;
+          holder = id;
           row = &it->second;
         }
-        copy = copy || Store(*node, TableId(t), true)->rows().contains(key);
       }
       if (holders > 1) Violation("OneOwner: " + std::to_string(holders) + " nodes own key " + std::to_string(key));
       if (exposed_.contains(ShardMap::ShardIndex(key, p_.shards))) continue;
@@ -922,7 +927,8 @@ void RowSimulation::CheckRows() {
         }
         if (!present) {
           Violation("AckedPresent: acknowledged push " + std::to_string(push.column) + " is not in key " +
-                    std::to_string(key) + (row == nullptr ? " (nobody holds the row)" : ""));
+                    std::to_string(key) +
+                    (row == nullptr ? " (nobody holds the row)" : ", held by node " + std::to_string(holder)));
         }
       }
     }
