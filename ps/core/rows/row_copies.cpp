@@ -103,11 +103,9 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
   if (!apply.empty()) {
     const Replicate part = PartOf(*replicate, apply);
     Status status;
-    if (part.versions[0].era() > 0) {  // those that begin now
-      for (size_t i = 0; i < apply.size() && status.ok(); ++i) {
-        if (part.versions[i].counter() == 1) {
-          status = copies.CreateRows(part.keys.Part(i, 1).view(), RowVersion(part.versions[i].era(), 0));
-        }
+    for (size_t i = 0; i < apply.size() && status.ok() && map_.recoveries > 0; ++i) {  // those that begin now
+      if (part.versions[i].counter() == 1 && part.versions[i].era() > 0) {
+        status = copies.CreateRows(part.keys.Part(i, 1).view(), RowVersion(part.versions[i].era(), 0));
       }
     }
     if (status.ok()) {

@@ -471,7 +471,13 @@ void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId t
       parked.pull.remaining = parked.deadline - now;
       parked.pull.by_home = false;
       Send(to, PartOf(parked.pull, leave), out);
-      if (!stay.empty()) kept.push_back({.pull = PartOf(parked.pull, stay), .deadline = parked.deadline});
+      if (stay.empty()) continue;
+      Parked rest{.pull = PartOf(parked.pull, stay), .deadline = parked.deadline};
+      if (OwnPushesContained(rest)) {  // it waited for pushes to the rows that left
+        Answer(rest.pull, out);
+      } else {
+        kept.push_back(std::move(rest));
+      }
     }
     pulls = std::move(kept);
   }

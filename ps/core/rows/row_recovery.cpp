@@ -273,7 +273,13 @@ void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, Ro
 void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) {
   if (fetch.recovered_at != map_.recovered_at) return;
   if (!fetch.all_but) {
-    if (!fetch.keys.empty() && Copies(fetch.table) != nullptr) SendFetched(from, fetch.table, fetch.keys.view(), out);
+    if (TableStore* copies = Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
+      // A row that nobody has pushed to has a copy as well from here on: its era fences what a removed owner sent.
+      if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) {
+        return Lose(std::move(status), out);
+      }
+      SendFetched(from, fetch.table, fetch.keys.view(), out);
+    }
     if (fetch.last) {
       Send(from,
            FetchedRows{.map_version = {}, .recovered_at = map_.recovered_at, .rows = {}, .records = {}, .last = true},
@@ -299,6 +305,16 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
     if (!known.Contains(key)) wanted[key.table].push_back(key.key);
   }
   for (const auto& [table, list] : wanted) SendFetched(from, table, list, out);
+  std::vector<bool> asked(shards_.size());
+  for (const uint32_t shard : shards) asked[shard] = true;
+  for (auto it = held_.begin(); it != held_.end();) {  // sent by removed owners of rows that have no copy
+    if (asked[ShardOf(it->first.key)] && !known.Contains(it->first)) {
+      std::erase_if(it->second, [&](const HeldReplicate& entry) {
+        return entry.replicate->versions[entry.index].era() < map_.recoveries;
+      });
+    }
+    it = it->second.empty() ? held_.erase(it) : std::next(it);
+  }
   Send(from,
        FetchedRows{.map_version = {},
                    .recovered_at = map_.recovered_at,

@@ -1062,7 +1062,30 @@ RowParameters RowParameters::FromSeed(uint64_t seed) {
   p.rows_per_message = random.Chance(0.7) ? 4096 : 1 + below(2);
   p.slow_link = random.Chance(0.5) ? 5 + random.Uniform() * 30 : 0;
   p.slow_map = random.Chance(0.5) ? 4 + random.Uniform() * 20 : 0;
-  if (random.Chance(0.6)) return p;  // a network in good order
+  if (random.Chance(0.5)) {  // little happens, but at once: what the protocol's own checker looked at
+    p.servers = 2 + below(3);
+    p.workers = 2 + below(2);
+    p.shards = 1;
+    p.keys = 1 + below(2);
+    p.tables = 1;
+    p.pushes = 3 + below(6);
+    p.pulls = below(2) * (2 + below(8));
+    p.reissues = below(6);
+    p.localizes = 2 + below(8);
+    p.drains = 0;
+    const uint32_t kind = below(5);  // crash; homes move; both and joins; two crashes and joins; dead or not
+    p.backups = kind != 1 && random.Chance(0.85);
+    p.crashes = kind == 3 ? 2 : kind == 0 || kind == 2 ? 1 : 0;
+    p.suspicions = kind == 4 ? 1 : 0;
+    p.home_moves = kind == 1 ? 2 + below(2) : kind == 2 ? below(3) : 0;
+    p.joins = kind >= 2 ? 1 + below(3) : 0;
+    p.call_back = random.Chance(0.15);
+    p.span = 3 + random.Uniform() * 12 * (1 + p.joins / 2.0);
+    p.slow_link = random.Chance(0.6) ? 3 + random.Uniform() * 12 : 0;
+    p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
+    return p;
+  }
+  if (random.Chance(0.3)) return p;  // a network in good order
   p.loss = random.Chance(0.6) ? random.Uniform() * 0.15 : 0;
   p.duplicate = random.Chance(0.6) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.05 : 0;
