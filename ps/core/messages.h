@@ -268,7 +268,8 @@ struct InstallAck {
   bool operator==(const InstallAck&) const = default;
 };
 
-// every member -> next backup: my Installs for this join are on their way before this message.
+// every member -> next backup: my Installs for this join are on their way before this message. With join_id 0, every
+// member -> leaving node: so are orders that I gave before I knew that you leave.
 struct JoinMarker {
   MapVersion map_version;
   MapVersion join_id;
@@ -407,7 +408,8 @@ struct RowsReport {
   uint32_t shards_not_ready = 0;
   // Of each join_id in the map: this node's part is done ("SyncDone"). All members done: next backup becomes backup.
   std::vector<MapVersion> joins_done;
-  // A leaving node may be removed when all of these are 0 (and no shard names it).
+  // A leaving node may be removed when all of these are 0 under a map that says it leaves, no shard names it, and every
+  // other member has reported rows_to_come = 0 under such a map.
   uint64_t rows_held = 0;     // rows owned here, shards homed here included
   uint64_t rows_foreign = 0;  // of these, in shards homed elsewhere
   uint64_t handovers_open = 0;

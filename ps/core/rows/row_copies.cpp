@@ -178,7 +178,11 @@ void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& ou
 // The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
 void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
   Replicate& replicate = refused.replicate;
-  if (!IsMember(replicate.origin) || filter_.Covered(replicate.origin, replicate.sequence)) return;
+  if (!IsMember(replicate.origin)) {  // nobody waits, but the copy should have it
+    return On(self_, InstallWanted{.map_version = map_.version, .table = replicate.table, .keys = replicate.keys}, now,
+              out);
+  }
+  if (filter_.Covered(replicate.origin, replicate.sequence)) return;
   Push push{.origin = replicate.origin,
             .sequence = replicate.sequence,
             .table = replicate.table,

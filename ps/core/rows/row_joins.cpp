@@ -26,6 +26,16 @@ void RowNode::BeginJoins(const ShardMap& old, MonotonicTime, RowOutputs& out) {
   PumpJoins(out);
 }
 
+// A node is leaving: it may go when it knows that no older order is still on its way to it.
+void RowNode::MarkLeaving(const ShardMap& old, RowOutputs& out) {
+  for (const Member& member : map_.members) {
+    if (!member.leaving || member.node == self_) continue;
+    const Member* before = old.Find(member.node);
+    if (before != nullptr && before->leaving && old.Contains(self_)) continue;
+    Send(member.node, JoinMarker{.map_version = {}, .join_id = {}}, out);
+  }
+}
+
 void RowNode::EndJoins(RowOutputs& out) {
   std::vector<JoinKey> ended;
   for (auto& [key, join] : joins_) {
@@ -115,6 +125,11 @@ void RowNode::On(NodeId from, InstallAck&& ack, MonotonicTime, RowOutputs& out) 
 }
 
 void RowNode::On(NodeId from, JoinMarker&& marker, MonotonicTime, RowOutputs& out) {
+  if (marker.join_id == MapVersion()) {
+    leave_markers_.insert(from);
+    out.report = true;
+    return;
+  }
   for (auto& [key, join] : joins_) {
     if (key.second == self_ && (key.first == marker.join_id || Mutant(RowMutation::kEarlierJoinCounts))) {
       join.markers.insert(from);

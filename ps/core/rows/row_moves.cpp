@@ -87,7 +87,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
       if (to != self_) here.push_back(keys[i]);
       continue;
     }
-    if (entry->owner == to) continue;
+    if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
   }

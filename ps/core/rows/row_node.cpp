@@ -251,6 +251,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   DropCopies(dropped, out);
   EndJoins(out);
   BeginJoins(old, now, out);
+  MarkLeaving(old, out);
   SendHandoffs(given_away, !recovery, out);
   if (recovery) BeginRecovery(now, out);
   PlanCallBacks();
@@ -295,7 +296,12 @@ RowsReport RowNode::Report() const {
   for (const auto& table : copies_) report.copies += table != nullptr ? table->row_count() : 0;
   report.rows_foreign = foreign_rows_;
   report.handovers_open = handovers_.size();
-  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size();
+  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.size();
+  if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
+    for (const Member& member : map_.members) {
+      if (member.node != self_ && !leave_markers_.contains(member.node)) ++report.operations_waiting;
+    }
+  }
   report.rows_to_come = call_back_.size() + calling_back_;
   report.rows_received = counters_.rows_received;
   report.rows_sent = counters_.rows_sent;

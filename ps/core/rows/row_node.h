@@ -290,6 +290,7 @@ class RowNode {
   void On(NodeId from, InstallAck&& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, JoinMarker&& marker, MonotonicTime now, RowOutputs& out);
   void BeginJoins(const ShardMap& old, MonotonicTime now, RowOutputs& out);
+  void MarkLeaving(const ShardMap& old, RowOutputs& out);
   void EndJoins(RowOutputs& out);
   void PumpJoins(RowOutputs& out);
   void CheckJoins(RowOutputs& out);
@@ -351,6 +352,7 @@ class RowNode {
   std::map<JoinKey, Join> joins_;
   std::map<uint64_t, OpenInstall> installs_;
   uint64_t next_install_ = 1;
+  std::set<NodeId> leave_markers_;  // members whose older orders have all arrived, while this node leaves
 
   // Recovery.
   std::optional<Collect> collect_;
