@@ -408,6 +408,7 @@ struct RowsReport {
   uint32_t shards_not_ready = 0;
   // Of each join_id in the map: this node's part is done ("SyncDone"). All members done: next backup becomes backup.
   std::vector<MapVersion> joins_done;
+  // Frames not acknowledged by their receivers count as waiting operations of a node that leaves.
   // A leaving node may be removed when all of these are 0 under a map that says it leaves, no shard names it, and every
   // other member has reported rows_to_come = 0 under such a map.
   uint64_t rows_held = 0;     // rows owned here, shards homed here included

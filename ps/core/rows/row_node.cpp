@@ -247,6 +247,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
                       std::make_move_iterator(home_queue_.end()));
     home_queue_.clear();
   }
+  if (!given_away.empty()) TakeParkedElsewhere(given_away, operations);
   UpdatePlain();
   DropCopies(dropped, out);
   EndJoins(out);

@@ -243,6 +243,7 @@ class RowNode {
   void Answer(const Pull& pull, RowOutputs& out);
   void Park(Parked parked, MonotonicTime now, RowOutputs& out);
   void RetryParked(NodeId origin, RowOutputs& out);
+  void TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations);
   void SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
   void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);

@@ -450,6 +450,19 @@ void RowNode::RetryParked(NodeId origin, RowOutputs& out) {
   if (it->second.empty()) parked_.erase(it);
 }
 
+// The home of these shards is elsewhere now: parked pulls of rows that nobody has pushed to look for the new one.
+void RowNode::TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations) {
+  for (auto& [origin, pulls] : parked_) {
+    std::erase_if(pulls, [&](Parked& parked) {
+      const bool elsewhere = std::ranges::any_of(parked.pull.keys, [&](Key key) {
+        return std::ranges::find(shards, ShardOf(key)) != shards.end() && !Rows(parked.pull.table)->Contains(key);
+      });
+      if (elsewhere) operations.push_back({.from = self_, .message = std::move(parked.pull)});
+      return elsewhere;
+    });
+  }
+}
+
 // Rows have left for `to`: pulls that wait for pushes to them follow on the same link.
 void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now,
                               RowOutputs& out) {

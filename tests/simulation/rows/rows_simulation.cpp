@@ -528,7 +528,9 @@ void RowSimulation::Advance() {
     for (const Shard& shard : map_->shards) named = named || shard.home == node || shard.backup == node;
     for (const auto& [id, other] : reports_) to_come = to_come || (map_->Contains(id) && other.rows_to_come > 0);
     const bool idle = std::ranges::all_of(At(node).pushes, [&](size_t i) { return pushes_[i].All(); });
-    if (named || to_come || report.rows_held > 0 || report.handovers_open > 0 || report.operations_waiting > 0 || !idle) {
+    // What it has sent must have arrived: orders it gave as a home, for example.
+    const bool sent = std::ranges::all_of(At(node).links, [](const auto& link) { return link.second.queued() == 0; });
+    if (named || to_come || !sent || report.rows_held > 0 || report.handovers_open > 0 || report.operations_waiting > 0 || !idle) {
       After(Delay(4), [this, node] {
         if (Alive(node)) {
           reports_[node] = At(node).rows->Report();
