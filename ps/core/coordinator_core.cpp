@@ -69,6 +69,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
   WatchFloor(now, out);
+  AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
@@ -131,6 +132,10 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
   node.heard = now;
+  if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
+    last_server_lost_ = kNever;
+    out.events.push_back(Name(node.member.node) + " is back");
+  }
   window_loss_sum_ += message.loss_sum - node.last.loss_sum;
   window_loss_samples_ += message.loss_samples - node.last.loss_samples;
   node.last = message;

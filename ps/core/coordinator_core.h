@@ -239,7 +239,7 @@ class CoordinatorCore {
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
-  void AnswerPlacementOrders(bool settled, MonotonicTime now, CoordinatorOutputs& out);
+  void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_clocks.cpp
   void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
@@ -311,6 +311,7 @@ class CoordinatorCore {
   uint32_t servers_wanted_ = 0;
   bool placement_changed_ = false;  // look again
   bool settled_ = false;            // nothing to change when it was looked at last
+  bool moving_ = false;             // said so
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
   uint64_t rows_restored_ = 0;

@@ -139,6 +139,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.members = Members();
   placement_changed_ = true;
+  settled_ = false;
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
 }
 

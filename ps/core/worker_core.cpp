@@ -117,6 +117,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   }
   const bool homes_changed = !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home);
   map_ = std::move(map);
+  std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
   if (!homes_changed) return;
   homes_version_ = map_.version;
   servers_.clear();
