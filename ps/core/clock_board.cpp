@@ -157,7 +157,7 @@ void StepGate::End() {
 
 bool StepGate::TryBegin(bool regardless) {
   if (in_step_) return true;
-  LiftToFloor();
+  LiftTo(state_.floor);
   // Under Async clocks have drifted apart; the first bounded step is the same for all.
   if (!state_.mode_before.bounded() && state_.mode.bounded()) clock_ = std::max(clock_, state_.mode_from);
   if (state_.hold != 0 && clock_ >= state_.hold_at && !regardless) return false;

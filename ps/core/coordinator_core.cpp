@@ -9,6 +9,8 @@ void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
   write_manifest.reset();
+  begin_checkpoint.reset();
+  commit_checkpoint.reset();
   command_results.clear();
   events.clear();
   goal_reached.reset();
@@ -25,6 +27,11 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
+  next_cut_ = CutId((uint64_t{kFirstTerm} << 32) + 1);
+  if (options_.resume) {
+    clocks_.Restore(options_.synchronization, 0, options_.resume->clock);
+    steps_of_gone_ = options_.resume->steps;
+  }
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -36,6 +43,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   }
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  GoOnWithCut(now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);
   GoOnWithPlacement(now, out);
@@ -74,6 +82,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+      SendMark(node, out);
     }
   }
 }
@@ -230,6 +239,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   }
   finished_ = true;
   out.finished = true;
+  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
 }
@@ -246,6 +256,8 @@ JobProgress CoordinatorCore::progress() const {
   progress.shards_to_change = shards_to_change_;
   progress.rows_restored = rows_restored_;
   progress.recoveries = map_.recoveries;
+  progress.checkpoints = checkpoints_;
+  progress.checkpoint_clock = checkpoint_clock_;
   progress.servers_wanted = servers_wanted_;
   progress.backups = options_.backups;
   for (const auto& [id, node] : nodes_) {

@@ -99,6 +99,10 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (Marking()) {  // rows that move while others are copied would be missed or copied twice
+    placement_changed_ = true;
+    return;
+  }
   if (std::exchange(recovering_, false)) {
     out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " +
                          std::to_string(rows_restored_) + " rows so far had no copy and were restored");

@@ -46,7 +46,9 @@ class Simulation {
     uint32_t not_ready = 0;
     uint64_t rows_to_come = 0;
     std::set<MapVersion> joins_done;
-    uint64_t map_change = 0;  // counts adoptions, so that late timers do nothing
+    uint64_t map_change = 0;   // counts adoptions, so that late timers do nothing
+    std::set<size_t> applied;  // pushes, by their place in pushes_
+    CutId cut;                 // marked for it
   };
   struct Worker {
     std::unique_ptr<WorkerCore> core;
@@ -62,9 +64,14 @@ class Simulation {
     DataSetId data_set;
     LeaseResult lease;
     bool has_lease = false;
-    uint64_t position = 0;
+    uint64_t position = 0, pushes = 0;
     uint64_t lifted = 0;  // the checkers' account: slowest one with work when it got work
     bool slow = false;
+  };
+  // One item's push.
+  struct PushAccount {
+    size_t worker;
+    uint64_t epoch, item, step;
   };
   struct Event {
     MonotonicTime at;
@@ -100,6 +107,8 @@ class Simulation {
   void FromCoordinator(ConnectionId connection, Message message);
   void StepCoordinator(CoordinatorInput input);
   void OnMapPublished();
+  void OnMark(size_t place, const Mark& mark);
+  void CheckCut(const CutRecord& record);
   void CheckEven();
 
   size_t StartServer(uint32_t index);
@@ -157,7 +166,10 @@ class Simulation {
   };
   std::map<uint64_t, Begun> mode_of_step_;  // of a worker that is still there
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> processed_;
-  std::map<std::pair<uint64_t, uint64_t>, std::set<size_t>> unacknowledged_;  // by worker place and step: none open
+  std::vector<PushAccount> pushes_;
+  std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
+  std::set<size_t> copied_;                                         // by the cut under way
+  bool any_server_died_ = false;
   bool any_failure_ = false;
 };
 
@@ -245,6 +257,20 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
     if (result.status.ok() && scalings_.erase(result.id) > 0) CheckEven();
     commands_.erase(it);
   }
+  if (out.begin_checkpoint) {
+    const CutId cut = out.begin_checkpoint->cut;
+    copied_.clear();
+    After(FromMilliseconds(random_.Uniform() * 20), [this, cut] {
+      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
+    });
+  }
+  if (out.commit_checkpoint) {
+    ++result_.cuts;
+    CheckCut(out.commit_checkpoint->record);
+    const CutId cut = out.commit_checkpoint->cut;
+    After(FromMilliseconds(random_.Uniform() * 20),
+          [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
+  }
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   finished_ = finished_ || out.finished;
   const MonotonicTime wake = coordinator_->WakeAt();
@@ -321,6 +347,60 @@ void Simulation::OnMapPublished() {
 
 // ------------------------------------------------------------------------------------------------------------ servers
 
+// The copy is made at once; writing takes a while.
+void Simulation::OnMark(size_t place, const Mark& mark) {
+  Server& server = servers_[place];
+  if (server.cut != mark.cut) {
+    server.cut = mark.cut;
+    copied_.insert(server.applied.begin(), server.applied.end());
+  }
+  SayServer(place, MarkDone{.cut = mark.cut});
+  const CutId cut = mark.cut;
+  After(FromMilliseconds(random_.Uniform() * 100), [this, place, cut] {
+    if (servers_[place].alive) SayServer(place, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
+  });
+}
+
+// CutExact. What a server had that was drained since is elsewhere now.
+void Simulation::CheckCut(const CutRecord& record) {
+  for (const Server& server : servers_) {
+    if (server.finished && server.cut == CutId()) copied_.insert(server.applied.begin(), server.applied.end());
+  }
+  if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
+  const CutRecord::DataSet& data = record.data_sets.front();
+  const auto contained = [&](uint64_t epoch, uint64_t item) {
+    if (epoch < data.finished_epochs) return true;
+    return std::ranges::any_of(
+               data.done,
+               [&](const auto& range) { return range.epoch == epoch && range.begin <= item && item < range.end; }) ||
+           std::ranges::any_of(data.open, [&](const auto& lease) {
+             return lease.epoch == epoch && lease.begin <= item && item < lease.position;
+           });
+  };
+  const bool exact = record.synchronization != "async";
+  std::map<std::pair<uint64_t, uint64_t>, bool> in_rows;
+  for (size_t i = 0; i < pushes_.size(); ++i) {
+    const PushAccount& push = pushes_[i];
+    const bool copied = copied_.contains(i);
+    in_rows[{push.epoch, push.item}] = in_rows[{push.epoch, push.item}] || copied;
+    const std::string name = "item " + std::to_string(push.item) + " of epoch " + std::to_string(push.epoch) +
+                             ", pushed in step " + std::to_string(push.step) + ", cut at " +
+                             std::to_string(record.clock);
+    if (!exact || workers_[push.worker]->lost) continue;
+    if (copied && push.step >= record.clock) Violation("CutExact: in the rows too early: " + name);
+    if (push.step < record.clock && !copied) Violation("CutExact: not in the rows: " + name);
+    if (push.step < record.clock && !contained(push.epoch, push.item)) {
+      Violation("CutExact: would be processed again: " + name);
+    }
+  }
+  for (const auto& [item, copied] : in_rows) {
+    if (contained(item.first, item.second) && !copied) {
+      Violation("CutExact: item " + std::to_string(item.second) + " of epoch " + std::to_string(item.first) +
+                " would be omitted");
+    }
+  }
+}
+
 size_t Simulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
@@ -364,6 +444,8 @@ void Simulation::OnServer(size_t place, const Message& message) {
     AdoptMap(place, update->map);
   } else if (const auto* install = std::get_if<InstallTable>(&message)) {
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
+  } else if (const auto* mark = std::get_if<Mark>(&message)) {
+    OnMark(place, *mark);
   } else if (std::holds_alternative<Finished>(message)) {
     server.finished = true;
     if (!finished_) {
@@ -422,6 +504,7 @@ void Simulation::KillServer(size_t place) {
   Server& server = servers_[place];
   if (!server.alive) return;
   Trace("server " + std::to_string(server.index) + " dies");
+  any_server_died_ = true;
   server.alive = false;
   Break({true, place}, seconds(0));
   const uint32_t index = server.index;
@@ -472,10 +555,14 @@ void Simulation::StepWorker(size_t place, WorkerInput input) {
     PushAck ack{
         .sequence = push->sequence, .map_version = push->map_version, .positions = push->positions, .owner = {}};
     const NodeId to = message.to;
-    After(Delay() + Delay(), [this, place, to, ack = std::move(ack)]() mutable {
+    const size_t account = push_of_sequence_.at({place, push->sequence.value()});
+    After(Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
       const auto server = std::ranges::find(servers_, to, &Server::node);
       if (server == servers_.end() || !server->alive) return;
-      StepWorker(place, Received{.from = to, .message = std::move(ack)});
+      server->applied.insert(account);
+      After(Delay(), [this, place, to, ack = std::move(ack)]() mutable {
+        StepWorker(place, Received{.from = to, .message = std::move(ack)});
+      });
     });
   }
   for (const Member& member : out.connect) {
@@ -638,6 +725,8 @@ void Simulation::Work(size_t place) {
     return Ask(place, worker.asked_to_leave ? Worker::At::kLeave : Worker::At::kLease);
   }
   ++processed_[{worker.lease.epoch, worker.position}];
+  push_of_sequence_[{place, ++worker.pushes}] = pushes_.size();
+  pushes_.push_back({place, worker.lease.epoch, worker.position, worker.core->gate().clock()});
   ++worker.position;
   std::vector<Key> keys(1 + random_.Below(4));
   for (Key& key : keys) key = random_.Below(100);
@@ -721,6 +810,11 @@ void Simulation::ScheduleChanges() {
       if (places.empty() || finished_) return;
       any_failure_ = true;
       KillServer(places[random_.Below(places.size())]);
+    });
+  }
+  for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
+    After(some_time(), [this] {
+      if (coordinator_->map().formed()) Order(TakeCheckpoint{"checkpoints"});
     });
   }
   for (uint32_t i = 0; i < parameters_.scalings; ++i) {
@@ -816,6 +910,7 @@ Parameters Parameters::FromSeed(uint64_t seed) {
   p.delay_milliseconds_max = random.Chance(0.2) ? 50 : 0.2 + random.Uniform() * 5;
   p.slow_worker_factor = random.Chance(0.5) ? 1 : 20;
   p.switches = static_cast<uint32_t>(random.Below(4));
+  p.checkpoints = static_cast<uint32_t>(random.Below(4));
   if (random.Chance(0.2)) return p;
   p.break_chance = random.Chance(0.5) ? random.Uniform() * 0.02 : 0;
   p.worker_deaths = static_cast<uint32_t>(random.Below(3));

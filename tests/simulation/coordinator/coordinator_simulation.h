@@ -8,6 +8,9 @@
 //   MapUnique     no two maps with one version; homes and copies are live servers, and different ones
 //   OneChange     no planned change while a member is not ready with the last one
 //   EveryCallEnds steps, leases and commands end in time; the job finishes
+//   CutExact      a checkpoint's rows hold all pushes of steps before the cut and none of later ones, and its leases
+//   say
+//                 exactly which items these were; under Async every item it calls done is in the rows
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 

@@ -61,6 +61,7 @@ TEST(CoordinatorSimulation, HoldsItsPromisesUnderEverySeed) {
   EXPECT_GT(all.recoveries, 50U);
   EXPECT_GT(all.promotions, 50U);
   EXPECT_GT(all.reprocessed, 10U);
+  EXPECT_GT(all.cuts, 100U);
 }
 
 TEST(CoordinatorSimulation, TheSameSeedGivesTheSameRun) {
@@ -97,6 +98,9 @@ INSTANTIATE_TEST_SUITE_P(CoordinatorSimulation, DeliberateCoordinatorMistake,
                                          Mistake{"FloorCountsLostWorkers", &Mutations::floor_counts_lost_workers},
                                          Mistake{"FloorCountsIdleWorkers", &Mutations::floor_counts_idle_workers},
                                          Mistake{"SwitchWithoutPromises", &Mutations::switch_without_promises},
+                                         Mistake{"MarkBeforeAllStand", &Mutations::mark_before_all_stand},
+                                         Mistake{"ReleaseBeforeAllMarks", &Mutations::release_before_all_marks},
+                                         Mistake{"DoneBeforeAcknowledged", &Mutations::done_before_acknowledged},
                                          Mistake{"KeepLeasesOfLostWorkers", &Mutations::keep_leases_of_lost_workers}),
                          [](const testing::TestParamInfo<Mistake>& mistake) { return mistake.param.name; });
 
