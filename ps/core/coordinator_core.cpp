@@ -9,15 +9,29 @@ void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
   write_manifest.reset();
+  begin_checkpoint.reset();
+  commit_checkpoint.reset();
+  command_results.clear();
   events.clear();
   goal_reached.reset();
   finished = false;
   failed.reset();
 }
 
-CoordinatorCore::CoordinatorCore(CoordinatorOptions options) : options_(std::move(options)) {
+namespace {
+constexpr uint32_t kFirstTerm = 1;
+}
+
+CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
+    : options_(std::move(options)), clocks_(kFirstTerm, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
+  servers_wanted_ = options_.servers;
+  next_cut_ = CutId((uint64_t{kFirstTerm} << 32) + 1);
+  if (options_.resume) {
+    clocks_.Restore(options_.synchronization, 0, options_.resume->clock);
+    steps_of_gone_ = options_.resume->steps;
+  }
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -29,6 +43,10 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   }
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  GoOnWithCut(now, out);
+  GoOnWithSwitch(now, out);
+  TellSync(out);
+  GoOnWithPlacement(now, out);
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return next_check_; }
@@ -58,10 +76,13 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
+  WatchFloor(now, out);
+  AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+      SendMark(node, out);
     }
   }
 }
@@ -120,6 +141,10 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
   node.heard = now;
+  if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
+    last_server_lost_ = kNever;
+    out.events.push_back(Name(node.member.node) + " is back");
+  }
   window_loss_sum_ += message.loss_sum - node.last.loss_sum;
   window_loss_samples_ += message.loss_samples - node.last.loss_samples;
   node.last = message;
@@ -130,8 +155,11 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
       }
     }
   }
-  floor_clock_ = std::max(floor_clock_, FloorClock());
-  Send(node, HeartbeatAck{.number = message.number, .floor_clock = floor_clock_}, out);
+  if (node.member.role == Role::kWorker) {
+    clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
+    UpdateCounted(node);
+  }
+  Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease}, out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
   if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
@@ -142,19 +170,9 @@ void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, Monotonic
   if (message.have < map_.version) Send(node, MapUpdate{.map = map_}, out);
 }
 
-uint64_t CoordinatorCore::FloorClock() const {
-  std::optional<uint64_t> floor;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role != Role::kWorker) continue;
-    const uint64_t clock = node.clock_base + node.last.clock;
-    floor = floor ? std::min(*floor, clock) : clock;
-  }
-  return floor.value_or(floor_clock_);
-}
-
 uint64_t CoordinatorCore::TotalSteps() const {
   uint64_t steps = steps_of_gone_;
-  for (const auto& [id, node] : nodes_) steps += node.last.clock;
+  for (const auto& [id, node] : nodes_) steps += node.last.steps;
   return steps;
 }
 
@@ -221,18 +239,37 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   }
   finished_ = true;
   out.finished = true;
+  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
 }
 
 JobProgress CoordinatorCore::progress() const {
   JobProgress progress{.servers_expected = options_.servers,
-                       .floor_clock = floor_clock_,
+                       .floor_clock = clocks_.floor(),
                        .steps = TotalSteps(),
+                       .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = smoothed_loss_,
                        .serving = map_.formed() && failed_.ok(),
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  progress.shards_to_change = shards_to_change_;
+  progress.rows_restored = rows_restored_;
+  progress.recoveries = map_.recoveries;
+  progress.checkpoints = checkpoints_;
+  progress.checkpoint_clock = checkpoint_clock_;
+  progress.servers_wanted = servers_wanted_;
+  progress.backups = options_.backups;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.rows) continue;
+    progress.rows_to_come += node.rows->rows_to_come;
+    progress.copies_to_send += node.rows->copies_to_send;
+    progress.rows_moved += node.rows->rows_received;
+  }
+  if (clocks_.AnyoneWaits()) {
+    progress.floor_holder = Name(floor_watch_.slowest);
+    progress.floor_held_for = now_ - floor_watch_.since;
+  }
   if (current_data_set_) {
     const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
     const LeaseLedger& ledger = data_set.ledger;

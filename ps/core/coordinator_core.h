@@ -17,6 +17,9 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/clock_board.h"
+#include "ps/core/coordinator_commands.h"
+#include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
@@ -43,12 +46,20 @@ struct CoordinatorOptions {
   uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
   JobGoal goal;
-  uint64_t items = 0;                                     // of a data set that does not say; 0: it must
-  uint64_t lease_items = 0;                               // 0: chosen
-  Duration worker_lost_after = std::chrono::seconds(10);  // without a heartbeat
-  Duration server_lost_after = std::chrono::seconds(20);
+  uint64_t items = 0;        // of a data set that does not say; 0: it must
+  uint64_t lease_items = 0;  // 0: chosen
+  SyncMode synchronization;
+  uint32_t backups = 0;  // second copies of every shard, 0 or 1
+  // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
+  Duration liveness_lease = std::chrono::seconds(10);
+  Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
+  size_t shard_changes_max = 32;                     // moved or copied at a time; the next when their rows are there
+  std::optional<CutRecord> resume;                   // go on where this checkpoint was cut
+  Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
+  std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
   Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
+  Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
   Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
   Mutations mutations;
 };
@@ -65,9 +76,25 @@ struct ManifestWritten {
   SaveId save;
   Status status;
 };
+// The shell's answers to CoordinatorOutputs::begin_checkpoint and commit_checkpoint.
+struct CheckpointBegun {
+  CutId cut;
+  Status status;
+  uint64_t checkpoint = 0, base = 0;
+};
+struct CheckpointCommitted {
+  CutId cut;
+  Status status;
+};
+struct FromOperator {
+  CommandId id;
+  Command command;
+  Duration timeout = std::chrono::minutes(2);  // then it is answered with DeadlineExceeded
+};
 struct CoordinatorTimer {};
 
-using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CoordinatorTimer>;
+using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CheckpointBegun,
+                                      CheckpointCommitted, FromOperator, CoordinatorTimer>;
 
 struct ToConnection {
   ConnectionId to;
@@ -83,10 +110,28 @@ struct ManifestOrder {
   std::vector<WrittenFile> files;
 };
 
+// Give the next checkpoint in this directory its number; answer with CheckpointBegun.
+struct CheckpointOrder {
+  CutId cut;
+  std::string directory;
+};
+// All nodes have written: write the manifest; answer with CheckpointCommitted.
+struct CheckpointCommit {
+  CutId cut;
+  std::string directory;
+  uint64_t checkpoint = 0, base = 0;
+  std::vector<TableSpec> tables;  // by TableId - 1
+  std::vector<CutFile> files;
+  CutRecord record;
+};
+
 struct CoordinatorOutputs {
   std::vector<ToConnection> send;
   std::vector<ConnectionId> close;  // after sending
   std::optional<ManifestOrder> write_manifest;
+  std::optional<CheckpointOrder> begin_checkpoint;
+  std::optional<CheckpointCommit> commit_checkpoint;
+  std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
   bool finished = false;         // goal reached and all workers have left
@@ -102,6 +147,14 @@ struct JobProgress {
   uint64_t items = 0, items_done = 0, items_total = 0, reprocessed_items = 0;
   uint32_t servers = 0, servers_expected = 0, workers = 0;
   uint64_t floor_clock = 0, steps = 0;
+  std::string synchronization;  // "ssp:4"
+  std::string floor_holder;     // "worker 2 (node 5)", while others wait for it
+  Duration floor_held_for{};
+  // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
+  uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
+  uint64_t rows_moved = 0, rows_restored = 0, recoveries = 0;
+  uint32_t servers_wanted = 0, backups = 0;
+  uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
   std::string goal_reached;  // reason; empty: not yet
@@ -124,9 +177,13 @@ class CoordinatorCore {
     Member member;
     uint64_t incarnation = 0;
     std::optional<ConnectionId> connection;
-    MonotonicTime heard;      // last heartbeat or join
-    Heartbeat last;           // totals
-    uint64_t clock_base = 0;  // floor when it joined, so that a newcomer does not pull the floor down
+    MonotonicTime heard;       // last heartbeat or join
+    Heartbeat last;            // totals
+    bool uses_leases = false;  // of training data: without one it has no work
+    std::optional<RowsReport> rows;
+    std::optional<MonotonicTime> said_gone;  // by the platform, while its connection was still there
+    bool lost = false;                       // the last server: stays in the map until there is another one
+    std::optional<Leave> leave;              // waits until the rows it held have gone home
     RequestId answered_below;
     std::map<RequestId, Message> answers;  // given, not known to have arrived
     std::set<RequestId> pending;           // taken up, not answered
@@ -137,6 +194,7 @@ class CoordinatorCore {
     std::set<NodeId> missing;  // servers that have not installed it
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
+    bool opened = false;  // by all servers of that time
   };
   struct DataSet {
     DataSetId id;
@@ -151,6 +209,32 @@ class CoordinatorCore {
     DataSetId data_set;
     MonotonicTime deadline;
   };
+  struct SwitchOrder {
+    CommandId id;
+    SyncMode mode;
+    MonotonicTime deadline;
+    bool begun = false;
+  };
+  // Checkpoints wait for each other; the first is under way.
+  struct Cut {
+    CommandId command;
+    CutId id;
+    std::string directory;
+    MonotonicTime deadline;
+    enum class Phase : uint8_t { kWaiting, kBeginning, kHolding, kMarking, kWriting, kCommitting };
+    Phase phase = Phase::kWaiting;
+    uint64_t checkpoint = 0, base = 0;
+    MonotonicTime marked_at;
+    CutRecord record;
+    std::set<NodeId> unmarked;
+    std::map<NodeId, std::optional<SnapshotDone>> parts;
+  };
+  // Drains, and numbers of servers: answered when the shards lie as asked.
+  struct PlacementOrder {
+    CommandId id;
+    MonotonicTime deadline;
+    NodeId leaving;  // 0: until nothing is left to change
+  };
   struct Save {
     SaveId id;
     NodeId asker;
@@ -163,6 +247,7 @@ class CoordinatorCore {
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ManifestWritten input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
   void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_members.cpp
@@ -172,6 +257,8 @@ class CoordinatorCore {
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
   void PublishMembers(CoordinatorOutputs& out);
+  void Publish(ShardMap map, CoordinatorOutputs& out);
+  std::vector<Member> Members() const;
   void Remove(NodeId id, Status why);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
@@ -179,6 +266,53 @@ class CoordinatorCore {
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_placement.cpp
+  void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void ReplaceLastServer(CoordinatorOutputs& out);
+  bool Reports(const Node& node) const;
+  bool AllReady() const;
+  bool Empty(const Node& node) const;
+  std::vector<NodeId> EligibleServers() const;
+  bool PromoteBackups(CoordinatorOutputs& out);
+  bool ReleaseLeavers(CoordinatorOutputs& out);
+  void EndLeave(NodeId id, CoordinatorOutputs& out);
+  void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
+  void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_cut.cpp
+  void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(CheckpointCommitted input, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const MarkDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const SnapshotDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
+  void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
+  void SendMark(const Node& node, CoordinatorOutputs& out);
+  void EndCut(const Status& status, CoordinatorOutputs& out);
+  bool NothingMoves() const;
+  bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
+  CutRecord RecordNow() const;
+
+  // coordinator_clocks.cpp
+  void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  template <typename Other>
+  void OnCommand(CommandId id, const Other&, MonotonicTime, CoordinatorOutputs& out) {
+    Answer(id, Error(StatusCode::kUnimplemented, "this coordinator cannot do that yet"), {}, out);
+  }
+  void AnswerAll(const Status& status, CoordinatorOutputs& out);
+  void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
+  bool IsTraining(const DataSet& data_set) const;
+  void UpdateCounted(Node& node);
+  void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
+  void TellSync(CoordinatorOutputs& out);
+  void WatchFloor(MonotonicTime now, CoordinatorOutputs& out);
 
   // Messages of members.
   template <typename Other>
@@ -207,12 +341,12 @@ class CoordinatorCore {
   void StartNextSave(CoordinatorOutputs& out);
   void OrderManifestWhenWritten(CoordinatorOutputs& out);
   void EndSave(const Status& status, CoordinatorOutputs& out);
+  const CutRecord::DataSet* FindRecord(const std::string& name) const;
   StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
   void CloseLossWindow(MonotonicTime now);
-  uint64_t FloorClock() const;
   uint64_t TotalSteps() const;
   Node* Find(NodeId id);
   DataSet* Find(DataSetId id);
@@ -235,8 +369,30 @@ class CoordinatorCore {
   std::deque<Save> saves_;  // the first is under way
   SaveId next_save_{1};
 
+  uint32_t servers_wanted_ = 0;
+  bool placement_changed_ = false;  // look again
+  bool settled_ = false;            // nothing to change when it was looked at last
+  bool moving_ = false;             // said so
+  size_t shards_to_change_ = 0;
+  std::vector<PlacementOrder> placement_orders_;
+  uint64_t rows_restored_ = 0;
+  bool recovering_ = false;
+  MonotonicTime last_server_lost_ = kNever;
+
+  std::deque<Cut> cuts_;
+  CutId next_cut_;
+  bool cut_failed_ = false;  // a node that was to write has gone
+  uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
+
+  ClockBoard clocks_;
+  std::deque<SwitchOrder> switches_;  // the first is under way
+  struct {
+    uint64_t floor = 0;
+    NodeId slowest;
+    MonotonicTime since;
+    bool told = false;
+  } floor_watch_;
   uint64_t steps_of_gone_ = 0;
-  uint64_t floor_clock_ = 0;
   MonotonicTime first_worker_ = kNever;
   bool any_worker_ = false;
   MonotonicTime now_{};  // of the step under way

@@ -1,5 +1,6 @@
 // Who takes part: join, leave, loss, and the map that says so.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
@@ -46,10 +47,14 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
                  "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");
   }
   if (join.role == Role::kWorker) return OkStatus();
-  if (join.index >= options_.servers || join.address.empty()) {
+  if (join.address.empty()) {
+    return Error(StatusCode::kInvalidArgument, "server " + std::to_string(join.index) + " has no address");
+  }
+  if (join.index >= kServersMax || (!map_.formed() && join.index >= options_.servers)) {
     return Error(StatusCode::kInvalidArgument, "server " + std::to_string(join.index) + " at \"" + join.address +
-                                                   "\": the job has servers 0 to " +
-                                                   std::to_string(options_.servers - 1) + ", each with an address");
+                                                   "\": the job starts with servers 0 to " +
+                                                   std::to_string(options_.servers - 1) + " and may have " +
+                                                   std::to_string(kServersMax));
   }
   return OkStatus();
 }
@@ -59,17 +64,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     if (other.member.role != join.role || other.member.index != join.index) continue;
     // The platform replaced that process: the old one is gone for good.
     const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
-    if (join.role == Role::kWorker) {
-      LoseWorker(id, why, out);
-    } else if (map_.formed()) {
-      FailJob(Error(StatusCode::kDataLoss, Name(id) + " was started again and its rows are gone; start the job again"),
-              out);
-      out.send.push_back({.to = from, .message = JoinRefused{.status = failed_}});
-      return;
-    } else {
-      out.events.push_back(Name(id) + " was replaced before the job served");
-      Remove(id, why);
-    }
+    LoseNode(NodeId(id), why, out);
     break;
   }
 
@@ -79,12 +74,24 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
-  node.clock_base = floor_clock_;
+  if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   out.events.push_back(Name(id) + " joined");
-  if (join.role == Role::kWorker && first_worker_ == kNever) first_worker_ = now;
+  if (join.role == Role::kWorker && first_worker_ == kNever) {
+    const double trained = options_.resume ? options_.resume->seconds : 0;
+    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
+  }
+  if (join.role == Role::kServer) {
+    // A server that comes is wanted, told or not; it must have the tables before it gets rows.
+    if (map_.formed()) servers_wanted_ = std::max(servers_wanted_, join.index + 1);
+    for (TableEntry& table : tables_) table.missing.insert(id);
+  }
   FormMapWhenComplete(out);
-  PublishMembers(out);
+  if (last_server_lost_ != kNever && join.role == Role::kServer) {
+    ReplaceLastServer(out);
+  } else {
+    PublishMembers(out);
+  }
   SendWelcome(node, out);
   if (join.role == Role::kServer) SendOpenOrders(node, out);
 }
@@ -93,7 +100,11 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
   for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
   Send(node,
-       Welcome{.node = node.member.node, .map = map_, .servers_expected = options_.servers, .servers_joined = joined},
+       Welcome{.node = node.member.node,
+               .map = map_,
+               .servers_expected = options_.servers,
+               .servers_joined = joined,
+               .sync = clocks_.state()},
        out);
 }
 
@@ -108,15 +119,30 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   std::vector<NodeId> ids;
   for (const Member& server : servers) ids.push_back(server.node);
   map_.version = MapVersion(1, 0);
-  map_.shards = EvenShards(options_.shards, ids, false, map_.version);
-  out.events.push_back("all " + std::to_string(servers.size()) + " servers have joined; the job serves");
+  map_.shards = EvenShards(options_.shards, ids, options_.backups > 0, map_.version);
+  out.events.push_back((servers.size() == 1 ? std::string("the server has")
+                                            : "all " + std::to_string(servers.size()) + " servers have") +
+                       " joined; the job serves");
+}
+
+std::vector<Member> CoordinatorCore::Members() const {
+  std::vector<Member> members;
+  for (const auto& [id, node] : nodes_) members.push_back(node.member);
+  return members;
 }
 
 void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
   if (!map_.formed()) return;
-  map_.version = map_.version.Next();
-  map_.members.clear();
-  for (const auto& [id, node] : nodes_) map_.members.push_back(node.member);
+  ShardMap next = map_;
+  next.version = map_.version.Next();
+  Publish(std::move(next), out);
+}
+
+void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
+  map_ = std::move(map);
+  map_.members = Members();
+  placement_changed_ = true;
+  settled_ = false;
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
 }
 
@@ -125,7 +151,9 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   gone_incarnations_.emplace(it->second.incarnation, id);
   gone_.emplace(id, std::move(why));
   nodes_.erase(it);
+  if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
+  if (!cuts_.empty() && cuts_.front().parts.contains(id)) cut_failed_ = true;
 }
 
 // What a node that is no longer a member hears when it still speaks.
@@ -147,10 +175,16 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   }
   out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
                        " items go to others: " + std::string(reason.message()));
-  steps_of_gone_ += node.last.clock;
+  steps_of_gone_ += node.last.steps;
   Send(node, SessionLost{.status = reason}, out);
+  const bool held_rows = !node.member.address.empty();  // it may have: others reach it
   Remove(id, reason);
-  PublishMembers(out);
+  if (held_rows && map_.formed()) {
+    recovering_ = true;
+    Publish(WithoutFailed(map_, std::array{id}), out);
+  } else {
+    PublishMembers(out);
+  }
   ServeLeases(now_, out);
 }
 
@@ -165,13 +199,24 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
     }
     for (const Lease& lease : held) (void)data_set.ledger.Return(id, lease.id, lease.position);
   }
-  Reply(id, message.header.request, Done{.request = message.header.request}, out);
-  out.events.push_back(Name(id) + " left after " + std::to_string(message.clock) + " steps");
-  steps_of_gone_ += message.clock;
+  UpdateCounted(node);
+  ServeLeases(now, out);
+  node.leave = message;
+  if (Reports(node) && node.rows && node.rows->rows_held + node.rows->handovers_open > 0) {
+    node.member.leaving = true;  // the homes call its rows back; then it is released
+    return PublishMembers(out);
+  }
+  EndLeave(id, out);
+}
+
+void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
+  const Leave leave = *nodes_.at(id).leave;
+  Reply(id, leave.header.request, Done{.request = leave.header.request}, out);
+  out.events.push_back(Name(id) + " left after " + std::to_string(leave.steps) + " steps");
+  steps_of_gone_ += leave.steps;
   Remove(id, OkStatus());
   PublishMembers(out);
-  ServeLeases(now, out);
-  CheckGoals(now, out);
+  CheckGoals(now_, out);
   FinishWhenEmpty(out);
 }
 
@@ -179,31 +224,39 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
   failed_ = reason;
   out.failed = reason;
+  AnswerAll(reason, out);
   out.events.push_back("the job failed: " + std::string(reason.message()));
   for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
 }
 
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
-  std::vector<NodeId> silent;
-  for (const auto& [id, node] : nodes_) {
-    const Duration allowed =
-        node.member.role == Role::kServer ? options_.server_lost_after : options_.worker_lost_after;
-    if (now - node.heard >= allowed) silent.push_back(id);
+  constexpr Duration kGoneNoticeCheck =
+      std::chrono::seconds(2);  // a heartbeat meanwhile: the notice was of another one
+  if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
+    return FailJob(Error(StatusCode::kDataLoss,
+                         "the last server is lost and no other one has joined; start the job "
+                         "again from its last checkpoint"),
+                   out);
+  }
+  std::vector<NodeId> silent, gone;
+  for (auto& [id, node] : nodes_) {
+    if (node.lost) continue;
+    if (node.said_gone && node.heard > *node.said_gone) node.said_gone.reset();
+    if (now - node.heard >= options_.liveness_lease) {
+      silent.push_back(id);
+    } else if (node.said_gone && now - *node.said_gone >= kGoneNoticeCheck) {
+      gone.push_back(id);
+    }
+  }
+  for (const NodeId id : gone) {
+    if (Find(id) != nullptr) LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);
   }
   for (const NodeId id : silent) {
-    const Node& node = nodes_.at(id);
+    const Node* node = Find(id);
+    if (node == nullptr || (finished_ && node->member.role == Role::kServer)) continue;  // has ended as it should
     const std::string text = Name(id) + " has not been heard of for " +
-                             std::to_string(static_cast<int64_t>(Seconds(now - node.heard))) + " s";
-    if (node.member.role == Role::kWorker) {
-      LoseWorker(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
-    } else if (map_.formed()) {
-      if (finished_) continue;  // has ended as it should
-      return FailJob(
-          Error(StatusCode::kDataLoss, text + " and its rows are gone; see its log, then start the job again"), out);
-    } else {
-      out.events.push_back(text + "; it may join again");
-      Remove(id, Error(StatusCode::kAborted, text));
-    }
+                             std::to_string(static_cast<int64_t>(Seconds(now - node->heard))) + " s";
+    LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
   }
   FinishWhenEmpty(out);
 }

@@ -121,12 +121,22 @@ void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, Monot
   if (index >= tables_.size()) return;
   TableEntry& table = tables_[index];
   if (table.missing.erase(node.member.node) == 0) return;
-  if (!message.status.ok() && table.failed.ok()) table.failed = Annotate(message.status, Name(node.member.node));
+  placement_changed_ = true;
+  if (!message.status.ok()) {
+    const Status problem = Annotate(message.status, Name(node.member.node));
+    if (!table.opened && table.failed.ok()) table.failed = problem;
+    if (table.opened) {  // a server that came later: it gets no rows
+      table.missing.insert(node.member.node);
+      out.events.push_back("table \"" + table.spec.name + "\": " + std::string(attune::Message(problem)));
+      return;
+    }
+  }
   AnswerTableWaiters(table, out);
 }
 
 void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out) {
-  if (!table.missing.empty() && table.failed.ok()) return;
+  if (!table.missing.empty() && table.failed.ok() && !table.opened) return;
+  table.opened = table.failed.ok();
   for (const auto& [asker, request] : std::exchange(table.waiting, {})) {
     if (table.failed.ok()) {
       Reply(asker, request, TableOpened{.request = request, .table = table.id}, out);
@@ -162,6 +172,25 @@ StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) co
   return resolved;
 }
 
+const CutRecord::DataSet* CoordinatorCore::FindRecord(const std::string& name) const {
+  if (!options_.resume) return nullptr;
+  const auto it = std::ranges::find(options_.resume->data_sets, name, &CutRecord::DataSet::name);
+  return it == options_.resume->data_sets.end() ? nullptr : &*it;
+}
+
+namespace {
+
+Status CheckRecord(const CutRecord::DataSet& record, const DataSetOptions& asked) {
+  if (record.items != asked.items) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "data set \"" + record.name + "\" has " + std::to_string(asked.items) + " items here and had " +
+                     std::to_string(record.items) + " in the checkpoint; resume with the same data");
+  }
+  return Validate(record);
+}
+
+}  // namespace
+
 void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, MonotonicTime, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
@@ -175,12 +204,21 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                            .status = Error(StatusCode::kResourceExhausted,
                                            "the job has " + std::to_string(kDataSetsMax) + " data sets")});
     }
-    data_sets_.push_back(
-        {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
-         .name = message.name,
-         .asked = *resolved,
-         .follows_goal = FollowsGoal(message.options),
-         .ledger = LeaseLedger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_)});
+    LeaseLedger ledger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_);
+    if (const CutRecord::DataSet* record = FindRecord(message.name)) {
+      if (const Status status = CheckRecord(*record, *resolved); !status.ok()) {
+        return reply(Refused{.request = request, .status = status});
+      }
+      ledger = LeaseLedger(*record, options_.resume->synchronization != "async", resolved->epochs,
+                           resolved->lease_items, &next_lease_);
+      out.events.push_back("data set \"" + message.name + "\" goes on after " + std::to_string(ledger.items_done()) +
+                           " items of the checkpoint");
+    }
+    data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
+                          .name = message.name,
+                          .asked = *resolved,
+                          .follows_goal = FollowsGoal(message.options),
+                          .ledger = std::move(ledger)});
     known = std::prev(data_sets_.end());
     if (!current_data_set_) current_data_set_ = known->id;
   } else if (const std::string difference = Difference(*resolved, known->asked); !difference.empty()) {
@@ -209,6 +247,8 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   if (!problem.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(problem)}, out);
   }
+  node.uses_leases = node.uses_leases || IsTraining(*data_set);
+  UpdateCounted(node);
   waiting_leases_.push_back({.worker = node.member.node,
                              .request = request,
                              .data_set = message.data_set,
@@ -228,19 +268,23 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
     DataSet& data_set = *Find(waiting.data_set);
     Message answer;
+    // While a hold is under way nobody comes to work who has not promised to stop.
+    const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
     if (data_set.ledger.AllDone()) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
     } else if (!goal_reached_.empty() && data_set.follows_goal) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
     } else if (const std::optional<Lease> lease =
-                   TrainingIsEnding(data_set) ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
+                   TrainingIsEnding(data_set) || !may_begin ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
+      UpdateCounted(nodes_.at(waiting.worker));
       if (data_set.follows_goal) current_data_set_ = data_set.id;
       answer = LeaseGrant{.request = waiting.request,
                           .lease = lease->id,
                           .data_set = data_set.id,
                           .epoch = lease->epoch,
                           .begin = lease->begin,
-                          .end = lease->end};
+                          .end = lease->end,
+                          .floor = clocks_.floor()};
     } else if (waiting.deadline <= now) {
       answer = Refused{
           .request = waiting.request,
@@ -256,6 +300,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   for (DataSet& data_set : data_sets_) (void)data_set.ledger.Done(node.member.node, message.lease);  // one knows it
+  UpdateCounted(node);
   Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
   ServeLeases(now, out);
   CheckGoals(now, out);
@@ -266,6 +311,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, Monotoni
   for (DataSet& data_set : data_sets_) {
     (void)data_set.ledger.Return(node.member.node, message.lease, message.position);  // one knows it
   }
+  UpdateCounted(node);
   Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
   ServeLeases(now, out);
   CheckGoals(now, out);

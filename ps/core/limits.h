@@ -25,6 +25,7 @@ inline constexpr uint32_t kDimMax = 65536;
 inline constexpr uint32_t kShardsDefault = 1024;
 inline constexpr uint32_t kShardsMax = 1 << 16;
 inline constexpr size_t kMembersMax = 4096;
+inline constexpr uint32_t kServersMax = 1024;
 inline constexpr size_t kTablesMax = 4096;
 inline constexpr size_t kDataSetsMax = 256;
 inline constexpr uint64_t kLeasesPerEpochMax = 1 << 20;  // smaller leases are made larger
@@ -35,6 +36,8 @@ inline constexpr size_t kParkedPullsPerOriginMax = 4096;  // waiting for own pus
 inline constexpr size_t kHeldMessagesMax = 4096;          // waiting for a map
 inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
 inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
+inline constexpr size_t kCommandsMax = 64;                // of the operator, of one kind, not answered
+inline constexpr size_t kFilesPerSnapshotMax = 16384;     // that one node writes for one checkpoint
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
 
 }  // namespace attune::ps

@@ -38,14 +38,16 @@ bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
 }
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Push",          "PushAck",       "PushRefused",   "Pull",       "PullReply",   "PullRefused",   "Moved",
-    "LinkAck",       "Localize",      "MoveOrder",     "Handover",   "HandoverAck", "Replicate",     "ReplicateRefused",
-    "InstallWanted", "Install",       "InstallAck",    "JoinMarker", "HomeHandoff", "CollectOwners", "OwnersReport",
-    "FetchRows",     "FetchedRows",   "Join",          "Welcome",    "JoinRefused", "MapUpdate",     "MapRequest",
-    "Heartbeat",     "RowsReport",    "HeartbeatAck",  "OpenTable",  "TableOpened", "InstallTable",  "TableInstalled",
-    "OpenDataSet",   "DataSetOpened", "LeaseRequest",  "LeaseGrant", "LeasesEnded", "LeaseDone",     "LeaseReturn",
-    "SaveTables",    "WriteTables",   "TablesWritten", "Leave",      "Done",        "Refused",       "GoalReached",
-    "Finished",      "SessionLost"};
+    "Push",         "PushAck",          "PushRefused",   "Pull",          "PullReply",    "PullRefused",
+    "Moved",        "LinkAck",          "Localize",      "MoveOrder",     "Handover",     "HandoverAck",
+    "Replicate",    "ReplicateRefused", "InstallWanted", "Install",       "InstallAck",   "JoinMarker",
+    "HomeHandoff",  "CollectOwners",    "OwnersReport",  "FetchRows",     "FetchedRows",  "Join",
+    "Welcome",      "JoinRefused",      "MapUpdate",     "MapRequest",    "Heartbeat",    "RowsReport",
+    "HeartbeatAck", "SyncUpdate",       "OpenTable",     "TableOpened",   "InstallTable", "TableInstalled",
+    "OpenDataSet",  "DataSetOpened",    "LeaseRequest",  "LeaseGrant",    "LeasesEnded",  "LeaseDone",
+    "LeaseReturn",  "SaveTables",       "WriteTables",   "TablesWritten", "Mark",         "MarkDone",
+    "SnapshotDone", "CutEnded",         "Leave",         "Done",          "Refused",      "GoalReached",
+    "Finished",     "SessionLost"};
 
 }  // namespace
 

@@ -27,6 +27,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/shard_map.h"
 #include "ps/core/slice.h"
+#include "ps/core/sync_mode.h"
 #include "ps/store/row_version.h"
 #include "ps/store/table_store.h"
 
@@ -358,6 +359,7 @@ struct Welcome {
   ShardMap map;  // version 0 while servers are missing; then a MapUpdate follows
   uint32_t servers_expected = 0;
   uint32_t servers_joined = 0;
+  SyncState sync;  // a worker begins at its floor
   bool operator==(const Welcome&) const = default;
 };
 
@@ -388,8 +390,11 @@ struct LeasePosition {
 struct Heartbeat {
   uint64_t number = 0;  // 1, 2, ...: an older one arriving late is ignored
   MapVersion map_version;
-  uint64_t clock = 0;   // steps finished whose pushes are all acknowledged
-  double loss_sum = 0;  // sum over samples of the reported losses
+  uint64_t steps = 0;     // ended by this worker, all their pushes acknowledged
+  uint64_t clock = 0;     // of the job: this worker has finished every step before it, pushes acknowledged
+  uint64_t begun = 0;     // of the job: the last step it has begun
+  uint64_t promised = 0;  // SyncState::hold it keeps
+  double loss_sum = 0;    // sum over samples of the reported losses
   uint64_t loss_samples = 0;
   uint64_t samples = 0;
   SequenceNumber acked_below;
@@ -426,8 +431,16 @@ struct RowsReport {
 
 struct HeartbeatAck {
   uint64_t number = 0;
-  uint64_t floor_clock = 0;  // slowest worker's
+  SyncState sync;
+  // From the sending of that heartbeat on the node may serve for so long, less a margin (ps/core/liveness_lease.h).
+  Duration liveness{};
   bool operator==(const HeartbeatAck&) const = default;
+};
+
+// coordinator -> workers: the floor has risen, or a hold has begun or ended. Also in every HeartbeatAck.
+struct SyncUpdate {
+  SyncState sync;
+  bool operator==(const SyncUpdate&) const = default;
 };
 
 // worker -> coordinator; answered by TableOpened or Refused (options differ from the first opener's; text names them).
@@ -479,6 +492,7 @@ struct LeaseGrant {
   DataSetId data_set;
   uint64_t epoch = 0;
   uint64_t begin = 0, end = 0;  // items
+  uint64_t floor = 0;           // where a worker that had no work stands from now on
   bool operator==(const LeaseGrant&) const = default;
 };
 enum class LeasesEndReason : uint8_t { kAllDone, kGoalReached };
@@ -530,10 +544,46 @@ struct TablesWritten {
   bool operator==(const TablesWritten&) const = default;
 };
 
+// coordinator -> every node that may hold rows, repeated until answered: copy the rows you own as they are now (a
+// copy-on-write snapshot), say MarkDone at once, write the copy, then say SnapshotDone.
+struct Mark {
+  CutId cut;
+  uint64_t checkpoint = 0;  // its number; see CheckpointPlan for both
+  uint64_t base = 0;
+  std::string directory;
+  uint64_t clock = 0;  // the copy holds all pushes of steps below it
+  bool operator==(const Mark&) const = default;
+};
+struct MarkDone {
+  CutId cut;
+  bool operator==(const MarkDone&) const = default;
+};
+// One file of a checkpoint (CheckpointFile) as its writer describes it.
+struct CutFile {
+  TableId table;  // 0: records of pushes in flight
+  std::string name;
+  uint64_t checkpoint = 0;
+  uint64_t rows = 0, erased = 0, bytes = 0;
+  uint32_t digest = 0;
+  uint64_t table_rows = 0;  // the table has on this node
+  bool operator==(const CutFile&) const = default;
+};
+struct SnapshotDone {
+  CutId cut;
+  Status status;
+  std::vector<CutFile> files;
+  bool operator==(const SnapshotDone&) const = default;
+};
+// coordinator -> the same nodes: forget the snapshot, however it ended.
+struct CutEnded {
+  CutId cut;
+  bool operator==(const CutEnded&) const = default;
+};
+
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
   RequestHeader header;
-  uint64_t clock = 0;  // final
+  uint64_t steps = 0;  // ended by this worker
   bool operator==(const Leave&) const = default;
 };
 
@@ -571,16 +621,12 @@ using Message =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
-                 FetchedRows, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport,
-                 HeartbeatAck,                                          // membership
+                 FetchedRows, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport, HeartbeatAck,
+                 SyncUpdate,                                            // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
-
-struct Outgoing {
-  NodeId to;
-  Message message;
-};
+                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, Done, Refused,
+                 GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

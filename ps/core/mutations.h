@@ -78,6 +78,17 @@ struct Mutations {
   bool ignore_pull_deadline = false;      // a pull ends only when answered
   RowMutation row = RowMutation::kNone;
   LinkMutations link;
+
+  // Steps and modes.
+  bool clock_before_acknowledged = false;  // a step counts as finished while its pushes are open
+  bool no_step_gate = false;               // a worker does not wait for the floor
+  bool floor_counts_lost_workers = false;
+  bool floor_counts_idle_workers = false;  // one without data holds the others up
+  bool switch_without_promises = false;
+
+  // Checkpoints.
+  bool mark_before_all_stand = false;     // workers are still in steps below the cut
+  bool release_before_all_marks = false;  // workers go on while nodes have not copied
 };
 
 }  // namespace attune::ps

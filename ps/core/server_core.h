@@ -22,8 +22,8 @@
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
 #include "ps/core/shard_map.h"
-#include "ps/core/worker_core.h"  // Received, PeerConnected, PeerDisconnected, Timer, Outgoing
 #include "ps/store/table_store.h"
 
 namespace attune::ps {

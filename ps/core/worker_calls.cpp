@@ -1,6 +1,5 @@
-// Calls that the coordinator answers, data leases and steps.
+// Calls that the coordinator answers, and data leases.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "ps/core/worker_core.h"
@@ -131,6 +130,7 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
     Request(0, kNever, LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
     return;
   }
+  if (leases_.empty()) gate_.LiftTo(message.floor);  // the coordinator did not count it in the floor until now
   leases_[message.lease] = {.begin = message.begin,
                             .end = message.end,
                             .acknowledged = message.begin,
@@ -193,25 +193,7 @@ void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, Wo
   Request(0, kNever, std::move(report), now, out);
 }
 
-// --- steps, flush, save, leave
-
-void WorkerCore::On(StepCall call, MonotonicTime, WorkerOutputs&) {
-  ++clock_;
-  samples_ += call.samples;
-  if (std::isfinite(call.loss)) {
-    const uint64_t weight = std::max<uint64_t>(1, call.samples);
-    loss_sum_ += call.loss * static_cast<double>(weight);
-    loss_samples_ += weight;
-  }
-  const SequenceNumber issued(next_sequence_.value() - 1);
-  if (issued <= SettledBelow()) {
-    acknowledged_clock_ = clock_;
-  } else if (!clock_marks_.empty() && clock_marks_.back().after == issued) {
-    clock_marks_.back().clock = clock_;
-  } else {
-    clock_marks_.push_back({.clock = clock_, .after = issued});
-  }
-}
+// --- flush, save, leave
 
 void WorkerCore::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
@@ -261,7 +243,7 @@ void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
   const auto call = calls_.find(*leave_call_);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;
   leave_sent_ = true;
-  Request(leave_call_->value(), deadline, Leave{.header = {}, .clock = clock_}, now, out);
+  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_}, now, out);
 }
 
 void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {

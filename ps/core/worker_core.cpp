@@ -80,11 +80,15 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   servers_joined_ = message.servers_joined;
   if (node_ == NodeId()) {
     node_ = message.node;
+    (void)gate_.Update(message.sync);
+    gate_.LiftTo(message.sync.floor);  // a newcomer does not hold up those who are far ahead
+    acknowledged_clock_ = gate_.clock();
     SendHeartbeat(now, out);
     for (const auto& [request, open] : requests_.open()) {
       out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
     }
   }
+  AdoptSync(message.sync, now, out);
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
 }
 
@@ -113,6 +117,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   }
   const bool homes_changed = !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home);
   map_ = std::move(map);
+  std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
   if (!homes_changed) return;
   homes_version_ = map_.version;
   servers_.clear();
@@ -144,7 +149,10 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   if (!Connected(kCoordinator)) return;
   Heartbeat heartbeat{.number = ++heartbeat_,
                       .map_version = map_.version,
+                      .steps = acknowledged_steps_,
                       .clock = acknowledged_clock_,
+                      .begun = gate_.begun(),
+                      .promised = gate_.promise(),
                       .loss_sum = loss_sum_,
                       .loss_samples = loss_samples_,
                       .samples = samples_,
@@ -154,8 +162,8 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   out.send.push_back({.to = kCoordinator, .message = std::move(heartbeat)});
 }
 
-void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime, WorkerOutputs&) {
-  floor_clock_ = std::max(floor_clock_, message.floor_clock);
+void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
+  AdoptSync(message.sync, now, out);
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {
@@ -179,6 +187,7 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   calls_.clear();
   leases_.clear();
   flushes_.clear();
+  step_calls_.clear();
   next_wake_ = kNever;
   out.lost = std::move(status);
 }
@@ -254,7 +263,11 @@ void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
     requests_.Abandon(call.value());
     std::erase_if(flushes_, [&](const Flush& flush) { return flush.call == call; });
     if (join_call_ == call) join_call_.reset();
-    EndCall(call, Error(StatusCode::kDeadlineExceeded, calls_.at(call).what + ": " + WhatIsMissing()), {}, out);
+    const bool step = std::erase(step_calls_, call) > 0;
+    EndCall(call,
+            Error(StatusCode::kDeadlineExceeded,
+                  calls_.at(call).what + ": " + (step ? WhatHoldsTheStep() : WhatIsMissing())),
+            {}, out);
   }
 }
 

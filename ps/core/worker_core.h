@@ -24,11 +24,13 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/clock_board.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
@@ -97,8 +99,12 @@ struct EndLease {
   LeaseId lease;
   uint64_t position = 0;
 };
-// Ends a step. No completion.
+// Ends a step. Done when the next one may begin, which other workers and the coordinator may delay (BSP, SSP, a
+// checkpoint). DeadlineExceeded: the step has ended, the next one may not begin yet; a further StepCall only waits for
+// that.
 struct StepCall {
+  CallId call;
+  MonotonicTime deadline;
   double loss = 0;  // mean over the samples; NaN: none
   uint64_t samples = 0;
 };
@@ -117,21 +123,6 @@ struct LeaveCall {
   CallId call;
   MonotonicTime deadline;
 };
-
-// --- inputs: the world
-
-struct Received {
-  NodeId from;  // kCoordinator, or the peer the link's handshake named
-  Message message;
-};
-struct PeerConnected {
-  NodeId peer;
-};
-struct PeerDisconnected {
-  NodeId peer;
-};
-// Nothing but time has passed.
-struct Timer {};
 
 using WorkerInput =
     std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
@@ -178,9 +169,8 @@ class WorkerCore {
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
-  uint64_t clock() const { return clock_; }  // steps ended
-  uint64_t acknowledged_clock() const { return acknowledged_clock_; }
-  uint64_t floor_clock() const { return floor_clock_; }  // of the job, as last heard
+  uint64_t steps() const { return steps_; }  // ended by this worker
+  const StepGate& gate() const { return gate_; }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
 
@@ -234,8 +224,10 @@ class WorkerCore {
     std::deque<Mark> marks;
     bool ended = false;
   };
+  // Clock and steps count once all pushes up to `after` are settled.
   struct ClockMark {
     uint64_t clock;
+    uint64_t steps;
     SequenceNumber after;
   };
   struct OpenCall {  // waits for an answer of the coordinator, or for pushes
@@ -251,7 +243,7 @@ class WorkerCore {
     MonotonicTime since;  // of the last change of `connected`
   };
 
-  // worker_calls.cpp
+  // worker_calls.cpp, worker_steps.cpp
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
   void On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out);
@@ -283,6 +275,7 @@ class WorkerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
@@ -319,6 +312,12 @@ class WorkerCore {
            WorkerOutputs& out);
   void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
   void MarkLease(OpenLease& lease, uint64_t position);
+  // worker_steps.cpp
+  void MarkClock(MonotonicTime now, WorkerOutputs& out);
+  void TakeClockMarks(MonotonicTime now, WorkerOutputs& out);
+  void BeginStep(MonotonicTime now, WorkerOutputs& out);
+  void AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out);
+  std::string WhatHoldsTheStep() const;
   void SendJoin(MonotonicTime now, WorkerOutputs& out);
   Status PullTimeout(CallId call) const;
   std::string WhatIsMissing() const;
@@ -375,8 +374,11 @@ class WorkerCore {
   std::map<LeaseId, OpenLease> leases_;
   bool goal_reached_ = false;
 
-  uint64_t clock_ = 0, acknowledged_clock_ = 0, floor_clock_ = 0;
+  StepGate gate_;
+  uint64_t steps_ = 0;                                        // ended
+  uint64_t acknowledged_steps_ = 0, acknowledged_clock_ = 0;  // their pushes settled
   std::deque<ClockMark> clock_marks_;
+  std::vector<CallId> step_calls_;  // wait for the next step
   double loss_sum_ = 0;
   uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;

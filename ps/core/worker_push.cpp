@@ -262,16 +262,13 @@ void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
     EndCall(flush.call, OkStatus(), {}, out);
     return true;
   });
-  while (!clock_marks_.empty() && clock_marks_.front().after <= settled) {
-    acknowledged_clock_ = clock_marks_.front().clock;
-    clock_marks_.pop_front();
-  }
   std::vector<LeaseId> with_marks;
   for (auto& [id, lease] : leases_) {
     if (!lease.marks.empty() && lease.marks.front().after <= settled) with_marks.push_back(id);
   }
   std::ranges::sort(with_marks);  // the table's order is not the same everywhere
   for (const LeaseId id : with_marks) ReportLease(id, leases_.at(id), now, out);
+  TakeClockMarks(now, out);  // after the leases: one heartbeat says both
   LeaveWhenSettled(now, out);
 }
 

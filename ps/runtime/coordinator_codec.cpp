@@ -36,6 +36,17 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
   }
 }
 
+void Put(const SyncState& from, v1::SyncState* to) {
+  to->set_revision(from.revision);
+  to->set_floor(from.floor);
+  to->set_slowest(from.slowest.value());
+  if (from.mode.slack) to->set_slack(*from.mode.slack);
+  if (from.mode_before.slack) to->set_slack_before(*from.mode_before.slack);
+  to->set_mode_from(from.mode_from);
+  to->set_hold(from.hold);
+  to->set_hold_at(from.hold_at);
+}
+
 void Put(const RequestHeader& from, v1::RequestHeader* to) {
   to->set_request(from.request.value());
   to->set_answered_below(from.answered_below.value());
@@ -121,7 +132,10 @@ struct NodeWriter {
     v1::Heartbeat* to = out.mutable_heartbeat();
     to->set_number(from.number);
     to->set_map_version(from.map_version.value());
+    to->set_steps(from.steps);
     to->set_clock(from.clock);
+    to->set_begun(from.begun);
+    to->set_promised(from.promised);
     to->set_loss_sum(from.loss_sum);
     to->set_loss_samples(from.loss_samples);
     to->set_samples(from.samples);
@@ -184,9 +198,30 @@ struct NodeWriter {
     }
     return true;
   }
+  bool operator()(const MarkDone& from) {
+    out.mutable_mark_done()->set_cut(from.cut.value());
+    return true;
+  }
+  bool operator()(const SnapshotDone& from) {
+    v1::SnapshotDone* to = out.mutable_snapshot_done();
+    to->set_cut(from.cut.value());
+    Put(from.status, to->mutable_status());
+    for (const CutFile& file : from.files) {
+      v1::CutFile* written = to->add_files();
+      written->set_table(file.table.value());
+      written->set_name(file.name);
+      written->set_checkpoint(file.checkpoint);
+      written->set_rows(file.rows);
+      written->set_erased(file.erased);
+      written->set_bytes(file.bytes);
+      written->set_digest(file.digest);
+      written->set_table_rows(file.table_rows);
+    }
+    return true;
+  }
   bool operator()(const Leave& from) {
     Put(from.header, out.mutable_leave()->mutable_header());
-    out.mutable_leave()->set_clock(from.clock);
+    out.mutable_leave()->set_steps(from.steps);
     return true;
   }
   template <typename Other>
@@ -204,6 +239,7 @@ struct CoordinatorWriter {
     Put(from.map, to->mutable_map());
     to->set_servers_expected(from.servers_expected);
     to->set_servers_joined(from.servers_joined);
+    Put(from.sync, to->mutable_sync());
     return true;
   }
   bool operator()(const JoinRefused& from) {
@@ -216,7 +252,25 @@ struct CoordinatorWriter {
   }
   bool operator()(const HeartbeatAck& from) {
     out.mutable_heartbeat_ack()->set_number(from.number);
-    out.mutable_heartbeat_ack()->set_floor_clock(from.floor_clock);
+    Put(from.sync, out.mutable_heartbeat_ack()->mutable_sync());
+    out.mutable_heartbeat_ack()->set_liveness_nanoseconds(from.liveness.count());
+    return true;
+  }
+  bool operator()(const Mark& from) {
+    v1::Mark* to = out.mutable_mark();
+    to->set_cut(from.cut.value());
+    to->set_checkpoint(from.checkpoint);
+    to->set_base(from.base);
+    to->set_directory(from.directory);
+    to->set_clock(from.clock);
+    return true;
+  }
+  bool operator()(const CutEnded& from) {
+    out.mutable_cut_ended()->set_cut(from.cut.value());
+    return true;
+  }
+  bool operator()(const SyncUpdate& from) {
+    Put(from.sync, out.mutable_sync_update());
     return true;
   }
   bool operator()(const TableOpened& from) {
@@ -243,6 +297,7 @@ struct CoordinatorWriter {
     to->set_epoch(from.epoch);
     to->set_begin(from.begin);
     to->set_end(from.end);
+    to->set_floor(from.floor);
     return true;
   }
   bool operator()(const LeasesEnded& from) {
@@ -338,6 +393,20 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   return map;
 }
 
+SyncState Get(const v1::SyncState& from) {
+  SyncState state{.revision = from.revision(),
+                  .floor = from.floor(),
+                  .slowest = NodeId(from.slowest()),
+                  .mode = {},
+                  .mode_before = {},
+                  .mode_from = from.mode_from(),
+                  .hold = from.hold(),
+                  .hold_at = from.hold_at()};
+  if (from.has_slack()) state.mode.slack = from.slack();
+  if (from.has_slack_before()) state.mode_before.slack = from.slack_before();
+  return state;
+}
+
 RequestHeader Get(const v1::RequestHeader& from) {
   return {RequestId(from.request()), RequestId(from.answered_below()),
           Duration(std::max<int64_t>(from.remaining_nanoseconds(), 0))};
@@ -419,7 +488,10 @@ StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
   if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
   Heartbeat heartbeat{.number = from.number(),
                       .map_version = MapVersion(from.map_version()),
+                      .steps = from.steps(),
                       .clock = from.clock(),
+                      .begun = from.begun(),
+                      .promised = from.promised(),
                       .loss_sum = from.loss_sum(),
                       .loss_samples = from.loss_samples(),
                       .samples = from.samples(),
@@ -442,6 +514,23 @@ StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
   return written;
 }
 
+StatusOr<Message> ReadMark(const v1::Mark& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return Mark{CutId(from.cut()), from.checkpoint(), from.base(), from.directory(), from.clock()};
+}
+
+StatusOr<Message> ReadSnapshotDone(const v1::SnapshotDone& from) {
+  const auto files = static_cast<size_t>(from.files_size());
+  if (files > kFilesPerSnapshotMax) return TooMany("files", files, kFilesPerSnapshotMax);
+  SnapshotDone done{CutId(from.cut()), Get(from.status()), {}};
+  for (const v1::CutFile& file : from.files()) {
+    RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
+    done.files.push_back({TableId(file.table()), file.name(), file.checkpoint(), file.rows(), file.erased(),
+                          file.bytes(), file.digest(), file.table_rows()});
+  }
+  return done;
+}
+
 StatusOr<Message> ReadOpenDataSet(const v1::OpenDataSet& from) {
   RETURN_IF_ERROR(CheckText(from.name(), kNameBytesMax, "bytes of data-set name"));
   return OpenDataSet{Get(from.header()), from.name(), Get(from.options())};
@@ -454,7 +543,7 @@ StatusOr<Message> ReadOpenTable(const v1::OpenTable& from) {
 
 StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
-  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined()};
+  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
 }
 
 StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
@@ -498,6 +587,10 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
       return ReadJoin(message.join());
     case Kind::kMapRequest:
       return MapRequest{MapVersion(message.map_request().have())};
+    case Kind::kMarkDone:
+      return MarkDone{CutId(message.mark_done().cut())};
+    case Kind::kSnapshotDone:
+      return ReadSnapshotDone(message.snapshot_done());
     case Kind::kRowsReport:
       return ReadRowsReport(message.rows_report());
     case Kind::kHeartbeat:
@@ -520,7 +613,7 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
     case Kind::kTablesWritten:
       return ReadTablesWritten(message.tables_written());
     case Kind::kLeave:
-      return Leave{Get(message.leave().header()), message.leave().clock()};
+      return Leave{Get(message.leave().header()), message.leave().steps()};
     case Kind::KIND_NOT_SET:
       break;
   }
@@ -537,7 +630,14 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kMapUpdate:
       return ReadMapUpdate(message.map_update());
     case Kind::kHeartbeatAck:
-      return HeartbeatAck{message.heartbeat_ack().number(), message.heartbeat_ack().floor_clock()};
+      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync()),
+                          Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0))};
+    case Kind::kMark:
+      return ReadMark(message.mark());
+    case Kind::kCutEnded:
+      return CutEnded{CutId(message.cut_ended().cut())};
+    case Kind::kSyncUpdate:
+      return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:
       return TableOpened{RequestId(message.table_opened().request()), TableId(message.table_opened().table())};
     case Kind::kInstallTable:
@@ -552,7 +652,8 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
                         DataSetId(from.data_set()),
                         from.epoch(),
                         from.begin(),
-                        from.end()};
+                        from.end(),
+                        from.floor()};
     }
     case Kind::kLeasesEnded:
       return LeasesEnded{RequestId(message.leases_ended().request()), message.leases_ended().goal_reached()

@@ -2,9 +2,12 @@
 // so that large pushes to that server do not delay the job's control messages.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -20,23 +23,34 @@ class CoordinatorRuntime {
     CoordinatorOptions core;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;  // 0: any
+    // Disk work of checkpoints, on a thread of its own, one call at a time. Null: checkpoints are refused.
+    std::function<CheckpointBegun(const CheckpointOrder&)> begin_checkpoint;
+    std::function<CheckpointCommitted(const CheckpointCommit&)> commit_checkpoint;
   };
+  using OnResult = std::function<void(const CommandResult& result)>;
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
   ~CoordinatorRuntime();
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
+  // all when this object ends before.
+  void Execute(Command command, Duration timeout, OnResult on_result);
 
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
   void Arm(MonotonicTime wake);
+  void OnDisk(std::function<CoordinatorInput()> work);
 
   const TimeSource& time_;
-  const std::string job_uid_;
+  const Options options_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
+  CommandId last_command_;  // of the loop, as is what follows
+  std::unordered_map<CommandId, OnResult> commands_;
+  std::thread disk_;  // the last disk work; the next joins it
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

@@ -82,7 +82,10 @@ class WorkerSession final : public Session {
 
   Status Step(const StepReport& report) override {
     runtime_->meter()->EndStep(report.samples, report.loss);
-    runtime_->Tell(StepCall{.loss = report.loss, .samples = report.samples});
+    const auto stepped =
+        runtime_->Submit(StepCall{.loss = report.loss, .samples = report.samples}, options_.step_timeout);
+    stepped->Wait();
+    RETURN_IF_ERROR(stepped->status);
     return runtime_->status();
   }
 

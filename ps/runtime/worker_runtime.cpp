@@ -204,7 +204,7 @@ Status WorkerRuntime::status() const {
 
 uint64_t WorkerRuntime::clock() const {
   std::lock_guard lock(mutex_);
-  return core_.clock();
+  return core_.steps();
 }
 
 size_t WorkerRuntime::open_pushes() const {

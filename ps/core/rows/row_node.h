@@ -31,6 +31,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
 #include "ps/core/rows/key_map.h"
 #include "ps/core/shard_map.h"
 #include "ps/store/table_store.h"

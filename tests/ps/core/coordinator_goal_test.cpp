@@ -84,7 +84,7 @@ TEST_F(CoordinatorGoalTest, ClosingWorkWaitsForTrainingLeasesOfOthersWhenTheGoal
   const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
   const LeaseId first = Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease;
   const LeaseId second = Find<LeaseGrant>(AskLease(kSecond, train), kSecond)->lease;
-  Say(kFirst, Heartbeat{.number = 1, .clock = 12});
+  Say(kFirst, Heartbeat{.number = 1, .steps = 12});
   EXPECT_EQ(goal_reached_, "10 steps done");
   EXPECT_TRUE(Find<LeasesEnded>(AskLease(kFirst, train), kFirst).has_value()) << "no more training";
   EndLease(kFirst, first);

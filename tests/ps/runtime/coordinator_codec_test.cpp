@@ -9,6 +9,8 @@ namespace {
 
 const RequestHeader kHeader{RequestId(7), RequestId(5), std::chrono::seconds(3)};
 
+const SyncState kSync{9, 412, NodeId(5), SyncMode::Ssp(4), SyncMode::Async(), 400, 17, 415};
+
 ShardMap SomeMap() {
   ShardMap map;
   map.version = MapVersion(1, 2);
@@ -32,7 +34,7 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
   const Message messages[] = {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
       MapRequest{MapVersion(1, 4)},
-      Heartbeat{3, MapVersion(1, 4), 10, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
+      Heartbeat{3, MapVersion(1, 4), 9, 10, 11, 12, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
       RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
       OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
       OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
@@ -45,6 +47,9 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
       LeaseReturn{kHeader, LeaseId(5), 17},
       SaveTables{kHeader, "/m"},
       TablesWritten{SaveId(2), OkStatus(), {{TableId(1), "embedding.0-of-2", 5, 6, 7}}},
+      MarkDone{CutId(5)},
+      SnapshotDone{CutId(5), OkStatus(), {{TableId(1), "embedding.7", 7, 1, 2, 3, 4, 5}, {TableId(), "filter.7"}}},
+      SnapshotDone{CutId(5), Error(StatusCode::kResourceExhausted, "disk full"), {}},
       Leave{kHeader, 12},
   };
   for (const Message& message : messages) {
@@ -58,15 +63,18 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
 
 TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
   const Message messages[] = {
-      Welcome{NodeId(3), SomeMap(), 2, 2},
-      Welcome{NodeId(3), ShardMap{}, 2, 1},
+      Welcome{NodeId(3), SomeMap(), 2, 2, kSync},
+      Welcome{NodeId(3), ShardMap{}, 2, 1, {}},
       JoinRefused{Error(StatusCode::kFailedPrecondition, "wrong job")},
       MapUpdate{SomeMap()},
-      HeartbeatAck{4, 9},
+      HeartbeatAck{4, kSync, std::chrono::seconds(10)},
+      Mark{CutId(5), 7, 6, "/checkpoints", 412},
+      CutEnded{CutId(5)},
+      SyncUpdate{kSync},
       TableOpened{RequestId(7), TableId(1)},
       InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{})},
       DataSetOpened{RequestId(7), DataSetId(1), {.items = 100, .epochs = 2, .lease_items = 10}},
-      LeaseGrant{RequestId(7), LeaseId(2), DataSetId(1), 1, 20, 30},
+      LeaseGrant{RequestId(7), LeaseId(2), DataSetId(1), 1, 20, 30, 412},
       LeasesEnded{RequestId(7), LeasesEndReason::kGoalReached},
       LeasesEnded{RequestId(7), LeasesEndReason::kAllDone},
       WriteTables{SaveId(1), "/m", 0, 2},
@@ -118,6 +126,14 @@ TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
          for (size_t i = 0; i <= kLeasesPerWorkerMax; ++i) m.mutable_heartbeat()->add_leases();
        }},
       {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
+      {"many files of a checkpoint",
+       [](v1::NodeMessage& m) {
+         for (size_t i = 0; i <= kFilesPerSnapshotMax; ++i) m.mutable_snapshot_done()->add_files();
+       }},
+      {"long file name",
+       [](v1::NodeMessage& m) {
+         m.mutable_snapshot_done()->add_files()->set_name(std::string(kPathBytesMax + 1, 'x'));
+       }},
       {"long path",
        [](v1::NodeMessage& m) { m.mutable_save_tables()->set_directory(std::string(kPathBytesMax + 1, '/')); }},
   };

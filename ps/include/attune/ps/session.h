@@ -182,6 +182,7 @@ struct SessionOptions {
   std::string model_directory;                          // see Session::model_directory
   Duration connect_timeout = std::chrono::seconds(60);  // whole of Connect, servers included
   Duration call_timeout = std::chrono::seconds(30);     // each Pull, Push, lease request, ...
+  Duration step_timeout = std::chrono::minutes(5);      // of Step: slower workers may take so long
   uint32_t pushes_in_flight_max = 64;
   // SIGTERM asks for a drain (Kubernetes ends pods that way). The previous handler returns with the session's end.
   bool drain_on_sigterm = true;
@@ -213,7 +214,11 @@ class Session {
   virtual StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) = 0;
   virtual DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options = {}) = 0;
 
-  // Ends a step: advances this worker's clock, adds to the telemetry window, notices directives. Cheap: no round trip.
+  // Ends a step: advances this worker's clock, adds to the telemetry window, notices directives. Returns when the next
+  // step may begin: at once under Async, else (BSP, SSP) when slower workers are near enough, and after a checkpoint
+  // that all workers must stand still for. DeadlineExceeded after step_timeout: the step has ended, the next may not
+  // begin yet, and the text says who is waited for; call Step again to go on waiting. DataLease::Advance before Step,
+  // so that a checkpoint at this step holds the step's items.
   virtual Status Step(const StepReport& report) = 0;
   virtual uint64_t clock() const = 0;
   // The unit of StepReport::samples in displays, e.g. "words". Default "samples".

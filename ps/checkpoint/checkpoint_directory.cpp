@@ -1,0 +1,265 @@
+#include "ps/checkpoint/checkpoint_directory.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <set>
+
+#include "ps/checkpoint/filter_file.h"
+#include "ps/checkpoint/row_file_reader.h"
+
+namespace attune::ps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kManifestEnd = ".manifest.json";
+constexpr std::string_view kTemporaryEnd = ".manifest.json.tmp";
+constexpr size_t kDigits = 8;  // at least
+
+std::string Prefix(uint64_t checkpoint) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%08llu", static_cast<unsigned long long>(checkpoint));
+  return text.data();
+}
+
+// The checkpoint a file belongs to; nothing when it is none of ours.
+std::optional<uint64_t> NumberOf(std::string_view name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || dot < kDigits) return std::nullopt;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + dot, number);
+  if (error != std::errc() || end != name.data() + dot || number == 0) return std::nullopt;
+  const bool is_ours = name.ends_with(kManifestEnd) || name.ends_with(kTemporaryEnd) || name.ends_with(".rows") ||
+                       name.ends_with(".filter");
+  return is_ours ? std::optional(number) : std::nullopt;
+}
+
+Status NotTheFile(const fs::path& path, const std::string& how) {
+  return Error(StatusCode::kDataLoss, "'" + path.string() + "' is not the file its checkpoint names: " + how);
+}
+
+Status CheckRowFile(FileSystem& files, const fs::path& path, const CheckpointFile& file, const TableSpec& spec,
+                    CheckpointDirectory::Depth depth) {
+  ASSIGN_OR_RETURN(const auto reader, RowFileReader::Open(files, path));
+  if (reader->size() != file.bytes) {
+    return NotTheFile(path, "it has " + std::to_string(reader->size()) + " bytes instead of " +
+                                std::to_string(file.bytes));
+  }
+  if (reader->directory().digest != file.digest || reader->header().checkpoint != file.checkpoint ||
+      reader->header().table != spec.name) {
+    return NotTheFile(path, "it holds table '" + reader->header().table + "' of checkpoint " +
+                                std::to_string(reader->header().checkpoint) + " with another checksum");
+  }
+  return depth == CheckpointDirectory::Depth::kEveryByte ? reader->Verify() : OkStatus();
+}
+
+Status CheckFilterFile(FileSystem& files, const fs::path& path, const CheckpointFile& file) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(files, path, kFilterFileBytesMax));
+  const auto records = DecodeFilterRecords(file.checkpoint, bytes);
+  if (!records.ok()) {
+    return Error(StatusCode::kDataLoss, "'" + path.string() + "' is damaged: " + std::string(Message(records.status())));
+  }
+  if (bytes.size() != file.bytes || DigestOfFilterFile(bytes) != file.digest) return NotTheFile(path, "it differs");
+  return OkStatus();
+}
+
+std::string ListOf(const std::vector<uint64_t>& numbers) {
+  std::string text;
+  for (const uint64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+}  // namespace
+
+std::string RowFileName(uint64_t checkpoint, std::string_view table, std::string_view part) {
+  return Prefix(checkpoint) + "." + EscapeForFileName(table) + "." + std::string(part) + ".rows";
+}
+std::string FilterFileName(uint64_t checkpoint, std::string_view part) {
+  return Prefix(checkpoint) + "." + std::string(part) + ".filter";
+}
+std::string ManifestFileName(uint64_t checkpoint) { return Prefix(checkpoint) + std::string(kManifestEnd); }
+
+StatusOr<CheckpointDirectory::Listing> CheckpointDirectory::List() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(path_));
+  Listing listing;
+  for (const std::string& name : names) {
+    const auto number = NumberOf(name);
+    if (!number) continue;
+    listing.names.push_back(name);
+    listing.highest = std::max(listing.highest, *number);
+    if (name.ends_with(kManifestEnd)) listing.manifests.push_back(*number);
+  }
+  std::sort(listing.manifests.begin(), listing.manifests.end());
+  return listing;
+}
+
+StatusOr<Manifest> CheckpointDirectory::ReadManifest(uint64_t number) const {
+  const fs::path path = path_ / ManifestFileName(number);
+  ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kManifestBytesMax));
+  StatusOr<Manifest> manifest = DecodeManifest(text);
+  if (!manifest.ok()) return Annotate(manifest.status(), "'" + path.string() + "'");
+  if (manifest->number != number) return NotTheFile(path, "it is of checkpoint " + std::to_string(manifest->number));
+  return manifest;
+}
+
+Status CheckpointDirectory::Check(const Manifest& manifest, Depth depth) const {
+  for (const CheckpointTable& table : manifest.tables) {
+    for (const CheckpointFile& file : table.files) {
+      RETURN_IF_ERROR(CheckRowFile(files_, path_ / file.name, file, table.spec, depth));
+    }
+  }
+  for (const CheckpointFile& file : manifest.filters) {
+    RETURN_IF_ERROR(CheckFilterFile(files_, path_ / file.name, file));
+  }
+  return OkStatus();
+}
+
+std::vector<uint64_t> CheckpointDirectory::Alternatives(uint64_t than, std::string_view damage) const {
+  std::vector<uint64_t> whole;
+  const StatusOr<Listing> listing = List();
+  if (!listing.ok()) return whole;
+  for (auto number = listing->manifests.rbegin(); number != listing->manifests.rend(); ++number) {
+    if (*number == than) continue;
+    const StatusOr<Manifest> manifest = ReadManifest(*number);
+    if (!manifest.ok() || !Check(*manifest, Depth::kStructure).ok()) continue;
+    const std::vector<CheckpointFile> all = manifest->AllFiles();
+    const bool is_touched = std::any_of(all.begin(), all.end(), [&](const CheckpointFile& file) {
+      return damage.find(file.name) != std::string_view::npos;
+    });
+    if (!is_touched) whole.push_back(*number);
+  }
+  return whole;
+}
+
+// --- writing
+
+StatusOr<uint64_t> CheckpointDirectory::NextNumber() const {
+  RETURN_IF_ERROR(files_.CreateDirectories(path_));
+  ASSIGN_OR_RETURN(const Listing listing, List());
+  return listing.highest + 1;
+}
+
+Status CheckpointDirectory::Commit(const Manifest& manifest) const {
+  if (const Status status = Check(manifest, Depth::kStructure); !status.ok()) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "a file that a server wrote below '" + path_.string() +
+                     "' is not seen by the coordinator, so checkpoint " + std::to_string(manifest.number) +
+                     " was given up; the servers must share the directory (spec.model.claim of the job): " +
+                     std::string(Message(status)));
+  }
+  const fs::path temporary = path_ / (Prefix(manifest.number) + std::string(kTemporaryEnd));
+  const auto write = [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(temporary));
+    RETURN_IF_ERROR(file->Append(EncodeManifest(manifest)));
+    RETURN_IF_ERROR(file->Sync());
+    RETURN_IF_ERROR(file->Close());
+    // Names of the files come before the name of what refers to them.
+    RETURN_IF_ERROR(files_.SyncDirectory(path_));
+    return files_.Rename(temporary, path_ / ManifestFileName(manifest.number));
+  };
+  if (Status status = write(); !status.ok()) {
+    (void)files_.Remove(temporary);  // otherwise the next checkpoint does
+    return status;
+  }
+  return files_.SyncDirectory(path_);
+}
+
+// The newest readable manifests, and unreadable ones between them: their files may still serve somebody.
+StatusOr<std::vector<uint64_t>> CheckpointDirectory::ManifestsToKeep(const Listing& listing, uint32_t retained) const {
+  std::vector<uint64_t> kept;
+  uint32_t whole = 0;
+  for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend() && whole < retained; ++number) {
+    kept.push_back(*number);
+    const StatusOr<Manifest> manifest = ReadManifest(*number);
+    if (manifest.status().code() == StatusCode::kUnavailable) return manifest.status();
+    whole += manifest.ok() && Check(*manifest, Depth::kStructure).ok() ? 1 : 0;
+  }
+  return kept;
+}
+
+Status CheckpointDirectory::Prune(uint64_t number, uint32_t retained) const {
+  ASSIGN_OR_RETURN(const Listing listing, List());
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept, ManifestsToKeep(listing, std::max(retained, 1U)));
+  std::set<std::string> needed;
+  std::set<uint64_t> unreadable;
+  for (const uint64_t keep : kept) {
+    needed.insert(ManifestFileName(keep));
+    const StatusOr<Manifest> manifest = ReadManifest(keep);
+    if (!manifest.ok()) {
+      unreadable.insert(keep);
+      continue;
+    }
+    for (const CheckpointFile& file : manifest->AllFiles()) needed.insert(file.name);
+  }
+  const auto is_garbage = [&](const std::string& name) {
+    const uint64_t of = *NumberOf(name);
+    return of <= number && !needed.contains(name) && !unreadable.contains(of);
+  };
+  // Manifests first, durably: a checkpoint is gone before its files are.
+  bool removed_manifest = false;
+  for (const std::string& name : listing.names) {
+    if (!name.ends_with(kManifestEnd) || !is_garbage(name)) continue;
+    RETURN_IF_ERROR(files_.Remove(path_ / name));
+    removed_manifest = true;
+  }
+  if (removed_manifest) RETURN_IF_ERROR(files_.SyncDirectory(path_));
+  for (const std::string& name : listing.names) {
+    if (!name.ends_with(kManifestEnd) && is_garbage(name)) RETURN_IF_ERROR(files_.Remove(path_ / name));
+  }
+  return OkStatus();
+}
+
+// --- opening
+
+StatusOr<OpenedCheckpoint> OpenCheckpoint(FileSystem& files, const fs::path& directory,
+                                          std::optional<uint64_t> number) {
+  const CheckpointDirectory checkpoints(files, directory);
+  StatusOr<CheckpointDirectory::Listing> listing = checkpoints.List();
+  if (!listing.ok()) return Annotate(listing.status(), "no checkpoint can be read");
+  const auto none = [&](const std::string& which) {
+    return Error(StatusCode::kNotFound, "'" + directory.string() + "' holds no " + which +
+                                            (listing->manifests.empty()
+                                                 ? std::string(": no file there ends with ") + std::string(kManifestEnd)
+                                                 : ", it holds " + ListOf(listing->manifests)));
+  };
+  if (number) {
+    const auto& all = listing->manifests;
+    if (std::find(all.begin(), all.end(), *number) == all.end()) return none("checkpoint " + std::to_string(*number));
+    listing->manifests = {*number};
+  }
+  if (listing->manifests.empty()) return none("checkpoint");
+  OpenedCheckpoint opened{.directory = directory, .manifest = {}, .skipped = {}};
+  Status first;
+  for (auto it = listing->manifests.rbegin(); it != listing->manifests.rend(); ++it) {
+    StatusOr<Manifest> manifest = checkpoints.ReadManifest(*it);
+    Status status = manifest.status();
+    if (status.ok()) status = checkpoints.Check(*manifest, CheckpointDirectory::Depth::kStructure);
+    if (status.ok()) {
+      opened.manifest = *std::move(manifest);
+      return opened;
+    }
+    status = Annotate(status, "checkpoint " + std::to_string(*it));
+    opened.skipped.emplace_back(Message(status));
+    if (first.ok()) first = status;
+  }
+  if (first.code() == StatusCode::kNotFound) first = Error(StatusCode::kDataLoss, std::string(Message(first)));
+  const std::vector<uint64_t> others = number ? checkpoints.Alternatives(*number, Message(first)) : std::vector<uint64_t>();
+  if (!others.empty()) {
+    return Error(first.code(), std::string(Message(first)) + "; whole are: " + ListOf(others));
+  }
+  return Error(first.code(), std::string(Message(first)) + "; no other checkpoint in '" + directory.string() +
+                                 "' is whole, restore one from a copy");
+}
+
+fs::path FindCheckpoints(FileSystem& files, const fs::path& directory) {
+  const auto holds_some = [&](const fs::path& path) {
+    const auto listing = CheckpointDirectory(files, path).List();
+    return listing.ok() && !listing->manifests.empty();
+  };
+  const fs::path tables = directory / "tables";
+  return !holds_some(directory) && holds_some(tables) ? tables : directory;
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,56 @@
+// What an operator may ask of a running job, as inputs of the coordinator. Each is answered by exactly one
+// CommandResult with the same id: when it is done, refused, or its time is over.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/ids.h"
+#include "ps/core/shard_map.h"
+#include "ps/core/sync_mode.h"
+
+namespace attune::ps {
+
+using CommandId = StrongId<struct CommandIdTag, uint64_t>;  // chosen by the shell, unique per coordinator
+
+// Switches at a step that no worker has begun. Done when all workers have promised to stop there and the switch is
+// told.
+struct SetSynchronization {
+  SyncMode mode;
+};
+// Writes a checkpoint below this directory, which all servers share. Done when its manifest is written.
+struct TakeCheckpoint {
+  std::string directory;
+};
+// Moves everything away from this server. Done when it holds nothing; its process may then end, the job goes on.
+// FailedPrecondition when no other server is left.
+struct DrainServer {
+  uint32_t index = 0;
+};
+// The job is to have servers 0 .. servers - 1: those above are drained, those missing are taken up when they join. Done
+// when the shards lie on all of them.
+struct SetServers {
+  uint32_t servers = 0;
+};
+// 0 or 1 second copies of every shard. Done when it is told; copies are made as fast as moves are allowed.
+struct SetBackups {
+  uint32_t backups = 0;
+};
+// Proof by the platform that the process is gone for good: nobody need wait for its liveness lease.
+struct NodeGone {
+  Role role = Role::kServer;
+  uint32_t index = 0;
+};
+
+using Command = std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone>;
+
+struct CommandResult {
+  CommandId id;
+  Status status;
+  std::string text;  // "bsp from step 412 on"
+};
+
+}  // namespace attune::ps

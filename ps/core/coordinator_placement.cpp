@@ -1,0 +1,297 @@
+// Where shards lie: servers that join, drain or fail, copies, and one batch of changes after another
+// (protocol 4.5, 5.1).
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ps/core/coordinator_core.h"
+#include "ps/core/placement_planner.h"
+
+namespace attune::ps {
+
+void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
+  if (node.rows && message.number <= node.rows->number) return;
+  const uint64_t before = node.rows ? node.rows->rows_restored : 0;
+  rows_restored_ += message.rows_restored - std::min(before, message.rows_restored);
+  node.rows = message;
+  placement_changed_ = true;
+}
+
+// Whoever may hold rows says where it stands with them.
+bool CoordinatorCore::Reports(const Node& node) const { return !node.member.address.empty(); }
+
+bool CoordinatorCore::AllReady() const {
+  return std::ranges::all_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    if (!Reports(node)) return true;
+    return node.rows && node.rows->map_version >= map_.version && node.rows->shards_not_ready == 0;
+  });
+}
+
+bool CoordinatorCore::Empty(const Node& node) const {
+  const NodeId id = node.member.node;
+  const bool named = std::ranges::any_of(map_.shards, [&](const Shard& shard) {
+    return shard.home == id || shard.backup == id || shard.next_backup == id;
+  });
+  return !named && (!node.rows || (node.rows->map_version >= map_.version && node.rows->rows_held == 0 &&
+                                   node.rows->handovers_open == 0 && node.rows->operations_waiting == 0));
+}
+
+std::vector<NodeId> CoordinatorCore::EligibleServers() const {
+  std::vector<NodeId> servers;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
+    const bool has_tables = std::ranges::none_of(
+        tables_, [&](const TableEntry& table) { return table.failed.ok() && table.missing.contains(id); });
+    const bool in_use =
+        std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
+    if (has_tables || in_use) servers.push_back(id);
+  }
+  return servers;
+}
+
+// Copies that all members have completed.
+bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
+  ShardMap next = map_;
+  next.version = map_.version.Next();
+  std::map<MapVersion, bool> done;
+  bool any = false;
+  for (Shard& shard : next.shards) {
+    if (shard.next_backup == NodeId()) continue;
+    const auto [it, is_new] = done.try_emplace(shard.join_id, false);
+    if (is_new) {
+      it->second = std::ranges::all_of(nodes_, [&](const auto& entry) {
+        return !Reports(entry.second) ||
+               std::ranges::find(entry.second.rows->joins_done, shard.join_id) != entry.second.rows->joins_done.end();
+      });
+    }
+    if (!it->second) continue;
+    shard.backup = std::exchange(shard.next_backup, NodeId());
+    shard.join_id = MapVersion();
+    any = true;
+  }
+  if (any) Publish(std::move(next), out);
+  return any;
+}
+
+// Nodes that were asked to leave, or have asked, and hold nothing any more.
+bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
+  std::vector<NodeId> released;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.leaving && Empty(node)) released.push_back(id);
+  }
+  for (const NodeId id : released) {
+    Node& node = nodes_.at(id);
+    if (node.leave) {
+      EndLeave(id, out);
+      continue;
+    }
+    out.events.push_back(Name(id) + " is drained and released");
+    Send(node, Finished{}, out);
+    Remove(id, OkStatus());
+  }
+  if (!released.empty()) PublishMembers(out);
+  return !released.empty();
+}
+
+// One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
+// the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
+void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
+  if (!std::exchange(placement_changed_, false)) return;
+  if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (Marking()) {  // rows that move while others are copied would be missed or copied twice
+    placement_changed_ = true;
+    return;
+  }
+  if (std::exchange(recovering_, false)) {
+    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " +
+                         std::to_string(rows_restored_) + " rows so far had no copy and were restored");
+  }
+  if (PromoteBackups(out)) return;
+  uint64_t under_way = 0;
+  for (const auto& [id, node] : nodes_) under_way += node.rows ? node.rows->rows_to_come : 0;
+  const bool copying =
+      std::ranges::any_of(map_.shards, [](const Shard& shard) { return shard.next_backup != NodeId(); });
+  if (copying || under_way > 0) return;
+  const std::vector<NodeId> servers = EligibleServers();
+  std::vector<PlacementChange> changes;
+  if (!servers.empty()) {
+    changes = PlanPlacement(map_, {.servers = servers, .backups = options_.backups, .weights = {}});
+  }
+  shards_to_change_ = changes.size();
+  if (!changes.empty()) {
+    if (!std::exchange(moving_, true)) {
+      out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
+                           std::to_string(servers.size()) + " servers share them");
+    }
+    changes.resize(std::min(changes.size(), options_.shard_changes_max));
+    return Publish(WithChanges(map_, changes, map_.version.Next()), out);
+  }
+  if (ReleaseLeavers(out)) return;
+  if (std::exchange(moving_, false)) out.events.push_back("all shards have their place");
+  // A server without the tables is not used yet.
+  settled_ = std::ranges::all_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role != Role::kServer || node.member.leaving ||
+           std::ranges::find(servers, entry.first) != servers.end();
+  });
+  AnswerPlacementOrders(now, out);
+}
+
+void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
+  const auto servers = static_cast<uint32_t>(
+      std::ranges::count_if(nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer; }));
+  std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
+    if (order.leaving != NodeId() && Find(order.leaving) == nullptr) {
+      Answer(order.id, OkStatus(), "drained", out);
+    } else if (order.leaving == NodeId() && settled_ && servers == servers_wanted_) {
+      Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
+    } else if (now >= order.deadline) {
+      Answer(order.id,
+             Error(StatusCode::kDeadlineExceeded,
+                   std::to_string(shards_to_change_) + " shards are still to change, " + std::to_string(servers) +
+                       " of " + std::to_string(servers_wanted_) + " servers are here; it goes on"),
+             {}, out);
+    } else {
+      return false;
+    }
+    return true;
+  });
+}
+
+// --- commands
+
+void CoordinatorCore::OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  const auto refuse = [&](const std::string& text) {
+    Answer(id, Error(StatusCode::kFailedPrecondition, "draining server " + std::to_string(command.index) + ": " + text),
+           {}, out);
+  };
+  if (!map_.formed()) return refuse("the job does not serve yet");
+  if (command.index == options_.host_index) return refuse("the job's coordinator runs there; drain another one");
+  Node* server = nullptr;
+  bool others = false;
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.lost) continue;
+    if (node.member.index == command.index) {
+      server = &node;
+    } else {
+      others = others || !node.member.leaving;
+    }
+  }
+  if (server == nullptr) return Answer(id, OkStatus(), "there is no such server", out);
+  if (!others) return refuse("it is the last one; start another one first");
+  if (placement_orders_.size() >= kCommandsMax) return refuse("too many orders wait");
+  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = server->member.node});
+  if (std::exchange(server->member.leaving, true)) return;
+  out.events.push_back(Name(server->member.node) + " is being drained");
+  PublishMembers(out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  if (command.servers == 0 || command.servers > kServersMax || !map_.formed()) {
+    return Answer(id,
+                  Error(StatusCode::kInvalidArgument,
+                        "servers: 1 to " + std::to_string(kServersMax) + " are allowed, once the job serves"),
+                  {}, out);
+  }
+  if (options_.host_index && command.servers <= *options_.host_index) {
+    return Answer(id,
+                  Error(StatusCode::kFailedPrecondition, "server " + std::to_string(*options_.host_index) +
+                                                             " would go, and the job's coordinator runs there"),
+                  {}, out);
+  }
+  if (placement_orders_.size() >= kCommandsMax) {
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
+  }
+  servers_wanted_ = command.servers;
+  const bool any_stays = std::ranges::any_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role == Role::kServer && node.member.index < command.servers && !node.lost;
+  });
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != Role::kServer) continue;
+    node.member.leaving = node.member.index >= command.servers && any_stays;
+  }
+  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = {}});
+  PublishMembers(out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, MonotonicTime, CoordinatorOutputs& out) {
+  if (command.backups > 1) {
+    return Answer(id, Error(StatusCode::kInvalidArgument, "backups: 0 or 1 are allowed"), {}, out);
+  }
+  options_.backups = command.backups;
+  placement_changed_ = true;
+  Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
+  Answer(id, OkStatus(), {}, out);
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
+    // With its connection there it may be the replacement of the one that is gone: it has to be silent, too.
+    if (node.connection) {
+      node.said_gone = now_;
+      return;
+    }
+    return LoseNode(NodeId(node_id), Error(StatusCode::kAborted, Name(node_id) + "'s process is gone"), out);
+  }
+}
+
+// --- losses
+
+void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  if (nodes_.at(id).member.role == Role::kWorker) return LoseWorker(id, reason, out);
+  LoseServer(id, reason, out);
+}
+
+// Homes go to the backups; shards without one go to other servers, which restore what they can (protocol 5.1).
+void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  if (finished_) return Remove(id, reason);
+  if (!map_.formed()) {
+    out.events.push_back(std::string(attune::Message(reason)) + "; it may join again");
+    return Remove(id, reason);
+  }
+  const bool others = std::ranges::any_of(nodes_, [&](const auto& entry) {
+    return entry.second.member.role == Role::kServer && entry.first != id && !entry.second.lost;
+  });
+  Node& node = nodes_.at(id);
+  if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
+  size_t uncovered = 0;
+  for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
+  out.events.push_back(
+      Name(id) + " is lost: " + std::string(attune::Message(reason)) +
+      (uncovered == 0 ? "; every shard it was home of has a copy"
+                      : "; " + std::to_string(uncovered) +
+                            " shards have no copy, their rows are restored from the last checkpoint or begin anew"));
+  if (!others) {
+    node.lost = true;
+    last_server_lost_ = now_;
+    out.events.push_back("no server is left; waiting for another one");
+    return;
+  }
+  for (TableEntry& table : tables_) {
+    table.missing.erase(id);
+    AnswerTableWaiters(table, out);
+  }
+  if (!saves_.empty() && saves_.front().parts.contains(id)) EndSave(reason, out);
+  Remove(id, reason);
+  recovering_ = true;
+  Publish(WithoutFailed(map_, std::array{id}), out);
+}
+
+void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
+  std::vector<NodeId> lost;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost) lost.push_back(id);
+  }
+  last_server_lost_ = kNever;
+  recovering_ = true;
+  map_.members = Members();
+  for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));
+  Publish(WithoutFailed(map_, lost), out);
+}
+
+}  // namespace attune::ps

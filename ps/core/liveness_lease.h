@@ -1,0 +1,41 @@
+// A node's right to act: given with every answered heartbeat, from the time that heartbeat was sent. Once it has run
+// out the coordinator may have replaced the node, so it serves and acknowledges nothing until it hears from it again
+// (protocol 5.2). Pure; externally synchronized.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/time_source.h"
+
+namespace attune::ps {
+
+class LivenessLease {
+ public:
+  void Sent(uint64_t heartbeat, MonotonicTime now) {
+    constexpr size_t kRemembered = 64;
+    sent_.push_back({heartbeat, now});
+    if (sent_.size() > kRemembered) sent_.pop_front();
+  }
+  // `lease` 0: this coordinator gives none, and asks for none.
+  void Answered(uint64_t heartbeat, Duration lease) {
+    while (!sent_.empty() && sent_.front().number < heartbeat) sent_.pop_front();
+    if (sent_.empty() || sent_.front().number != heartbeat) return;
+    constexpr int64_t kMarginDivisor = 10;  // two clocks may differ in speed
+    if (lease > Duration::zero()) ends_ = sent_.front().at + (lease - lease / kMarginDivisor);
+    sent_.pop_front();
+  }
+  // kNever before the first lease: a node that has not been given anything has nothing to serve.
+  MonotonicTime ends() const { return ends_; }
+  bool Valid(MonotonicTime now) const { return now < ends_; }
+
+ private:
+  struct SentAt {
+    uint64_t number;
+    MonotonicTime at;
+  };
+  std::deque<SentAt> sent_;
+  MonotonicTime ends_ = kNever;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,46 @@
+// Which shards should move next so that they lie evenly on the servers that are wanted, with the fewest bytes moved.
+//
+// A pure function of the map of today: after the changes it returns are made, it is asked again, until it returns none.
+// So nothing is lost when servers come, go or fail in between. Rules (protocol 4.5): one change at a time per shard; a
+// home never moves to its own backup, so where only that server is left the copy is given up first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ps/core/ids.h"
+#include "ps/core/shard_map.h"
+
+namespace attune::ps {
+
+struct PlacementGoal {
+  std::vector<NodeId> servers;  // that shards may lie on; any others are to be emptied. Not empty
+  uint32_t backups = 0;         // copies of each shard, 0 or 1; none where there is one server only
+  // What a shard weighs, by ShardId: its share of all bytes plus its share of all requests, in any unit. Empty: equal.
+  std::vector<double> weights;
+  // Servers differ by at most this share of the mean before shards are moved; one shard's weight is always tolerated.
+  double tolerance = 0.05;
+  size_t changes_max = SIZE_MAX;  // returned at a time
+};
+
+struct PlacementChange {
+  enum class Kind : uint8_t {
+    kMoveHome,    // to `to`
+    kAddBackup,   // `to` is given copies (next_backup)
+    kDropBackup,  // the copy is given up, `to` is unused
+  };
+  Kind kind = Kind::kMoveHome;
+  ShardId shard;
+  NodeId to;
+  bool operator==(const PlacementChange&) const = default;
+};
+
+// Shards with a next_backup are left alone. Requires a formed map.
+std::vector<PlacementChange> PlanPlacement(const ShardMap& map, const PlacementGoal& goal);
+
+// The map with these changes, `version` being its new one. Members are not changed.
+ShardMap WithChanges(const ShardMap& map, std::span<const PlacementChange> changes, MapVersion version);
+
+}  // namespace attune::ps
