@@ -1,10 +1,16 @@
-// The byte layout of the data plane: a fixed handshake in both directions, then frames of a fixed header and a raw
-// payload. Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h gives it meaning.
+// The byte layout of the data plane: a fixed handshake in three steps, then frames of a fixed header and a raw payload.
+// Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h and handshake.h give it
+// meaning.
 //
 //   dialer -> listener   Handshake
 //   listener -> dialer   HandshakeReply; status_code 0 means welcome, anything else is followed by the end of the
-//   connection both, then           FrameHeader, key_count keys (8 bytes each), value_count floats (4 bytes each),
-//   extra_bytes of extra
+//                        connection
+//   dialer -> listener   HandshakeEnd: how frames will travel
+//   both, then           FrameHeader, key_count keys (8 bytes each), value_count floats (4 bytes each),
+//                        extra_bytes of extra
+//
+// Where the job has certificates, all of this travels inside TLS 1.3. Between processes that share memory, frames
+// travel through it (ps/transport/shared_ring.h), and the connection only tells whether the peer is alive.
 #pragma once
 
 #include <cstddef>
@@ -27,22 +33,41 @@ struct Handshake {
   uint32_t expected_node;  // whom it wants to reach
   DataType data_type;
   uint8_t job_uid_bytes;
-  uint16_t reserved;
+  uint8_t token_bytes;
+  uint8_t reserved;
+  uint64_t incarnation;  // of the dialer, random: link state of another incarnation is void
+  uint64_t connection;   // random, names this connection
+  uint64_t replaces;     // the connection of this pair that the dialer knows to be gone; 0: it has had none
+  uint64_t met;          // incarnation of the listener as the dialer knows it; 0: never met
+  uint64_t delivered;    // frames of that incarnation that the dialer has handled, over all connections of the pair
   char job_uid[104];
+  char token[128];  // the job's; empty when it has none
 };
-static_assert(sizeof(Handshake) == 128 && std::is_trivially_copyable_v<Handshake>);
+static_assert(sizeof(Handshake) == 296 && std::is_trivially_copyable_v<Handshake>);
 
 struct HandshakeReply {
   uint32_t magic;
   uint32_t protocol_version;
   uint32_t status_code;  // canonical code, 0 = welcome
   uint16_t text_bytes;
-  uint16_t reserved;
+  uint8_t shared_memory;  // 1: the two names below say where the dialer may hand over memory
+  uint8_t reserved;
+  uint64_t incarnation;  // of the listener
+  uint64_t delivered;    // frames of the dialer that the listener has handled
+  char meeting_place[32];  // abstract Unix socket
+  char meeting_token[16];  // to be shown there
   char text[240];
 };
-static_assert(sizeof(HandshakeReply) == 256 && std::is_trivially_copyable_v<HandshakeReply>);
+static_assert(sizeof(HandshakeReply) == 320 && std::is_trivially_copyable_v<HandshakeReply>);
+
+struct HandshakeEnd {
+  uint32_t magic;
+  uint32_t shared_memory;  // 1: frames travel through the memory handed over, 0: over this connection
+};
+static_assert(sizeof(HandshakeEnd) == 8 && std::is_trivially_copyable_v<HandshakeEnd>);
 
 enum class FrameKind : uint8_t {
+  kDelivered = 0,  // of the link itself: nothing but `delivered`
   kPush = 1,
   kPushAck = 2,
   kPushRefused = 3,
@@ -60,6 +85,8 @@ struct FrameHeader {
   FrameKind kind;
   uint8_t flags;
   uint16_t status_code;  // of a refusal
+  uint64_t link_number;  // 1, 2, ... per ordered pair of nodes; 0: not numbered
+  uint64_t delivered;    // the other direction's frames that the sender has handled
   uint32_t table;
   uint32_t origin;  // node that pushes or pulls
   uint64_t number;  // sequence of a push, request of a pull
@@ -71,6 +98,6 @@ struct FrameHeader {
   uint32_t value_count;
   uint32_t extra_bytes;  // position list (4 bytes each), "after" entries (16 bytes each) or text, by kind
 };
-static_assert(sizeof(FrameHeader) == 64 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(sizeof(FrameHeader) == 80 && std::is_trivially_copyable_v<FrameHeader>);
 
 }  // namespace attune::wire

@@ -181,6 +181,10 @@ class WorkerCore {
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
 
+  // Where the rows that answer this pull belong when they belong in one piece, `values` of them; else empty. A reply whose
+  // rows lie there already is not copied.
+  std::span<float> PlaceOf(RequestId request, size_t values) const;
+
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
   uint64_t clock() const { return clock_; }  // steps ended

@@ -48,7 +48,10 @@ Status ServerRuntime::Open() {
                                                      .self = {},
                                                      .bind_address = options_.bind_address,
                                                      .port = options_.port,
-                                                     .seed = RandomSeed()},
+                                                     .seed = RandomSeed(),
+                                                     .token = options_.token,
+                                                     .tls_directory = options_.tls_directory,
+                                                     .shared_memory = options_.shared_memory},
                                                     *loop_, std::move(events)));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
   std::lock_guard lock(mutex_);
@@ -81,6 +84,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.incarnation = RandomSeed();
   core.index = options_.index;
   core.address = transport_->address();
+  core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
   return core;
 }

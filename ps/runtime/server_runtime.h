@@ -37,6 +37,9 @@ class ServerRuntime {
     std::optional<CoordinatorRuntime::Options> coordinator_here;
     std::string load_directory;  // tables of a saved model to start from; empty: none
     std::string sidecar_socket;  // empty: no telemetry
+    std::string token;           // the job's secret; empty: it has none
+    std::string tls_directory;   // certificates of the job (ps/transport/tls.h); empty: no TLS
+    bool shared_memory = true;   // with workers on this machine
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);

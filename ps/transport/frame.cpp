@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
-#include "proto/contract.h"
 #include "ps/core/limits.h"
+#include "ps/core/row_memory.h"
 
 namespace attune::ps {
 namespace {
@@ -138,6 +139,8 @@ Status CheckShape(const FrameHeader& header) {
   const bool keys = header.key_count > 0, values = header.value_count > 0, extra = header.extra_bytes > 0;
   const bool listed = (header.flags & wire::kFlagPositionList) != 0;
   switch (header.kind) {
+    case FrameKind::kDelivered:
+      return keys || values || extra ? Malformed("Delivered", "unexpected payload") : OkStatus();
     case FrameKind::kPush:
       if (!keys || header.value_count % header.key_count != 0)
         return Malformed("Push", "keys and gradients do not fit");
@@ -251,7 +254,7 @@ PushRefused ReadPushRefused(const FrameHeader& header, std::string_view extra) {
 
 }  // namespace
 
-int OutgoingFrame::Gather(size_t sent, std::span<iovec, 4> parts) const {
+int OutgoingFrame::Gather(size_t sent, std::span<iovec, kPartsMax> parts) const {
   const std::span<const std::byte> all[] = {std::as_bytes(std::span(&header, 1)), std::as_bytes(keys.view()),
                                             std::as_bytes(values.view()), std::as_bytes(std::span(extra))};
   int used = 0;
@@ -297,6 +300,8 @@ StatusOr<ps::Message> DecodeFrame(const FrameHeader& header, const std::shared_p
   Payload payload = Split(header, owner, bytes);
   const MapVersion map_version(header.map_version);
   switch (header.kind) {
+    case FrameKind::kDelivered:
+      break;
     case FrameKind::kPush:
       return ReadPush(header, std::move(payload));
     case FrameKind::kPushAck:
@@ -314,7 +319,7 @@ StatusOr<ps::Message> DecodeFrame(const FrameHeader& header, const std::shared_p
       return Moved{map_version, RequestId(of_pull ? header.number : 0), SequenceNumber(of_pull ? 0 : header.number)};
     }
   }
-  return Error(StatusCode::kInvalidArgument, "frame of unknown kind");
+  return Error(StatusCode::kInvalidArgument, "frame of a kind that is no message");
 }
 
 // --- FrameReader
@@ -326,18 +331,18 @@ int FrameReader::Space(std::span<iovec, 2> parts) {
     parts[0] = {staging_.data() + staged_, staging_.size() - staged_};
     return 1;
   }
-  parts[0] = {reinterpret_cast<std::byte*>(payload_.get()) + payload_filled_, missing()};
+  parts[0] = {payload_ + payload_filled_, missing()};
   parts[1] = {staging_.data(), staging_.size()};
   return 2;
 }
 
-Status FrameReader::Filled(size_t bytes, const Deliver& deliver) {
+Status FrameReader::Filled(size_t bytes, Sink& sink) {
   if (in_payload_) {
     const size_t direct = std::min(bytes, missing());
     payload_filled_ += direct;
     bytes -= direct;
     if (missing() > 0) return OkStatus();
-    RETURN_IF_ERROR(EndFrame(deliver));
+    RETURN_IF_ERROR(EndFrame(sink));
   }
   staged_ += bytes;
   size_t used = 0;
@@ -345,112 +350,55 @@ Status FrameReader::Filled(size_t bytes, const Deliver& deliver) {
     FrameHeader header;
     std::memcpy(&header, staging_.data() + used, sizeof header);
     used += sizeof header;
-    RETURN_IF_ERROR(BeginFrame(header));
+    RETURN_IF_ERROR(BeginFrame(header, sink));
     const size_t here = std::min(staged_ - used, missing());
-    if (here > 0) std::memcpy(payload_.get(), staging_.data() + used, here);
+    if (here > 0) std::memcpy(payload_, staging_.data() + used, here);
     payload_filled_ = here;
     used += here;
     if (missing() > 0) break;
-    RETURN_IF_ERROR(EndFrame(deliver));
+    RETURN_IF_ERROR(EndFrame(sink));
   }
   std::memmove(staging_.data(), staging_.data() + used, staged_ - used);
   staged_ -= used;
   return OkStatus();
 }
 
-Status FrameReader::BeginFrame(const FrameHeader& header) {
+Status FrameReader::BeginFrame(const FrameHeader& header, Sink& sink) {
   RETURN_IF_ERROR(CheckHeader(header));
   header_ = header;
   payload_bytes_ = PayloadBytes(header);
   payload_filled_ = 0;
-  // Words rather than bytes, so that keys are aligned; not cleared, the network fills it.
-  payload_ = payload_bytes_ == 0 ? nullptr : std::make_shared_for_overwrite<uint64_t[]>((payload_bytes_ + 7) / 8);
+  payload_ = nullptr;
+  owner_.reset();
+  placed_ = false;
   in_payload_ = true;
+  if (payload_bytes_ == 0) return OkStatus();
+  if (header.kind == FrameKind::kPullReply) {
+    if (const std::span<float> place = sink.Place(header); place.size() == header.value_count && !place.empty()) {
+      payload_ = reinterpret_cast<std::byte*>(place.data());
+      placed_ = true;
+      return OkStatus();
+    }
+  }
+  owner_ = NewRowMemory(payload_bytes_);
+  payload_ = static_cast<std::byte*>(owner_.get());
   return OkStatus();
 }
 
-Status FrameReader::EndFrame(const Deliver& deliver) {
+void FrameReader::Unplace(std::span<const float> rows) {
+  const auto* const first = reinterpret_cast<const std::byte*>(rows.data());
+  if (!in_payload_ || !placed_ || payload_ < first || payload_ >= first + rows.size_bytes()) return;
+  owner_ = NewRowMemory(payload_bytes_);
+  std::memcpy(owner_.get(), payload_, payload_filled_);
+  payload_ = static_cast<std::byte*>(owner_.get());
+  placed_ = false;
+}
+
+Status FrameReader::EndFrame(Sink& sink) {
   in_payload_ = false;
-  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(payload_.get()), payload_bytes_);
-  const std::shared_ptr<const void> owner = std::move(payload_);
-  ASSIGN_OR_RETURN(ps::Message message, DecodeFrame(header_, owner, bytes));
-  deliver(std::move(message));
-  return OkStatus();
-}
-
-// --- handshake
-
-wire::Handshake MakeHandshake(std::string_view job_uid, NodeId self, NodeId peer) {
-  wire::Handshake handshake{};
-  handshake.magic = wire::kHandshakeMagic;
-  handshake.endian_mark = wire::kEndianMark;
-  handshake.protocol_version = contract::kProtocolVersion;
-  handshake.node = self.value();
-  handshake.expected_node = peer.value();
-  handshake.data_type = wire::DataType::kFloat32;
-  job_uid = job_uid.substr(0, sizeof handshake.job_uid);
-  handshake.job_uid_bytes = static_cast<uint8_t>(job_uid.size());
-  job_uid.copy(handshake.job_uid, job_uid.size());
-  return handshake;
-}
-
-Status CheckHandshake(const wire::Handshake& handshake, const HandshakeExpectation& expectation) {
-  if (handshake.magic == __builtin_bswap32(wire::kHandshakeMagic) ||
-      (handshake.magic == wire::kHandshakeMagic && handshake.endian_mark != wire::kEndianMark)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "the peer has the other byte order; run the job on machines of one kind");
-  }
-  if (handshake.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument,
-                 "the peer does not speak Attune's row protocol; check the address it dials");
-  }
-  if (handshake.protocol_version != contract::kProtocolVersion) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "protocol version " + std::to_string(handshake.protocol_version) + " dials a node of version " +
-                     std::to_string(contract::kProtocolVersion) + "; use the same release for all pods of a job");
-  }
-  if (handshake.data_type != wire::DataType::kFloat32) {
-    return Error(StatusCode::kFailedPrecondition, "the peer sends values of another type than 32-bit floats");
-  }
-  const size_t length = std::min<size_t>(handshake.job_uid_bytes, sizeof handshake.job_uid);
-  const std::string_view job_uid(handshake.job_uid, length);
-  if (job_uid != std::string_view(expectation.job_uid).substr(0, sizeof handshake.job_uid)) {
-    return Error(StatusCode::kFailedPrecondition, "job id '" + std::string(job_uid) + "' dials a node of job id '" +
-                                                      expectation.job_uid + "'; check the address it dials");
-  }
-  if (expectation.self == NodeId()) {
-    return Error(StatusCode::kUnavailable, "the node is still joining its job; try again");
-  }
-  if (handshake.expected_node != expectation.self.value()) {
-    return Error(StatusCode::kUnavailable, "node " + std::to_string(handshake.expected_node) +
-                                               " is not here, this is node " +
-                                               std::to_string(expectation.self.value()) + "; wait for a newer map");
-  }
-  if (handshake.node == 0) return Error(StatusCode::kInvalidArgument, "the peer did not say which node it is");
-  return OkStatus();
-}
-
-wire::HandshakeReply MakeReply(const Status& status) {
-  wire::HandshakeReply reply{};
-  reply.magic = wire::kHandshakeMagic;
-  reply.protocol_version = contract::kProtocolVersion;
-  reply.status_code = static_cast<uint32_t>(status.code());
-  const std::string_view text = attune::Message(status).substr(0, sizeof reply.text);
-  reply.text_bytes = static_cast<uint16_t>(text.size());
-  text.copy(reply.text, text.size());
-  return reply;
-}
-
-Status ReadReply(const wire::HandshakeReply& reply) {
-  if (reply.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument,
-                 "whoever answers there does not speak Attune's row protocol; check the address");
-  }
-  if (reply.status_code == 0) return OkStatus();
-  const auto code = reply.status_code <= static_cast<uint32_t>(StatusCode::kUnauthenticated)
-                        ? static_cast<StatusCode>(reply.status_code)
-                        : StatusCode::kUnknown;
-  return Error(code, std::string_view(reply.text, std::min<size_t>(reply.text_bytes, sizeof reply.text)));
+  const std::span<const std::byte> bytes(payload_, payload_bytes_);
+  payload_ = nullptr;
+  return sink.OnFrame(header_, std::exchange(owner_, nullptr), bytes);
 }
 
 }  // namespace attune::ps
