@@ -107,8 +107,8 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, whoever joined first
   std::vector<NodeId> ids;
   for (const Member& server : servers) ids.push_back(server.node);
-  map_.homes = EvenHomes(options_.shards, ids);
   map_.version = MapVersion(1, 0);
+  map_.shards = EvenShards(options_.shards, ids, false, map_.version);
   out.events.push_back("all " + std::to_string(servers.size()) + " servers have joined; the job serves");
 }
 

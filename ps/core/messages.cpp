@@ -38,11 +38,14 @@ bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
 }
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Push",       "PushAck",     "PushRefused",  "Pull",           "PullReply",   "PullRefused",   "Moved",
-    "Join",       "Welcome",     "JoinRefused",  "MapUpdate",      "MapRequest",  "Heartbeat",     "HeartbeatAck",
-    "OpenTable",  "TableOpened", "InstallTable", "TableInstalled", "OpenDataSet", "DataSetOpened", "LeaseRequest",
-    "LeaseGrant", "LeasesEnded", "LeaseDone",    "LeaseReturn",    "SaveTables",  "WriteTables",   "TablesWritten",
-    "Leave",      "Done",        "Refused",      "GoalReached",    "Finished",    "SessionLost"};
+    "Push",          "PushAck",       "PushRefused",   "Pull",       "PullReply",   "PullRefused",   "Moved",
+    "LinkAck",       "Localize",      "MoveOrder",     "Handover",   "HandoverAck", "Replicate",     "ReplicateRefused",
+    "InstallWanted", "Install",       "InstallAck",    "JoinMarker", "HomeHandoff", "CollectOwners", "OwnersReport",
+    "FetchRows",     "FetchedRows",   "Join",          "Welcome",    "JoinRefused", "MapUpdate",     "MapRequest",
+    "Heartbeat",     "RowsReport",    "HeartbeatAck",  "OpenTable",  "TableOpened", "InstallTable",  "TableInstalled",
+    "OpenDataSet",   "DataSetOpened", "LeaseRequest",  "LeaseGrant", "LeasesEnded", "LeaseDone",     "LeaseReturn",
+    "SaveTables",    "WriteTables",   "TablesWritten", "Leave",      "Done",        "Refused",       "GoalReached",
+    "Finished",      "SessionLost"};
 
 }  // namespace
 
@@ -62,8 +65,28 @@ bool DataSetOpened::operator==(const DataSetOpened& other) const {
 const char* NameOf(const Message& message) { return kNames[message.index()]; }
 
 bool IsRowMessage(const Message& message) {
-  static_assert(std::is_same_v<std::variant_alternative_t<6, Message>, Moved>);
-  return message.index() <= 6;
+  constexpr size_t kLast = 22;
+  static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, FetchedRows>);
+  return message.index() <= kLast;
+}
+
+MapVersion MapVersionOf(const Message& message) {
+  if (!IsRowMessage(message)) return {};
+  return std::visit(
+      [](const auto& body) -> MapVersion {
+        if constexpr (requires { body.map_version; }) return body.map_version;
+        return {};
+      },
+      message);
+}
+
+void SetMapVersion(Message& message, MapVersion version) {
+  if (!IsRowMessage(message)) return;
+  std::visit(
+      [&](auto& body) {
+        if constexpr (requires { body.map_version; }) body.map_version = version;
+      },
+      message);
 }
 
 }  // namespace attune::ps

@@ -1,17 +1,18 @@
 // Everything nodes say to each other, as plain values. Encodings belong to transports.
 //
 // Two families:
-//   row messages      worker <-> server, over the data plane; the sender's NodeId is known from the link
+//   row messages      any node <-> any node, over the data plane; the sender's NodeId is known from the connection
 //   control messages  any node <-> coordinator (kCoordinator), over one stream per node; the first message is Join
 // The names and identities are those of the protocol description in docs/protocol.md.
 //
-// What a transport must give: a message arrives whole or not at all. Order, loss (of whole messages, at a broken
-// connection) and duplication are the cores' business. Identity of a peer, job id and protocol version are checked in
-// the transport's handshake.
+// What a transport must give: a frame (LinkHeader and message) arrives whole or not at all. Order, loss (of whole
+// frames, at a broken connection) and duplication are the business of the link layer (ps/core/link.h). Identity of a
+// peer, job id and protocol version are checked in the transport's handshake. A Slice may be sent from where it lies:
+// it keeps its memory alive, and nobody changes what a message holds.
 //
-// Reliability: a push is re-issued with the same (origin, sequence) until each of its keys is acknowledged or refused;
-// a pull with the same request until answered or past its deadline; a control request with the same RequestId until
-// answered.
+// Reliability: row messages arrive in order and exactly once while both nodes are members. A push is re-issued with the
+// same (origin, sequence) when a recovery may have lost it; a pull with the same request; a control request with the
+// same RequestId until answered.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,28 @@
 #include "ps/core/limits.h"
 #include "ps/core/shard_map.h"
 #include "ps/core/slice.h"
+#include "ps/store/row_version.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
 
+// ------------------------------------------------------------------------------------------------------------ link
+
+// In front of every row message: the numbers of one direction of one pair of nodes.
+struct LinkHeader {
+  uint64_t sequence = 0;   // 1, 2, ...; 0: outside the order (a LinkAck)
+  uint64_t delivered = 0;  // the sender of this frame has delivered everything up to here of the other direction
+  bool operator==(const LinkHeader&) const = default;
+};
+
+// Carries a LinkHeader when there is nothing else to say.
+struct LinkAck {
+  bool operator==(const LinkAck&) const = default;
+};
+
 // ---------------------------------------------------------------------------------------------------- row messages
+//
+// `map_version` is always that of the node that sent this very message (not of a node it forwards for).
 
 // Which keys of the origin's push a message speaks of: places in the origin's own key list of that push.
 struct Positions {
@@ -42,7 +60,8 @@ struct Positions {
   bool operator==(const Positions&) const = default;
 };
 
-// worker -> home. Keys are unique within one push, over all messages it is split into.
+// worker -> any node, best the owner or the home; forwarded by nodes that hold none of the rows. Keys are unique within
+// one push, over all messages it is split into.
 struct Push {
   NodeId origin;
   SequenceNumber sequence;
@@ -52,14 +71,17 @@ struct Push {
   Positions positions;         // of these keys in the origin's push; returned in the answer
   Slice<Key> keys;
   Slice<float> gradients;  // keys.size() * dim
+  uint64_t step = 0;       // global step of the origin, for learning-rate schedules
+  bool by_home = false;    // sent here by the home of all keys, because the rows are here or coming
   bool operator==(const Push&) const = default;
 };
 
-// applier -> origin. Applied now or earlier.
+// applier, or the backup that has the copy -> origin. Applied now or earlier.
 struct PushAck {
   SequenceNumber sequence;
   MapVersion map_version;
   Positions positions;
+  NodeId owner;  // who applied it; a hint where the next push of these keys may go at once. 0: not known
   bool operator==(const PushAck&) const = default;
 };
 
@@ -81,7 +103,7 @@ struct After {
   bool operator==(const After&) const = default;
 };
 
-// worker -> home.
+// worker -> any node, like a Push.
 struct Pull {
   NodeId origin;
   RequestId request;  // one per message, not per call
@@ -91,13 +113,18 @@ struct Pull {
   Duration remaining{};      // until the call's deadline, as of sending
   Slice<Key> keys;           // may repeat
   std::vector<After> after;  // mostly empty
+  Positions positions;       // of these keys in the request; returned in the answer
+  bool by_home = false;
   bool operator==(const Pull&) const = default;
 };
 
+// owner -> origin. A request whose keys lie on several nodes gets several.
 struct PullReply {
   RequestId request;
   MapVersion map_version;
-  Slice<float> rows;  // in the order of the pull's keys
+  Slice<float> rows;  // in the order of `positions`
+  Positions positions;
+  Slice<RowVersion> versions;  // one per row
   bool operator==(const PullReply&) const = default;
 };
 
@@ -114,6 +141,193 @@ struct Moved {
   RequestId request;        // of a pull
   SequenceNumber sequence;  // of a push
   bool operator==(const Moved&) const = default;
+};
+
+// --- rows on their way
+
+// Rows of one table as parallel arrays: keys, versions, move_numbers have one entry per row; values holds, per row, dim
+// values and then the optimizer's state.
+struct RowBatch {
+  TableId table;
+  Slice<Key> keys;
+  Slice<RowVersion> versions;
+  Slice<uint16_t> move_numbers;
+  Slice<float> values;
+  bool operator==(const RowBatch&) const = default;
+};
+
+// "keys[key_index] of the batch contains (or has refused) the push (origin, sequence), of which it is the key at
+// `position`".
+struct FilterRecord {
+  SequenceNumber sequence;
+  NodeId origin;
+  uint32_t position = 0;
+  uint32_t key_index = 0;
+  bool refused = false;
+  bool operator==(const FilterRecord&) const = default;
+};
+
+// All pushes of `origin` up to `acked_below` are settled.
+struct Settled {
+  NodeId origin;
+  SequenceNumber acked_below;
+  bool operator==(const Settled&) const = default;
+};
+
+// What the receiver needs to recognize pushes that these rows contain: `settled` has all news since the last such
+// message on the link.
+struct Records {
+  std::vector<FilterRecord> records;
+  std::vector<Settled> settled;
+  bool operator==(const Records&) const = default;
+};
+
+// any node -> home: these rows shall belong to `to`.
+struct Localize {
+  MapVersion map_version;
+  TableId table;
+  NodeId to;
+  Slice<Key> keys;
+  bool operator==(const Localize&) const = default;
+};
+
+// home -> the owner it had in its directory: hand each row over to `to` when its move_number is one below.
+struct MoveOrder {
+  MapVersion map_version;
+  TableId table;
+  NodeId to;
+  Slice<Key> keys;
+  Slice<uint16_t> move_numbers;
+  bool operator==(const MoveOrder&) const = default;
+};
+
+// old owner -> new owner; with it the rows are the receiver's.
+struct Handover {
+  MapVersion map_version;
+  uint64_t handover = 0;  // numbers the sender's handovers
+  RowBatch rows;
+  Records records;
+  bool operator==(const Handover&) const = default;
+};
+struct HandoverAck {
+  MapVersion map_version;
+  uint64_t handover = 0;
+  MapVersion arrived_at;  // the receiver's map when the rows arrived
+  bool operator==(const HandoverAck&) const = default;
+};
+
+// --- copies
+
+// owner -> backup (or, where there is none, next backup); backup -> next backup. The backup applies the same gradients.
+struct Replicate {
+  NodeId origin;
+  SequenceNumber sequence;
+  TableId table;
+  MapVersion map_version;
+  SequenceNumber acked_below;
+  Positions positions;
+  Slice<Key> keys;
+  Slice<float> gradients;      // empty for a probe
+  Slice<RowVersion> versions;  // of each row with this push
+  uint64_t step = 0;
+  NodeId owner;            // who applied it
+  bool ack_wanted = true;  // acknowledge to the origin when contained
+  bool relayed = false;    // by the backup to the next backup
+  bool probe = false;      // the push was applied earlier: acknowledge once a copy is as new as `versions`
+  bool operator==(const Replicate&) const = default;
+};
+
+// "Not my part any more": comes back whole; the sender treats it as a push that was issued again.
+struct ReplicateRefused {
+  MapVersion map_version;
+  Replicate replicate;
+  bool operator==(const ReplicateRefused&) const = default;
+};
+
+// receiver of a Replicate whose predecessors are missing -> its sender, then routed like a push: the owner sends
+// Install.
+struct InstallWanted {
+  MapVersion map_version;
+  TableId table;
+  Slice<Key> keys;
+  bool by_home = false;
+  bool operator==(const InstallWanted&) const = default;
+};
+
+// owner -> backup and next backup: take each row unless the copy is newer.
+struct Install {
+  MapVersion map_version;
+  uint64_t install = 0;  // numbers the sender's installs; 0: no answer wanted
+  RowBatch rows;
+  Records records;
+  bool operator==(const Install&) const = default;
+};
+struct InstallAck {
+  MapVersion map_version;
+  uint64_t install = 0;
+  bool operator==(const InstallAck&) const = default;
+};
+
+// every member -> next backup: my Installs for this join are on their way before this message.
+struct JoinMarker {
+  MapVersion map_version;
+  MapVersion join_id;
+  bool operator==(const JoinMarker&) const = default;
+};
+
+// --- directories
+
+// One entry of a directory per key.
+struct DirectoryBatch {
+  TableId table;
+  Slice<Key> keys;
+  Slice<NodeId> owners;
+  Slice<uint16_t> move_numbers;
+  bool operator==(const DirectoryBatch&) const = default;
+};
+
+// old home -> new home, in pieces; the last one lists the shards, whose directories are then complete.
+struct HomeHandoff {
+  MapVersion map_version;
+  DirectoryBatch entries;
+  std::vector<ShardId> complete;
+  bool operator==(const HomeHandoff&) const = default;
+};
+
+// home -> every other member, after a recovery began: which rows of my shards do you hold?
+struct CollectOwners {
+  MapVersion map_version;
+  MapVersion recovered_at;
+  bool operator==(const CollectOwners&) const = default;
+};
+// In pieces: rows held (owner: the sender) and rows certain to have reached another node.
+struct OwnersReport {
+  MapVersion map_version;
+  MapVersion recovered_at;
+  DirectoryBatch entries;
+  bool last = false;
+  bool operator==(const OwnersReport&) const = default;
+};
+
+// home -> backup, in pieces: send the copies of these keys. With `all_but`: of all keys of `shards` except these.
+struct FetchRows {
+  MapVersion map_version;
+  MapVersion recovered_at;
+  TableId table;
+  Slice<Key> keys;
+  bool all_but = false;
+  std::vector<ShardId> shards;  // in the last piece; all shards concerned, also without all_but
+  bool last = false;
+  bool operator==(const FetchRows&) const = default;
+};
+// In pieces. Their era has been raised at the backup. Keys asked for that do not come have no copy.
+struct FetchedRows {
+  MapVersion map_version;
+  MapVersion recovered_at;
+  RowBatch rows;
+  Records records;
+  bool last = false;
+  bool operator==(const FetchedRows&) const = default;
 };
 
 // ------------------------------------------------------------------------------------------------ control messages
@@ -179,6 +393,31 @@ struct Heartbeat {
   SequenceNumber acked_below;
   std::vector<LeasePosition> leases;
   bool operator==(const Heartbeat&) const = default;
+};
+
+// Where a node stands with its rows, under the map it names: sent with every heartbeat and when an entry that somebody
+// may wait for becomes zero or joins_done grows. Stateless: the newest one (by `number`) counts.
+struct RowsReport {
+  uint64_t number = 0;
+  MapVersion map_version;
+  // Shards homed here that are not complete: directory not yet here (planned change: "HomeReady" when 0), or rows still
+  // being recovered ("RecoveryDone" when 0). No planned change of any shard before 0 at every member that has adopted
+  // the newest map.
+  uint32_t shards_not_ready = 0;
+  // Of each join_id in the map: this node's part is done ("SyncDone"). All members done: next backup becomes backup.
+  std::vector<MapVersion> joins_done;
+  // A leaving node may be removed when all of these are 0 (and no shard names it).
+  uint64_t rows_held = 0;     // rows owned here, shards homed here included
+  uint64_t rows_foreign = 0;  // of these, in shards homed elsewhere
+  uint64_t handovers_open = 0;
+  uint64_t operations_waiting = 0;
+  // For displays.
+  uint64_t rows_to_come = 0;                  // the home's backlog of rows it calls back
+  uint64_t rows_received = 0, rows_sent = 0;  // by handovers, totals
+  uint64_t copies = 0;
+  uint64_t copies_to_send = 0;  // to next backups
+  uint64_t rows_restored = 0;   // total: rows a recovery could take from no copy
+  bool operator==(const RowsReport&) const = default;
 };
 
 struct HeartbeatAck {
@@ -325,14 +564,20 @@ struct SessionLost {
 };
 
 using Message =
-    std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,             // rows
-                 Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, HeartbeatAck,  // membership
-                 OpenTable, TableOpened, InstallTable, TableInstalled,                        // tables
+    std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
+                 LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
+                 InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
+                 FetchedRows, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport,
+                 HeartbeatAck,                                          // membership
+                 OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);
 bool IsRowMessage(const Message& message);
+// Row messages only: the field `map_version`; 0 for a LinkAck.
+MapVersion MapVersionOf(const Message& message);
+void SetMapVersion(Message& message, MapVersion version);
 
 }  // namespace attune::ps

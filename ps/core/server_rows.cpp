@@ -42,8 +42,8 @@ bool ServerCore::Admit(NodeId from, RowMessage& message, MonotonicTime deadline,
 
 bool ServerCore::AllMine(const Slice<Key>& keys) const {
   const uint32_t shards = map_.shard_count();
-  const NodeId* homes = map_.homes.data();
-  return std::ranges::all_of(keys, [&](Key key) { return homes[ShardMap::ShardIndex(key, shards)] == node_; });
+  const Shard* all = map_.shards.data();
+  return std::ranges::all_of(keys, [&](Key key) { return all[ShardMap::ShardIndex(key, shards)].home == node_; });
 }
 
 // --- pushes

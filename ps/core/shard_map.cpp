@@ -1,6 +1,7 @@
 #include "ps/core/shard_map.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ps/core/limits.h"
 
@@ -11,10 +12,43 @@ const Member* ShardMap::Find(NodeId node) const {
   return it != members.end() && it->node == node ? &*it : nullptr;
 }
 
-std::vector<NodeId> EvenHomes(uint32_t shard_count, std::span<const NodeId> servers) {
-  std::vector<NodeId> homes(shard_count);
-  for (uint32_t shard = 0; shard < shard_count; ++shard) homes[shard] = servers[shard % servers.size()];
-  return homes;
+std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since) {
+  std::vector<Shard> shards(shard_count);
+  const size_t count = servers.size();
+  for (uint32_t i = 0; i < shard_count; ++i) {
+    shards[i] = {.home = servers[i % count], .routing_since = since};
+    if (backups && count > 1) shards[i].backup = servers[(i + 1 + (i / count) % (count - 1)) % count];
+  }
+  return shards;
+}
+
+ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed) {
+  const auto is_failed = [&](NodeId node) { return std::ranges::find(failed, node) != failed.end(); };
+  ShardMap next = map;
+  next.version = map.version.Next();
+  next.recovered_at = next.version;
+  ++next.recoveries;
+  std::erase_if(next.members, [&](const Member& member) { return is_failed(member.node); });
+  std::vector<NodeId> servers;
+  for (const Member& member : next.members) {
+    if (member.role == Role::kServer && !member.leaving) servers.push_back(member.node);
+  }
+  if (servers.empty()) {
+    for (const Member& member : next.members) {
+      if (member.role == Role::kServer) servers.push_back(member.node);
+    }
+  }
+  for (size_t i = 0; i < next.shards.size(); ++i) {
+    Shard& shard = next.shards[i];
+    shard.next_backup = NodeId();
+    shard.join_id = MapVersion();
+    shard.routing_since = next.version;
+    if (is_failed(shard.backup)) shard.backup = NodeId();
+    if (!is_failed(shard.home)) continue;
+    const NodeId backup = std::exchange(shard.backup, NodeId());
+    shard.home = backup != NodeId() ? backup : servers[i % servers.size()];
+  }
+  return next;
 }
 
 Status Validate(const ShardMap& map) {
@@ -22,8 +56,9 @@ Status Validate(const ShardMap& map) {
     return Error(StatusCode::kInvalidArgument, "shard map refused: " + what);
   };
   if (!map.formed()) return bad("it has no version");
-  if (map.homes.empty() || map.homes.size() > kShardsMax) {
-    return bad(std::to_string(map.homes.size()) + " shards, allowed are 1 to " + std::to_string(kShardsMax));
+  if (map.recovered_at > map.version) return bad("it says that it will recover later");
+  if (map.shards.empty() || map.shards.size() > kShardsMax) {
+    return bad(std::to_string(map.shards.size()) + " shards, allowed are 1 to " + std::to_string(kShardsMax));
   }
   if (map.members.size() > kMembersMax) {
     return bad(std::to_string(map.members.size()) + " members, at most " + std::to_string(kMembersMax) +
@@ -32,14 +67,31 @@ Status Validate(const ShardMap& map) {
   for (size_t i = 1; i < map.members.size(); ++i) {
     if (map.members[i - 1].node >= map.members[i].node) return bad("members are not in order of their node ids");
   }
-  NodeId known;  // homes repeat: look each up once in a row
-  for (const NodeId home : map.homes) {
-    if (home == known) continue;
-    const Member* member = map.Find(home);
-    if (member == nullptr || member->role != Role::kServer) {
-      return bad("home " + std::to_string(home.value()) + " is not a server among the members");
+  NodeId known;  // nodes repeat: look each up once in a row
+  const auto is_server = [&](NodeId node) {
+    if (node == known) return true;
+    const Member* member = map.Find(node);
+    if (member == nullptr || member->role != Role::kServer) return false;
+    known = node;
+    return true;
+  };
+  for (size_t i = 0; i < map.shards.size(); ++i) {
+    const Shard& shard = map.shards[i];
+    const auto bad_shard = [&](const char* what, NodeId node) {
+      return bad("shard " + std::to_string(i) + ": " + what + " " + std::to_string(node.value()) +
+                 " is not a server among the members, or has another part in this shard");
+    };
+    const bool has_backup = shard.backup != NodeId(), has_next = shard.next_backup != NodeId();
+    if (!is_server(shard.home)) return bad_shard("home", shard.home);
+    if (has_backup && (shard.backup == shard.home || !is_server(shard.backup)))
+      return bad_shard("backup", shard.backup);
+    if (has_next &&
+        (shard.next_backup == shard.home || shard.next_backup == shard.backup || !is_server(shard.next_backup))) {
+      return bad_shard("next backup", shard.next_backup);
     }
-    known = home;
+    if (shard.routing_since > map.version || shard.join_id > map.version) {
+      return bad("shard " + std::to_string(i) + " changed in a later version");
+    }
   }
   return OkStatus();
 }

@@ -1,5 +1,5 @@
-// Which server is home of which shard, and who is a member. A value: published whole by the coordinator, never edited
-// in place by anyone else.
+// Which server is home of which shard, which ones hold copies, and who is a member. A value: published whole by the
+// coordinator, never edited in place by anyone else.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,35 @@ enum class Role : uint8_t { kServer, kWorker };
 struct Member {
   NodeId node;
   Role role = Role::kWorker;
-  uint32_t index = 0;   // within the role, as the platform numbers it
-  std::string address;  // host:port of its data plane; empty for a worker
+  uint32_t index = 0;    // within the role, as the platform numbers it
+  std::string address;   // host:port of its data plane; empty: it has none
+  bool leaving = false;  // homes call back the rows it holds; it is removed once it holds none
   bool operator==(const Member&) const = default;
 };
 
+// One hash partition of the keys. A NodeId of 0 means none.
+struct Shard {
+  NodeId home;               // keeps the directory; owns every row that the directory does not name
+  NodeId backup;             // holds a copy of every row of the shard, whoever owns it
+  NodeId next_backup;        // is being given copies; becomes the backup when they are complete
+  MapVersion join_id;        // version that set next_backup
+  MapVersion routing_since;  // last version that changed the home or recovered
+  bool operator==(const Shard&) const = default;
+};
+
 struct ShardMap {
-  MapVersion version;           // 0: no map yet; shards and homes are empty
-  std::vector<NodeId> homes;    // by ShardId; its size is the number of shards, fixed for the job
+  MapVersion version;           // 0: no map yet; shards are empty
+  MapVersion recovered_at;      // last version that removed a failed node; 0: none did
+  uint16_t recoveries = 0;      // how many did: the era of rows that a recovery rebuilds; wraps
+  std::vector<Shard> shards;    // by ShardId; their number is fixed for the job
   std::vector<Member> members;  // ascending NodeId
 
-  uint32_t shard_count() const { return static_cast<uint32_t>(homes.size()); }
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
   bool formed() const { return version > MapVersion(); }
   // Requires formed().
   ShardId ShardOf(Key key) const { return ps::ShardId(ShardIndex(key, shard_count())); }
-  NodeId HomeOf(Key key) const { return homes[ShardIndex(key, shard_count())]; }
+  const Shard& At(ShardId shard) const { return shards[shard.value()]; }
+  NodeId HomeOf(Key key) const { return shards[ShardIndex(key, shard_count())].home; }
 
   // nullptr when not a member.
   const Member* Find(NodeId node) const;
@@ -46,10 +60,16 @@ struct ShardMap {
   bool operator==(const ShardMap&) const = default;
 };
 
-// Deals the shards out to the servers in turn: sizes differ by at most one.
-std::vector<NodeId> EvenHomes(uint32_t shard_count, std::span<const NodeId> servers);
+// Deals the shards out to the servers in turn: sizes differ by at most one. With `backups`, and at least two servers,
+// every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.
+std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);
 
-// For maps received: versions, sizes, members in order and every home a server among them.
+// What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;
+// where there was none, a surviving server. Joins of backups are cancelled. At least one server must survive.
+ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed);
+
+// For maps received: versions, sizes, members in order; every home, backup and next backup a server among them, and
+// three different ones.
 Status Validate(const ShardMap& map);
 
 // "server 1 (node 3, 127.0.0.1:7401)" for messages; "node 3" when it is not a member.

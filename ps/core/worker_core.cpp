@@ -111,7 +111,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
                                                        ") is no longer a member of the job; start it again"),
                        out);
   }
-  const bool homes_changed = map.homes != map_.homes;
+  const bool homes_changed = !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home);
   map_ = std::move(map);
   if (!homes_changed) return;
   homes_version_ = map_.version;
@@ -121,10 +121,10 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
     servers_.push_back(member.node);
     if (peers_.try_emplace(member.node, Peer{.connected = false, .since = now}).second) out.connect.push_back(member);
   }
-  home_ordinal_.resize(map_.homes.size());
-  for (size_t shard = 0; shard < map_.homes.size(); ++shard) {
+  home_ordinal_.resize(map_.shards.size());
+  for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
     home_ordinal_[shard] =
-        static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.homes[shard]) - servers_.begin());
+        static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.shards[shard].home) - servers_.begin());
   }
   WakeBy(now + options_.peer_lost_after);
   CompleteJoin(out);

@@ -17,14 +17,22 @@ void Put(const Status& from, v1::JobStatus* to) {
 
 void Put(const ShardMap& from, v1::ShardMap* to) {
   to->set_version(from.version.value());
-  to->mutable_homes()->Reserve(static_cast<int>(from.homes.size()));
-  for (const NodeId home : from.homes) to->add_homes(home.value());
+  to->set_recovered_at(from.recovered_at.value());
+  to->set_recoveries(from.recoveries);
+  for (const Shard& shard : from.shards) {
+    to->add_homes(shard.home.value());
+    to->add_backups(shard.backup.value());
+    to->add_next_backups(shard.next_backup.value());
+    to->add_join_ids(shard.join_id.value());
+    to->add_routing_since(shard.routing_since.value());
+  }
   for (const Member& member : from.members) {
     v1::JobMember* out = to->add_members();
     out->set_node(member.node.value());
     out->set_role(member.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
     out->set_index(member.index);
     out->set_address(member.address);
+    out->set_leaving(member.leaving);
   }
 }
 
@@ -89,6 +97,24 @@ struct NodeWriter {
   }
   bool operator()(const MapRequest& from) {
     out.mutable_map_request()->set_have(from.have.value());
+    return true;
+  }
+  bool operator()(const RowsReport& from) {
+    v1::RowsReport* to = out.mutable_rows_report();
+    to->set_number(from.number);
+    to->set_map_version(from.map_version.value());
+    to->set_shards_not_ready(from.shards_not_ready);
+    for (const MapVersion join : from.joins_done) to->add_joins_done(join.value());
+    to->set_rows_held(from.rows_held);
+    to->set_rows_foreign(from.rows_foreign);
+    to->set_handovers_open(from.handovers_open);
+    to->set_operations_waiting(from.operations_waiting);
+    to->set_rows_to_come(from.rows_to_come);
+    to->set_rows_received(from.rows_received);
+    to->set_rows_sent(from.rows_sent);
+    to->set_copies(from.copies);
+    to->set_copies_to_send(from.copies_to_send);
+    to->set_rows_restored(from.rows_restored);
     return true;
   }
   bool operator()(const Heartbeat& from) {
@@ -285,16 +311,28 @@ StatusOr<Role> Get(v1::NodeRole from) {
 StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   ShardMap map;
   map.version = MapVersion(from.version());
-  const auto homes = static_cast<size_t>(from.homes_size()), members = static_cast<size_t>(from.members_size());
-  if (homes > kShardsMax) return TooMany("shards", homes, kShardsMax);
+  map.recovered_at = MapVersion(from.recovered_at());
+  map.recoveries = static_cast<uint16_t>(from.recoveries());
+  const auto shards = static_cast<size_t>(from.homes_size()), members = static_cast<size_t>(from.members_size());
+  if (shards > kShardsMax) return TooMany("shards", shards, kShardsMax);
+  if (from.backups_size() != from.homes_size() || from.next_backups_size() != from.homes_size() ||
+      from.join_ids_size() != from.homes_size() || from.routing_since_size() != from.homes_size()) {
+    return Error(StatusCode::kInvalidArgument, "shard map whose lists differ in length");
+  }
   if (members > kMembersMax) return TooMany("members", members, kMembersMax);
-  map.homes.reserve(homes);
-  for (const uint32_t home : from.homes()) map.homes.push_back(NodeId(home));
+  map.shards.reserve(shards);
+  for (int i = 0; i < from.homes_size(); ++i) {
+    map.shards.push_back({.home = NodeId(from.homes(i)),
+                          .backup = NodeId(from.backups(i)),
+                          .next_backup = NodeId(from.next_backups(i)),
+                          .join_id = MapVersion(from.join_ids(i)),
+                          .routing_since = MapVersion(from.routing_since(i))});
+  }
   map.members.reserve(members);
   for (const v1::JobMember& member : from.members()) {
     RETURN_IF_ERROR(CheckText(member.address(), kNameBytesMax, "bytes of address"));
     ASSIGN_OR_RETURN(const Role role, Get(member.role()));
-    map.members.push_back({NodeId(member.node()), role, member.index(), member.address()});
+    map.members.push_back({NodeId(member.node()), role, member.index(), member.address(), member.leaving()});
   }
   if (map.formed()) RETURN_IF_ERROR(Validate(map));
   return map;
@@ -353,6 +391,27 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
   return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address()};
+}
+
+StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
+  const auto joins = static_cast<size_t>(from.joins_done_size());
+  if (joins > kShardsMax) return TooMany("joins", joins, kShardsMax);
+  RowsReport report{.number = from.number(),
+                    .map_version = MapVersion(from.map_version()),
+                    .shards_not_ready = from.shards_not_ready(),
+                    .joins_done = {},
+                    .rows_held = from.rows_held(),
+                    .rows_foreign = from.rows_foreign(),
+                    .handovers_open = from.handovers_open(),
+                    .operations_waiting = from.operations_waiting(),
+                    .rows_to_come = from.rows_to_come(),
+                    .rows_received = from.rows_received(),
+                    .rows_sent = from.rows_sent(),
+                    .copies = from.copies(),
+                    .copies_to_send = from.copies_to_send(),
+                    .rows_restored = from.rows_restored()};
+  for (const uint64_t join : from.joins_done()) report.joins_done.push_back(MapVersion(join));
+  return report;
 }
 
 StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
@@ -439,6 +498,8 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
       return ReadJoin(message.join());
     case Kind::kMapRequest:
       return MapRequest{MapVersion(message.map_request().have())};
+    case Kind::kRowsReport:
+      return ReadRowsReport(message.rows_report());
     case Kind::kHeartbeat:
       return ReadHeartbeat(message.heartbeat());
     case Kind::kOpenTable:

@@ -3,7 +3,7 @@
 //
 // The position of a key is monotone in its hash, so a table grows by one sequential sweep. The index is cut into parts
 // that grow alone, by half, at different times: no growth moves more than a small fraction of the rows, and the load
-// over all parts stays near 0.72 instead of swinging. Not thread-safe for writing. Keys are never removed.
+// over all parts stays near 0.72 instead of swinging. Not thread-safe for writing.
 #pragma once
 
 #include <array>
@@ -41,8 +41,11 @@ class RowIndex {
     }
   }
 
-  // Adds a key that is absent. May throw std::bad_alloc, with nothing changed.
+  // Adds a key that is absent. May throw std::bad_alloc, with nothing changed; not after Reserve.
   void Insert(Key key, uint64_t hash, uint32_t slot);
+
+  // Removes a key; returns its slot, or kAbsent when it was not there.
+  uint32_t Erase(Key key, uint64_t hash);
 
   // visit(key, slot) for every key, in no particular order.
   template <typename Visit>
@@ -79,6 +82,7 @@ class RowIndex {
   }
   static void Place(std::vector<Bucket>& buckets, Key key, uint64_t hash, uint32_t slot);
   static void Grow(Part& part);
+  static void CloseGap(std::vector<Bucket>& buckets, uint64_t position);
 
   std::array<Part, kParts> parts_;
 };

@@ -1,19 +1,29 @@
-// Memory of rows: slabs of a power of two of rows, addressed by slot; each slab has its rows and their side records
-// (today a counter each).
+// Memory of rows: slabs of a power of two of rows, addressed by slot; each slab has its rows and their side records.
 // Addresses never change. Slabs of 2 MiB ask the system for huge pages, which saves a page walk per row.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "ps/store/row_version.h"
+
 namespace attune::ps {
 
+// What a row has beside values and state; 12 bytes, so that the version is kept as two words.
 struct SideRecord {
-  uint64_t row_counter;  // pushes applied
+  std::array<uint32_t, 2> version_words;
+  uint16_t move_number;
+  uint8_t flags;
+  uint8_t lock;
+
+  RowVersion version() const { return RowVersion(std::bit_cast<uint64_t>(version_words)); }
+  void set_version(RowVersion version) { version_words = std::bit_cast<std::array<uint32_t, 2>>(version.value()); }
 };
+static_assert(sizeof(SideRecord) == 12);
 
 class RowSlabs {
  public:

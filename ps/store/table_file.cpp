@@ -90,7 +90,8 @@ Status WriteRows(FileWriter& file, const TableStore& store) {
       AppendU32(block, static_cast<uint32_t>(block_rows));
     }
     block.append(reinterpret_cast<const char*>(&row.key), sizeof row.key);
-    block.append(reinterpret_cast<const char*>(&row.row_counter), sizeof row.row_counter);
+    const uint64_t version = row.version.value();
+    block.append(reinterpret_cast<const char*>(&version), sizeof version);
     AppendFloats(block, row.values);
     AppendFloats(block, row.state);
     if (--block_rows == 0) status = file.WriteChecked(std::move(block));
@@ -220,8 +221,10 @@ Status InsertBlock(const std::vector<char>& block, uint64_t rows, TableStore& st
     const char* bytes = block.data() + i * row_bytes;
     RowView row{};
     std::memcpy(&row.key, bytes, sizeof row.key);
-    std::memcpy(&row.row_counter, bytes + sizeof row.key, sizeof row.row_counter);
-    std::memcpy(floats.data(), bytes + sizeof row.key + sizeof row.row_counter, floats.size() * sizeof(float));
+    uint64_t version = 0;
+    std::memcpy(&version, bytes + sizeof row.key, sizeof version);
+    std::memcpy(floats.data(), bytes + sizeof row.key + sizeof version, floats.size() * sizeof(float));
+    row.version = RowVersion(version);
     row.values = std::span(floats).first(dim);
     row.state = std::span(floats).subspan(dim);
     RETURN_IF_ERROR(store.Insert(row));

@@ -2,7 +2,7 @@
 //
 // Layout, little-endian, without padding:
 //   magic "ATTUNTBL" | format version u32 | header bytes u32 | header | CRC-32 of everything so far u32
-//   blocks of rows: rows u32 | payload (per row: key u64, counter u64, values, state) | CRC-32 of count and payload u32
+//   blocks of rows: rows u32 | payload (per row: key u64, version u64, values, state) | CRC-32 of count and payload u32
 //   end: rows 0 u32 | CRC-32 of it u32
 // The header holds job id, table specification and row count. CRC-32 is zlib's (polynomial 0xEDB88320). Blocks are
 // about 1 MiB, so that reading needs little memory and nothing is used before its checksum has been seen.

@@ -129,7 +129,7 @@ uint32_t Crc32(uint32_t crc, std::string_view bytes) {
 
 uint64_t RowBytes(const TableSpec& spec) {
   const uint64_t floats = uint64_t{spec.options.dim} * (1 + StatesPerValue(spec.options.optimizer));
-  return sizeof(Key) + sizeof(RowView::row_counter) + floats * sizeof(float);
+  return sizeof(Key) + sizeof(RowVersion) + floats * sizeof(float);
 }
 
 uint64_t BlockRowsMax(const TableSpec& spec) { return std::max<uint64_t>(1, kBlockBytes / RowBytes(spec)); }

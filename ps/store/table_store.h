@@ -1,13 +1,16 @@
 // The rows of one table that one process holds: values and optimizer state in slabs, found by key. No I/O, no clock.
 //
 // Contract (the slow twin of the tests is a std::map):
-//   - a row is created by the first Push or Insert; Pull of an absent row computes its initial values, creating
-//   nothing;
-//   - Push applies the table's optimizer once per key and raises the row's counter by one;
-//   - rows_max reached: the whole batch is refused with ResourceExhausted and nothing of it is applied.
+//   - a row is created by the first Push, by Create or by Insert; Pull of an absent row computes its initial values,
+//     creating nothing;
+//   - Push applies the table's optimizer once per key and raises the row's version by one;
+//   - rows_max or memory reached: the whole batch is refused with ResourceExhausted and nothing of it is applied.
+// Batches prefetch: one call for many keys is several times faster than many calls for one.
 // Memory: rows start on a cache line (rows below 64 bytes are padded to a power of two instead, so that none straddles
-// a line). A row costs 26 bytes beside its values and state: counter 8, index about 18. No allocation per row.
-// Externally synchronized: one thread at a time; several threads may Pull at once while nobody pushes.
+// a line). A row costs about 30 bytes beside its values and state: side record 12, index about 18. No allocation per
+// row; the room of erased rows is used again.
+// Externally synchronized: one thread at a time; several threads may call const functions at once while nobody changes
+// the store. A visitor must not change the store it visits.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +21,7 @@
 
 #include "attune/ps/session.h"
 #include "base/status.h"
+#include "ps/store/row_version.h"
 
 namespace attune::ps {
 
@@ -29,12 +33,31 @@ struct TableSpec {
 // Names each problem of a specification (dim 0, rate not positive, low > high, NaN ...) and the table.
 Status Validate(const TableSpec& spec);
 
-// One row as it travels: to a file now, to another server later. Spans point into the store; valid in the visit only.
+// One row as it travels: to a file, to another node. Spans point into the store; valid in the visit only.
 struct RowView {
-  Key key;
-  uint64_t row_counter;           // pushes applied
-  std::span<const float> values;  // dim
-  std::span<const float> state;   // optimizer state; dim * StatesPerValue(optimizer)
+  Key key = 0;
+  RowVersion version;
+  uint16_t move_number = 0;            // how often the row has moved since its last recovery; wraps
+  std::span<const float> values = {};  // dim
+  std::span<const float> state = {};   // optimizer state; dim * StatesPerValue(optimizer)
+};
+
+// Keys whose hash (upper 32 bits of SplitMix64, as in ShardMap::ShardIndex) lies in [first, last]. A shard is one
+// range.
+struct HashRange {
+  uint32_t first = 0;
+  uint32_t last = ~uint32_t{0};
+  static HashRange OfShard(uint32_t shard, uint32_t shard_count);
+  bool operator==(const HashRange&) const = default;
+};
+
+struct PushOptions {
+  uint64_t step = 0;                    // global step, for the learning-rate schedule
+  std::span<RowVersion> versions = {};  // empty, or one per key: receives the row's version after this push
+};
+
+struct PushResult {
+  uint64_t rows_skipped = 0;  // gradients not finite, in a table that skips those
 };
 
 class TableStore {
@@ -43,20 +66,53 @@ class TableStore {
   virtual ~TableStore() = default;
 
   virtual const TableSpec& spec() const = 0;
-  // rows: keys.size() * dim values. Keys may repeat.
-  virtual void Pull(std::span<const Key> keys, std::span<float> rows) const = 0;
-  // Keys are unique. NaN or infinite gradients are refused as a whole (InvalidArgument names the first such key), and
-  // so is a batch for which there is no memory (ResourceExhausted).
-  virtual Status Push(std::span<const Key> keys, std::span<const float> gradients) = 0;
-
   virtual uint64_t row_count() const = 0;
   virtual uint64_t memory_bytes() const = 0;  // slabs, side records and index
 
+  // rows: keys.size() * dim values. Keys may repeat. `versions` is empty or has one place per key; that of an absent
+  // row is 0.
+  virtual void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const = 0;
+  void Pull(std::span<const Key> keys, std::span<float> rows) const { Pull(keys, rows, {}); }
+
+  // Keys are unique (a key sent twice is updated twice, in order). NaN or infinite gradients are refused as a whole
+  // (InvalidArgument names the first such key), and so is a batch for which there is no memory (ResourceExhausted).
+  virtual StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,
+                                    const PushOptions& options) = 0;
+  Status Push(std::span<const Key> keys, std::span<const float> gradients) {
+    return Push(keys, gradients, PushOptions{}).status();
+  }
+
+  // Sets bit i % 64 of present[i / 64] when keys[i] has a row, clears it otherwise; returns how many have. `present`
+  // has a bit for every key; the last word's other bits are cleared.
+  virtual uint64_t Contains(std::span<const Key> keys, std::span<uint64_t> present) const = 0;
+  bool Contains(Key key) const {
+    uint64_t present = 0;
+    return Contains({&key, 1}, {&present, 1}) == 1;
+  }
+
+  // Visits the rows of these keys in their order, absent ones left out; returns how many were visited.
+  virtual uint64_t VisitRows(std::span<const Key> keys, const std::function<void(const RowView&)>& visit) const = 0;
+
+  // Adds or replaces rows as they are (loading, relocation, backup copies). Sizes must fit the specification
+  // (InvalidArgument); rows_max and memory as for Push. All or nothing. A key given twice: the later one stays.
+  virtual Status Insert(std::span<const RowView> rows) = 0;
+  Status Insert(const RowView& row) { return Insert(std::span(&row, 1)); }
+
+  // Adds rows that are absent, with initial values and state, this version and move_number 0; present ones stay as they
+  // are. rows_max and memory as for Push.
+  virtual Status CreateRows(std::span<const Key> keys, RowVersion version) = 0;
+
+  // Forgets rows; returns how many there were.
+  virtual uint64_t Erase(std::span<const Key> keys) = 0;
+
+  // A recovery has made these rows authoritative again: their era rises to `era` (never falls), counters stay,
+  // move_number restarts at 0. Absent keys are left out; returns how many were present.
+  virtual uint64_t RaiseEra(std::span<const Key> keys, uint16_t era) = 0;
+
   // In no particular order.
   virtual void ForEachRow(const std::function<void(const RowView&)>& visit) const = 0;
-  // Adds or replaces a row with its state and counter (loading, relocation). Sizes must fit the specification
-  // (InvalidArgument); rows_max and memory as for Push.
-  virtual Status Insert(const RowView& row) = 0;
+  // The keys of a part of the hash space, in no particular order; costs what lies in that part.
+  virtual void ForEachKey(HashRange range, const std::function<void(Key)>& visit) const = 0;
 };
 
 }  // namespace attune::ps

@@ -305,13 +305,16 @@ StatusOr<ps::Message> DecodeFrame(const FrameHeader& header, const std::shared_p
     case FrameKind::kPush:
       return ReadPush(header, std::move(payload));
     case FrameKind::kPushAck:
-      return PushAck{SequenceNumber(header.number), map_version, ReadPositions(header, payload.extra)};
+      return PushAck{.sequence = SequenceNumber(header.number),
+                     .map_version = map_version,
+                     .positions = ReadPositions(header, payload.extra)};
     case FrameKind::kPushRefused:
       return ReadPushRefused(header, payload.extra);
     case FrameKind::kPull:
       return ReadPull(header, std::move(payload));
     case FrameKind::kPullReply:
-      return PullReply{RequestId(header.number), map_version, std::move(payload.values)};
+      return PullReply{
+          .request = RequestId(header.number), .map_version = map_version, .rows = std::move(payload.values)};
     case FrameKind::kPullRefused:
       return PullRefused{RequestId(header.number), map_version, ReadStatus(header, payload.extra)};
     case FrameKind::kMoved: {

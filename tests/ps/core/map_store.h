@@ -1,10 +1,12 @@
 // The slow, obvious twin of TableStore: one std::map, SGD only, constant initial values.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "base/random.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -20,44 +22,112 @@ class MapStore final : public TableStore {
   }
 
   const TableSpec& spec() const override { return spec_; }
-  void Pull(std::span<const Key> keys, std::span<float> rows) const override {
+  uint64_t row_count() const override { return rows_.size(); }
+  uint64_t memory_bytes() const override { return rows_.size() * spec_.options.dim * sizeof(float); }
+
+  using TableStore::Pull, TableStore::Push, TableStore::Insert, TableStore::Contains;
+  void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override {
     const size_t dim = spec_.options.dim;
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto it = rows_.find(keys[i]);
       for (size_t j = 0; j < dim; ++j) rows[i * dim + j] = it == rows_.end() ? Initial() : it->second.values[j];
+      if (!versions.empty()) versions[i] = it == rows_.end() ? RowVersion() : it->second.version;
     }
   }
-  Status Push(std::span<const Key> keys, std::span<const float> gradients) override {
+  StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,
+                            const PushOptions& options) override {
+    RETURN_IF_ERROR(Create(keys, RowVersion()));
+    const size_t dim = spec_.options.dim;
+    const float rate = std::get<Sgd>(spec_.options.optimizer).rate;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      Row& row = rows_.at(keys[i]);
+      row.version = row.version.Next();
+      if (!options.versions.empty()) options.versions[i] = row.version;
+      for (size_t j = 0; j < dim; ++j) row.values[j] -= rate * gradients[i * dim + j];
+    }
+    return PushResult{};
+  }
+  uint64_t Contains(std::span<const Key> keys, std::span<uint64_t> present) const override {
+    std::ranges::fill(present, 0);
+    uint64_t count = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!rows_.contains(keys[i])) continue;
+      present[i / 64] |= uint64_t{1} << (i % 64);
+      ++count;
+    }
+    return count;
+  }
+  uint64_t VisitRows(std::span<const Key> keys, const std::function<void(const RowView&)>& visit) const override {
+    uint64_t visited = 0;
+    for (const Key key : keys) {
+      const auto it = rows_.find(key);
+      if (it == rows_.end()) continue;
+      visit(ViewOf(*it));
+      ++visited;
+    }
+    return visited;
+  }
+  Status Insert(std::span<const RowView> rows) override {
+    std::vector<Key> keys;
+    for (const RowView& row : rows) keys.push_back(row.key);
+    RETURN_IF_ERROR(Create(keys, RowVersion()));
+    for (const RowView& row : rows) {
+      rows_.at(row.key) = {
+          .version = row.version, .move_number = row.move_number, .values = {row.values.begin(), row.values.end()}};
+    }
+    return OkStatus();
+  }
+  Status CreateRows(std::span<const Key> keys, RowVersion version) override { return Create(keys, version); }
+  uint64_t Erase(std::span<const Key> keys) override {
+    uint64_t erased = 0;
+    for (const Key key : keys) erased += rows_.erase(key);
+    return erased;
+  }
+  uint64_t RaiseEra(std::span<const Key> keys, uint16_t era) override {
+    uint64_t present = 0;
+    for (const Key key : keys) {
+      const auto it = rows_.find(key);
+      if (it == rows_.end()) continue;
+      RowVersion& version = it->second.version;
+      if (version.era() < era) version = RowVersion(era, version.counter());
+      it->second.move_number = 0;
+      ++present;
+    }
+    return present;
+  }
+  void ForEachRow(const std::function<void(const RowView&)>& visit) const override {
+    for (const auto& entry : rows_) visit(ViewOf(entry));
+  }
+  void ForEachKey(HashRange range, const std::function<void(Key)>& visit) const override {
+    for (const auto& [key, row] : rows_) {
+      const auto hash = static_cast<uint32_t>(SplitMix64(key) >> 32);
+      if (range.first <= hash && hash <= range.last) visit(key);
+    }
+  }
+
+ private:
+  struct Row {
+    RowVersion version;
+    uint16_t move_number = 0;
+    std::vector<float> values;
+  };
+  static RowView ViewOf(const std::pair<const Key, Row>& entry) {
+    return {.key = entry.first,
+            .version = entry.second.version,
+            .move_number = entry.second.move_number,
+            .values = entry.second.values};
+  }
+  Status Create(std::span<const Key> keys, RowVersion version) {
     size_t more = 0;
     for (const Key key : keys) more += rows_.contains(key) ? 0 : 1;
     if (spec_.options.rows_max > 0 && rows_.size() + more > spec_.options.rows_max) {
       return Error(StatusCode::kResourceExhausted, "table \"" + spec_.name + "\" is full");
     }
-    const size_t dim = spec_.options.dim;
-    const float rate = std::get<Sgd>(spec_.options.optimizer).rate;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      Row& row = rows_.try_emplace(keys[i], Row{.values = std::vector<float>(dim, Initial())}).first->second;
-      ++row.counter;
-      for (size_t j = 0; j < dim; ++j) row.values[j] -= rate * gradients[i * dim + j];
+    for (const Key key : keys) {
+      rows_.try_emplace(key, Row{.version = version, .values = std::vector<float>(spec_.options.dim, Initial())});
     }
     return OkStatus();
   }
-  uint64_t row_count() const override { return rows_.size(); }
-  uint64_t memory_bytes() const override { return rows_.size() * spec_.options.dim * sizeof(float); }
-  void ForEachRow(const std::function<void(const RowView&)>& visit) const override {
-    for (const auto& [key, row] : rows_)
-      visit({.key = key, .row_counter = row.counter, .values = row.values, .state = {}});
-  }
-  Status Insert(const RowView& row) override {
-    rows_[row.key] = {.counter = row.row_counter, .values = {row.values.begin(), row.values.end()}};
-    return OkStatus();
-  }
-
- private:
-  struct Row {
-    uint64_t counter = 0;
-    std::vector<float> values;
-  };
   float Initial() const { return std::get<ConstantInitializer>(spec_.options.initializer).value; }
 
   TableSpec spec_;

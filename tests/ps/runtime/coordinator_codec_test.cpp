@@ -12,9 +12,13 @@ const RequestHeader kHeader{RequestId(7), RequestId(5), std::chrono::seconds(3)}
 ShardMap SomeMap() {
   ShardMap map;
   map.version = MapVersion(1, 2);
-  map.homes = {NodeId(1), NodeId(2), NodeId(1)};
+  map.recovered_at = MapVersion(1, 1);
+  map.recoveries = 1;
+  map.shards = {{.home = NodeId(1), .backup = NodeId(2), .routing_since = MapVersion(1, 1)},
+                {.home = NodeId(2), .next_backup = NodeId(1), .join_id = MapVersion(1, 2)},
+                {.home = NodeId(1)}};
   map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"},
-                 {NodeId(2), Role::kServer, 1, "127.0.0.1:2"},
+                 {NodeId(2), Role::kServer, 1, "127.0.0.1:2", true},
                  {NodeId(3), Role::kWorker, 0, ""}};
   return map;
 }
@@ -29,6 +33,7 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
       MapRequest{MapVersion(1, 4)},
       Heartbeat{3, MapVersion(1, 4), 10, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
+      RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
       OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
       OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
       OpenTable{kHeader, SomeSpec(Adagrad{}, NormalInitializer{0.1F, 2})},

@@ -42,7 +42,7 @@ using Rows = std::map<Key, std::tuple<uint64_t, std::vector<float>, std::vector<
 Rows RowsOf(const TableStore& store) {
   Rows rows;
   store.ForEachRow([&](const RowView& row) {
-    rows[row.key] = {row.row_counter, {row.values.begin(), row.values.end()}, {row.state.begin(), row.state.end()}};
+    rows[row.key] = {row.version.value(), {row.values.begin(), row.values.end()}, {row.state.begin(), row.state.end()}};
   });
   return rows;
 }

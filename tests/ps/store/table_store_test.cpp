@@ -40,7 +40,7 @@ class MapStore {
 
   struct Row {
     std::vector<float> values, state;
-    uint64_t row_counter = 0;
+    uint64_t counter = 0;
   };
 
   std::vector<float> Pull(Key key) const {
@@ -56,7 +56,7 @@ class MapStore {
     for (size_t i = 0; i < keys.size(); ++i) {
       Row& row = rows_.try_emplace(keys[i], Initial(keys[i])).first->second;
       for (size_t d = 0; d < options_.dim; ++d) Update(row, d, gradients[i * options_.dim + d]);
-      ++row.row_counter;
+      ++row.counter;
     }
     return true;
   }
@@ -95,7 +95,7 @@ void ExpectSameRows(const TableStore& store, const MapStore& twin) {
     ++visited;
     const auto found = twin.rows().find(row.key);
     ASSERT_NE(found, twin.rows().end()) << "key " << row.key;
-    EXPECT_EQ(row.row_counter, found->second.row_counter);
+    EXPECT_EQ(row.version, RowVersion(found->second.counter));
     EXPECT_TRUE(std::ranges::equal(row.values, found->second.values)) << "key " << row.key;
     EXPECT_TRUE(std::ranges::equal(row.state, found->second.state)) << "key " << row.key;
   });
@@ -172,8 +172,7 @@ TEST(TableStore, ABatchAboveTheRowLimitIsRefusedWhole) {
   EXPECT_EQ(PullOne(*store, 1), std::vector<float>{-1}) << "nothing of the refused batch is applied";
   EXPECT_EQ(store->row_count(), 2U);
   EXPECT_TRUE(store->Push(std::vector<Key>{1, 3}, std::vector<float>{1, 1}).ok()) << "up to the limit is fine";
-  EXPECT_EQ(store->Insert({.key = 4, .row_counter = 0, .values = std::vector<float>{1}, .state = {}}).code(),
-            StatusCode::kResourceExhausted);
+  EXPECT_EQ(store->Insert({.key = 4, .values = std::vector<float>{1}}).code(), StatusCode::kResourceExhausted);
 }
 
 TEST(TableStore, ANonFiniteGradientRefusesThePushAndNamesItsKey) {
@@ -190,10 +189,8 @@ TEST(TableStore, WrongSizesAreRefused) {
   const auto store = Make({.dim = 2, .optimizer = Adagrad{}});
   EXPECT_EQ(store->Push(std::vector<Key>{1}, std::vector<float>{1}).code(), StatusCode::kInvalidArgument);
   const std::vector<float> one = {1}, two = {1, 2};
-  EXPECT_EQ(store->Insert({.key = 1, .row_counter = 0, .values = one, .state = two}).code(),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(store->Insert({.key = 1, .row_counter = 0, .values = two, .state = one}).code(),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(store->Insert({.key = 1, .values = one, .state = two}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(store->Insert({.key = 1, .values = two, .state = one}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(store->row_count(), 0U);
 }
 
@@ -207,11 +204,11 @@ TEST(TableStore, AKeySentTwiceIsOneRowUpdatedTwice) {
 TEST(TableStore, InsertedRowsKeepStateAndCounter) {
   const auto store = Make({.dim = 2, .optimizer = Adagrad{}});
   const std::vector<float> values = {1, 2}, state = {3, 4}, values_later = {5, 6};
-  ASSERT_TRUE(store->Insert({.key = 8, .row_counter = 9, .values = values, .state = state}).ok());
-  ASSERT_TRUE(store->Insert({.key = 8, .row_counter = 10, .values = values_later, .state = state}).ok());
+  ASSERT_TRUE(store->Insert({.key = 8, .version = RowVersion(9), .values = values, .state = state}).ok());
+  ASSERT_TRUE(store->Insert({.key = 8, .version = RowVersion(10), .values = values_later, .state = state}).ok());
   EXPECT_EQ(store->row_count(), 1U);
   store->ForEachRow([&](const RowView& row) {
-    EXPECT_EQ(row.row_counter, 10U);
+    EXPECT_EQ(row.version, RowVersion(10));
     EXPECT_TRUE(std::ranges::equal(row.values, values_later));
     EXPECT_TRUE(std::ranges::equal(row.state, state));
   });
