@@ -35,7 +35,9 @@ struct Settings {
   size_t batch = 256;
   uint64_t keys = 1'000'000;
   std::string only = "bare,tcp,tls,memory,idle";
-  bool Wants(const char* what) const { return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos; }
+  bool Wants(const char* what) const {
+    return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos;
+  }
 };
 Settings settings;
 
@@ -103,7 +105,8 @@ Rates Measure(size_t in_flight, const std::function<void(size_t slot)>& issue,
   return rates;
 }
 
-void Print(const char* transport, const char* operation, const char* distribution, size_t in_flight, const Rates& rates) {
+void Print(const char* transport, const char* operation, const char* distribution, size_t in_flight,
+           const Rates& rates) {
   std::printf("%-8s %-5s %-8s %zu in flight  %8.2f M keys/s   p50 %7.0f us  p99 %7.0f us\n", transport, operation,
               distribution, in_flight, rates.keys_per_second / 1e6, rates.p50_us, rates.p99_us);
   std::fflush(stdout);
@@ -156,7 +159,8 @@ void Tune(int fd) {
         std::memcpy(other, row, settings.dim * sizeof(float));
       }
     }
-    const bool answered = push ? WriteAll(fd, &done, sizeof done) : WriteAll(fd, rows.data(), rows.size() * sizeof(float));
+    const bool answered =
+        push ? WriteAll(fd, &done, sizeof done) : WriteAll(fd, rows.data(), rows.size() * sizeof(float));
     if (!answered) ::_exit(0);
   }
 }
@@ -206,7 +210,8 @@ struct Path {
 [[noreturn]] void Serve(const Path& path, int writer, int reader) {
   log::SetLevel(log::Level::kWarn);
   static const SystemTime time;
-  ServerRuntime::Options options{.job_uid = "uid", .tls_directory = path.tls_directory, .shared_memory = path.shared_memory};
+  ServerRuntime::Options options{
+      .job_uid = "uid", .tls_directory = path.tls_directory, .shared_memory = path.shared_memory};
   options.coordinator_here.emplace();
   options.coordinator_here->core.job_uid = "uid";
   auto server = ServerRuntime::Start(options, time);
@@ -298,7 +303,8 @@ int RunAttune(const Path& path, bool measure) {
               futures[slot] = push ? table->PushAsync(keys, rows[slot]) : table->PullAsync(keys, rows[slot]);
             },
             finish);
-        Print(path.name.c_str(), push ? "push" : "pull", distribution == kUniform ? "uniform" : "zipf", in_flight, rates);
+        Print(path.name.c_str(), push ? "push" : "pull", distribution == kUniform ? "uniform" : "zipf", in_flight,
+              rates);
       }
     }
   }

@@ -1,8 +1,8 @@
 #include "ps/core/row_memory.h"
 
 #include <array>
+#include <atomic>
 #include <bit>
-#include <mutex>
 #include <new>
 #include <vector>
 
@@ -13,6 +13,21 @@ constexpr std::align_val_t kAlignment{64};
 constexpr size_t kSmallestLog2 = 10, kLargestLog2 = 21;  // 1 KiB .. 2 MiB
 constexpr size_t kKeptBytesMax = 4 << 20;                // per size
 
+// Held for a handful of instructions.
+class BriefLock {
+ public:
+  explicit BriefLock(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
+  }
+  ~BriefLock() {
+    flag_.clear(std::memory_order_release);
+    flag_.notify_one();
+  }
+
+ private:
+  std::atomic_flag& flag_;
+};
+
 // One list per power of two. Never destroyed: slices may outlive static objects.
 class Pool {
  public:
@@ -22,7 +37,7 @@ class Pool {
   }
   void* Take(size_t bytes) {
     {
-      std::lock_guard lock(mutex_);
+      const BriefLock lock(busy_);
       if (!free_.empty()) {
         void* const block = free_.back();
         free_.pop_back();
@@ -33,14 +48,14 @@ class Pool {
   }
   void Give(void* block, size_t bytes) {
     {
-      std::lock_guard lock(mutex_);
+      const BriefLock lock(busy_);
       if ((free_.size() + 1) * bytes <= kKeptBytesMax) return free_.push_back(block);
     }
     ::operator delete(block, kAlignment);
   }
 
  private:
-  std::mutex mutex_;  // guards free_
+  std::atomic_flag busy_;  // guards free_
   std::vector<void*> free_;
 };
 

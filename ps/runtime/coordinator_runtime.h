@@ -20,6 +20,7 @@ class CoordinatorRuntime {
     CoordinatorOptions core;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;  // 0: any
+    ControlSecurity security;
   };
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);

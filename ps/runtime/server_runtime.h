@@ -53,6 +53,8 @@ class ServerRuntime {
   const std::string& data_address() const { return transport_->address(); }
   const std::string& coordinator_address() const { return coordinator_address_; }
   ServerCounters counters() const;
+  // Traffic with the nodes linked to this one, at most `links_max` of them.
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
   // Rows of all tables held here.
   uint64_t row_count() const;
 

@@ -54,19 +54,22 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   };
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
                                                      .self = {},
+                                                     .bind_address = options.bind_address,
                                                      .seed = RandomSeed(),
                                                      .token = options.token,
                                                      .tls_directory = options.tls_directory,
                                                      .shared_memory = options.shared_memory},
                                                     *loop_, std::move(events)));
-  coordinator_ =
-      CoordinatorClient::Start(options.coordinator, *loop_,
-                               {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
-                                .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
-                                .on_message =
-                                    [this](Message message) {
-                                      Tell(Received{kCoordinator, std::move(message)});
-                                    }});
+  core_.SetAddress(transport_->address());
+  coordinator_ = CoordinatorClient::Start(
+      options.coordinator, *loop_,
+      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+       .on_message =
+           [this](Message message) {
+             Tell(Received{kCoordinator, std::move(message)});
+           }},
+      {.job_uid = options.job_uid, .token = options.token, .tls_directory = options.tls_directory});
   return OkStatus();
 }
 
@@ -178,13 +181,25 @@ void WorkerRuntime::OnTimer() {
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
+  const auto has_room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
   std::unique_lock lock(mutex_);
-  const auto room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
-  if (room()) return core_.status();
+  if (has_room()) return core_.status();
+  const MonotonicTime until = time_.Now() + timeout;
   ++waiting_for_room_;
-  const bool in_time = room_.wait_for(lock, timeout, room);
+  lock.unlock();
+  // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
+  // a second, so that the deadline is seen.
+  const auto ended = [&] {
+    std::lock_guard at_core(mutex_);
+    return has_room() || time_.Now() >= until;
+  };
+  loop_->WaitFor(ended, [&] {
+    std::unique_lock at_core(mutex_);
+    room_.wait_until(at_core, until, has_room);
+  });
+  lock.lock();
   --waiting_for_room_;
-  if (!in_time) {
+  if (!has_room()) {
     return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
                                                     " pushes are not acknowledged yet; this one was not sent");
   }

@@ -90,8 +90,8 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
     std::lock_guard lock(read_mutex_);
     for (int turn = 0; turn < kReadsPerTurn; ++turn) {
       if (watch_ == nullptr) return;  // closed by a handler
-      std::array<iovec, 2> parts;
-      const auto count = static_cast<size_t>(reader_.Space(parts));
+      std::array<iovec, FrameReader::kSpacePartsMax> parts;
+      const size_t count = reader_.Space(parts);
       const IoResult result = stream_->Read(std::span(parts).first(count));
       if (result.bytes > 0) {
         if (const Status status = reader_.Filled(result.bytes, *peer_); !status.ok()) return Fail(status);
@@ -124,7 +124,10 @@ class RingChannel final : public Channel, public std::enable_shared_from_this<Ri
  public:
   RingChannel(const std::shared_ptr<Peer>& peer, std::unique_ptr<Stream> stream, std::shared_ptr<RingArea> out,
               std::shared_ptr<RingArea> in, const std::function<void()>& ring_peer)
-      : peer_(peer), stream_(std::move(stream)), writer_(std::move(out), ring_peer), reader_(std::move(in), ring_peer) {}
+      : peer_(peer),
+        stream_(std::move(stream)),
+        writer_(std::move(out), ring_peer),
+        reader_(std::move(in), ring_peer) {}
 
   void Start() override {
     watch_ = peer_->loop().WatchFile(stream_->fd(), [weak = weak_from_this()](bool, bool) {

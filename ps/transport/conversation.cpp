@@ -17,17 +17,54 @@
 
 namespace attune::ps {
 
-// What a name stands for; ended with freeaddrinfo.
-struct Conversation::Endpoints {
-  ~Endpoints() {
+struct NameResolver::Answer {
+  ~Answer() {
     if (all != nullptr) ::freeaddrinfo(all);
   }
+  std::string host, port;
   addrinfo* all = nullptr;
   addrinfo* next = nullptr;
-  FileDescriptor resolved;  // rung when the rest is there
+  FileDescriptor bell;  // rung when the rest is there
   std::string error;
   std::atomic<bool> done = false;
 };
+
+NameResolver::~NameResolver() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  asked_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void NameResolver::Ask(std::shared_ptr<Answer> answer) {
+  std::lock_guard lock(mutex_);
+  questions_.push_back(std::move(answer));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  asked_.notify_all();
+}
+
+void NameResolver::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    asked_.wait(lock, [this] { return ending_ || !questions_.empty(); });
+    if (ending_) return;
+    const std::shared_ptr<Answer> answer = std::move(questions_.front());
+    questions_.pop_front();
+    lock.unlock();
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_STREAM;
+    wanted.ai_flags = AI_NUMERICSERV;
+    const int error = ::getaddrinfo(answer->host.c_str(), answer->port.c_str(), &wanted, &answer->all);
+    answer->error = error == 0 ? "" : ::gai_strerror(error);
+    answer->next = answer->all;
+    answer->done = true;
+    const uint64_t one = 1;
+    (void)!::write(answer->bell.get(), &one, sizeof one);
+    lock.lock();
+  }
+}
 
 std::shared_ptr<Conversation> Conversation::Start(EventLoop& loop, Duration timeout, Failed failed) {
   std::shared_ptr<Conversation> conversation(new Conversation(loop, std::move(failed)));
@@ -85,8 +122,8 @@ void Conversation::Watch(int fd, bool readable, bool writable, std::function<voi
 
 // --- connecting
 
-void Conversation::Connect(const std::string& host, const std::string& port, Then then) {
-  auto endpoints = std::make_shared<Endpoints>();
+void Conversation::Connect(const std::string& host, const std::string& port, NameResolver& names, Then then) {
+  auto endpoints = std::make_shared<NameResolver::Answer>();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
@@ -94,33 +131,23 @@ void Conversation::Connect(const std::string& host, const std::string& port, The
     endpoints->next = endpoints->all;
     return ConnectNext(endpoints, then, "");
   }
-  // A name: asking for it blocks, so a thread does, which knows nothing but what it shares here. It may outlive the
-  // conversation when the answer is slow.
-  endpoints->resolved = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!endpoints->resolved.valid()) return Fail(Error(StatusCode::kUnavailable, "no file descriptors left"));
-  std::thread([host, port, endpoints] {
-    addrinfo wanted{};
-    wanted.ai_socktype = SOCK_STREAM;
-    wanted.ai_flags = AI_NUMERICSERV;
-    const int error = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &endpoints->all);
-    endpoints->error = error == 0 ? "" : ::gai_strerror(error);
-    endpoints->next = endpoints->all;
-    endpoints->done = true;
-    const uint64_t one = 1;
-    (void)!::write(endpoints->resolved.get(), &one, sizeof one);
-  }).detach();
-  Watch(endpoints->resolved.get(), true, false, [this, endpoints, then = std::move(then)] {
+  endpoints->host = host;
+  endpoints->port = port;
+  endpoints->bell = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!endpoints->bell.valid()) return Fail(Error(StatusCode::kUnavailable, "no file descriptors left"));
+  Watch(endpoints->bell.get(), true, false, [this, endpoints, then = std::move(then)] {
     if (endpoints->done) ConnectNext(endpoints, then, endpoints->error);
   });
+  names.Ask(endpoints);
 }
 
-void Conversation::ConnectNext(const std::shared_ptr<Endpoints>& endpoints, const Then& then,
+void Conversation::ConnectNext(const std::shared_ptr<NameResolver::Answer>& endpoints, const Then& then,
                                const std::string& last_error) {
   const addrinfo* const endpoint = endpoints->next;
   if (endpoint == nullptr) return Fail(Error(StatusCode::kUnavailable, "cannot connect: " + last_error));
   endpoints->next = endpoint->ai_next;
-  connecting_ = FileDescriptor(
-      ::socket(endpoint->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, endpoint->ai_protocol));
+  connecting_ =
+      FileDescriptor(::socket(endpoint->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, endpoint->ai_protocol));
   if (!connecting_.valid()) return ConnectNext(endpoints, then, ErrnoText(errno));
   const int fd = connecting_.get();
   if (::connect(fd, endpoint->ai_addr, endpoint->ai_addrlen) != 0 && errno != EINPROGRESS) {

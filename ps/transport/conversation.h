@@ -2,15 +2,37 @@
 // loop only.
 #pragma once
 
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "base/status.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/stream.h"
 
 namespace attune::ps {
+
+// Asks what names stand for, which blocks, on a thread of its own.
+class NameResolver {
+ public:
+  struct Answer;
+  // Waits for the question under way.
+  ~NameResolver();
+  // `answer` is filled and its bell rung.
+  void Ask(std::shared_ptr<Answer> answer);
+
+ private:
+  void Run();
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable asked_;
+  std::deque<std::shared_ptr<Answer>> questions_;
+  bool ending_ = false;
+  std::thread thread_;
+};
 
 class Conversation : public std::enable_shared_from_this<Conversation> {
  public:
@@ -22,7 +44,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   ~Conversation();
 
   // Each is the next step; `then` begins the one after. Memory must live until then.
-  void Connect(const std::string& host, const std::string& port, Then then);
+  void Connect(const std::string& host, const std::string& port, NameResolver& names, Then then);
   void Use(std::unique_ptr<Stream> stream);
   // The first bytes, without taking them: as much of `size` as must come.
   void Peek(FileDescriptor fd, void* to, size_t size, std::function<void(FileDescriptor fd)> then);
@@ -42,10 +64,9 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   void set_peer_address(std::string address) { peer_address_ = std::move(address); }
 
  private:
-  struct Endpoints;
-
   Conversation(EventLoop& loop, Failed failed) : loop_(loop), failed_(std::move(failed)) {}
-  void ConnectNext(const std::shared_ptr<Endpoints>& endpoints, const Then& then, const std::string& last_error);
+  void ConnectNext(const std::shared_ptr<NameResolver::Answer>& endpoints, const Then& then,
+                   const std::string& last_error);
   void Watch(int fd, bool readable, bool writable, std::function<void()> ready);
   void ReadMore(std::byte* to, size_t left, const Then& then);
   void WriteMore(const std::byte* from, size_t left, const Then& then);

@@ -28,7 +28,7 @@ constexpr Duration kSleepMax = std::chrono::hours(1);
 // After a thread has driven the loop while it waited, the loop's own thread gives way for so long: the next wait is
 // likely to follow.
 constexpr Duration kGiveWay = std::chrono::milliseconds(1);
-constexpr Duration kGiveWayLong = std::chrono::milliseconds(20);
+constexpr Duration kGiveWayLong = std::chrono::milliseconds(2);  // while somebody drives
 // An answer that comes within this time is cheaper to wait for awake. Only where a second core can bring it.
 constexpr Duration kSpin = std::chrono::microseconds(40);
 constexpr int kSpinScoreMax = 64;
@@ -67,7 +67,8 @@ class EpollLoop final : public EventLoop {
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         spin_(AvailableCores()) {
-    ATTUNE_CHECK(epoll_ >= 0 && bell_ >= 0) << "no file descriptors left for an event loop; raise the limit (ulimit -n)";
+    ATTUNE_CHECK(epoll_ >= 0 && bell_ >= 0)
+        << "no file descriptors left for an event loop; raise the limit (ulimit -n)";
     epoll_event event{.events = EPOLLIN, .data = {.u64 = kBellId}};
     ATTUNE_CHECK(::epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) == 0) << "epoll_ctl";
     thread_ = std::thread([this] { Run(); });
@@ -217,9 +218,9 @@ class EpollLoop final : public EventLoop {
   int turns_without_look_ = 0;
   bool waiters_seen_ = false;  // since the own thread took over
 
-  std::atomic<bool> asleep_ = false;     // the driver sleeps, or is about to: ring
-  std::atomic<int> waiters_ = 0;         // threads within WaitFor that do not drive
-  std::atomic<uint64_t> drives_ = 0;     // by other threads
+  std::atomic<bool> asleep_ = false;  // the driver sleeps, or is about to: ring
+  std::atomic<int> waiters_ = 0;      // threads within WaitFor that do not drive
+  std::atomic<uint64_t> drives_ = 0;  // by other threads
   std::atomic<bool> giving_way_ = false;
   std::mutex way_mutex_;  // guards take_over_
   std::condition_variable way_;

@@ -19,8 +19,8 @@ struct LinkMemory {
 
 struct HandshakeIdentity {
   std::string job_uid;
-  std::string token;   // the job's secret; empty: it has none
-  NodeId self;         // 0 while this node has not been given its id
+  std::string token;  // the job's secret; empty: it has none
+  NodeId self;        // 0 while this node has not been given its id
   uint64_t incarnation = 0;
 };
 
@@ -33,7 +33,7 @@ Status CheckHandshake(const wire::Handshake& handshake, const HandshakeIdentity&
 // Both ends of a pair may dial at the same time; one connection must remain, and both must choose the same. The
 // listener decides. Aborted: it keeps what it has or is about to get.
 struct PresentLink {
-  bool connected = false;  // an established connection...
+  bool connected = false;   // an established connection...
   uint64_t connection = 0;  // ...of this name
   bool dialing = false;
 };

@@ -75,8 +75,8 @@ void LinkSender::WrittenWhole() {
 
 Status LinkSender::Delivered(uint64_t number) {
   if (number >= first_number_ + written_) {
-    return Error(StatusCode::kInvalidArgument, "the peer confirms frame " + std::to_string(number) +
-                                                   ", which it has not been sent");
+    return Error(StatusCode::kInvalidArgument,
+                 "the peer confirms frame " + std::to_string(number) + ", which it has not been sent");
   }
   while (first_number_ <= number) {
     kept_bytes_ -= kept_.front().bytes();

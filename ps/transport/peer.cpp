@@ -106,12 +106,11 @@ std::span<float> Peer::Place(const wire::FrameHeader& header) {
   return host_.events.place(node_, RequestId(header.number), header.value_count);
 }
 
-Status Peer::OnFrame(const wire::FrameHeader& header, std::shared_ptr<const void> owner,
-                     std::span<const std::byte> payload) {
+Status Peer::OnFrame(const wire::FrameHeader& header, const FramePayload& payload) {
   bool wanted = false;
   {
     std::lock_guard lock(mutex_);
-    const size_t bytes = sizeof header + payload.size();
+    const size_t bytes = sizeof header + PayloadBytes(header);
     counters_.bytes_received += bytes;
     host_.bytes_received.fetch_add(bytes, std::memory_order_relaxed);
     RETURN_IF_ERROR(sender_.Delivered(header.delivered));
@@ -119,12 +118,17 @@ Status Peer::OnFrame(const wire::FrameHeader& header, std::shared_ptr<const void
       ASSIGN_OR_RETURN(wanted, receiver_.Accept(header.link_number));
       memory_.delivered = receiver_.delivered();
       ++counters_.frames_received;
-      unconfirmed_bytes_ += payload.size();
+      unconfirmed_bytes_ += bytes;
     }
   }
   if (!wanted) return OkStatus();
-  ASSIGN_OR_RETURN(Message message, DecodeFrame(header, owner, payload));
-  host_.events.on_message(node_, std::move(message));
+  ASSIGN_OR_RETURN(Message message, DecodeFrame(header, payload));
+  if (host_.events.on_linked_message) {
+    const LinkHeader link{.sequence = header.core_sequence, .delivered = header.core_delivered};
+    host_.events.on_linked_message(node_, link, std::move(message));
+  } else {
+    host_.events.on_message(node_, std::move(message));
+  }
   ConfirmLater();
   return OkStatus();
 }

@@ -80,8 +80,7 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
 
   // FrameReader::Sink
   std::span<float> Place(const wire::FrameHeader& header) override;
-  Status OnFrame(const wire::FrameHeader& header, std::shared_ptr<const void> owner,
-                 std::span<const std::byte> payload) override;
+  Status OnFrame(const wire::FrameHeader& header, const FramePayload& payload) override;
 
   // For channels.
   std::mutex& mutex() { return mutex_; }

@@ -24,7 +24,9 @@ constexpr Duration kVisitTimeout = std::chrono::milliseconds(500);
 constexpr size_t kMapBytes = 2 * sizeof(RingArea);
 constexpr char kWelcome = 1;
 
-Status SystemError(const char* doing) { return Error(StatusCode::kUnavailable, std::string(doing) + ": " + ErrnoText(errno)); }
+Status SystemError(const char* doing) {
+  return Error(StatusCode::kUnavailable, std::string(doing) + ": " + ErrnoText(errno));
+}
 
 // Abstract names begin with a zero byte and are exactly as long as said.
 socklen_t AddressOf(const std::string& name, sockaddr_un& address) {
@@ -87,7 +89,7 @@ StatusOr<FileDescriptor> NewMemoryFile() {
 
 // A file that could shrink would end this process at its next access.
 Status CheckMemoryFile(int fd) {
-  struct stat status{};
+  struct stat status {};
   if (::fstat(fd, &status) != 0) return SystemError("cannot look at the memory file");
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (status.st_size != static_cast<off_t>(kMapBytes) || seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
@@ -113,7 +115,7 @@ StatusOr<SharedMemory> Map(int memory_file, FileDescriptor peer_doorbell) {
 bool IsEventCounter(int fd) {
   // What is written to a doorbell must not block; an eventfd made so does not.
   const int flags = ::fcntl(fd, F_GETFL);
-  struct stat status{};
+  struct stat status {};
   return flags >= 0 && (flags & O_NONBLOCK) != 0 && ::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 

@@ -58,11 +58,12 @@ std::shared_ptr<void> RingWriter::Reserve(size_t bytes) {
   block->kept = true;
   // The area lives as long as somebody holds a piece of it.
   void* const memory = Memory(*block);
-  return {memory, [block = std::move(block), area = area_](void*) { block->kept.store(false, std::memory_order_release); }};
+  return {memory,
+          [block = std::move(block), area = area_](void*) { block->kept.store(false, std::memory_order_release); }};
 }
 
 std::shared_ptr<RingWriter::Block> RingWriter::ReservedFor(const OutgoingFrame& frame) const {
-  if (frame.values.empty() || !frame.keys.empty() || !frame.extra.empty()) return nullptr;
+  if (frame.values.empty()) return nullptr;
   const auto* const memory = reinterpret_cast<const std::byte*>(frame.values.data());
   if (memory < area_->payload || memory >= area_->payload + sizeof area_->payload) return nullptr;
   for (const std::shared_ptr<Block>& block : blocks_) {
@@ -74,12 +75,13 @@ std::shared_ptr<RingWriter::Block> RingWriter::ReservedFor(const OutgoingFrame& 
   return nullptr;  // sent before, over a connection that broke
 }
 
-void RingWriter::Fill(const wire::FrameHeader& header, const Block* block, size_t bytes) {
-  const bool last = piece_sent_ + bytes == PayloadBytes(header);
+void RingWriter::Fill(const wire::FrameHeader& header, const Block* block, size_t bytes, const Block* values) {
+  const bool last = values != nullptr || piece_sent_ + bytes == PayloadBytes(header);
   const size_t place = next_slot_ % kRingSlots;
   RingSlot& slot = area_->slots[place];
   slot.first_unit = block == nullptr ? 0 : block->first;
   slot.bytes = static_cast<uint32_t>(bytes);
+  slot.values_unit = values == nullptr ? 0 : values->first + 1;
   slot.header = header;
   numbers_[place] = last ? header.link_number : 0;
   slot.full.store(1, std::memory_order_seq_cst);
@@ -98,11 +100,7 @@ bool RingWriter::Write(const OutgoingFrame& frame) {
       return true;
     }
     if (piece_sent_ == 0) {
-      if (const std::shared_ptr<Block> block = ReservedFor(frame)) {
-        block->sent = true;
-        Fill(frame.header, block.get(), bytes);
-        return true;
-      }
+      if (const std::shared_ptr<Block> values = ReservedFor(frame)) return WriteBeside(frame, values);
     }
     const size_t piece = std::min(bytes - piece_sent_, kRingPieceBytesMax);
     const std::shared_ptr<Block> block = Find(piece);
@@ -123,6 +121,28 @@ bool RingWriter::Write(const OutgoingFrame& frame) {
     Fill(frame.header, block.get(), piece);
     if (last) return true;
   }
+}
+
+// The values are where they shall be; the rest, which is small, goes into a block of its own.
+bool RingWriter::WriteBeside(const OutgoingFrame& frame, const std::shared_ptr<Block>& values) {
+  const size_t bytes = PayloadBytes(frame.header) - frame.values.size() * sizeof(float);
+  std::shared_ptr<Block> block;
+  if (bytes > 0) {
+    block = Find(bytes);
+    if (block == nullptr) return false;
+    iovec parts[OutgoingFrame::kPartsMax];
+    const int count = frame.Gather(sizeof frame.header, parts);
+    std::byte* to = Memory(*block);
+    for (int i = 0; i < count; ++i) {
+      if (parts[i].iov_base == static_cast<const void*>(frame.values.data())) continue;
+      std::memcpy(to, parts[i].iov_base, parts[i].iov_len);
+      to += parts[i].iov_len;
+    }
+    block->sent = true;
+  }
+  values->sent = true;
+  Fill(frame.header, block.get(), bytes, values.get());
+  return true;
 }
 
 uint64_t RingWriter::Handled() {
@@ -166,7 +186,9 @@ StatusOr<size_t> RingReader::Poll(Sink& sink, size_t frames_max) {
     const wire::FrameHeader header = slot.header;  // a copy: the other process may go on writing there
     const uint32_t first_unit = slot.first_unit;
     const size_t bytes = slot.bytes;
-    RETURN_IF_ERROR(TakePiece(header, first_unit, bytes, sink));
+    const uint32_t values_unit = slot.values_unit;
+    RETURN_IF_ERROR(values_unit == 0 ? TakePiece(header, first_unit, bytes, sink)
+                                     : TakeBeside(header, first_unit, bytes, values_unit, sink));
     ++next_slot_;
     ++frames;
     slot.full.store(0, std::memory_order_seq_cst);
@@ -181,8 +203,8 @@ Status RingReader::TakePiece(const wire::FrameHeader& header, uint32_t first_uni
     const size_t whole = PayloadBytes(header);
     if (bytes == whole) {
       ASSIGN_OR_RETURN(std::shared_ptr<const void> payload, Take(first_unit, bytes));
-      const std::span<const std::byte> view(static_cast<const std::byte*>(payload.get()), bytes);
-      return sink.OnFrame(header, std::move(payload), view);
+      const std::span<const std::byte> block(static_cast<const std::byte*>(payload.get()), bytes);
+      return sink.OnFrame(header, {.owner = std::move(payload), .block = block});
     }
     header_ = header;
     assembled_ = NewRowMemory(whole);
@@ -198,8 +220,24 @@ Status RingReader::TakePiece(const wire::FrameHeader& header, uint32_t first_uni
   assembled_bytes_ += bytes;
   if (assembled_bytes_ < whole) return OkStatus();
   in_pieces_ = false;
-  const std::span<const std::byte> view(static_cast<const std::byte*>(assembled_.get()), whole);
-  return sink.OnFrame(header_, std::exchange(assembled_, nullptr), view);
+  const std::span<const std::byte> block(static_cast<const std::byte*>(assembled_.get()), whole);
+  return sink.OnFrame(header_, {.owner = std::exchange(assembled_, nullptr), .block = block});
+}
+
+Status RingReader::TakeBeside(const wire::FrameHeader& header, uint32_t first_unit, size_t bytes, uint32_t values_unit,
+                              Sink& sink) {
+  RETURN_IF_ERROR(CheckHeader(header));
+  const size_t value_bytes = header.value_count * sizeof(float);
+  if (in_pieces_ || value_bytes == 0 || bytes + value_bytes != PayloadBytes(header)) {
+    return Error(StatusCode::kInvalidArgument, "the parts of a frame in shared memory do not fit together");
+  }
+  using Parts = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+  const auto parts = std::make_shared<Parts>();
+  ASSIGN_OR_RETURN(parts->first, Take(first_unit, bytes));
+  ASSIGN_OR_RETURN(parts->second, Take(values_unit - 1, value_bytes));
+  return sink.OnFrame(header, {.owner = parts,
+                               .block = {static_cast<const std::byte*>(parts->first.get()), bytes},
+                               .placed_values = static_cast<const float*>(parts->second.get())});
 }
 
 // The payload, in place where that is worth it.

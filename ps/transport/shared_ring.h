@@ -28,14 +28,14 @@
 namespace attune::ps {
 
 struct RingSlot {
-  std::atomic<uint32_t> full;   // 0: the writer's, 1: the reader's
-  uint32_t first_unit;          // of the payload
-  uint32_t bytes;               // of it; less than the frame's: more slots follow with the rest
-  uint32_t reserved;
+  std::atomic<uint32_t> full;  // 0: the writer's, 1: the reader's
+  uint32_t first_unit;         // of the payload
+  uint32_t bytes;              // of it; less than the frame's: more slots follow with the rest
+  uint32_t values_unit;        // 0, or one more than the first unit of the values, which then are not in the payload
   wire::FrameHeader header;
-  char padding[32];
+  char padding[40];
 };
-static_assert(sizeof(RingSlot) == 128);
+static_assert(sizeof(RingSlot) == 192);
 
 inline constexpr size_t kRingSlots = 256;
 inline constexpr size_t kRingUnitBytes = 4096;
@@ -57,8 +57,7 @@ class RingWriter {
   // `area` lives as long as the pointer's owner; `ring` wakes the reading process.
   RingWriter(std::shared_ptr<RingArea> area, std::function<void()> ring);
 
-  // Payload memory to be filled in place and sent by the next frame that has exactly it as its values; null when there
-  // is no room.
+  // Memory to be filled in place and sent by the frame that has it as its values; null when there is no room.
   std::shared_ptr<void> Reserve(size_t bytes);
   // False when there is no room; then the same frame is to be offered again.
   bool Write(const OutgoingFrame& frame);
@@ -78,14 +77,15 @@ class RingWriter {
   void Reclaim();
   std::byte* Memory(const Block& block) const { return area_->payload + size_t{block.first} * kRingUnitBytes; }
   std::shared_ptr<Block> ReservedFor(const OutgoingFrame& frame) const;
-  void Fill(const wire::FrameHeader& header, const Block* block, size_t bytes);
+  bool WriteBeside(const OutgoingFrame& frame, const std::shared_ptr<Block>& values);
+  void Fill(const wire::FrameHeader& header, const Block* block, size_t bytes, const Block* values = nullptr);
 
   const std::shared_ptr<RingArea> area_;
   const std::function<void()> ring_;
   std::bitset<kRingUnits> used_;
   std::vector<std::shared_ptr<Block>> blocks_;
   uint32_t next_slot_ = 0;
-  uint32_t oldest_slot_ = 0;  // of those not seen handled; both count on without wrapping
+  uint32_t oldest_slot_ = 0;       // of those not seen handled; both count on without wrapping
   std::vector<uint64_t> numbers_;  // of the frame in a slot; 0 for all but the last piece
   uint64_t handled_ = 0;
   size_t piece_sent_ = 0;  // bytes of the present frame
@@ -109,6 +109,8 @@ class RingReader {
 
   StatusOr<std::shared_ptr<const void>> Take(uint32_t first_unit, size_t bytes);
   Status TakePiece(const wire::FrameHeader& header, uint32_t first_unit, size_t bytes, Sink& sink);
+  Status TakeBeside(const wire::FrameHeader& header, uint32_t first_unit, size_t bytes, uint32_t values_unit,
+                    Sink& sink);
 
   const std::shared_ptr<Returns> returns_;
   RingArea& area_;

@@ -34,7 +34,8 @@ class PlainStream final : public Stream {
       }
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return {.outcome = IoResult::kAgain};
-      return {.outcome = IoResult::kEnded, .error = Error(StatusCode::kUnavailable, "cannot read: " + ErrnoText(errno))};
+      return {.outcome = IoResult::kEnded,
+              .error = Error(StatusCode::kUnavailable, "cannot read: " + ErrnoText(errno))};
     }
   }
 
@@ -52,7 +53,8 @@ class PlainStream final : public Stream {
       }
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return {.outcome = IoResult::kAgain};
-      return {.outcome = IoResult::kEnded, .error = Error(StatusCode::kUnavailable, "cannot write: " + ErrnoText(errno))};
+      return {.outcome = IoResult::kEnded,
+              .error = Error(StatusCode::kUnavailable, "cannot write: " + ErrnoText(errno))};
     }
   }
 };

@@ -31,6 +31,7 @@ namespace attune::ps {
 namespace {
 
 constexpr int kSocketBufferBytes = 4 << 20;
+constexpr uint32_t kTlsHandshakeBytes = 0x03'16;  // how TLS begins: a handshake record of version 3.x
 constexpr Duration kBackoffFirst = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
@@ -120,8 +121,10 @@ class Tcp final : public TcpTransport {
     state_->loop.Post([state = state_, peer] { state->Disconnect(peer); });
   }
 
-  Status Send(NodeId to, const Message& message) override {
+  Status Send(NodeId to, const Message& message, const LinkHeader& link) override {
     ASSIGN_OR_RETURN(OutgoingFrame frame, EncodeFrame(message));
+    frame.header.core_sequence = link.sequence;
+    frame.header.core_delivered = link.delivered;
     const std::shared_ptr<Peer> peer = state_->Find(to);
     if (peer == nullptr) return Error(StatusCode::kUnavailable, "no link to node " + std::to_string(to.value()));
     return peer->Send(std::move(frame));
@@ -166,10 +169,8 @@ class Tcp final : public TcpTransport {
           host{.loop = on,
                .events = events,
                .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { to_flush.push_back(peer); },
-               .on_broken =
-                   [this](NodeId peer, const Channel* channel, const Status& reason) {
-                     OnBroken(peer, channel, reason);
-                   }},
+               .on_broken = [this](NodeId peer, const Channel* channel,
+                                   const Status& reason) { OnBroken(peer, channel, reason); }},
           random(given.seed) {}
 
     Status Open();
@@ -194,7 +195,8 @@ class Tcp final : public TcpTransport {
     void DialLater(NodeId peer);
 
     HandshakeIdentity Identity() const {
-      return {.job_uid = options.job_uid, .token = options.token, .self = NodeId(self.load()), .incarnation = incarnation};
+      return {
+          .job_uid = options.job_uid, .token = options.token, .self = NodeId(self.load()), .incarnation = incarnation};
     }
     std::shared_ptr<Peer> Find(NodeId node) const;
     std::shared_ptr<Peer> FindOrAdd(NodeId node);
@@ -227,6 +229,7 @@ class Tcp final : public TcpTransport {
     std::unique_ptr<MeetingPlace> meeting_place;
     std::map<MeetingToken, std::weak_ptr<Greeting>> expected;  // at the meeting place
     Random random;
+    NameResolver names;
     std::unordered_map<NodeId, Dial> dials;
     std::unordered_set<std::shared_ptr<Greeting>> accepting;
     std::vector<std::shared_ptr<Peer>> to_flush;
@@ -244,9 +247,9 @@ class Tcp final : public TcpTransport {
 
 Status Tcp::State::Open() {
   if (options.token.size() > kTokenBytesMax) {
-    return Error(StatusCode::kInvalidArgument,
-                 "the job's token has " + std::to_string(options.token.size()) + " bytes; at most " +
-                     std::to_string(kTokenBytesMax) + " are allowed");
+    return Error(StatusCode::kInvalidArgument, "the job's token has " + std::to_string(options.token.size()) +
+                                                   " bytes; at most " + std::to_string(kTokenBytesMax) +
+                                                   " are allowed");
   }
   if (!options.tls_directory.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContext::Create(options.tls_directory, options.job_uid));
@@ -257,7 +260,8 @@ Status Tcp::State::Open() {
     state->loop.SetParticipant(state.get());
     state->OpenMeetingPlace();
     if (!state->listener.valid()) return;
-    state->accept_watch = state->loop.WatchFile(state->listener.get(), [state = state.get()](bool, bool) { state->Accept(); });
+    state->accept_watch =
+        state->loop.WatchFile(state->listener.get(), [state = state.get()](bool, bool) { state->Accept(); });
     state->accept_watch->Want(true, false);
   });
   return OkStatus();
@@ -341,8 +345,7 @@ void Tcp::State::Accept() {
           if (failed == nullptr) return;
           // Port scanners and early dialers are no news; wrong certificates are.
           if (status.code() == StatusCode::kUnauthenticated) {
-            log::Warn("refused a connection",
-                      {{"from", failed->conversation->peer_address()}, {"reason", status}});
+            log::Warn("refused a connection", {{"from", failed->conversation->peer_address()}, {"reason", status}});
           }
           accepting.erase(failed);
         });
@@ -363,6 +366,10 @@ void Tcp::State::Secure(const std::shared_ptr<Greeting>& greeting, FileDescripto
   const std::shared_ptr<Conversation>& conversation = greeting->conversation;
   if (tls == nullptr || greeting->first_bytes == wire::kHandshakeMagic) {
     conversation->Use(Stream::Plain(std::move(fd)));
+    if (tls == nullptr && (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes) {
+      return Refuse(greeting,
+                    Error(StatusCode::kFailedPrecondition, "the peer speaks TLS and this node has no certificates"));
+    }
     return ReadHandshake(greeting);
   }
   auto secured = tls->Wrap(std::move(fd), TlsContext::kListener);
@@ -375,13 +382,13 @@ void Tcp::State::Secure(const std::shared_ptr<Greeting>& greeting, FileDescripto
 }
 
 void Tcp::State::ReadHandshake(const std::shared_ptr<Greeting>& greeting) {
-  greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake, [this, greeting] { Answer(greeting); });
+  greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
+                               [this, greeting] { Answer(greeting); });
 }
 
 void Tcp::State::Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status) {
   // Early dialers are no news; a wrong job, release or secret is.
-  const bool news =
-      status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kUnauthenticated;
+  const bool news = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kUnauthenticated;
   log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection",
              {{"from", greeting->conversation->peer_address()}, {"reason", status}});
   greeting->reply = MakeReply(status);
@@ -483,10 +490,9 @@ void Tcp::State::DialNow(NodeId peer) {
       loop, kDialTimeout, [this, peer, raw = greeting.get()](const Status& status) { DialFailed(peer, raw, status); });
   std::string host, port;
   if (!SplitAddress(dial.address, host, port)) {
-    return greeting->conversation->Fail(
-        Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
+    return greeting->conversation->Fail(Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
   }
-  greeting->conversation->Connect(host, port, [this, peer, greeting] { Dialed(peer, greeting); });
+  greeting->conversation->Connect(host, port, names, [this, peer, greeting] { Dialed(peer, greeting); });
 }
 
 void Tcp::State::Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
@@ -519,15 +525,15 @@ void Tcp::State::OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting)
   if (doorbell == nullptr || greeting->reply.shared_memory == 0) return EndDial(peer, greeting);
   std::memcpy(greeting->token.data(), greeting->reply.meeting_token, greeting->token.size());
   greeting->conversation->Rest();
-  greeting->visit = Visit::Start(
-      loop, std::string(place, ::strnlen(place, sizeof greeting->reply.meeting_place)), greeting->token, doorbell->fd(),
-      [this, peer, weak = std::weak_ptr<Greeting>(greeting)](StatusOr<SharedMemory> memory) {
-        const auto visitor = weak.lock();
-        if (visitor == nullptr || visitor->conversation->ended()) return;
-        if (memory.ok()) visitor->memory = *std::move(memory);
-        visitor->end.shared_memory = visitor->memory ? 1 : 0;
-        EndDial(peer, visitor);
-      });
+  greeting->visit = Visit::Start(loop, std::string(place, ::strnlen(place, sizeof greeting->reply.meeting_place)),
+                                 greeting->token, doorbell->fd(),
+                                 [this, peer, weak = std::weak_ptr<Greeting>(greeting)](StatusOr<SharedMemory> memory) {
+                                   const auto visitor = weak.lock();
+                                   if (visitor == nullptr || visitor->conversation->ended()) return;
+                                   if (memory.ok()) visitor->memory = *std::move(memory);
+                                   visitor->end.shared_memory = visitor->memory ? 1 : 0;
+                                   EndDial(peer, visitor);
+                                 });
 }
 
 void Tcp::State::EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
@@ -556,8 +562,9 @@ void Tcp::State::DialFailed(NodeId peer, const Greeting* greeting, const Status&
 // Between half and the whole of a backoff that doubles, so that many workers do not return in step.
 void Tcp::State::DialLater(NodeId peer) {
   Dial& dial = dials.at(peer);
-  const Duration wait = dial.backoff / 2 + Duration(static_cast<int64_t>(
-                                               random.Below(static_cast<uint64_t>(dial.backoff.count() / 2 + 1))));
+  const Duration wait =
+      dial.backoff / 2 +
+      Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(dial.backoff.count() / 2 + 1))));
   dial.backoff = std::min(dial.backoff * 2, kBackoffMax);
   dial.redial = loop.NewTimer();
   dial.redial->SetAt(loop.time().Now() + wait, [this, peer] {
@@ -598,8 +605,9 @@ void Tcp::State::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting,
   const wire::Handshake& handshake = greeting->handshake;
   // Of another incarnation of this node nothing counts.
   const uint64_t heard = handshake.met == incarnation ? handshake.delivered : 0;
-  const Status resumed = dialed ? peer->Resume(greeting->reply.incarnation, greeting->connection, greeting->reply.delivered)
-                                : peer->Resume(handshake.incarnation, handshake.connection, heard);
+  const Status resumed =
+      dialed ? peer->Resume(greeting->reply.incarnation, greeting->connection, greeting->reply.delivered)
+             : peer->Resume(handshake.incarnation, handshake.connection, heard);
   if (!resumed.ok()) {
     log::Error("a link cannot be taken up again", {{"node", node.value()}, {"reason", resumed}});
     greeting->conversation->Cancel();

@@ -15,17 +15,18 @@ namespace attune::ps {
 
 struct TcpOptions {
   std::string job_uid;
-  NodeId self;               // may be given later, see SetSelf; until then dialers are told to try again
-  std::string bind_address;  // listens here; empty: a node nobody dials
-  uint16_t port = 0;         // 0: any free port
-  uint64_t seed = 1;         // of the jitter
-  std::string token;         // the job's secret, at most 128 bytes; checked in every handshake, never logged
-  std::string tls_directory;   // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
-  bool shared_memory = true;   // use it where both processes can reach it
+  NodeId self;                // may be given later, see SetSelf; until then dialers are told to try again
+  std::string bind_address;   // listens here; empty: a node nobody dials
+  uint16_t port = 0;          // 0: any free port
+  uint64_t seed = 1;          // of the jitter
+  std::string token;          // the job's secret, at most 128 bytes; checked in every handshake, never logged
+  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
+  bool shared_memory = true;  // use it where both processes can reach it
 };
 
 class TcpTransport : public Transport {
  public:
+  using Transport::Send;
   // Sockets that nobody reads or writes for this long during a handshake are closed.
   static constexpr Duration kHandshakeTimeout = std::chrono::seconds(10);
   static constexpr size_t kLinksMax = 8192;  // accepted

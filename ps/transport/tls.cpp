@@ -108,7 +108,9 @@ class TlsStream final : public Stream {
         size_t n = 0;
         ::ERR_clear_error();
         if (::SSL_write_ex(ssl_.get(), from, left, &n) != 1) {
-          return {.outcome = IoResult::kEnded, .bytes = taken, .error = Error(StatusCode::kUnavailable, "TLS: " + OpenSslText())};
+          return {.outcome = IoResult::kEnded,
+                  .bytes = taken,
+                  .error = Error(StatusCode::kUnavailable, "TLS: " + OpenSslText())};
         }
         taken += n;
         from += n;
@@ -130,12 +132,12 @@ class TlsStream final : public Stream {
     char* bytes = nullptr;
     long size = 0;
     while ((size = BIO_get_mem_data(to_, &bytes)) - static_cast<long>(sent_) > 0) {
-      const ssize_t n =
-          ::send(fd(), bytes + sent_, static_cast<size_t>(size) - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t n = ::send(fd(), bytes + sent_, static_cast<size_t>(size) - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {.outcome = IoResult::kAgain};
       if (n < 0) {
-        return {.outcome = IoResult::kEnded, .error = Error(StatusCode::kUnavailable, "cannot write: " + ErrnoText(errno))};
+        return {.outcome = IoResult::kEnded,
+                .error = Error(StatusCode::kUnavailable, "cannot write: " + ErrnoText(errno))};
       }
       sent_ += static_cast<size_t>(n);
     }
@@ -156,7 +158,8 @@ class TlsStream final : public Stream {
   std::string HandshakeError(int why) {
     const long verdict = ::SSL_get_verify_result(ssl_.get());
     if (verdict != X509_V_OK) {
-      std::string text = std::string("the peer's certificate is not accepted: ") + ::X509_verify_cert_error_string(verdict);
+      std::string text =
+          std::string("the peer's certificate is not accepted: ") + ::X509_verify_cert_error_string(verdict);
       if (verdict == X509_V_ERR_HOSTNAME_MISMATCH) text += " (it is not of this job: its names lack the job's uid)";
       return text;
     }
@@ -176,8 +179,8 @@ class TlsStream final : public Stream {
 };
 
 Status Unusable(const std::filesystem::path& directory, const char* what) {
-  return Error(StatusCode::kFailedPrecondition, "certificates in " + directory.string() + ": " + what + " (" +
-                                                    OpenSslText() + ")");
+  return Error(StatusCode::kFailedPrecondition,
+               "certificates in " + directory.string() + ": " + what + " (" + OpenSslText() + ")");
 }
 
 class JobTls final : public TlsContext {
@@ -275,8 +278,8 @@ StatusOr<TlsFiles> ReadTlsFiles(const std::filesystem::path& directory) {
                                 {"ca.crt", files.authority}}) {
     auto read = ReadFile(directory / name, kFileBytesMax);
     if (!read.ok()) {
-      return Error(StatusCode::kFailedPrecondition,
-                   std::string(attune::Message(read.status())) + "; the directory must hold tls.crt, tls.key and ca.crt");
+      return Error(StatusCode::kFailedPrecondition, std::string(attune::Message(read.status())) +
+                                                        "; the directory must hold tls.crt, tls.key and ca.crt");
     }
     content = *std::move(read);
   }

@@ -34,9 +34,11 @@ class Transport {
   // What the transport calls, on its loop, one call at a time.
   struct Events {
     std::function<void(NodeId from, Message message)> on_message;
+    // Called instead, when set: with what the sender's core wrote in front of the message.
+    std::function<void(NodeId from, const LinkHeader& link, Message message)> on_linked_message;
     std::function<void(NodeId peer)> on_connected;
-    // `reason` says why. A link that was dialed is dialed again; FailedPrecondition, InvalidArgument or Unauthenticated:
-    // it was refused for good (wrong job, protocol version or secret) and is not.
+    // `reason` says why. A link that was dialed is dialed again; FailedPrecondition, InvalidArgument or
+    // Unauthenticated: it was refused for good (wrong job, protocol version or secret) and is not.
     std::function<void(NodeId peer, const Status& reason)> on_disconnected;
     // Where the rows that answer this pull belong, all in one piece; empty: nowhere yet. May be null. What is named
     // here is written to until the message has been handed over, or Unplace has returned.
@@ -59,7 +61,9 @@ class Transport {
   // Any thread. Messages to a peer arrive in the order of sending and once, over reconnects, while both processes live.
   // On the loop small messages leave at the end of the turn, together. Unavailable: there has been no link to `peer`
   // yet. ResourceExhausted: too much waits for it already. In both cases the message is gone.
-  virtual Status Send(NodeId to, const Message& message) = 0;
+  // `link` is carried along for the receiver's core.
+  virtual Status Send(NodeId to, const Message& message, const LinkHeader& link) = 0;
+  Status Send(NodeId to, const Message& message) { return Send(to, message, LinkHeader()); }
   // Any thread. Memory for the values of a message to this node that need not be copied again on their way; null: take
   // any memory.
   virtual std::shared_ptr<void> Reserve(NodeId to, size_t bytes) = 0;
