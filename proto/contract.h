@@ -32,6 +32,10 @@ inline constexpr char kEnvModelDirectory[] = "ATTUNE_MODEL_DIRECTORY";  // where
 inline constexpr char kEnvSidecarSocket[] = "ATTUNE_SIDECAR_SOCKET";    // Unix socket shared by process and sidecar
 inline constexpr char kEnvTelemetry[] = "ATTUNE_TELEMETRY";             // host:port of the operator, for the sidecar
 inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected service-account token, for the sidecar
+inline constexpr char kEnvTlsDirectory[] =
+    "ATTUNE_TLS_DIRECTORY";  // tls.crt, tls.key, ca.crt of the job; unset: no TLS
+inline constexpr char kEnvJobTokenFile[] = "ATTUNE_JOB_TOKEN_FILE";  // holds the job's secret; unset: it has none
+inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";   // "off": rows travel over TCP on one machine too
 
 // Mount points of the volumes the operator adds to pods.
 inline constexpr char kRunDirectory[] = "/run/attune";  // volume "attune-run": holds the sidecar's socket

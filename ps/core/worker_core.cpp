@@ -72,7 +72,7 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .job_uid = options_.job_uid,
                                       .role = Role::kWorker,
                                       .index = options_.index,
-                                      .address = {}}});
+                                      .address = options_.address}});
 }
 
 void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerOutputs& out) {

@@ -17,7 +17,8 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
                             [self](ConnectionId from, Message message) {
                               self->Step(FromConnection{from, std::move(message)});
                             },
-                        .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }}));
+                        .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }},
+                       options.security));
   return runtime;
 }
 

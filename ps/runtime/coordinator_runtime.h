@@ -26,6 +26,7 @@ class CoordinatorRuntime {
     // Disk work of checkpoints, on a thread of its own, one call at a time. Null: checkpoints are refused.
     std::function<CheckpointBegun(const CheckpointOrder&)> begin_checkpoint;
     std::function<CheckpointCommitted(const CheckpointCommit&)> commit_checkpoint;
+    ControlSecurity security;
   };
   using OnResult = std::function<void(const CommandResult& result)>;
 

@@ -30,9 +30,13 @@ Status ServerRuntime::Open() {
   if (!options_.load_directory.empty()) {
     ASSIGN_OR_RETURN(saved_model_, SavedModel::Open(options_.load_directory));
   }
+  const ControlSecurity security{
+      .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) {
-    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(*options_.coordinator_here, time_));
+    CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
+    coordinator.security = security;
+    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
     coordinator_address_ = coordinator_runtime_->address();
   }
   loop_ = EventLoop::Start("attune-server", time_);
@@ -48,7 +52,10 @@ Status ServerRuntime::Open() {
                                                      .self = {},
                                                      .bind_address = options_.bind_address,
                                                      .port = options_.port,
-                                                     .seed = RandomSeed()},
+                                                     .seed = RandomSeed(),
+                                                     .token = options_.token,
+                                                     .tls_directory = options_.tls_directory,
+                                                     .shared_memory = options_.shared_memory},
                                                     *loop_, std::move(events)));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
   std::lock_guard lock(mutex_);
@@ -60,7 +67,8 @@ Status ServerRuntime::Open() {
                                 .on_message =
                                     [this](Message message) {
                                       Step(Received{kCoordinator, std::move(message)});
-                                    }});
+                                    }},
+                               security);
   reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
                                .job_uid = options_.job_uid,
                                .role = contract::kRoleServer,
@@ -81,6 +89,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.incarnation = RandomSeed();
   core.index = options_.index;
   core.address = transport_->address();
+  core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
   return core;
 }

@@ -37,6 +37,9 @@ class ServerRuntime {
     std::optional<CoordinatorRuntime::Options> coordinator_here;
     std::string load_directory;  // tables of a saved model to start from; empty: none
     std::string sidecar_socket;  // empty: no telemetry
+    std::string token;           // the job's secret; empty: it has none
+    std::string tls_directory;   // certificates of the job (ps/transport/tls.h); empty: no TLS
+    bool shared_memory = true;   // with workers on this machine
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -50,6 +53,8 @@ class ServerRuntime {
   const std::string& data_address() const { return transport_->address(); }
   const std::string& coordinator_address() const { return coordinator_address_; }
   ServerCounters counters() const;
+  // Traffic with the nodes linked to this one, at most `links_max` of them.
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
   // Rows of all tables held here.
   uint64_t row_count() const;
 

@@ -27,7 +27,11 @@ constexpr char kAbout[] =
 constexpr char kFooter[] =
     "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the "
     "coordinator\n"
-    "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set.\n"
+    "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set. ATTUNE_TLS_DIRECTORY (tls.crt, tls.key, "
+    "ca.crt)\n"
+    "turns mutual TLS on, ATTUNE_JOB_TOKEN_FILE names a file with the job's secret, and ATTUNE_SHARED_MEMORY=off "
+    "keeps\n"
+    "rows on TCP on one machine.\n"
     "Ends with 0 only when the job is finished, 1 when it cannot go on, 2 on bad input, 143 when asked to end "
     "(SIGTERM).";
 
@@ -95,6 +99,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.port = flags.data_port;
   options.load_directory = flags.load;
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
+  options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
+  options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
+  options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;
