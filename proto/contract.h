@@ -34,6 +34,10 @@ inline constexpr char kEnvTelemetry[] = "ATTUNE_TELEMETRY";             // host:
 // PEM of the authority that signed the operator's certificate; when set, the sidecar speaks TLS and checks it.
 inline constexpr char kEnvTelemetryCa[] = "ATTUNE_TELEMETRY_CA";
 inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected service-account token, for the sidecar
+inline constexpr char kEnvTlsDirectory[] =
+    "ATTUNE_TLS_DIRECTORY";  // tls.crt, tls.key, ca.crt of the job; unset: no TLS
+inline constexpr char kEnvJobTokenFile[] = "ATTUNE_JOB_TOKEN_FILE";  // holds the job's secret; unset: it has none
+inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";   // "off": rows travel over TCP on one machine too
 
 // Files of a certificate directory, named as in Kubernetes' TLS Secrets.
 inline constexpr char kCertificateFile[] = "tls.crt";

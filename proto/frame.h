@@ -1,10 +1,15 @@
-// The byte layout of the data plane: a fixed handshake in both directions, then frames of a fixed header and a raw
-// payload. Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h gives it meaning.
+// The byte layout of the data plane: a fixed handshake in three steps, then frames of a fixed header and a raw payload.
+// Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h and handshake.h give it
+// meaning.
 //
 //   dialer -> listener   Handshake
 //   listener -> dialer   HandshakeReply; status_code 0 means welcome, anything else is followed by the end of the
-//   connection both, then           FrameHeader, key_count keys (8 bytes each), value_count floats (4 bytes each),
-//   extra_bytes of extra
+//                        connection
+//   dialer -> listener   HandshakeEnd: how frames will travel
+//   both, then           FrameHeader and the payload it tells of
+//
+// Where the job has certificates, all of this travels inside TLS 1.3. Between processes that share memory, frames
+// travel through it (ps/transport/shared_ring.h), and the connection only tells whether the peer is alive.
 #pragma once
 
 #include <cstddef>
@@ -27,22 +32,41 @@ struct Handshake {
   uint32_t expected_node;  // whom it wants to reach
   DataType data_type;
   uint8_t job_uid_bytes;
-  uint16_t reserved;
+  uint8_t token_bytes;
+  uint8_t reserved;
+  uint64_t incarnation;  // of the dialer, random: link state of another incarnation is void
+  uint64_t connection;   // random, names this connection
+  uint64_t replaces;     // the connection of this pair that the dialer knows to be gone; 0: it has had none
+  uint64_t met;          // incarnation of the listener as the dialer knows it; 0: never met
+  uint64_t delivered;    // frames of that incarnation that the dialer has handled, over all connections of the pair
   char job_uid[104];
+  char token[128];  // the job's; empty when it has none
 };
-static_assert(sizeof(Handshake) == 128 && std::is_trivially_copyable_v<Handshake>);
+static_assert(sizeof(Handshake) == 296 && std::is_trivially_copyable_v<Handshake>);
 
 struct HandshakeReply {
   uint32_t magic;
   uint32_t protocol_version;
   uint32_t status_code;  // canonical code, 0 = welcome
   uint16_t text_bytes;
-  uint16_t reserved;
+  uint8_t shared_memory;  // 1: the two names below say where the dialer may hand over memory
+  uint8_t reserved;
+  uint64_t incarnation;    // of the listener
+  uint64_t delivered;      // frames of the dialer that the listener has handled
+  char meeting_place[32];  // abstract Unix socket
+  char meeting_token[16];  // to be shown there
   char text[240];
 };
-static_assert(sizeof(HandshakeReply) == 256 && std::is_trivially_copyable_v<HandshakeReply>);
+static_assert(sizeof(HandshakeReply) == 320 && std::is_trivially_copyable_v<HandshakeReply>);
+
+struct HandshakeEnd {
+  uint32_t magic;
+  uint32_t shared_memory;  // 1: frames travel through the memory handed over, 0: over this connection
+};
+static_assert(sizeof(HandshakeEnd) == 8 && std::is_trivially_copyable_v<HandshakeEnd>);
 
 enum class FrameKind : uint8_t {
+  kDelivered = 0,  // of the transport itself: nothing but `delivered`
   kPush = 1,
   kPushAck = 2,
   kPushRefused = 3,
@@ -50,27 +74,63 @@ enum class FrameKind : uint8_t {
   kPullReply = 5,
   kPullRefused = 6,
   kMoved = 7,
+  kLinkAck = 8,
+  kLocalize = 9,
+  kMoveOrder = 10,
+  kHandover = 11,
+  kHandoverAck = 12,
+  kReplicate = 13,
+  kReplicateRefused = 14,
+  kInstallWanted = 15,
+  kInstall = 16,
+  kInstallAck = 17,
+  kJoinMarker = 18,
+  kHomeHandoff = 19,
+  kCollectOwners = 20,
+  kOwnersReport = 21,
+  kFetchRows = 22,
+  kFetchedRows = 23,
 };
 
-inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed in the extra part, not consecutive
+inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed, not consecutive
 inline constexpr uint8_t kFlagOfPull = 2;        // Moved: `number` is a request, else a sequence
+inline constexpr uint8_t kFlagByHome = 4;
+inline constexpr uint8_t kFlagAckWanted = 8;
+inline constexpr uint8_t kFlagRelayed = 16;
+inline constexpr uint8_t kFlagProbe = 32;
+inline constexpr uint8_t kFlagLast = 64;
+inline constexpr uint8_t kFlagAllBut = 128;
 
+// The payload follows in this order, each part an array: keys and versions (8 bytes each), values and words (4), halves
+// (2), extra (1). Fields a kind does not use are 0.
 struct FrameHeader {
   uint32_t magic;
   FrameKind kind;
   uint8_t flags;
-  uint16_t status_code;  // of a refusal
+  uint16_t status_code;    // of a refusal
+  uint64_t link_number;    // 1, 2, ... per ordered pair of nodes; 0: not numbered
+  uint64_t delivered;      // the other direction's frames that the sender has handled
+  uint64_t core_sequence;  // numbers of the cores' own link layer (LinkHeader); the transport only carries them
+  uint64_t core_delivered;
   uint32_t table;
-  uint32_t origin;  // node that pushes or pulls
-  uint64_t number;  // sequence of a push, request of a pull
-  uint64_t map_version;
+  uint32_t origin;       // node that pushes or pulls
+  uint64_t number;       // sequence of a push, request of a pull, handover, install
+  uint64_t map_version;  // the sender's
   uint64_t acked_below;
-  uint64_t detail;          // pull: nanoseconds until its deadline; push and its answers: first position
-  uint32_t position_count;  // answers to a push, when consecutive
+  uint64_t detail;          // pull: nanoseconds until its deadline; join_id, recovered_at, arrived_at
+  uint64_t step;            // of the origin
+  uint64_t inner_version;   // ReplicateRefused: map version of what comes back
+  uint32_t node;            // owner, or whom rows shall go to
+  uint32_t first_position;  // when positions are consecutive
+  uint32_t position_count;
   uint32_t key_count;
-  uint32_t value_count;
-  uint32_t extra_bytes;  // position list (4 bytes each), "after" entries (16 bytes each) or text, by kind
+  uint32_t version_count;  // row versions
+  uint32_t value_count;    // floats
+  uint32_t word_count;     // positions, owners, shards
+  uint32_t half_count;     // move numbers
+  uint32_t extra_bytes;    // "after" entries (16 bytes each), records, or text
+  uint32_t reserved;
 };
-static_assert(sizeof(FrameHeader) == 64 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(sizeof(FrameHeader) == 136 && std::is_trivially_copyable_v<FrameHeader>);
 
 }  // namespace attune::wire

@@ -27,7 +27,8 @@ bool DuplicateFilter::MergeAckedBelow(NodeId origin, SequenceNumber acked_below)
   Origin& entry = origins_[origin];
   if (acked_below <= entry.acked_below) return false;
   entry.acked_below = acked_below;
-  entry.records.erase(entry.records.begin(), entry.records.upper_bound(acked_below));
+  entry.generation = ++generation_;
+  for (auto& records : entry.records) records.erase(records.begin(), records.upper_bound(acked_below));
   return true;
 }
 
@@ -38,28 +39,43 @@ SequenceNumber DuplicateFilter::AckedBelow(NodeId origin) const {
 
 bool DuplicateFilter::Covered(NodeId origin, SequenceNumber sequence) const { return sequence <= AckedBelow(origin); }
 
-const DuplicateFilter::PushRecord* DuplicateFilter::FindRecord(NodeId origin, SequenceNumber sequence) const {
+void DuplicateFilter::NewsSince(uint64_t& generation, std::vector<Settled>& out) const {
+  if (generation == generation_) return;
+  for (const auto& [origin, entry] : origins_) {
+    if (entry.generation > generation) out.push_back({.origin = origin, .acked_below = entry.acked_below});
+  }
+  generation = generation_;
+}
+
+const DuplicateFilter::PushRecord* DuplicateFilter::FindRecord(NodeId origin, SequenceNumber sequence,
+                                                               Held held) const {
   const auto it = origins_.find(origin);
   if (it == origins_.end()) return nullptr;
-  const auto record = it->second.records.find(sequence);
-  return record == it->second.records.end() ? nullptr : &record->second;
+  const auto& records = it->second.records[static_cast<size_t>(held)];
+  const auto record = records.find(sequence);
+  return record == records.end() ? nullptr : &record->second;
 }
 
-bool DuplicateFilter::HasRecord(NodeId origin, SequenceNumber sequence) const {
-  return FindRecord(origin, sequence) != nullptr;
+bool DuplicateFilter::HasRecord(NodeId origin, SequenceNumber sequence, Held held) const {
+  return FindRecord(origin, sequence, held) != nullptr;
 }
 
-DuplicateFilter::Decision DuplicateFilter::Find(NodeId origin, SequenceNumber sequence, uint32_t position) const {
-  const PushRecord* record = FindRecord(origin, sequence);
+DuplicateFilter::Decision DuplicateFilter::Find(NodeId origin, SequenceNumber sequence, uint32_t position,
+                                                Held held) const {
+  const PushRecord* record = FindRecord(origin, sequence, held);
   if (record == nullptr) return Decision::kOpen;
   if (TestBit(record->applied, record->first_word, position)) return Decision::kApplied;
   if (TestBit(record->refused, record->first_word, position)) return Decision::kRefused;
   return Decision::kOpen;
 }
 
-void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, const Positions& positions, Decision decision) {
+void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, TableId table, const Positions& positions,
+                             std::span<const Key> keys, Decision decision, Held held) {
   if (positions.size() == 0) return;
-  PushRecord& record = origins_[origin].records[sequence];
+  Origin& entry = origins_[origin];
+  if (sequence <= entry.acked_below) return;
+  PushRecord& record = entry.records[static_cast<size_t>(held)][sequence];
+  record.table = table;
   const uint32_t first_word = positions.At(0) / 64;
   const uint32_t last_word = positions.At(positions.size() - 1) / 64;
   if (record.applied.empty()) record.first_word = first_word;
@@ -79,13 +95,82 @@ void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, const Posit
   } else {
     for (const uint32_t position : positions.list) SetRange(bits, position - base, 1);
   }
+  record.decided += static_cast<uint32_t>(positions.size());
+  record.pieces.push_back(
+      {.first = positions.first, .positions = positions.list, .keys = {keys.begin(), keys.end()}});
 }
 
-void DuplicateFilter::Forget(NodeId origin) { origins_.erase(origin); }
+void DuplicateFilter::Clear(PushRecord& record, uint32_t position) {
+  const uint32_t word = position / 64 - record.first_word;
+  const uint64_t keep = ~(uint64_t{1} << (position % 64));
+  record.applied[word] &= keep;
+  if (!record.refused.empty()) record.refused[word] &= keep;
+  --record.decided;
+}
+
+template <typename Visit>
+void DuplicateFilter::ForEachDecided(TableId table, Held held, Visit&& visit) {
+  for (auto& [origin, entry] : origins_) {
+    auto& records = entry.records[static_cast<size_t>(held)];
+    for (auto it = records.begin(); it != records.end();) {
+      PushRecord& record = it->second;
+      if (table == TableId() || record.table == table) {
+        for (const Piece& piece : record.pieces) {
+          for (size_t i = 0; i < piece.keys.size(); ++i) {
+            const uint32_t position = piece.At(i);
+            const bool applied = TestBit(record.applied, record.first_word, position);
+            if (!applied && !TestBit(record.refused, record.first_word, position)) continue;
+            visit(origin, it->first, record, position, piece.keys[i], !applied);
+          }
+        }
+      }
+      it = record.decided == 0 ? records.erase(it) : std::next(it);
+    }
+  }
+}
+
+void DuplicateFilter::Collect(TableId table, std::span<const Key> keys, Held held, bool take,
+                              std::vector<FilterRecord>& out) {
+  places_.Clear();
+  for (size_t i = 0; i < keys.size(); ++i) places_[{table, keys[i]}] = static_cast<uint32_t>(i);
+  ForEachDecided(table, held,
+                 [&](NodeId origin, SequenceNumber sequence, PushRecord& record, uint32_t position, Key key,
+                     bool refused) {
+                   const uint32_t* place = places_.Find({table, key});
+                   if (place == nullptr) return;
+                   out.push_back({.sequence = sequence,
+                                  .origin = origin,
+                                  .position = position,
+                                  .key_index = *place,
+                                  .refused = refused});
+                   if (take) Clear(record, position);
+                 });
+}
+
+void DuplicateFilter::Add(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
+  for (const FilterRecord& record : records) {
+    const Decision decision = record.refused ? Decision::kRefused : Decision::kApplied;
+    if (Find(record.origin, record.sequence, record.position, held) != Decision::kOpen) continue;
+    Record(record.origin, record.sequence, table, {.first = record.position, .count = 1, .list = {}},
+           keys.subspan(record.key_index, 1), decision, held);
+  }
+}
+
+void DuplicateFilter::DropIf(Held held, const std::function<bool(TableId, Key)>& drop) {
+  ForEachDecided(TableId(), held, [&](NodeId, SequenceNumber, PushRecord& record, uint32_t position, Key key, bool) {
+    if (drop(record.table, key)) Clear(record, position);
+  });
+}
+
+void DuplicateFilter::ForgetIf(const std::function<bool(NodeId)>& gone) {
+  std::erase_if(origins_, [&](const auto& entry) { return gone(entry.first); });
+}
 
 size_t DuplicateFilter::records() const {
   size_t count = 0;
-  for (const auto& [origin, entry] : origins_) count += entry.records.size();
+  for (const auto& [origin, entry] : origins_) {
+    for (const auto& records : entry.records) count += records.size();
+  }
   return count;
 }
 

@@ -269,7 +269,8 @@ struct InstallAck {
   bool operator==(const InstallAck&) const = default;
 };
 
-// every member -> next backup: my Installs for this join are on their way before this message.
+// every member -> next backup: my Installs for this join are on their way before this message. With join_id 0, every
+// member -> leaving node: so are orders that I gave before I knew that you leave.
 struct JoinMarker {
   MapVersion map_version;
   MapVersion join_id;
@@ -327,6 +328,7 @@ struct FetchedRows {
   MapVersion recovered_at;
   RowBatch rows;
   Records records;
+  bool all_but = false;  // as in the request
   bool last = false;
   bool operator==(const FetchedRows&) const = default;
 };
@@ -411,7 +413,9 @@ struct RowsReport {
   uint32_t shards_not_ready = 0;
   // Of each join_id in the map: this node's part is done ("SyncDone"). All members done: next backup becomes backup.
   std::vector<MapVersion> joins_done;
-  // A leaving node may be removed when all of these are 0 (and no shard names it).
+  // Frames not acknowledged by their receivers count as waiting operations of a node that leaves.
+  // A leaving node may be removed when all of these are 0 under a map that says it leaves, no shard names it, and every
+  // other member has reported rows_to_come = 0 under such a map.
   uint64_t rows_held = 0;     // rows owned here, shards homed here included
   uint64_t rows_foreign = 0;  // of these, in shards homed elsewhere
   uint64_t handovers_open = 0;
@@ -488,6 +492,7 @@ struct LeaseGrant {
   DataSetId data_set;
   uint64_t epoch = 0;
   uint64_t begin = 0, end = 0;  // items
+  uint64_t floor = 0;           // where a worker that had no work stands from now on
   bool operator==(const LeaseGrant&) const = default;
 };
 enum class LeasesEndReason : uint8_t { kAllDone, kGoalReached };
@@ -543,6 +548,42 @@ struct TablesWritten {
   bool operator==(const TablesWritten&) const = default;
 };
 
+// coordinator -> every node that may hold rows, repeated until answered: copy the rows you own as they are now (a
+// copy-on-write snapshot), say MarkDone at once, write the copy, then say SnapshotDone.
+struct Mark {
+  CutId cut;
+  uint64_t checkpoint = 0;  // its number; see CheckpointPlan for both
+  uint64_t base = 0;
+  std::string directory;
+  uint64_t clock = 0;  // the copy holds all pushes of steps below it
+  bool operator==(const Mark&) const = default;
+};
+struct MarkDone {
+  CutId cut;
+  bool operator==(const MarkDone&) const = default;
+};
+// One file of a checkpoint (CheckpointFile) as its writer describes it.
+struct CutFile {
+  TableId table;  // 0: records of pushes in flight
+  std::string name;
+  uint64_t checkpoint = 0;
+  uint64_t rows = 0, erased = 0, bytes = 0;
+  uint32_t digest = 0;
+  uint64_t table_rows = 0;  // the table has on this node
+  bool operator==(const CutFile&) const = default;
+};
+struct SnapshotDone {
+  CutId cut;
+  Status status;
+  std::vector<CutFile> files;
+  bool operator==(const SnapshotDone&) const = default;
+};
+// coordinator -> the same nodes: forget the snapshot, however it ended.
+struct CutEnded {
+  CutId cut;
+  bool operator==(const CutEnded&) const = default;
+};
+
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
   RequestHeader header;
@@ -588,7 +629,8 @@ using Message =
                  SyncUpdate,                                            // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
+                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, Done, Refused,
+                 GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

@@ -1,7 +1,70 @@
-// Deliberate mistakes, for tests only: each must be caught by a checker of tests/simulation. All false in production.
+// Deliberate mistakes, for tests only: each must be caught by a checker of tests/simulation. All off in production.
 #pragma once
 
+#include <cstdint>
+
 namespace attune::ps {
+
+// Mistakes in keeping order between two nodes (ps/core/link.h).
+struct LinkMutations {
+  bool no_filter = false;              // delivers a repeated frame again
+  bool accept_gaps = false;            // delivers a frame before its predecessors
+  bool forget_on_reconnect = false;    // a new connection starts counting what was delivered anew
+  bool acknowledge_last_sent = false;  // any acknowledgement counts for all that is under way
+};
+
+// Mistakes in rows, their moves, copies and recovery (ps/core/rows). Up to 41 they have the numbers of the protocol's
+// own list, in which some (4 and 42, for example) belong together.
+enum class RowMutation : uint8_t {
+  kNone = 0,
+  kHandoverWithoutRecords = 1,
+  kRecordsStayAtSource = 2,
+  kHandoverWithoutSettled = 3,
+  kAcknowledgeBeforeBackup = 4,
+  kNoEraFenceAtBackup = 5,
+  kOrderWithoutExactMoveNumber = 6,
+  kNoReissueAtRecovery = 7,
+  kNewerMessageUnderOldMap = 8,
+  kReportWithoutHandoverAcks = 9,
+  kReportWithoutClaims = 10,
+  kOldOrdersSurviveRecovery = 11,
+  kOldForwardTrusted = 12,
+  kResolveBeforeAllReports = 13,
+  kPullIgnoresOwnPushes = 14,
+  kHighWaterMarkFilter = 15,
+  kRetiredBackupAcknowledges = 16,
+  kRemovedNodeAccepted = 17,
+  kDuplicateAcknowledgedWithoutProbe = 18,
+  kBackupIgnoresGap = 19,
+  kEraNotRaisedOnPromotion = 20,
+  kInstallOverwritesNewer = 21,
+  kHandoffWithoutDirectory = 22,
+  kArrivalDuringJoinNotInstalled = 23,
+  kWaitingOpsKeptAtRecovery = 24,
+  kFilterPerMessage = 25,
+  kRowMovedToBackup = 26,
+  kAckedBelowCountsFirstKey = 27,
+  kOldHomeServesLocalize = 28,
+  kRemovedNodesHandoverAccepted = 29,
+  kSyncDoneDespiteHandovers = 30,
+  kNoInstallWanted = 31,
+  kNoReplicateRefused = 32,
+  kAfterHoldsLastOnly = 33,
+  kHandoverAckDatedWhenSent = 34,
+  kNextBackupKeepsRows = 35,
+  kPlannedChangeBeforeRecoveryDone = 36,
+  kFailureKeepsNextBackup = 37,
+  kDualWrite = 38,
+  kDeadOriginsPushAccepted = 39,
+  kUnrelayedReplicateTaken = 40,
+  kEarlierJoinCounts = 41,
+  // Of this code.
+  kStateStaysAtSource = 42,        // a row moves without its optimizer state
+  kAcknowledgeBeforeApplying = 43,  // and applied with the next message only
+  kStaleCopyPromoted = 44,          // a copy becomes the row although a live node reported it
+  kCopiesFilterForgotten = 45,      // a promoted copy comes without its records
+  kCount
+};
 
 struct Mutations {
   bool no_duplicate_filter = false;          // a re-issued push is applied again
@@ -13,6 +76,8 @@ struct Mutations {
   bool acked_below_skips_open = false;    // acked_below passes pushes that are still open
   bool no_reissue = false;                // a push is sent once
   bool ignore_pull_deadline = false;      // a pull ends only when answered
+  RowMutation row = RowMutation::kNone;
+  LinkMutations link;
 
   // Steps and modes.
   bool clock_before_acknowledged = false;  // a step counts as finished while its pushes are open
@@ -20,6 +85,10 @@ struct Mutations {
   bool floor_counts_lost_workers = false;
   bool floor_counts_idle_workers = false;  // one without data holds the others up
   bool switch_without_promises = false;
+
+  // Checkpoints.
+  bool mark_before_all_stand = false;     // workers are still in steps below the cut
+  bool release_before_all_marks = false;  // workers go on while nodes have not copied
 };
 
 }  // namespace attune::ps

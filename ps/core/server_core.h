@@ -37,6 +37,8 @@ struct ServerOptions {
   Duration coordinator_lost_after = std::chrono::seconds(30);
   Duration ask_again_after = std::chrono::seconds(2);                                   // join, newer map
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;  // TableStore::Create
+  // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
+  std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   Mutations mutations;
 };
 

@@ -258,8 +258,12 @@ bool ServerCore::OwnPushesContained(Parked& parked) const {
 void ServerCore::Answer(const Pull& pull, ServerOutputs& out) {
   const TableStore* store = Find(pull.table);
   counters_.pulled_keys += pull.keys.size();
-  Slice<float> rows = Slice<float>::Filled(pull.keys.size() * store->spec().options.dim,
-                                           [&](std::span<float> values) { store->Pull(pull.keys.view(), values); });
+  const size_t values = pull.keys.size() * store->spec().options.dim;
+  std::shared_ptr<void> memory;
+  if (options_.row_memory) memory = options_.row_memory(pull.origin, values * sizeof(float));
+  if (memory == nullptr) memory = NewRowMemory(values * sizeof(float));
+  Slice<float> rows = Slice<float>::FilledIn(std::move(memory), values,
+                                             [&](std::span<float> to) { store->Pull(pull.keys.view(), to); });
   out.send.push_back(
       {.to = pull.origin,
        .message = PullReply{.request = pull.request, .map_version = map_.version, .rows = std::move(rows)}});

@@ -40,13 +40,19 @@ ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed) {
   }
   for (size_t i = 0; i < next.shards.size(); ++i) {
     Shard& shard = next.shards[i];
-    shard.next_backup = NodeId();
+    const NodeId joining = std::exchange(shard.next_backup, NodeId());
     shard.join_id = MapVersion();
     shard.routing_since = next.version;
     if (is_failed(shard.backup)) shard.backup = NodeId();
     if (!is_failed(shard.home)) continue;
     const NodeId backup = std::exchange(shard.backup, NodeId());
-    shard.home = backup != NodeId() ? backup : servers[i % servers.size()];
+    if (backup != NodeId()) {
+      shard.home = backup;
+    } else if (joining != NodeId() && !is_failed(joining)) {
+      shard.home = joining;  // it has some of the copies
+    } else {
+      shard.home = servers[i % servers.size()];
+    }
   }
   return next;
 }

@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "ps/core/row_memory.h"
 
 namespace attune::ps {
 
@@ -27,8 +30,13 @@ class Slice {
   // Memory for `size` values, filled by `fill(std::span<T>)` before anyone reads it.
   template <typename Fill>
   static Slice Filled(size_t size, Fill&& fill) {
-    auto memory = std::make_shared_for_overwrite<T[]>(size);
-    const std::span<T> values(memory.get(), size);
+    return FilledIn(NewRowMemory(size * sizeof(T)), size, std::forward<Fill>(fill));
+  }
+  // The same in memory of the caller's choice, large enough.
+  template <typename Fill>
+  static Slice FilledIn(std::shared_ptr<void> memory, size_t size, Fill&& fill) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::span<T> values(static_cast<T*>(memory.get()), size);
     fill(values);
     return Slice(std::shared_ptr<const void>(std::move(memory)), values);
   }

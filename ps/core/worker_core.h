@@ -42,6 +42,7 @@ struct WorkerOptions {
   std::string job_uid;
   uint64_t incarnation = 0;  // random per process
   uint32_t index = 0;
+  std::string address;                 // see SetAddress
   uint32_t pushes_in_flight_max = 64;  // sequence numbers beyond the oldest open push; <= kPushWindowMax
   size_t keys_per_message_max = kKeysPerMessageMax;
   Duration reissue_after = std::chrono::seconds(2);  // doubles per attempt up to reissue_after_max
@@ -166,6 +167,13 @@ class WorkerCore {
   void Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out);
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
+
+  // Of this node's data plane, as others reach it; empty: nobody does. Before the first step.
+  void SetAddress(std::string address) { options_.address = std::move(address); }
+
+  // Where the rows that answer this pull belong when they belong in one piece, `values` of them; else empty. A reply
+  // whose rows lie there already is not copied.
+  std::span<float> PlaceOf(RequestId request, size_t values) const;
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }

@@ -77,6 +77,16 @@ void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime no
                                       .after = pull.after}});
 }
 
+std::span<float> WorkerCore::PlaceOf(RequestId request, size_t values) const {
+  const auto it = pull_messages_.find(request);
+  if (it == pull_messages_.end()) return {};
+  const PullMessage& part = it->second;
+  // Places ascend.
+  const bool in_one_piece = part.places.back() - part.places.front() + 1 == part.places.size();
+  if (!in_one_piece || values != part.places.size() * part.dim) return {};
+  return pulls_.at(part.call).rows.subspan(size_t{part.places.front()} * part.dim, values);
+}
+
 void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
   const auto it = pull_messages_.find(message.request);
   if (it == pull_messages_.end()) return;  // a second answer, or the call has ended
@@ -92,8 +102,10 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
     return;
   }
   OpenPull& pull = pulls_.at(part.call);
-  for (size_t i = 0; i < part.places.size(); ++i) {
-    std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[size_t{part.places[i]} * part.dim]);
+  if (message.rows.data() != &pull.rows[size_t{part.places[0]} * part.dim]) {
+    for (size_t i = 0; i < part.places.size(); ++i) {
+      std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[size_t{part.places[i]} * part.dim]);
+    }
   }
   const CallId call = part.call;
   pull_messages_.erase(it);

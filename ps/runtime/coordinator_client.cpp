@@ -15,6 +15,7 @@
 #include "base/random_seed.h"
 #include "base/time_source.h"
 #include "ps/core/limits.h"
+#include "ps/runtime/control_credentials.h"
 #include "ps/runtime/coordinator_codec.h"
 
 namespace attune::ps {
@@ -26,7 +27,8 @@ constexpr Duration kDrainOnClose = std::chrono::seconds(1);
 
 using Stream = grpc::ClientReaderWriter<v1::NodeMessage, v1::CoordinatorMessage>;
 
-std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+// Certificates are read at each dial: rotated ones are used from then on.
+StatusOr<std::shared_ptr<grpc::Channel>> Dial(const std::string& address, const ControlSecurity& security) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
@@ -37,13 +39,15 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the coordinator is inside the cluster
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  ASSIGN_OR_RETURN(const auto credentials, ClientCredentials(security, arguments));
+  return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
 class GrpcClient final : public CoordinatorClient {
  public:
-  GrpcClient(const std::string& address, EventLoop& loop, Events events)
+  GrpcClient(const std::string& address, EventLoop& loop, Events events, const ControlSecurity& security)
       : address_(address),
+        security_(security),
         loop_(loop),
         shared_(std::make_shared<Shared>(std::move(events))),
         thread_([this] { Run(); }) {}
@@ -110,10 +114,16 @@ class GrpcClient final : public CoordinatorClient {
   // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does
   // not add to ours.
   bool RunOnce() {
-    const auto channel = Dial(address_);
-    if (!WaitForConnection(*channel)) return false;
-    const auto stub = v1::Coordinator::NewStub(channel);
+    const auto channel = Dial(address_, security_);
+    if (!channel.ok()) {
+      std::lock_guard lock(mutex_);
+      last_error_ = channel.status();
+      return false;
+    }
+    if (!WaitForConnection(**channel)) return false;
+    const auto stub = v1::Coordinator::NewStub(*channel);
     grpc::ClientContext context;
+    ShowToken(security_, context);
     std::unique_ptr<Stream> stream = stub->Attend(&context);
     {
       std::lock_guard lock(mutex_);
@@ -156,7 +166,10 @@ class GrpcClient final : public CoordinatorClient {
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
     std::lock_guard lock(mutex_);
-    last_error_ = Error(StatusCode::kUnavailable, "nobody answers at " + address_);
+    last_error_ = Error(StatusCode::kUnavailable,
+                        "nobody answers at " + address_ +
+                            (security_.tls_directory.empty() ? ", or it wants TLS"
+                                                             : ", or its certificate and ours are not of one job"));
     return false;
   }
 
@@ -193,6 +206,7 @@ class GrpcClient final : public CoordinatorClient {
   }
 
   const std::string address_;
+  const ControlSecurity security_;
   EventLoop& loop_;
   const std::shared_ptr<Shared> shared_;
 
@@ -210,9 +224,9 @@ class GrpcClient final : public CoordinatorClient {
 
 }  // namespace
 
-std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop,
-                                                            Events events) {
-  return std::make_unique<GrpcClient>(address, loop, std::move(events));
+std::unique_ptr<CoordinatorClient> CoordinatorClient::Start(const std::string& address, EventLoop& loop, Events events,
+                                                            const ControlSecurity& security) {
+  return std::make_unique<GrpcClient>(address, loop, std::move(events), security);
 }
 
 }  // namespace attune::ps

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ps/core/messages.h"
+#include "ps/runtime/control_security.h"
 #include "ps/transport/event_loop.h"
 
 namespace attune::ps {
@@ -23,7 +24,8 @@ class CoordinatorClient {
   };
 
   // Dials `address` (host:port) until destroyed. `loop` must outlive the client.
-  static std::unique_ptr<CoordinatorClient> Start(const std::string& address, EventLoop& loop, Events events);
+  static std::unique_ptr<CoordinatorClient> Start(const std::string& address, EventLoop& loop, Events events,
+                                                  const ControlSecurity& security = {});
   // Sends what is queued if that takes no longer than a second, and ends the stream. No event comes afterwards. Not
   // from the loop's thread.
   virtual ~CoordinatorClient() = default;

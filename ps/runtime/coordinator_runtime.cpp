@@ -9,24 +9,55 @@
 namespace attune::ps {
 namespace {
 
-CheckpointParts PartsOf(const ManifestOrder& order) {
-  CheckpointParts parts;
-  for (const TableSpec& spec : order.tables) parts.tables.push_back({.spec = spec, .rows = 0, .files = {}});
-  for (const WrittenFile& file : order.files) {
-    CheckpointFile written{.name = file.name,
-                           .checkpoint = order.checkpoint,
-                           .rows = file.rows,
-                           .erased = file.erased,
-                           .bytes = file.bytes,
-                           .digest = static_cast<uint32_t>(file.checksum)};
-    if (file.table == TableId()) {
-      parts.filters.push_back(std::move(written));
-    } else if (file.table.value() <= parts.tables.size()) {
-      parts.tables[file.table.value() - 1].rows += file.held;
-      parts.tables[file.table.value() - 1].files.push_back(std::move(written));
+// Files sorted to their tables; `held` of a file: rows its table has on the node that wrote it.
+class Parts {
+ public:
+  explicit Parts(const std::vector<TableSpec>& tables) {
+    for (const TableSpec& spec : tables) parts_.tables.push_back({.spec = spec, .rows = 0, .files = {}});
+  }
+  void Add(TableId table, uint64_t held, CheckpointFile file) {
+    if (table == TableId()) {
+      parts_.filters.push_back(std::move(file));
+    } else if (table.value() <= parts_.tables.size()) {
+      parts_.tables[table.value() - 1].rows += held;
+      parts_.tables[table.value() - 1].files.push_back(std::move(file));
     }
   }
-  return parts;
+  CheckpointParts Take(CutRecord cut) && {
+    parts_.cut = std::move(cut);
+    return std::move(parts_);
+  }
+
+ private:
+  CheckpointParts parts_;
+};
+
+CheckpointParts PartsOf(const ManifestOrder& order) {
+  Parts parts(order.tables);
+  for (const WrittenFile& file : order.files) {
+    parts.Add(file.table, file.held,
+              {.name = file.name,
+               .checkpoint = order.checkpoint,
+               .rows = file.rows,
+               .erased = file.erased,
+               .bytes = file.bytes,
+               .digest = static_cast<uint32_t>(file.checksum)});
+  }
+  return std::move(parts).Take({});
+}
+
+CheckpointParts PartsOf(const CheckpointCommit& commit) {
+  Parts parts(commit.tables);
+  for (const CutFile& file : commit.files) {
+    parts.Add(file.table, file.table_rows,
+              {.name = file.name,
+               .checkpoint = file.checkpoint,
+               .rows = file.rows,
+               .erased = file.erased,
+               .bytes = file.bytes,
+               .digest = file.digest});
+  }
+  return std::move(parts).Take(commit.record);
 }
 
 }  // namespace
@@ -43,7 +74,8 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
                             [self](ConnectionId from, Message message) {
                               self->Step(FromConnection{from, std::move(message)});
                             },
-                        .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }}));
+                        .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }},
+                       options.security));
   return runtime;
 }
 
@@ -130,6 +162,8 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   Arm(wake);
   if (out.begin_save) BeginSave(*out.begin_save);
   if (out.write_manifest) WriteManifest(*out.write_manifest);
+  if (out.begin_checkpoint) BeginCheckpoint(*out.begin_checkpoint);
+  if (out.commit_checkpoint) CommitCheckpoint(*std::move(out.commit_checkpoint));
 }
 
 // --- checkpoints: a disk may block for long, and this loop answers heartbeats
@@ -146,12 +180,34 @@ void CoordinatorRuntime::BeginSave(const SaveStart& start) {
 void CoordinatorRuntime::WriteManifest(const ManifestOrder& order) {
   disk_->Post([this, order] {
     const Status status =
-        checkpoints_.Commit({.directory = order.directory, .number = order.checkpoint, .base = order.base}, PartsOf(order));
-    if (status.ok() && !checkpoints_.leftover().ok()) {
-      log::Warn("files of old checkpoints were not removed", {{"reason", checkpoints_.leftover()}});
-    }
+        Commit({.directory = order.directory, .number = order.checkpoint, .base = order.base}, PartsOf(order));
     loop_->Post([this, save = order.save, status] { Step(ManifestWritten{.save = save, .status = status}); });
   });
+}
+
+void CoordinatorRuntime::BeginCheckpoint(const CheckpointOrder& order) {
+  disk_->Post([this, order] {
+    const StatusOr<CheckpointPlan> plan = checkpoints_.Begin(order.directory);
+    CheckpointBegun begun{.cut = order.cut, .status = plan.status()};
+    if (plan.ok()) begun.checkpoint = plan->number, begun.base = plan->base;
+    loop_->Post([this, begun = std::move(begun)] { Step(begun); });
+  });
+}
+
+void CoordinatorRuntime::CommitCheckpoint(CheckpointCommit commit) {
+  disk_->Post([this, commit = std::move(commit)] {
+    const Status status =
+        Commit({.directory = commit.directory, .number = commit.checkpoint, .base = commit.base}, PartsOf(commit));
+    loop_->Post([this, cut = commit.cut, status] { Step(CheckpointCommitted{.cut = cut, .status = status}); });
+  });
+}
+
+Status CoordinatorRuntime::Commit(const CheckpointPlan& plan, CheckpointParts parts) {
+  const Status status = checkpoints_.Commit(plan, std::move(parts));
+  if (status.ok() && !checkpoints_.leftover().ok()) {
+    log::Warn("files of old checkpoints were not removed", {{"reason", checkpoints_.leftover()}});
+  }
+  return status;
 }
 
 void CoordinatorRuntime::Arm(MonotonicTime wake) {

@@ -27,6 +27,7 @@ class CoordinatorRuntime {
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;  // 0: any
     uint32_t retained_checkpoints = kRetainedDefault;
+    ControlSecurity security;
   };
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
@@ -46,6 +47,9 @@ class CoordinatorRuntime {
   void Arm(MonotonicTime wake);
   void BeginSave(const SaveStart& start);
   void WriteManifest(const ManifestOrder& order);
+  void BeginCheckpoint(const CheckpointOrder& order);
+  void CommitCheckpoint(CheckpointCommit commit);
+  Status Commit(const CheckpointPlan& plan, CheckpointParts parts);
 
   const TimeSource& time_;
   mutable std::mutex mutex_;  // guards core_

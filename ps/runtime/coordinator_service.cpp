@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/time_source.h"
 #include "ps/core/limits.h"
+#include "ps/runtime/control_credentials.h"
 #include "ps/runtime/coordinator_codec.h"
 
 namespace attune::ps {
@@ -40,7 +41,8 @@ struct Hub {
 // One node's stream; gRPC calls the On... functions, deletes itself in OnDone.
 class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
  public:
-  explicit Connection(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {
+  // `refusal` not OK: the node hears it, and nothing else.
+  Connection(std::shared_ptr<Hub> hub, const Status& refusal) : hub_(std::move(hub)) {
     const std::lock_guard lock(mutex_);  // hands what is made here to the threads of the callbacks
     {
       std::lock_guard lock(hub_->mutex);
@@ -48,7 +50,13 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
       hub_->connections[id_] = this;
     }
     StartSendInitialMetadata();
-    StartRead(&incoming_);
+    if (refusal.ok()) {
+      StartRead(&incoming_);
+    } else {
+      log::Warn("refused a node", {{"reason", refusal}});
+      Send(JoinRefused{refusal});
+      Close();
+    }
   }
 
   void Send(const Message& message) {
@@ -135,14 +143,17 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
 
 class Attendance final : public v1::Coordinator::CallbackService {
  public:
-  explicit Attendance(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {}
+  Attendance(std::shared_ptr<Hub> hub, ControlSecurity security)
+      : hub_(std::move(hub)), security_(std::move(security)) {}
 
-  grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage>* Attend(grpc::CallbackServerContext*) override {
-    return new Connection(hub_);  // deletes itself
+  grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage>* Attend(
+      grpc::CallbackServerContext* context) override {
+    return new Connection(hub_, CheckCaller(security_, *context));  // deletes itself
   }
 
  private:
   const std::shared_ptr<Hub> hub_;
+  const ControlSecurity security_;
 };
 
 // gRPC does not say why it cannot listen; a plain socket does.
@@ -180,8 +191,8 @@ Status CanBind(const std::string& address, uint16_t port) {
 
 class GrpcService final : public CoordinatorService {
  public:
-  GrpcService(EventLoop& loop, Events events)
-      : hub_(std::make_shared<Hub>(loop, std::move(events))), attendance_(hub_) {}
+  GrpcService(EventLoop& loop, Events events, const ControlSecurity& security)
+      : security_(security), hub_(std::make_shared<Hub>(loop, std::move(events))), attendance_(hub_, security) {}
 
   ~GrpcService() override {
     hub_->alive = false;
@@ -194,8 +205,9 @@ class GrpcService final : public CoordinatorService {
     RETURN_IF_ERROR(CanBind(bind_address, port));
     const std::string host = bind_address.find(':') == std::string::npos ? bind_address : "[" + bind_address + "]";
     int bound = 0;
+    ASSIGN_OR_RETURN(const auto credentials, ListenerCredentials(security_));
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(host + ":" + std::to_string(port), grpc::InsecureServerCredentials(), &bound);
+    builder.AddListeningPort(host + ":" + std::to_string(port), credentials, &bound);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second coordinator must fail, not share
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
@@ -223,6 +235,7 @@ class GrpcService final : public CoordinatorService {
   const std::string& address() const override { return address_; }
 
  private:
+  const ControlSecurity security_;
   const std::shared_ptr<Hub> hub_;
   Attendance attendance_;
   std::unique_ptr<grpc::Server> server_;
@@ -232,8 +245,9 @@ class GrpcService final : public CoordinatorService {
 }  // namespace
 
 StatusOr<std::unique_ptr<CoordinatorService>> CoordinatorService::Start(const std::string& bind_address, uint16_t port,
-                                                                        EventLoop& loop, Events events) {
-  auto service = std::make_unique<GrpcService>(loop, std::move(events));
+                                                                        EventLoop& loop, Events events,
+                                                                        const ControlSecurity& security) {
+  auto service = std::make_unique<GrpcService>(loop, std::move(events), security);
   RETURN_IF_ERROR(service->Listen(bind_address, port));
   return service;
 }

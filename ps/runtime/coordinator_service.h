@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "ps/core/coordinator_core.h"
+#include "ps/runtime/control_security.h"
 #include "ps/transport/event_loop.h"
 
 namespace attune::ps {
@@ -23,9 +24,11 @@ class CoordinatorService {
   };
 
   // Listens at `bind_address`:`port` (0: any free port). A port in use is ResourceExhausted and named in the text.
-  // A node of another protocol version is refused here. `loop` must outlive the service.
+  // A node of another protocol version, or without the job's certificate and secret where the job has them, is refused
+  // here. Certificates that cannot be used are FailedPrecondition. `loop` must outlive the service.
   static StatusOr<std::unique_ptr<CoordinatorService>> Start(const std::string& bind_address, uint16_t port,
-                                                             EventLoop& loop, Events events);
+                                                             EventLoop& loop, Events events,
+                                                             const ControlSecurity& security = {});
   // Ends every stream. No event comes afterwards.
   virtual ~CoordinatorService() = default;
 

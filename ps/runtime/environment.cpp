@@ -3,7 +3,14 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/file.h"
+
 namespace attune::ps {
+namespace {
+
+constexpr uint64_t kSecretBytesMax = 4096;
+
+}  // namespace
 
 Environment Environment::OfProcess() {
   return Environment([](const char* name) -> std::optional<std::string> {
@@ -21,6 +28,20 @@ std::string Environment::Required(const char* name) {
 
 std::string Environment::Optional(const char* name, const std::string& otherwise) {
   return lookup_(name).value_or(otherwise);
+}
+
+std::string Environment::OptionalSecret(const char* name) {
+  const std::string path = Optional(name);
+  if (path.empty()) return "";
+  auto content = ReadFile(path, kSecretBytesMax);
+  if (!content.ok()) {
+    AddProblem(std::string(name) + ": " + std::string(Message(content.status())));
+    return "";
+  }
+  std::string secret = *std::move(content);
+  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+  if (secret.empty()) AddProblem(std::string(name) + ": " + path + " is empty");
+  return secret;
 }
 
 uint32_t Environment::RequiredNumber(const char* name) {

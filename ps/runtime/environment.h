@@ -23,6 +23,9 @@ class Environment {
   std::string Required(const char* name);
   std::string Optional(const char* name, const std::string& otherwise = "");
   uint32_t RequiredNumber(const char* name);
+  // Content of the file the variable names, without the line's end; a file that cannot be read is a problem. Empty when
+  // not set.
+  std::string OptionalSecret(const char* name);
   void AddProblem(const std::string& text) { problems_.push_back(text); }
 
   // OK, or InvalidArgument with every problem noted so far. `who` names the program in the message.

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "ps/core/worker_core.h"
+#include "ps/transport/event_loop.h"
 
 namespace attune::ps {
 
@@ -15,7 +17,12 @@ struct Future::State {
   // A waiter sleeps in the kernel until the phase changes; the core completes every call by its deadline.
   enum Phase : uint32_t { kPending, kInterrupted, kAbandoned, kDone };
 
+  // Helps the loop that will complete it, where one is known.
   void Wait() const {
+    if (loop == nullptr) return Sleep();
+    loop->WaitFor([this] { return done(); }, [this] { Sleep(); });
+  }
+  void Sleep() const {
     for (uint32_t seen = phase.load(std::memory_order_acquire); seen != kDone;
          seen = phase.load(std::memory_order_acquire)) {
       phase.wait(seen, std::memory_order_acquire);
@@ -51,6 +58,9 @@ struct Future::State {
   std::atomic<uint32_t> phase = kPending;
   Status status;      // valid once done
   CallResult result;  // likewise
+
+  std::shared_ptr<EventLoop> loop;  // null: waiting sleeps
+  std::span<float> rows;            // of a pull: written to until it is completed
 
   // For telemetry: where the time a program waits here is added; null for calls that are not measured.
   std::shared_ptr<class WaitMeter> meter;

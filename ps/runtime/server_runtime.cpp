@@ -43,9 +43,13 @@ Status ServerRuntime::Open() {
   if (!options_.load_directory.empty()) {
     RETURN_IF_ERROR(checkpoints_->Open(options_.load_directory, options_.load_checkpoint));
   }
+  const ControlSecurity security{
+      .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) {
-    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(*options_.coordinator_here, time_));
+    CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
+    coordinator.security = security;
+    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
     coordinator_address_ = coordinator_runtime_->address();
   }
   loop_ = EventLoop::Start("attune-server", time_);
@@ -61,7 +65,10 @@ Status ServerRuntime::Open() {
                                                      .self = {},
                                                      .bind_address = options_.bind_address,
                                                      .port = options_.port,
-                                                     .seed = RandomSeed()},
+                                                     .seed = RandomSeed(),
+                                                     .token = options_.token,
+                                                     .tls_directory = options_.tls_directory,
+                                                     .shared_memory = options_.shared_memory},
                                                     *loop_, std::move(events)));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
   std::lock_guard lock(mutex_);
@@ -73,7 +80,8 @@ Status ServerRuntime::Open() {
                                 .on_message =
                                     [this](Message message) {
                                       if (!LoadBefore(message)) Step(Received{kCoordinator, std::move(message)});
-                                    }});
+                                    }},
+                               security);
   reporter_ = Reporter::Start(
       {.socket_path = options_.sidecar_socket,
        .job_uid = options_.job_uid,
@@ -107,6 +115,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.incarnation = RandomSeed();
   core.index = options_.index;
   core.address = transport_->address();
+  core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
   return core;
 }

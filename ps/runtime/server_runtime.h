@@ -31,11 +31,14 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;  // of checkpoints, one of which the tables start from; empty: none
-    std::optional<uint64_t> load_checkpoint;     // its number; else the newest that is whole
-    uint64_t checkpoint_bytes_per_second = 0;    // written at most; 0: no limit
-    std::string checkpoint_directory;  // for checkpoints that are asked for without one
-    std::string sidecar_socket;        // empty: no telemetry
+    std::string load_directory;                // of checkpoints, one of which the tables start from; empty: none
+    std::optional<uint64_t> load_checkpoint;   // its number; else the newest that is whole
+    uint64_t checkpoint_bytes_per_second = 0;  // written at most; 0: no limit
+    std::string checkpoint_directory;          // for checkpoints that are asked for without one
+    std::string sidecar_socket;                // empty: no telemetry
+    std::string token;                         // the job's secret; empty: it has none
+    std::string tls_directory;                 // certificates of the job (ps/transport/tls.h); empty: no TLS
+    bool shared_memory = true;                 // with workers on this machine
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -49,6 +52,8 @@ class ServerRuntime {
   const std::string& data_address() const { return transport_->address(); }
   const std::string& coordinator_address() const { return coordinator_address_; }
   ServerCounters counters() const;
+  // Traffic with the nodes linked to this one, at most `links_max` of them.
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
   // Rows of all tables held here.
   uint64_t row_count() const;
 

@@ -174,6 +174,9 @@ StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   options.bind_address = environment.Optional(contract::kEnvPodIp, options.bind_address);
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   options.model_directory = environment.Optional(contract::kEnvModelDirectory);
+  options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
+  options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
+  options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   RETURN_IF_ERROR(environment.Problems("this worker"));
   return options;
 }

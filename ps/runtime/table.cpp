@@ -46,6 +46,8 @@ Future Table::PullAsync(std::span<const Key> keys, std::span<float> rows) const 
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
   pending->is_pull = true;
+  pending->loop = runtime.loop();
+  pending->rows = rows;
   // The core copies the keys while it deals them out to servers, within Submit.
   PullCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = Slice<Key>(nullptr, keys), .rows = rows};
   return Future(runtime.Submit(std::move(call), state_->call_timeout, std::move(pending)));
@@ -69,6 +71,7 @@ Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradie
   if (waited > std::chrono::microseconds(5)) runtime.meter()->AddWait(false, waited);
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
+  pending->loop = runtime.loop();
   PushCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients)};
   return Future(runtime.Submit(std::move(call), state_->call_timeout - waited, std::move(pending)));
 }

@@ -18,7 +18,8 @@ WorkerOptions CoreOptions(const SessionOptions& options) {
 }
 
 bool IsFinal(const Status& status) {
-  return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument;
+  return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kUnauthenticated;
 }
 
 }  // namespace
@@ -47,16 +48,28 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
     // A server that refuses this worker for good will not change its mind: the session cannot work.
     if (IsFinal(reason)) Tell(Received{kCoordinator, SessionLost{reason}});
   };
-  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid, .self = {}, .seed = RandomSeed()},
+  events.place = [this](NodeId, RequestId request, size_t values) -> std::span<float> {
+    std::lock_guard at_core(mutex_);
+    return stopped_ ? std::span<float>() : core_.PlaceOf(request, values);
+  };
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
+                                                     .self = {},
+                                                     .bind_address = options.bind_address,
+                                                     .seed = RandomSeed(),
+                                                     .token = options.token,
+                                                     .tls_directory = options.tls_directory,
+                                                     .shared_memory = options.shared_memory},
                                                     *loop_, std::move(events)));
-  coordinator_ =
-      CoordinatorClient::Start(options.coordinator, *loop_,
-                               {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
-                                .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
-                                .on_message =
-                                    [this](Message message) {
-                                      Tell(Received{kCoordinator, std::move(message)});
-                                    }});
+  core_.SetAddress(transport_->address());
+  coordinator_ = CoordinatorClient::Start(
+      options.coordinator, *loop_,
+      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+       .on_message =
+           [this](Message message) {
+             Tell(Received{kCoordinator, std::move(message)});
+           }},
+      {.job_uid = options.job_uid, .token = options.token, .tls_directory = options.tls_directory});
   return OkStatus();
 }
 
@@ -71,14 +84,14 @@ void WorkerRuntime::Stop() {
   }
   room_.notify_all();
   for (const auto& [call, state] : open) {
-    (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
+    (void)Complete(state, Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
   }
+  if (loop_ != nullptr) loop_->Wake();
   for (int busy = dispatching_; busy > 0; busy = dispatching_) dispatching_.wait(busy);
   coordinator_.reset();  // sends what is queued first
   transport_.reset();
   if (loop_ != nullptr) loop_->Stop();
   timer_.reset();
-  loop_.reset();
 }
 
 void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state) {
@@ -119,10 +132,12 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
   lock.unlock();
 
   Dispatch(out);
-  if (--dispatching_ == 0) dispatching_.notify_all();
+  // What completes calls uses transport and loop too: a thread of the program that waits may drive it.
   for (size_t i = 0; i < ended.size(); ++i) {
     if (ended[i] != nullptr) Finish(ended[i], std::move(out.completions[i]));
   }
+  if (!ended.empty() && !loop_->InLoop()) loop_->Wake();
+  if (--dispatching_ == 0) dispatching_.notify_all();
 }
 
 void WorkerRuntime::Dispatch(WorkerOutputs& out) {
@@ -147,9 +162,14 @@ void WorkerRuntime::Finish(const Pending& state, Completion completion) {
   const auto* lease = std::get_if<LeaseResult>(&completion.result);
   const LeaseResult granted = lease == nullptr ? LeaseResult{} : *lease;
   const bool is_lease = lease != nullptr;
-  if (state->Complete(std::move(completion.status), std::move(completion.result)) && is_lease) {
+  if (Complete(state, std::move(completion.status), std::move(completion.result)) && is_lease) {
     Tell(EndLease{granted.lease, granted.begin});
   }
+}
+
+bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult result) {
+  if (!status.ok() && !state->rows.empty() && transport_ != nullptr) transport_->Unplace(state->rows);
+  return state->Complete(std::move(status), std::move(result));
 }
 
 void WorkerRuntime::OnTimer() {
@@ -161,13 +181,25 @@ void WorkerRuntime::OnTimer() {
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
+  const auto has_room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
   std::unique_lock lock(mutex_);
-  const auto room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
-  if (room()) return core_.status();
+  if (has_room()) return core_.status();
+  const MonotonicTime until = time_.Now() + timeout;
   ++waiting_for_room_;
-  const bool in_time = room_.wait_for(lock, timeout, room);
+  lock.unlock();
+  // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
+  // a second, so that the deadline is seen.
+  const auto ended = [&] {
+    std::lock_guard at_core(mutex_);
+    return has_room() || time_.Now() >= until;
+  };
+  loop_->WaitFor(ended, [&] {
+    std::unique_lock at_core(mutex_);
+    room_.wait_until(at_core, until, has_room);
+  });
+  lock.lock();
   --waiting_for_room_;
-  if (!in_time) {
+  if (!has_room()) {
     return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
                                                     " pushes are not acknowledged yet; this one was not sent");
   }

@@ -1,5 +1,6 @@
 // Drives a WorkerCore: the program's threads step it under one mutex and write to the sockets themselves; answers,
-// timers and the coordinator's messages are handled on one loop thread, which completes the futures.
+// timers and the coordinator's messages are handled on the loop, by its own thread or by a thread of the program that
+// waits for a future.
 #pragma once
 
 #include <atomic>
@@ -66,6 +67,9 @@ class WorkerRuntime {
   size_t open_pushes() const;
   // Why the coordinator cannot be reached, for messages; OK while it can.
   Status coordinator_error() const { return coordinator_->last_error(); }
+  // For futures that may be waited for in a thread of the program; valid until Stop.
+  const std::shared_ptr<EventLoop>& loop() const { return loop_; }
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
   const std::shared_ptr<WaitMeter>& meter() const { return meter_; }
   const TimeSource& time() const { return time_; }
 
@@ -77,6 +81,8 @@ class WorkerRuntime {
   void StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input);
   void Dispatch(WorkerOutputs& out);
   void Finish(const Pending& state, Completion completion);
+  // Ends a call that did not get its rows: nothing is written to them any more.
+  bool Complete(const Pending& state, Status status, CallResult result);
   void OnTimer();
 
   const TimeSource& time_;
@@ -95,7 +101,7 @@ class WorkerRuntime {
   bool stopped_ = false;
 
   // Set once in Open; destroyed in the order of Stop.
-  std::unique_ptr<EventLoop> loop_;
+  std::shared_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;
   std::unique_ptr<CoordinatorClient> coordinator_;

@@ -27,7 +27,11 @@ constexpr char kAbout[] =
 constexpr char kFooter[] =
     "Environment: ATTUNE_JOB_UID and ATTUNE_INDEX are needed; ATTUNE_COORDINATOR (host:port) too, unless the "
     "coordinator\n"
-    "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set.\n"
+    "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set. ATTUNE_TLS_DIRECTORY (tls.crt, tls.key, "
+    "ca.crt)\n"
+    "turns mutual TLS on, ATTUNE_JOB_TOKEN_FILE names a file with the job's secret, and ATTUNE_SHARED_MEMORY=off "
+    "keeps\n"
+    "rows on TCP on one machine.\n"
     "Ends with 0 only when the job is finished, 1 when it cannot go on, 2 on bad input, 143 when asked to end "
     "(SIGTERM).";
 
@@ -54,7 +58,7 @@ struct Flags {
 
 void Describe(CLI::App& app, Flags& flags) {
   app.footer(kFooter);
-  app.add_option("--servers", flags.servers, "How many servers take part; the job starts when all have joined")
+  app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
@@ -116,6 +120,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   const std::string models = environment.Optional(contract::kEnvModelDirectory);
   if (flags.checkpoints.empty() && !models.empty()) options.checkpoint_directory = models + "/checkpoints";
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
+  options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
+  options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
+  options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;
@@ -134,7 +141,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     options.coordinator = environment.Required(contract::kEnvCoordinator);
   }
   RETURN_IF_ERROR(environment.Problems("attune-server"));
-  if (options.index >= flags.servers) {
+  if (flags.coordinator_here && options.index >= flags.servers) {  // others may join a running job
     return Error(StatusCode::kInvalidArgument, std::string(contract::kEnvIndex) + "=" + std::to_string(options.index) +
                                                    " does not fit --servers " + std::to_string(flags.servers) +
                                                    "; indices count from 0");

@@ -1,77 +1,391 @@
 #include "ps/transport/event_loop.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <thread>
+#include <unordered_map>
+#include <utility>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include "base/check.h"
+#include "ps/transport/cores.h"
 
 namespace attune::ps {
 namespace {
 
-namespace asio = boost::asio;
+constexpr Duration kSleepMax = std::chrono::hours(1);
+// After a thread has driven the loop while it waited, the loop's own thread gives way for so long: the next wait is
+// likely to follow.
+constexpr Duration kGiveWay = std::chrono::milliseconds(1);
+constexpr Duration kGiveWayLong = std::chrono::milliseconds(2);  // while somebody drives
+// An answer that comes within this time is cheaper to wait for awake. Only where a second core can bring it.
+constexpr Duration kSpin = std::chrono::microseconds(40);
+constexpr int kSpinScoreMax = 64;
+constexpr int kSpinProbeEvery = 256;  // sleeps without a spin, while spinning did not pay
+constexpr int kPollsPerSpin = 16;
+constexpr int kTurnsPerLook = 16;  // rounds of participants between two looks at files
+constexpr uint64_t kBellId = 0;
 
-class AsioTimer final : public EventLoop::Timer {
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Whether waiting awake has paid lately.
+class SpinJudge {
  public:
-  AsioTimer(asio::io_context& context, const TimeSource& time) : timer_(context), time_(time) {}
-
-  void SetAt(MonotonicTime when, std::function<void()> fire) override {
-    // An hour at most: a later time fires early, and whoever set it finds nothing due and sets it again.
-    const Duration wait = std::clamp<Duration>(when - time_.Now(), Duration::zero(), std::chrono::hours(1));
-    timer_.expires_after(wait);
-    timer_.async_wait([fire = std::move(fire)](const boost::system::error_code& error) {
-      if (!error) fire();
-    });
+  explicit SpinJudge(int cores) : allowed_(cores > 1) {}
+  bool ShouldSpin() {
+    if (!allowed_) return false;
+    if (score_ > 0) return true;
+    return ++skipped_ % kSpinProbeEvery == 0;
   }
-  void Cancel() override { timer_.cancel(); }
+  void Ended(bool paid) { score_ = std::clamp(score_ + (paid ? 2 : -3), 0, kSpinScoreMax); }
 
  private:
-  asio::steady_timer timer_;
-  const TimeSource& time_;
+  const bool allowed_;
+  int score_ = 8;
+  int skipped_ = 0;
 };
 
-class AsioLoop final : public EventLoop {
+class EpollLoop final : public EventLoop {
  public:
-  AsioLoop(const std::string& thread_name, const TimeSource& time)
+  EpollLoop(const std::string& thread_name, const TimeSource& time)
       : time_(time),
-        guard_(asio::make_work_guard(context_)),
-        thread_([this] { context_.run(); }),
-        thread_id_(thread_.get_id()) {
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+        bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        spin_(AvailableCores()) {
+    ATTUNE_CHECK(epoll_ >= 0 && bell_ >= 0)
+        << "no file descriptors left for an event loop; raise the limit (ulimit -n)";
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = kBellId}};
+    ATTUNE_CHECK(::epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) == 0) << "epoll_ctl";
+    thread_ = std::thread([this] { Run(); });
     ::pthread_setname_np(thread_.native_handle(), thread_name.substr(0, 15).c_str());
   }
-  ~AsioLoop() override { Stop(); }
+  ~EpollLoop() override {
+    Stop();
+    if (thread_.joinable()) thread_.join();
+    tasks_.clear();
+    ::close(bell_);
+    ::close(epoll_);
+  }
 
-  void Post(std::function<void()> task) override { asio::post(context_, std::move(task)); }
-  bool InLoop() const override { return std::this_thread::get_id() == thread_id_; }
+  void Post(std::function<void()> task) override {
+    {
+      std::lock_guard lock(tasks_mutex_);
+      tasks_.push_back(std::move(task));
+      has_tasks_ = true;
+    }
+    RingIfAsleep();
+    if (!driven_) WakeOwnThread();
+  }
+
+  bool InLoop() const override { return driver_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+
   void Stop() override {
-    context_.stop();
-    if (InLoop() || !thread_.joinable()) return;
-    thread_.join();
+    stopping_ = true;
+    Ring();
+    WakeOwnThread();
+    if (InLoop()) return;
+    if (thread_.joinable()) thread_.join();
+    std::lock_guard wait_for_others(baton_);
     stopped_ = true;
   }
   bool stopped() const override { return stopped_; }
-  std::unique_ptr<Timer> NewTimer() override { return std::make_unique<AsioTimer>(context_, time_); }
+
+  void WaitFor(const std::function<bool()>& done, const std::function<void()>& sleep) override;
+  void Wake() override { RingIfAsleep(); }
+
+  std::unique_ptr<Timer> NewTimer() override { return std::make_unique<LoopTimer>(*this); }
+  std::unique_ptr<Watch> WatchFile(int fd, Ready ready) override {
+    return std::make_unique<LoopWatch>(*this, fd, std::move(ready));
+  }
+  void SetParticipant(Participant* participant) override { participant_ = participant; }
   const TimeSource& time() const override { return time_; }
-  void* native() override { return &context_; }
 
  private:
+  class LoopTimer;
+  using Timers = std::multimap<MonotonicTime, LoopTimer*>;
+
+  class LoopTimer final : public Timer {
+   public:
+    explicit LoopTimer(EpollLoop& loop) : loop_(loop) {}
+    ~LoopTimer() override { Cancel(); }
+    void SetAt(MonotonicTime when, std::function<void()> fire) override {
+      Cancel();
+      fire_ = std::move(fire);
+      place_ = loop_.timers_.emplace(when, this);
+      set_ = true;
+    }
+    void Cancel() override {
+      if (std::exchange(set_, false)) loop_.timers_.erase(place_);
+    }
+    void Fire() {
+      Cancel();
+      const std::function<void()> fire = std::move(fire_);  // may set the timer again, or destroy it
+      fire();
+    }
+
+   private:
+    EpollLoop& loop_;
+    std::function<void()> fire_;
+    std::multimap<MonotonicTime, LoopTimer*>::iterator place_;
+    bool set_ = false;
+  };
+
+  class LoopWatch final : public Watch {
+   public:
+    LoopWatch(EpollLoop& loop, int fd, Ready ready) : loop_(loop), fd_(fd), id_(++loop.last_watch_) {
+      loop_.watches_.emplace(id_, std::make_shared<Ready>(std::move(ready)));
+    }
+    ~LoopWatch() override {
+      Want(false, false);
+      loop_.watches_.erase(id_);
+    }
+    void Want(bool readable, bool writable) override {
+      const uint32_t events = (readable ? EPOLLIN | EPOLLRDHUP : 0U) | (writable ? EPOLLOUT : 0U);
+      if (events == events_) return;
+      epoll_event event{.events = events, .data = {.u64 = id_}};
+      const int operation = events_ == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+      ATTUNE_CHECK(::epoll_ctl(loop_.epoll_, operation, fd_, &event) == 0) << "epoll_ctl of descriptor " << fd_;
+      events_ = events;
+    }
+
+   private:
+    EpollLoop& loop_;
+    const int fd_;
+    const uint64_t id_;
+    uint32_t events_ = 0;
+  };
+
+  void Run();
+  void GiveWay();
+  void Drive(const std::function<bool()>& done);
+  bool HandleFiles(int timeout_ms);
+  bool RunTasks();
+  void FireTimers();
+  bool Spin();
+  void Sleep(const std::function<bool()>& done);
+  int SleepMilliseconds() const;
+
+  void Ring() {
+    const uint64_t one = 1;
+    (void)!::write(bell_, &one, sizeof one);
+  }
+  void RingIfAsleep() {
+    if (asleep_.exchange(false)) Ring();
+  }
+  void WakeOwnThread() {
+    if (!giving_way_) return;
+    {
+      std::lock_guard lock(way_mutex_);
+      take_over_ = true;
+    }
+    way_.notify_one();
+  }
+
   const TimeSource& time_;
-  asio::io_context context_;
-  asio::executor_work_guard<asio::io_context::executor_type> guard_;
+  const int epoll_;
+  const int bell_;
+
+  std::mutex tasks_mutex_;  // guards tasks_
+  std::deque<std::function<void()>> tasks_;
+  std::atomic<bool> has_tasks_ = false;
+
+  std::atomic<bool> stopping_ = false;
   std::atomic<bool> stopped_ = false;
+
+  std::mutex baton_;  // held by the driver; guards what follows
+  std::atomic<std::thread::id> driver_{};
+  std::atomic<bool> driven_ = false;
+  Timers timers_;
+  std::unordered_map<uint64_t, std::shared_ptr<Ready>> watches_;
+  uint64_t last_watch_ = kBellId;
+  Participant* participant_ = nullptr;
+  SpinJudge spin_;
+  int turns_without_look_ = 0;
+  bool waiters_seen_ = false;  // since the own thread took over
+
+  std::atomic<bool> asleep_ = false;  // the driver sleeps, or is about to: ring
+  std::atomic<int> waiters_ = 0;      // threads within WaitFor that do not drive
+  std::atomic<uint64_t> drives_ = 0;  // by other threads
+  std::atomic<bool> giving_way_ = false;
+  std::mutex way_mutex_;  // guards take_over_
+  std::condition_variable way_;
+  bool take_over_ = false;
+
   std::thread thread_;
-  const std::thread::id thread_id_;  // kept, because joining empties the thread's own
 };
+
+// --- who drives
+
+void EpollLoop::Run() {
+  while (!stopping_) {
+    {
+      std::unique_lock baton(baton_);
+      driver_ = std::this_thread::get_id();
+      driven_ = true;
+      waiters_seen_ = false;
+      // Whoever waits now is served; when the last of them has got its answer, the next wait may be spent driving.
+      Drive([this] {
+        const int waiting = waiters_;
+        waiters_seen_ = waiters_seen_ || waiting > 0;
+        return stopping_ || (waiters_seen_ && waiting == 0);
+      });
+      driven_ = false;
+      driver_ = std::thread::id();
+    }
+    if (!stopping_) GiveWay();
+  }
+}
+
+// Until nobody has driven for a moment, or somebody asks.
+void EpollLoop::GiveWay() {
+  std::unique_lock lock(way_mutex_);
+  giving_way_ = true;
+  uint64_t seen = drives_;
+  while (!take_over_ && !stopping_) {
+    if (!driven_ && has_tasks_) break;
+    const bool asked = way_.wait_for(lock, driven_ ? kGiveWayLong : kGiveWay, [this] { return take_over_; });
+    if (asked) break;
+    const uint64_t now = drives_;
+    if (!driven_ && now == seen) break;
+    seen = now;
+  }
+  take_over_ = false;
+  giving_way_ = false;
+}
+
+void EpollLoop::WaitFor(const std::function<bool()>& done, const std::function<void()>& sleep) {
+  ++waiters_;  // before the try: a driver that leaves meanwhile sees it and has the loop's own thread take over
+  if (!stopping_ && baton_.try_lock()) {
+    std::unique_lock baton(baton_, std::adopt_lock);
+    --waiters_;
+    driver_ = std::this_thread::get_id();
+    driven_ = true;
+    ++drives_;
+    Drive([&] { return stopping_ || done(); });
+    driven_ = false;
+    driver_ = std::thread::id();
+    baton.unlock();
+    if (waiters_ > 0 || has_tasks_) WakeOwnThread();
+    if (!done()) sleep();  // the loop is being stopped
+    return;
+  }
+  sleep();
+  if (--waiters_ == 0 && driven_) RingIfAsleep();  // the own thread may give way now
+}
+
+// --- the work
+
+void EpollLoop::Drive(const std::function<bool()>& done) {
+  while (true) {
+    bool worked = RunTasks();
+    FireTimers();
+    if (stopping_) return;
+    if (participant_ != nullptr) {
+      worked = participant_->Poll() || worked;
+      participant_->EndTurn();
+    }
+    if (done()) return;
+    if (worked && ++turns_without_look_ < kTurnsPerLook) continue;
+    turns_without_look_ = 0;
+    if (HandleFiles(0) || worked) continue;
+    if (Spin()) continue;
+    Sleep(done);
+  }
+}
+
+bool EpollLoop::RunTasks() {
+  if (!has_tasks_) return false;
+  std::deque<std::function<void()>> tasks;
+  {
+    std::lock_guard lock(tasks_mutex_);
+    tasks.swap(tasks_);
+    has_tasks_ = false;
+  }
+  for (std::function<void()>& task : tasks) {
+    if (stopping_) return true;
+    task();
+    task = nullptr;
+  }
+  return true;
+}
+
+void EpollLoop::FireTimers() {
+  if (timers_.empty()) return;
+  const MonotonicTime now = time_.Now();
+  while (!timers_.empty() && timers_.begin()->first <= now && !stopping_) timers_.begin()->second->Fire();
+}
+
+bool EpollLoop::HandleFiles(int timeout_ms) {
+  std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(epoll_, events.data(), events.size(), timeout_ms);
+  bool any = false;
+  for (int i = 0; i < count && !stopping_; ++i) {
+    const epoll_event& event = events[static_cast<size_t>(i)];
+    if (event.data.u64 == kBellId) {
+      uint64_t rung;
+      (void)!::read(bell_, &rung, sizeof rung);
+      continue;
+    }
+    const auto it = watches_.find(event.data.u64);
+    if (it == watches_.end()) continue;  // a handler before this one has ended it
+    any = true;
+    const std::shared_ptr<Ready> ready = it->second;
+    const bool ended = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
+    (*ready)(ended || (event.events & (EPOLLIN | EPOLLRDHUP)) != 0, ended || (event.events & EPOLLOUT) != 0);
+  }
+  return any;
+}
+
+// Looks for a while without sleeping; true when there was something to do.
+bool EpollLoop::Spin() {
+  if (!spin_.ShouldSpin()) return false;
+  const MonotonicTime until = time_.Now() + kSpin;
+  bool found = false;
+  do {
+    for (int i = 0; i < kPollsPerSpin && !found; ++i) {
+      found = has_tasks_ || (participant_ != nullptr && participant_->Poll());
+      Pause();
+    }
+    found = found || HandleFiles(0);
+    if (!found) ::sched_yield();
+  } while (!found && !stopping_ && time_.Now() < until);
+  spin_.Ended(found);
+  return found;
+}
+
+int EpollLoop::SleepMilliseconds() const {
+  const MonotonicTime next = timers_.empty() ? kNever : timers_.begin()->first;
+  const Duration wait = std::clamp<Duration>(next - time_.Now(), Duration::zero(), kSleepMax);
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+}
+
+void EpollLoop::Sleep(const std::function<bool()>& done) {
+  asleep_ = true;
+  const bool quiet = participant_ == nullptr || participant_->PrepareSleep();
+  if (quiet && !has_tasks_ && !stopping_ && !done()) HandleFiles(SleepMilliseconds());
+  asleep_ = false;
+  if (participant_ != nullptr) participant_->Awake();
+}
 
 }  // namespace
 
 std::unique_ptr<EventLoop> EventLoop::Start(const std::string& thread_name, const TimeSource& time) {
-  return std::make_unique<AsioLoop>(thread_name, time);
+  return std::make_unique<EpollLoop>(thread_name, time);
 }
 
 }  // namespace attune::ps

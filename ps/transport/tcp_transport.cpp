@@ -1,47 +1,45 @@
 #include "ps/transport/tcp_transport.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <deque>
+#include <cstring>
 #include <future>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
-
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
+#include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/random_seed.h"
+#include "ps/transport/conversation.h"
 #include "ps/transport/frame.h"
+#include "ps/transport/handshake.h"
+#include "ps/transport/peer.h"
+#include "ps/transport/shared_memory.h"
+#include "ps/transport/tls.h"
 
 namespace attune::ps {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using ErrorCode = boost::system::error_code;
-
 constexpr int kSocketBufferBytes = 4 << 20;
+constexpr uint32_t kTlsHandshakeBytes = 0x03'16;  // how TLS begins: a handshake record of version 3.x
 constexpr Duration kBackoffFirst = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
 constexpr Duration kStopTimeout = std::chrono::seconds(5);
-constexpr int kReadsPerTurn = 16;  // then other sockets get their turn
-
-Status NetworkError(std::string_view doing, const ErrorCode& error) {
-  return Error(StatusCode::kUnavailable, std::string(doing) + ": " + error.message());
-}
+constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
+// A peer whose machine is gone is noticed within about ten seconds.
+constexpr int kKeepAliveIdleSeconds = 5, kKeepAliveIntervalSeconds = 2, kKeepAliveProbes = 3;
+constexpr unsigned kUnacknowledgedMilliseconds = 10'000;
 
 // "host:port", "[v6]:port"; false when it is neither.
 bool SplitAddress(const std::string& address, std::string& host, std::string& port) {
@@ -50,174 +48,45 @@ bool SplitAddress(const std::string& address, std::string& host, std::string& po
   host = address.substr(0, colon);
   port = address.substr(colon + 1);
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return true;
+  return std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-void Tune(tcp::socket& socket) {
-  ErrorCode ignored;
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(asio::socket_base::send_buffer_size(kSocketBufferBytes), ignored);
-  socket.set_option(asio::socket_base::receive_buffer_size(kSocketBufferBytes), ignored);
-  socket.set_option(asio::socket_base::keep_alive(true), ignored);
-  socket.non_blocking(true, ignored);
+void SetOption(int fd, int level, int name, int value) { (void)::setsockopt(fd, level, name, &value, sizeof value); }
+
+void Tune(int fd) {
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes);
+  SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes);
+  SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMilliseconds);
 }
 
-struct Totals {
-  std::atomic<uint64_t> sent = 0;
-  std::atomic<uint64_t> received = 0;
-};
-
-// An established connection: after the handshake, until the first error. Reading happens on the loop; writing on
-// whichever thread sends, and on the loop when the socket was full.
-class Link : public std::enable_shared_from_this<Link> {
- public:
-  using Deliver = FrameReader::Deliver;
-  using Closed = std::function<void(const Status& reason)>;
-
-  Link(tcp::socket socket, Totals& totals) : socket_(std::move(socket)), totals_(totals) {
-    fd_ = socket_.native_handle();
+std::string TextOf(const sockaddr_storage& address, bool with_port) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+    return with_port ? "[" + std::string(text) + "]:" + std::to_string(ntohs(v6.sin6_port)) : text;
   }
+  const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+  ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+  return with_port ? std::string(text) + ":" + std::to_string(ntohs(v4.sin_port)) : text;
+}
 
-  // On the loop. `closed` is called once, unless Close came first.
-  void Start(Deliver deliver, Closed closed) {
-    deliver_ = std::move(deliver);
-    closed_ = std::move(closed);
-    WaitReadable();
-  }
-
-  // On the loop: ends the link without telling.
-  void Close() {
-    closed_ = nullptr;
-    Shut();
-  }
-
-  // Any thread.
-  Status Send(OutgoingFrame frame) {
-    std::lock_guard lock(write_mutex_);
-    if (!open_) return Error(StatusCode::kUnavailable, "the link has just been closed");
-    if (unsent_bytes_ + frame.bytes() > TcpTransport::kUnsentBytesMax) {
-      return Error(StatusCode::kResourceExhausted, "the peer reads too slowly; a message was dropped");
-    }
-    unsent_bytes_ += frame.bytes();
-    queue_.push_back(std::move(frame));
-    if (queue_.size() == 1) WriteQueue();
-    return OkStatus();
-  }
-
- private:
-  // Requires write_mutex_. On error the reading side finds out and closes.
-  void WriteQueue() {
-    while (!queue_.empty()) {
-      iovec parts[4];
-      const size_t count = static_cast<size_t>(queue_.front().Gather(front_sent_, parts));
-      msghdr message{};
-      message.msg_iov = parts;
-      message.msg_iovlen = count;
-      const ssize_t n = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return WaitWritable();
-        ::shutdown(fd_, SHUT_RDWR);
-        return;
-      }
-      totals_.sent.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
-      front_sent_ += static_cast<size_t>(n);
-      unsent_bytes_ -= static_cast<size_t>(n);
-      if (front_sent_ == queue_.front().bytes()) {
-        queue_.pop_front();
-        front_sent_ = 0;
-      }
-    }
-  }
-
-  // Asio's sockets belong to one thread: the wait is set up on the loop.
-  void WaitWritable() {
-    asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      if (!self->socket_.is_open()) return;
-      self->socket_.async_wait(tcp::socket::wait_write, [self](const ErrorCode& error) {
-        if (error) return;
-        std::lock_guard lock(self->write_mutex_);
-        if (self->open_) self->WriteQueue();
-      });
-    });
-  }
-
-  void WaitReadable() {
-    socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const ErrorCode& error) {
-      if (!error) self->ReadSome();
-    });
-  }
-
-  void ReadSome() {
-    for (int turn = 0; turn < kReadsPerTurn; ++turn) {
-      if (!socket_.is_open()) return;
-      iovec parts[2];
-      msghdr message{};
-      message.msg_iov = parts;
-      message.msg_iovlen = static_cast<size_t>(reader_.Space(parts));
-      const ssize_t n = ::recvmsg(fd_, &message, MSG_DONTWAIT);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return WaitReadable();
-      if (n == 0) return Fail(Error(StatusCode::kUnavailable, "the peer closed the connection"));
-      if (n < 0) return Fail(Error(StatusCode::kUnavailable, "cannot read: " + ErrnoText(errno)));
-      totals_.received.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
-      if (const Status status = reader_.Filled(static_cast<size_t>(n), deliver_); !status.ok()) return Fail(status);
-    }
-    // More may be waiting; a posted wait lets the other sockets of the loop go first.
-    WaitReadable();
-  }
-
-  void Fail(const Status& status) {
-    Shut();
-    if (Closed closed = std::exchange(closed_, nullptr)) closed(status);
-  }
-
-  void Shut() {
-    std::lock_guard lock(write_mutex_);
-    open_ = false;
-    queue_.clear();
-    ErrorCode ignored;
-    socket_.close(ignored);
-  }
-
-  // Of the loop.
-  tcp::socket socket_;
-  FrameReader reader_;
-  Deliver deliver_;
-  Closed closed_;
-
-  Totals& totals_;
-  int fd_;
-
-  std::mutex write_mutex_;  // guards what follows, and fd_ against closing during a write
-  bool open_ = true;
-  std::deque<OutgoingFrame> queue_;
-  size_t front_sent_ = 0;
-  size_t unsent_bytes_ = 0;
-};
-
-// One attempt to shake hands, either side: a socket, a deadline, and the fixed messages. Ends itself in any case.
-struct Greeting : std::enable_shared_from_this<Greeting> {
-  explicit Greeting(asio::io_context& context) : socket(context), timer(context), resolver(context) {}
-
-  void CloseAfter(Duration timeout) {
-    timer.expires_after(timeout);
-    timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
-      if (!error) self->Cancel();
-    });
-  }
-  void Cancel() {
-    ErrorCode ignored;
-    timer.cancel();
-    resolver.cancel();
-    socket.close(ignored);
-  }
-
-  tcp::socket socket;
-  asio::steady_timer timer;
-  tcp::resolver resolver;
+// One attempt to shake hands, either side.
+struct Greeting {
+  std::shared_ptr<Conversation> conversation;
   wire::Handshake handshake{};
   wire::HandshakeReply reply{};
+  wire::HandshakeEnd end{};
+  uint32_t first_bytes = 0;
+  uint64_t connection = 0;
+  MeetingToken token{};
+  std::unique_ptr<Visit> visit;
+  std::optional<SharedMemory> memory;
 };
 
 class Tcp final : public TcpTransport {
@@ -240,7 +109,7 @@ class Tcp final : public TcpTransport {
     stopped->get_future().wait_for(kStopTimeout);
   }
 
-  Status Listen() { return state_->Listen(); }
+  Status Open() { return state_->Open(); }
 
   void SetSelf(NodeId self) override { state_->self = self.value(); }
   const std::string& address() const override { return state_->address; }
@@ -252,77 +121,123 @@ class Tcp final : public TcpTransport {
     state_->loop.Post([state = state_, peer] { state->Disconnect(peer); });
   }
 
-  Status Send(NodeId to, const Message& message) override {
+  Status Send(NodeId to, const Message& message, const LinkHeader& link) override {
     ASSIGN_OR_RETURN(OutgoingFrame frame, EncodeFrame(message));
-    std::shared_ptr<Link> link;
-    {
-      std::lock_guard lock(state_->links_mutex);
-      const auto it = state_->links.find(to);
-      if (it != state_->links.end()) link = it->second;
-    }
-    if (link == nullptr) return Error(StatusCode::kUnavailable, "no link to node " + std::to_string(to.value()));
-    return link->Send(std::move(frame));
+    frame.header.core_sequence = link.sequence;
+    frame.header.core_delivered = link.delivered;
+    const std::shared_ptr<Peer> peer = state_->Find(to);
+    if (peer == nullptr) return Error(StatusCode::kUnavailable, "no link to node " + std::to_string(to.value()));
+    return peer->Send(std::move(frame));
+  }
+  std::shared_ptr<void> Reserve(NodeId to, size_t bytes) override {
+    const std::shared_ptr<Peer> peer = state_->Find(to);
+    return peer == nullptr ? nullptr : peer->Reserve(bytes);
+  }
+  void Unplace(std::span<const float> rows) override {
+    for (const std::shared_ptr<Peer>& peer : state_->All()) peer->Unplace(rows);
   }
 
   Counters counters() const override {
-    std::lock_guard lock(state_->links_mutex);
-    return {state_->totals.sent, state_->totals.received, static_cast<uint32_t>(state_->links.size())};
+    uint32_t connections = 0;
+    for (const std::shared_ptr<Peer>& peer : state_->All()) connections += peer->counters().connected ? 1 : 0;
+    return {state_->host.bytes_sent, state_->host.bytes_received, connections};
+  }
+  std::vector<LinkCounters> links(size_t links_max) const override {
+    std::vector<LinkCounters> links;
+    for (const std::shared_ptr<Peer>& peer : state_->All()) links.push_back(peer->counters());
+    const auto traffic = [](const LinkCounters& link) { return link.bytes_sent + link.bytes_received; };
+    std::ranges::sort(links, std::greater<>(), traffic);
+    links.resize(std::min(links.size(), links_max));
+    return links;
   }
 
  private:
   struct Dial {
     std::string address;
     Duration backoff = kBackoffFirst;
-    std::shared_ptr<Greeting> greeting;
-    std::unique_ptr<asio::steady_timer> redial;
+    std::shared_ptr<Greeting> greeting;  // under way
+    std::unique_ptr<EventLoop::Timer> redial;
   };
 
   // Shared with the handlers on the loop, so that none outlives it.
-  struct State : std::enable_shared_from_this<State> {
-    State(const TcpOptions& options, EventLoop& loop, Events events)
-        : options(options),
-          self(options.self.value()),
-          loop(loop),
-          context(*static_cast<asio::io_context*>(loop.native())),
-          events(std::move(events)),
-          acceptor(context),
-          random(options.seed) {}
+  struct State : std::enable_shared_from_this<State>, EventLoop::Participant {
+    State(const TcpOptions& given, EventLoop& on, Events called)
+        : options(given),
+          self(given.self.value()),
+          loop(on),
+          events(std::move(called)),
+          host{.loop = on,
+               .events = events,
+               .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { to_flush.push_back(peer); },
+               .on_broken = [this](NodeId peer, const Channel* channel,
+                                   const Status& reason) { OnBroken(peer, channel, reason); }},
+          random(given.seed) {}
 
+    Status Open();
     Status Listen();
+    void OpenMeetingPlace();
     void Accept();
-    void Greet(std::shared_ptr<Greeting> greeting);
-    void Answer(std::shared_ptr<Greeting> greeting);
+    void Greet(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+    void Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+    void ReadHandshake(const std::shared_ptr<Greeting>& greeting);
+    void Answer(const std::shared_ptr<Greeting>& greeting);
+    void Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status);
+    void Accepted(const std::shared_ptr<Greeting>& greeting);
 
-    void Connect(NodeId peer, const std::string& address);
+    void Connect(NodeId peer, const std::string& to);
     void Disconnect(NodeId peer);
     void DialNow(NodeId peer);
-    void DialResolved(NodeId peer, std::shared_ptr<Greeting> greeting, const tcp::resolver::results_type& endpoints);
-    void SendHandshake(NodeId peer, std::shared_ptr<Greeting> greeting);
-    void DialFailed(NodeId peer, const std::shared_ptr<Greeting>& greeting, const Status& status);
+    void Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+    void SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+    void OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+    void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+    void DialFailed(NodeId peer, const Greeting* greeting, const Status& status);
     void DialLater(NodeId peer);
 
-    void AddLink(NodeId peer, tcp::socket socket);
-    void RemoveLink(NodeId peer, const std::shared_ptr<Link>& link, const Status& reason);
-    std::shared_ptr<Link> TakeLink(NodeId peer);
+    HandshakeIdentity Identity() const {
+      return {
+          .job_uid = options.job_uid, .token = options.token, .self = NodeId(self.load()), .incarnation = incarnation};
+    }
+    std::shared_ptr<Peer> Find(NodeId node) const;
+    std::shared_ptr<Peer> FindOrAdd(NodeId node);
+    std::vector<std::shared_ptr<Peer>> All() const;
+    void AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed);
+    void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
+    void OnBroken(NodeId node, const Channel* channel, const Status& reason);
+    void RefreshPolled();
     void Stop();
 
+    bool Poll() override;
+    bool PrepareSleep() override;
+    void Awake() override;
+    void EndTurn() override;
+
     const TcpOptions options;
+    const uint64_t incarnation = RandomSeed() | 1;
     std::atomic<uint32_t> self;
     EventLoop& loop;
-    asio::io_context& context;
     Events events;
-    Totals totals;
+    Peer::Host host;
     std::string address;
+    std::unique_ptr<TlsContext> tls;
 
     // Of the loop.
-    tcp::acceptor acceptor;
+    FileDescriptor listener;
+    std::unique_ptr<EventLoop::Watch> accept_watch;
+    std::unique_ptr<EventLoop::Timer> accept_again;
+    std::unique_ptr<Doorbell> doorbell;
+    std::unique_ptr<MeetingPlace> meeting_place;
+    std::map<MeetingToken, std::weak_ptr<Greeting>> expected;  // at the meeting place
     Random random;
+    NameResolver names;
     std::unordered_map<NodeId, Dial> dials;
     std::unordered_set<std::shared_ptr<Greeting>> accepting;
+    std::vector<std::shared_ptr<Peer>> to_flush;
+    std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
     bool stopped = false;
 
-    std::mutex links_mutex;
-    std::unordered_map<NodeId, std::shared_ptr<Link>> links;
+    mutable std::mutex peers_mutex;  // guards peers
+    std::unordered_map<NodeId, std::shared_ptr<Peer>> peers;
   };
 
   std::shared_ptr<State> state_;
@@ -330,78 +245,214 @@ class Tcp final : public TcpTransport {
 
 // --- listening
 
-Status Tcp::State::Listen() {
-  ErrorCode error;
-  const auto host = asio::ip::make_address(options.bind_address, error);
-  if (error) {
-    return Error(StatusCode::kInvalidArgument, "bind address '" + options.bind_address + "' is not an IP address");
+Status Tcp::State::Open() {
+  if (options.token.size() > kTokenBytesMax) {
+    return Error(StatusCode::kInvalidArgument, "the job's token has " + std::to_string(options.token.size()) +
+                                                   " bytes; at most " + std::to_string(kTokenBytesMax) +
+                                                   " are allowed");
   }
-  const tcp::endpoint endpoint(host, options.port);
-  const std::string wanted = options.bind_address + ":" + std::to_string(options.port);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error == asio::error::address_in_use) {
-    return Error(StatusCode::kResourceExhausted, "port " + std::to_string(options.port) + " of " +
-                                                     options.bind_address +
-                                                     " is in use by another process; end it or choose another port");
+  if (!options.tls_directory.empty()) {
+    ASSIGN_OR_RETURN(tls, TlsContext::Create(options.tls_directory, options.job_uid));
   }
-  if (error) return Annotate(NetworkError("cannot listen", error), "address " + wanted);
-  const tcp::endpoint bound = acceptor.local_endpoint(error);
-  const std::string text = bound.address().to_string();
-  address = (bound.address().is_v6() ? "[" + text + "]" : text) + ":" + std::to_string(bound.port());
-  loop.Post([state = shared_from_this()] { state->Accept(); });
+  if (!options.bind_address.empty()) RETURN_IF_ERROR(Listen());
+  loop.Post([state = shared_from_this()] {
+    if (state->stopped) return;
+    state->loop.SetParticipant(state.get());
+    state->OpenMeetingPlace();
+    if (!state->listener.valid()) return;
+    state->accept_watch =
+        state->loop.WatchFile(state->listener.get(), [state = state.get()](bool, bool) { state->Accept(); });
+    state->accept_watch->Want(true, false);
+  });
   return OkStatus();
 }
 
+Status Tcp::State::Listen() {
+  const std::string wanted = options.bind_address + ":" + std::to_string(options.port);
+  sockaddr_storage storage{};
+  auto* const v4 = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+  socklen_t length = sizeof *v4;
+  if (::inet_pton(AF_INET, options.bind_address.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(options.port);
+  } else if (::inet_pton(AF_INET6, options.bind_address.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(options.port);
+    length = sizeof *v6;
+  } else {
+    return Error(StatusCode::kInvalidArgument, "bind address '" + options.bind_address + "' is not an IP address");
+  }
+  listener = FileDescriptor(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
+  SetOption(listener.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&storage), length) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0) {
+    if (errno == EADDRINUSE) {
+      return Error(StatusCode::kResourceExhausted, "port " + std::to_string(options.port) + " of " +
+                                                       options.bind_address +
+                                                       " is in use by another process; end it or choose another port");
+    }
+    return Error(StatusCode::kUnavailable, "cannot listen at " + wanted + ": " + ErrnoText(errno));
+  }
+  length = sizeof storage;
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&storage), &length);
+  address = TextOf(storage, true);
+  return OkStatus();
+}
+
+void Tcp::State::OpenMeetingPlace() {
+  if (!options.shared_memory) return;
+  auto made = Doorbell::Create(loop);
+  if (made.ok()) doorbell = *std::move(made);
+  if (doorbell == nullptr || !listener.valid()) return;
+  auto place = MeetingPlace::Open(
+      loop, doorbell->fd(), [this](const MeetingToken& token) { return expected.contains(token); },
+      [this](const MeetingToken& token, SharedMemory memory) {
+        const auto it = expected.find(token);
+        if (it == expected.end()) return;
+        if (const auto greeting = it->second.lock()) greeting->memory = std::move(memory);
+        expected.erase(it);
+      });
+  if (place.ok()) {
+    meeting_place = *std::move(place);
+  } else {
+    log::Debug("no shared memory with other processes", {{"reason", place.status()}});
+  }
+}
+
 void Tcp::State::Accept() {
-  if (stopped) return;
-  auto greeting = std::make_shared<Greeting>(context);
-  acceptor.async_accept(greeting->socket, [state = shared_from_this(), greeting](const ErrorCode& error) {
-    if (state->stopped || error == asio::error::operation_aborted) return;
-    if (error) {
+  for (;;) {
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    FileDescriptor fd(
+        ::accept4(listener.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       // Out of descriptors, most likely: a pause, so that the loop does not spin.
-      log::Warn("cannot accept a connection", {{"reason", error.message()}});
-      greeting->timer.expires_after(std::chrono::milliseconds(200));
-      greeting->timer.async_wait([state, greeting](const ErrorCode&) { state->Accept(); });
+      log::Warn("cannot accept a connection", {{"reason", ErrnoText(errno)}});
+      accept_watch->Want(false, false);
+      accept_again = loop.NewTimer();
+      accept_again->SetAt(loop.time().Now() + kAcceptPause, [this] { accept_watch->Want(true, false); });
       return;
     }
-    state->Greet(greeting);
-    state->Accept();
+    if (accepting.size() + All().size() >= kLinksMax) continue;
+    auto greeting = std::make_shared<Greeting>();
+    greeting->conversation = Conversation::Start(
+        loop, kHandshakeTimeout, [this, weak = std::weak_ptr<Greeting>(greeting)](const Status& status) {
+          const auto failed = weak.lock();
+          if (failed == nullptr) return;
+          // Port scanners and early dialers are no news; wrong certificates are.
+          if (status.code() == StatusCode::kUnauthenticated) {
+            log::Warn("refused a connection", {{"from", failed->conversation->peer_address()}, {"reason", status}});
+          }
+          accepting.erase(failed);
+        });
+    greeting->conversation->set_peer_address(TextOf(from, false));
+    accepting.insert(greeting);
+    Greet(greeting, std::move(fd));
+  }
+}
+
+// The first bytes tell whether the dialer speaks TLS; who does not, where it is needed, is told in words it reads.
+void Tcp::State::Greet(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
+  Tune(fd.get());
+  greeting->conversation->Peek(std::move(fd), &greeting->first_bytes, sizeof greeting->first_bytes,
+                               [this, greeting](FileDescriptor peeked) { Secure(greeting, std::move(peeked)); });
+}
+
+void Tcp::State::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
+  const std::shared_ptr<Conversation>& conversation = greeting->conversation;
+  if (tls == nullptr || greeting->first_bytes == wire::kHandshakeMagic) {
+    conversation->Use(Stream::Plain(std::move(fd)));
+    if (tls == nullptr && (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes) {
+      return Refuse(greeting,
+                    Error(StatusCode::kFailedPrecondition, "the peer speaks TLS and this node has no certificates"));
+    }
+    return ReadHandshake(greeting);
+  }
+  auto secured = tls->Wrap(std::move(fd), TlsContext::kListener);
+  if (!secured.ok()) {
+    log::Error("cannot serve TLS", {{"reason", secured.status()}});
+    return conversation->Fail(secured.status());
+  }
+  conversation->Use(*std::move(secured));
+  conversation->ShakeHands([this, greeting] { ReadHandshake(greeting); });
+}
+
+void Tcp::State::ReadHandshake(const std::shared_ptr<Greeting>& greeting) {
+  greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
+                               [this, greeting] { Answer(greeting); });
+}
+
+void Tcp::State::Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status) {
+  // Early dialers are no news; a wrong job, release or secret is.
+  const bool news = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kUnauthenticated;
+  log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection",
+             {{"from", greeting->conversation->peer_address()}, {"reason", status}});
+  greeting->reply = MakeReply(status);
+  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
+    greeting->conversation->Cancel();
+    accepting.erase(greeting);
   });
 }
 
-void Tcp::State::Greet(std::shared_ptr<Greeting> greeting) {
-  if (accepting.size() + links.size() >= kLinksMax) return greeting->Cancel();
-  Tune(greeting->socket);
-  accepting.insert(greeting);
-  greeting->CloseAfter(kHandshakeTimeout);
-  asio::async_read(greeting->socket, asio::buffer(&greeting->handshake, sizeof greeting->handshake),
-                   [state = shared_from_this(), greeting](const ErrorCode& error, size_t) {
-                     if (!error && !state->stopped) return state->Answer(greeting);
-                     greeting->Cancel();
-                     state->accepting.erase(greeting);
-                   });
+void Tcp::State::Answer(const std::shared_ptr<Greeting>& greeting) {
+  if (tls != nullptr && greeting->first_bytes == wire::kHandshakeMagic) {
+    return Refuse(greeting, Error(StatusCode::kFailedPrecondition,
+                                  "this job's nodes speak TLS only; give the dialing pod the job's certificates"));
+  }
+  if (const Status status = CheckHandshake(greeting->handshake, Identity()); !status.ok()) {
+    return Refuse(greeting, status);
+  }
+  const NodeId node(greeting->handshake.node);
+  if (node.value() == self) return Refuse(greeting, Error(StatusCode::kInvalidArgument, "a node dials itself"));
+  const std::shared_ptr<Peer> peer = FindOrAdd(node);
+  const auto dial = dials.find(node);
+  const Status chosen = ChooseConnection(greeting->handshake, NodeId(self.load()),
+                                         {.connected = peer->connected(),
+                                          .connection = peer->memory().connection,
+                                          .dialing = dial != dials.end() && dial->second.greeting != nullptr});
+  if (!chosen.ok()) return Refuse(greeting, chosen);
+  // What the old connection still held is not handled any more: the answer says where the dialer goes on.
+  if (peer->connected()) {
+    EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
+  }
+  peer->Meet(greeting->handshake.incarnation);
+  greeting->reply = MakeReply(OkStatus());
+  greeting->reply.incarnation = incarnation;
+  greeting->reply.delivered = peer->memory().delivered;
+  if (meeting_place != nullptr) {
+    const uint64_t secret[] = {RandomSeed(), RandomSeed()};
+    std::memcpy(greeting->token.data(), secret, sizeof secret);
+    expected[greeting->token] = greeting;
+    greeting->reply.shared_memory = 1;
+    meeting_place->name().copy(greeting->reply.meeting_place, sizeof greeting->reply.meeting_place - 1);
+    std::memcpy(greeting->reply.meeting_token, secret, sizeof secret);
+  }
+  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
+    greeting->conversation->Read(&greeting->end, sizeof greeting->end, [this, greeting] { Accepted(greeting); });
+  });
 }
 
-void Tcp::State::Answer(std::shared_ptr<Greeting> greeting) {
-  const Status status = CheckHandshake(greeting->handshake, {.job_uid = options.job_uid, .self = NodeId(self.load())});
-  if (!status.ok()) {
-    // Port scanners and early dialers are no news; a wrong job or release is.
-    const auto level = status.code() == StatusCode::kFailedPrecondition ? log::Level::kWarn : log::Level::kDebug;
-    ErrorCode ignored;
-    log::Write(level, "refused a connection",
-               {{"from", greeting->socket.remote_endpoint(ignored).address().to_string()}, {"reason", status}});
+void Tcp::State::Accepted(const std::shared_ptr<Greeting>& greeting) {
+  expected.erase(greeting->token);
+  accepting.erase(greeting);
+  const bool wants_memory = greeting->end.shared_memory != 0;
+  if (greeting->end.magic != wire::kHandshakeMagic || (wants_memory && !greeting->memory)) {
+    return greeting->conversation->Cancel();
   }
-  greeting->reply = MakeReply(status);
-  asio::async_write(greeting->socket, asio::buffer(&greeting->reply, sizeof greeting->reply),
-                    [state = shared_from_this(), greeting, ok = status.ok()](const ErrorCode& error, size_t) {
-                      greeting->timer.cancel();
-                      state->accepting.erase(greeting);
-                      if (error || !ok || state->stopped) return greeting->Cancel();
-                      state->AddLink(NodeId(greeting->handshake.node), std::move(greeting->socket));
-                    });
+  if (!wants_memory) greeting->memory.reset();
+  // This side may have dialed meanwhile; both have agreed on this connection.
+  const NodeId node(greeting->handshake.node);
+  if (const auto dial = dials.find(node); dial != dials.end()) {
+    if (dial->second.greeting != nullptr) dial->second.greeting->conversation->Cancel();
+    dial->second.greeting = nullptr;
+    dial->second.redial = nullptr;
+    dial->second.backoff = kBackoffFirst;
+  }
+  AddLink(node, greeting, false);
 }
 
 // --- dialing
@@ -410,87 +461,97 @@ void Tcp::State::Connect(NodeId peer, const std::string& to) {
   if (stopped) return;
   const auto it = dials.find(peer);
   if (it != dials.end() && it->second.address == to) return;
-  if (it != dials.end()) Disconnect(peer);
-  dials[peer].address = to;
-  DialNow(peer);
+  if (it != dials.end() && it->second.greeting != nullptr) it->second.greeting->conversation->Cancel();
+  dials[peer] = {.address = to};
+  const std::shared_ptr<Peer> known = FindOrAdd(peer);
+  if (!known->connected()) DialNow(peer);
 }
 
-void Tcp::State::Disconnect(NodeId peer) {
-  if (const auto it = dials.find(peer); it != dials.end()) {
-    if (it->second.greeting != nullptr) it->second.greeting->Cancel();
+void Tcp::State::Disconnect(NodeId node) {
+  if (const auto it = dials.find(node); it != dials.end()) {
+    if (it->second.greeting != nullptr) it->second.greeting->conversation->Cancel();
     dials.erase(it);
   }
-  if (const std::shared_ptr<Link> link = TakeLink(peer)) {
-    link->Close();
-    events.on_disconnected(peer, Error(StatusCode::kUnavailable, "disconnected by this node"));
+  const std::shared_ptr<Peer> peer = Find(node);
+  if (peer == nullptr) return;
+  {
+    std::lock_guard lock(peers_mutex);
+    peers.erase(node);
   }
+  if (peer->connected()) EndLink(peer, node, Error(StatusCode::kUnavailable, "disconnected by this node"));
 }
 
 void Tcp::State::DialNow(NodeId peer) {
   Dial& dial = dials.at(peer);
-  auto greeting = std::make_shared<Greeting>(context);
+  auto greeting = std::make_shared<Greeting>();
   dial.greeting = greeting;
-  greeting->CloseAfter(kDialTimeout);
+  dial.redial = nullptr;
+  greeting->conversation = Conversation::Start(
+      loop, kDialTimeout, [this, peer, raw = greeting.get()](const Status& status) { DialFailed(peer, raw, status); });
   std::string host, port;
   if (!SplitAddress(dial.address, host, port)) {
-    return DialFailed(peer, greeting, Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
+    return greeting->conversation->Fail(Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
   }
-  ErrorCode error;
-  const auto numeric = asio::ip::make_address(host, error);
-  uint16_t number = 0;
-  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (!error && parsed.ec == std::errc() && parsed.ptr == port.data() + port.size()) {
-    return DialResolved(peer, greeting,
-                        tcp::resolver::results_type::create(tcp::endpoint(numeric, number), host, port));
-  }
-  greeting->resolver.async_resolve(host, port,
-                                   [state = shared_from_this(), peer, greeting](
-                                       const ErrorCode& failed, const tcp::resolver::results_type& endpoints) {
-                                     if (failed)
-                                       return state->DialFailed(peer, greeting,
-                                                                NetworkError("cannot find the address", failed));
-                                     state->DialResolved(peer, greeting, endpoints);
-                                   });
+  greeting->conversation->Connect(host, port, names, [this, peer, greeting] { Dialed(peer, greeting); });
 }
 
-void Tcp::State::DialResolved(NodeId peer, std::shared_ptr<Greeting> greeting,
-                              const tcp::resolver::results_type& endpoints) {
-  asio::async_connect(greeting->socket, endpoints,
-                      [state = shared_from_this(), peer, greeting](const ErrorCode& error, const tcp::endpoint&) {
-                        if (error) return state->DialFailed(peer, greeting, NetworkError("cannot connect", error));
-                        state->SendHandshake(peer, greeting);
-                      });
+void Tcp::State::Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  FileDescriptor fd = greeting->conversation->TakeDescriptor();
+  Tune(fd.get());
+  if (tls == nullptr) {
+    greeting->conversation->Use(Stream::Plain(std::move(fd)));
+    return SendHandshake(peer, greeting);
+  }
+  auto secured = tls->Wrap(std::move(fd), TlsContext::kDialer);
+  if (!secured.ok()) return greeting->conversation->Fail(secured.status());
+  greeting->conversation->Use(*std::move(secured));
+  greeting->conversation->ShakeHands([this, peer, greeting] { SendHandshake(peer, greeting); });
 }
 
-void Tcp::State::SendHandshake(NodeId peer, std::shared_ptr<Greeting> greeting) {
-  Tune(greeting->socket);
-  greeting->handshake = MakeHandshake(options.job_uid, NodeId(self.load()), peer);
-  auto on_reply = [state = shared_from_this(), peer, greeting](const ErrorCode& error, size_t) {
-    if (error) return state->DialFailed(peer, greeting, NetworkError("no answer to the handshake", error));
-    if (const Status status = ReadReply(greeting->reply); !status.ok())
-      return state->DialFailed(peer, greeting, status);
-    const auto it = state->dials.find(peer);
-    if (state->stopped || it == state->dials.end() || it->second.greeting != greeting) return greeting->Cancel();
-    greeting->timer.cancel();
+void Tcp::State::SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  const std::shared_ptr<Peer> known = FindOrAdd(peer);
+  greeting->connection = RandomSeed() | 1;
+  greeting->handshake = MakeHandshake(Identity(), peer, greeting->connection, known->memory());
+  greeting->conversation->Write(&greeting->handshake, sizeof greeting->handshake, [this, peer, greeting] {
+    greeting->conversation->Read(&greeting->reply, sizeof greeting->reply,
+                                 [this, peer, greeting] { OnReply(peer, greeting); });
+  });
+}
+
+void Tcp::State::OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  if (const Status status = ReadReply(greeting->reply); !status.ok()) return greeting->conversation->Fail(status);
+  greeting->end = {.magic = wire::kHandshakeMagic, .shared_memory = 0};
+  const char* const place = greeting->reply.meeting_place;
+  if (doorbell == nullptr || greeting->reply.shared_memory == 0) return EndDial(peer, greeting);
+  std::memcpy(greeting->token.data(), greeting->reply.meeting_token, greeting->token.size());
+  greeting->conversation->Rest();
+  greeting->visit = Visit::Start(loop, std::string(place, ::strnlen(place, sizeof greeting->reply.meeting_place)),
+                                 greeting->token, doorbell->fd(),
+                                 [this, peer, weak = std::weak_ptr<Greeting>(greeting)](StatusOr<SharedMemory> memory) {
+                                   const auto visitor = weak.lock();
+                                   if (visitor == nullptr || visitor->conversation->ended()) return;
+                                   if (memory.ok()) visitor->memory = *std::move(memory);
+                                   visitor->end.shared_memory = visitor->memory ? 1 : 0;
+                                   EndDial(peer, visitor);
+                                 });
+}
+
+void Tcp::State::EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  greeting->conversation->Write(&greeting->end, sizeof greeting->end, [this, peer, greeting] {
+    const auto it = dials.find(peer);
+    if (stopped || it == dials.end() || it->second.greeting != greeting) return greeting->conversation->Cancel();
     it->second.greeting = nullptr;
     it->second.backoff = kBackoffFirst;
-    state->AddLink(peer, std::move(greeting->socket));
-  };
-  asio::async_write(greeting->socket, asio::buffer(&greeting->handshake, sizeof greeting->handshake),
-                    [state = shared_from_this(), peer, greeting, on_reply](const ErrorCode& error, size_t) {
-                      if (error) return state->DialFailed(peer, greeting, NetworkError("cannot shake hands", error));
-                      asio::async_read(greeting->socket, asio::buffer(&greeting->reply, sizeof greeting->reply),
-                                       on_reply);
-                    });
+    AddLink(peer, greeting, true);
+  });
 }
 
-void Tcp::State::DialFailed(NodeId peer, const std::shared_ptr<Greeting>& greeting, const Status& status) {
-  greeting->Cancel();
+void Tcp::State::DialFailed(NodeId peer, const Greeting* greeting, const Status& status) {
   const auto it = dials.find(peer);
-  if (stopped || it == dials.end() || it->second.greeting != greeting) return;
+  if (stopped || it == dials.end() || it->second.greeting.get() != greeting) return;
   it->second.greeting = nullptr;
   const Status told = Annotate(status, "node " + std::to_string(peer.value()) + " at " + it->second.address);
-  if (status.code() != StatusCode::kUnavailable) {
+  if (IsFinalRefusal(status)) {
     log::Error("a peer refuses this node; not dialed again", {{"reason", told}});
     return events.on_disconnected(peer, told);
   }
@@ -501,71 +562,138 @@ void Tcp::State::DialFailed(NodeId peer, const std::shared_ptr<Greeting>& greeti
 // Between half and the whole of a backoff that doubles, so that many workers do not return in step.
 void Tcp::State::DialLater(NodeId peer) {
   Dial& dial = dials.at(peer);
-  const Duration wait = dial.backoff / 2 + Duration(static_cast<int64_t>(random.Below(dial.backoff.count() / 2 + 1)));
+  const Duration wait =
+      dial.backoff / 2 +
+      Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(dial.backoff.count() / 2 + 1))));
   dial.backoff = std::min(dial.backoff * 2, kBackoffMax);
-  dial.redial = std::make_unique<asio::steady_timer>(context, wait);
-  dial.redial->async_wait([state = shared_from_this(), peer](const ErrorCode& error) {
-    if (!error && !state->stopped && state->dials.contains(peer)) state->DialNow(peer);
+  dial.redial = loop.NewTimer();
+  dial.redial->SetAt(loop.time().Now() + wait, [this, peer] {
+    const auto known = Find(peer);
+    if (!stopped && dials.contains(peer) && (known == nullptr || !known->connected())) DialNow(peer);
   });
 }
 
 // --- links
 
-void Tcp::State::AddLink(NodeId peer, tcp::socket socket) {
-  if (const std::shared_ptr<Link> old = TakeLink(peer)) {
-    old->Close();
-    events.on_disconnected(peer, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
-  }
-  auto link = std::make_shared<Link>(std::move(socket), totals);
-  {
-    std::lock_guard lock(links_mutex);
-    links[peer] = link;
-  }
-  events.on_connected(peer);
-  // The state is held weakly: links are members of it.
-  link->Start([this, peer](Message message) { events.on_message(peer, std::move(message)); },
-              [weak = weak_from_this(), peer, link_weak = std::weak_ptr<Link>(link)](const Status& reason) {
-                if (const auto state = weak.lock()) state->RemoveLink(peer, link_weak.lock(), reason);
-              });
+std::shared_ptr<Peer> Tcp::State::Find(NodeId node) const {
+  std::lock_guard lock(peers_mutex);
+  const auto it = peers.find(node);
+  return it == peers.end() ? nullptr : it->second;
 }
 
-std::shared_ptr<Link> Tcp::State::TakeLink(NodeId peer) {
-  std::lock_guard lock(links_mutex);
-  const auto it = links.find(peer);
-  if (it == links.end()) return nullptr;
-  std::shared_ptr<Link> link = std::move(it->second);
-  links.erase(it);
-  return link;
+std::shared_ptr<Peer> Tcp::State::FindOrAdd(NodeId node) {
+  std::lock_guard lock(peers_mutex);
+  std::shared_ptr<Peer>& peer = peers[node];
+  if (peer == nullptr) peer = std::make_shared<Peer>(node, host);
+  return peer;
 }
 
-void Tcp::State::RemoveLink(NodeId peer, const std::shared_ptr<Link>& link, const Status& reason) {
-  {
-    std::lock_guard lock(links_mutex);
-    const auto it = links.find(peer);
-    if (it == links.end() || it->second != link) return;
-    links.erase(it);
-  }
+std::vector<std::shared_ptr<Peer>> Tcp::State::All() const {
+  std::lock_guard lock(peers_mutex);
+  std::vector<std::shared_ptr<Peer>> all;
+  all.reserve(peers.size());
+  for (const auto& [node, peer] : peers) all.push_back(peer);
+  return all;
+}
+
+void Tcp::State::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed) {
   if (stopped) return;
-  events.on_disconnected(peer, reason);
-  if (dials.contains(peer)) DialLater(peer);
+  const std::shared_ptr<Peer> peer = FindOrAdd(node);
+  if (peer->connected()) {
+    EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
+  }
+  const wire::Handshake& handshake = greeting->handshake;
+  // Of another incarnation of this node nothing counts.
+  const uint64_t heard = handshake.met == incarnation ? handshake.delivered : 0;
+  const Status resumed =
+      dialed ? peer->Resume(greeting->reply.incarnation, greeting->connection, greeting->reply.delivered)
+             : peer->Resume(handshake.incarnation, handshake.connection, heard);
+  if (!resumed.ok()) {
+    log::Error("a link cannot be taken up again", {{"node", node.value()}, {"reason", resumed}});
+    greeting->conversation->Cancel();
+    return events.on_disconnected(node, Annotate(resumed, "node " + std::to_string(node.value())));
+  }
+  std::unique_ptr<Stream> stream = greeting->conversation->Take();
+  std::shared_ptr<Channel> channel;
+  if (greeting->memory) {
+    SharedMemory& memory = *greeting->memory;
+    channel = NewRingChannel(peer, std::move(stream), dialed ? memory.to_listener : memory.to_dialer,
+                             dialed ? memory.to_dialer : memory.to_listener, memory.ring_peer);
+  } else {
+    channel = NewStreamChannel(peer, std::move(stream));
+  }
+  peer->Attach(channel);
+  RefreshPolled();
+  events.on_connected(node);
+  channel->Start();
+}
+
+void Tcp::State::EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason) {
+  peer->Detach();
+  RefreshPolled();
+  events.on_disconnected(node, reason);
+}
+
+void Tcp::State::OnBroken(NodeId node, const Channel* channel, const Status& reason) {
+  const std::shared_ptr<Peer> peer = Find(node);
+  if (stopped || peer == nullptr || peer->channel() != channel) return;
+  EndLink(peer, node, reason);
+  if (dials.contains(node)) DialLater(node);
+}
+
+void Tcp::State::RefreshPolled() {
+  polled.clear();
+  for (const std::shared_ptr<Peer>& peer : All()) {
+    if (peer->connected() && peer->channel()->path() == LinkCounters::kSharedMemory) polled.push_back(peer);
+  }
+}
+
+bool Tcp::State::Poll() {
+  bool any = false;
+  // By place: handlers may change the list.
+  for (size_t i = 0; i < polled.size(); ++i) {
+    const std::shared_ptr<Peer> peer = polled[i];
+    if (peer->connected()) any = peer->channel()->Poll() || any;
+  }
+  return any;
+}
+
+bool Tcp::State::PrepareSleep() {
+  EndTurn();
+  bool quiet = true;
+  for (const std::shared_ptr<Peer>& peer : polled) quiet = peer->channel()->PrepareSleep() && quiet;
+  return quiet;
+}
+
+void Tcp::State::Awake() {
+  for (const std::shared_ptr<Peer>& peer : polled) peer->channel()->Awake();
+}
+
+void Tcp::State::EndTurn() {
+  if (to_flush.empty()) return;
+  std::vector<std::shared_ptr<Peer>> now;
+  now.swap(to_flush);
+  for (const std::shared_ptr<Peer>& peer : now) peer->Flush();
 }
 
 void Tcp::State::Stop() {
-  stopped = true;
-  ErrorCode ignored;
-  acceptor.close(ignored);
-  for (auto& [peer, dial] : dials) {
-    if (dial.greeting != nullptr) dial.greeting->Cancel();
+  if (std::exchange(stopped, true)) return;
+  EndTurn();
+  loop.SetParticipant(nullptr);
+  accept_watch.reset();
+  accept_again.reset();
+  meeting_place.reset();
+  doorbell.reset();
+  listener.Close();
+  for (auto& [node, dial] : dials) {
+    if (dial.greeting != nullptr) dial.greeting->conversation->Cancel();
   }
   dials.clear();
-  for (const auto& greeting : accepting) greeting->Cancel();
-  accepting.clear();
-  std::unordered_map<NodeId, std::shared_ptr<Link>> all;
-  {
-    std::lock_guard lock(links_mutex);
-    all.swap(links);
-  }
-  for (auto& [peer, link] : all) link->Close();
+  for (const auto& greeting : std::exchange(accepting, {})) greeting->conversation->Cancel();
+  polled.clear();
+  for (const std::shared_ptr<Peer>& peer : All()) peer->Detach();
+  std::lock_guard lock(peers_mutex);
+  peers.clear();
 }
 
 }  // namespace
@@ -573,7 +701,7 @@ void Tcp::State::Stop() {
 StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(const TcpOptions& options, EventLoop& loop,
                                                              Events events) {
   auto transport = std::make_unique<Tcp>(options, loop, std::move(events));
-  if (!options.bind_address.empty()) RETURN_IF_ERROR(transport->Listen());
+  RETURN_IF_ERROR(transport->Open());
   return transport;
 }
 

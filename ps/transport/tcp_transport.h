@@ -1,5 +1,7 @@
-// Transport over plain TCP with the frames of proto/frame.h. Payloads are neither copied on their way to the socket
-// nor, beyond the first few KiB of a frame, on their way from it.
+// Transport over TCP with the frames of proto/frame.h: one connection per pair of nodes, whoever dialed it; inside TLS
+// where the job has certificates; and through shared memory where both processes can reach the same, in which case the
+// connection only tells whether the peer lives. Payloads are not copied on their way to a socket, and pulled rows are
+// received into their asker's memory.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +15,25 @@ namespace attune::ps {
 
 struct TcpOptions {
   std::string job_uid;
-  NodeId self;               // may be given later, see SetSelf; until then dialers are told to try again
-  std::string bind_address;  // listens here; empty: a node nobody dials
-  uint16_t port = 0;         // 0: any free port
-  uint64_t seed = 1;         // of the jitter
+  NodeId self;                // may be given later, see SetSelf; until then dialers are told to try again
+  std::string bind_address;   // listens here; empty: a node nobody dials
+  uint16_t port = 0;          // 0: any free port
+  uint64_t seed = 1;          // of the jitter
+  std::string token;          // the job's secret, at most 128 bytes; checked in every handshake, never logged
+  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
+  bool shared_memory = true;  // use it where both processes can reach it
 };
 
 class TcpTransport : public Transport {
  public:
+  using Transport::Send;
   // Sockets that nobody reads or writes for this long during a handshake are closed.
   static constexpr Duration kHandshakeTimeout = std::chrono::seconds(10);
-  static constexpr size_t kUnsentBytesMax = 64 << 20;  // per link
-  static constexpr size_t kLinksMax = 8192;            // accepted
+  static constexpr size_t kLinksMax = 8192;  // accepted
+  static constexpr size_t kTokenBytesMax = 128;
 
-  // Events come on `loop`, which must outlive the transport. A port in use is ResourceExhausted and named in the text.
+  // Events come on `loop`, which must outlive the transport. A port in use is ResourceExhausted and named in the text;
+  // certificates that cannot be used are FailedPrecondition.
   static StatusOr<std::unique_ptr<TcpTransport>> Create(const TcpOptions& options, EventLoop& loop, Events events);
 
   // Any thread: this node's id, once the coordinator has given it.

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <iostream>
 #include <numeric>
+#include <set>
 
 #include "base/random.h"
 #include "ps/core/limits.h"
+#include "tests/ps/transport/samples.h"
 
 namespace attune::ps {
 namespace {
@@ -18,8 +20,23 @@ uint64_t Seed() {
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
 }
 
+class Collector : public FrameReader::Sink {
+ public:
+  explicit Collector(std::vector<Message>& out) : out_(out) {}
+  std::span<float> Place(const wire::FrameHeader&) override { return place; }
+  Status OnFrame(const wire::FrameHeader& header, const FramePayload& payload) override {
+    ASSIGN_OR_RETURN(Message message, DecodeFrame(header, payload));
+    out_.push_back(std::move(message));
+    return OkStatus();
+  }
+  std::span<float> place;
+
+ private:
+  std::vector<Message>& out_;
+};
+
 std::string Bytes(const OutgoingFrame& frame) {
-  iovec parts[4];
+  iovec parts[OutgoingFrame::kPartsMax];
   const int count = frame.Gather(0, parts);
   std::string bytes;
   for (int i = 0; i < count; ++i) bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
@@ -33,62 +50,44 @@ std::string Encoded(const Message& message) {
 }
 
 // Feeds bytes in pieces of `piece` bytes at most; returns the status of the first failure.
-Status Feed(FrameReader& reader, std::string_view bytes, size_t piece, std::vector<Message>& out) {
+Status Feed(FrameReader& reader, std::string_view bytes, size_t piece, Collector& out) {
   while (!bytes.empty()) {
-    iovec parts[2];
-    const int count = reader.Space(parts);
+    iovec parts[FrameReader::kSpacePartsMax];
+    const size_t count = reader.Space(parts);
     size_t filled = 0;
-    for (int i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const size_t n = std::min({parts[i].iov_len, bytes.size(), piece - filled});
       std::memcpy(parts[i].iov_base, bytes.data(), n);
       bytes.remove_prefix(n);
       filled += n;
     }
     EXPECT_GT(filled, 0U);
-    RETURN_IF_ERROR(reader.Filled(filled, [&](Message message) { out.push_back(std::move(message)); }));
+    RETURN_IF_ERROR(reader.Filled(filled, out));
   }
   return OkStatus();
 }
-
-std::vector<float> Ramp(size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.5F);
-  return values;
+Status Feed(FrameReader& reader, std::string_view bytes, size_t piece, std::vector<Message>& out) {
+  Collector collector(out);
+  return Feed(reader, bytes, piece, collector);
 }
 
-std::vector<Message> OneOfEach() {
-  return {
-      Push{NodeId(3), SequenceNumber(7), TableId(2), MapVersion(1, 4), SequenceNumber(5), Positions{10, 2, {}},
-           std::vector<Key>{8, 9}, Ramp(6)},
-      Push{NodeId(3), SequenceNumber(8), TableId(2), MapVersion(1, 4), SequenceNumber(5), Positions{0, 0, {1, 5, 9}},
-           std::vector<Key>{8, 9, ~Key{0}}, Ramp(3)},
-      Push{NodeId(3), SequenceNumber(9), TableId(2), MapVersion(1, 4), SequenceNumber(5), Positions{0, 3000, {}},
-           std::vector<Key>(3000, 5), Ramp(12000)},
-      PushAck{SequenceNumber(7), MapVersion(1, 4), Positions{10, 2, {}}},
-      PushAck{SequenceNumber(7), MapVersion(1, 4), Positions{0, 0, {0, 7}}},
-      PushRefused{SequenceNumber(7), MapVersion(1, 4), Positions{0, 0, {0, 7}},
-                  Error(StatusCode::kResourceExhausted, "full")},
-      PushRefused{SequenceNumber(7), MapVersion(1, 4), Positions{4, 2, {}}, Error(StatusCode::kInvalidArgument, "")},
-      Pull{NodeId(3),
-           RequestId(70),
-           TableId(2),
-           MapVersion(1, 4),
-           SequenceNumber(5),
-           std::chrono::milliseconds(250),
-           std::vector<Key>{1, 1, 2},
-           {After{SequenceNumber(6), 4, 1}, After{SequenceNumber(7), 0, 2}}},
-      PullReply{RequestId(70), MapVersion(1, 4), Ramp(5000)},
-      PullRefused{RequestId(70), MapVersion(1, 4), Error(StatusCode::kNotFound, "no such table; open it first")},
-      Moved{MapVersion(1, 5), RequestId(9), SequenceNumber()},
-      Moved{MapVersion(1, 5), RequestId(), SequenceNumber(9)},
-  };
+TEST(FrameTest, EveryKindOfRowMessageIsAmongThem) {
+  std::set<size_t> kinds;
+  for (const Message& message : OneOfEach()) kinds.insert(message.index());
+  for (size_t kind = 0; kind < std::variant_size_v<Message>; ++kind) {
+    if (!kinds.contains(kind)) {
+      EXPECT_GT(kind, *kinds.rbegin()) << "row messages come first";
+    }
+  }
+  EXPECT_TRUE(kinds.contains(Message(FetchedRows{}).index()));
 }
 
 TEST(FrameTest, EveryRowMessageArrivesAsItWasSentHoweverTheStreamIsCut) {
   const std::vector<Message> sent = OneOfEach();
   std::string stream;
   for (const Message& message : sent) stream += Encoded(message);
-  for (const size_t piece : {size_t{1}, size_t{3}, size_t{63}, size_t{64}, size_t{65}, size_t{4096}, stream.size()}) {
+  for (const size_t piece : {size_t{1}, size_t{3}, sizeof(wire::FrameHeader) - 1, sizeof(wire::FrameHeader),
+                             sizeof(wire::FrameHeader) + 1, size_t{4096}, stream.size()}) {
     FrameReader reader;
     std::vector<Message> received;
     ASSERT_TRUE(Feed(reader, stream, piece, received).ok());
@@ -101,7 +100,7 @@ TEST(FrameTest, EveryRowMessageArrivesAsItWasSentHoweverTheStreamIsCut) {
 TEST(FrameTest, PayloadIsGatheredFromTheMessagesOwnMemory) {
   const Slice<float> rows = Ramp(100);
   const StatusOr<OutgoingFrame> frame = EncodeFrame(PullReply{RequestId(1), MapVersion(1), rows});
-  iovec parts[4];
+  iovec parts[OutgoingFrame::kPartsMax];
   ASSERT_EQ(frame->Gather(0, parts), 2);
   EXPECT_EQ(parts[1].iov_base, rows.data());
 }
@@ -111,7 +110,7 @@ TEST(FrameTest, GatheringGoesOnWhereSendingStopped) {
   const std::string whole = Encoded(message);
   const StatusOr<OutgoingFrame> frame = EncodeFrame(message);
   for (size_t sent = 0; sent <= whole.size(); ++sent) {
-    iovec parts[4];
+    iovec parts[OutgoingFrame::kPartsMax];
     const int count = frame->Gather(sent, parts);
     std::string rest;
     for (int i = 0; i < count; ++i) rest.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
@@ -142,6 +141,12 @@ TEST(FrameTest, HeadersThatLieAreRefused) {
       {"unknown kind", [](wire::FrameHeader& h) { h.kind = static_cast<wire::FrameKind>(99); }},
       {"too many keys", [](wire::FrameHeader& h) { h.key_count = kKeysPerMessageMax + 1; }},
       {"too many floats", [](wire::FrameHeader& h) { h.value_count = kFloatsPerMessageMax + 2; }},
+      {"more payload than a message may have",
+       [](wire::FrameHeader& h) {
+         h.key_count = 2;
+         h.value_count = kFloatsPerMessageMax;
+         h.version_count = h.half_count = kKeysPerMessageMax;
+       }},
       {"huge extra part", [](wire::FrameHeader& h) { h.extra_bytes = 0xFFFFFFFF; }},
       {"no keys", [](wire::FrameHeader& h) { h.key_count = 0; }},
       {"gradients that do not fit the keys", [](wire::FrameHeader& h) { h.value_count = 7; }},
@@ -175,7 +180,7 @@ TEST(FrameTest, RandomBytesNeverCrashTheReader) {
     } else {
       stream = Encoded(messages[random.Below(messages.size())]);
       for (uint64_t i = random.Below(4); i > 0; --i) {
-        stream[random.Below(std::min<size_t>(stream.size(), 120))] = static_cast<char>(random.Next());
+        stream[random.Below(std::min<size_t>(stream.size(), 200))] = static_cast<char>(random.Next());
       }
     }
     FrameReader reader;
@@ -190,45 +195,57 @@ TEST(FrameTest, RandomBytesNeverCrashTheReader) {
   EXPECT_GT(accepted, rounds / 10);
 }
 
-// --- handshake
-
-const HandshakeExpectation kExpectation{.job_uid = "uid-1", .self = NodeId(2)};
-
-TEST(HandshakeTest, RightPeerIsWelcome) {
-  EXPECT_TRUE(CheckHandshake(MakeHandshake("uid-1", NodeId(5), NodeId(2)), kExpectation).ok());
-  EXPECT_TRUE(ReadReply(MakeReply(OkStatus())).ok());
+TEST(FrameTest, RecordsThatLieAreRefused) {
+  OutgoingFrame frame = *EncodeFrame(Install{MapVersion(1), 3, SomeRows(2, 4), SomeRecords()});
+  const auto decode = [&] {
+    std::string bytes = Bytes(frame).substr(sizeof(wire::FrameHeader));
+    const auto owner = std::make_shared<std::vector<uint64_t>>(bytes.size() / 8 + 1);
+    std::memcpy(owner->data(), bytes.data(), bytes.size());
+    return DecodeFrame(frame.header, {.owner = owner, .block = std::as_bytes(std::span(*owner)).first(bytes.size())});
+  };
+  ASSERT_TRUE(decode().ok());
+  const std::string right = frame.extra;
+  frame.extra[0] = 127;
+  EXPECT_FALSE(decode().ok()) << "more records than there is room for";
+  frame.extra = right;
+  frame.extra[4 + 16] = 2;
+  EXPECT_FALSE(decode().ok()) << "a record of a third key of two";
+  frame.extra = right.substr(0, 3);
+  frame.header.extra_bytes = 3;
+  EXPECT_FALSE(decode().ok()) << "no count";
 }
 
-struct HandshakeCase {
-  const char* name;
-  void (*spoil)(wire::Handshake&);
-  StatusCode code;
-  const char* text;  // what the message must name
-};
+TEST(FrameTest, RowsGoToTheirPlaceAndVersionsBesideThem) {
+  const PullReply reply{RequestId(71), MapVersion(1), Ramp(6), Positions{0, 0, {4, 9}},
+                        std::vector<RowVersion>(2, RowVersion(5))};
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{1000}}) {
+    std::vector<float> rows(6);
+    std::vector<Message> received;
+    Collector collector(received);
+    collector.place = rows;
+    FrameReader reader;
+    ASSERT_TRUE(Feed(reader, Encoded(reply), piece, collector).ok());
+    ASSERT_EQ(received.size(), 1U);
+    EXPECT_TRUE(received[0] == Message(reply));
+    EXPECT_EQ(std::get<PullReply>(received[0]).rows.data(), rows.data());
+  }
+}
 
-TEST(HandshakeTest, WrongPeersAreRefusedWithTheReason) {
-  const HandshakeCase cases[] = {
-      {"other protocol", [](wire::Handshake& h) { h.protocol_version = 77; }, StatusCode::kFailedPrecondition, "77"},
-      {"other job", [](wire::Handshake& h) { h.job_uid[0] = 'X'; }, StatusCode::kFailedPrecondition, "Xid-1"},
-      {"length beyond the field", [](wire::Handshake& h) { h.job_uid_bytes = 255; }, StatusCode::kFailedPrecondition,
-       "job id"},
-      {"other byte order", [](wire::Handshake& h) { h.magic = __builtin_bswap32(h.magic); },
-       StatusCode::kFailedPrecondition, "byte order"},
-      {"other type", [](wire::Handshake& h) { h.data_type = static_cast<wire::DataType>(9); },
-       StatusCode::kFailedPrecondition, "32-bit"},
-      {"an HTTP client", [](wire::Handshake& h) { std::memcpy(&h, "GET / HTTP/1.1\r\n", 16); },
-       StatusCode::kInvalidArgument, "row protocol"},
-      {"meant for another node", [](wire::Handshake& h) { h.expected_node = 9; }, StatusCode::kUnavailable, "node 9"},
-      {"nameless", [](wire::Handshake& h) { h.node = 0; }, StatusCode::kInvalidArgument, "which node"},
-  };
-  for (const HandshakeCase& test : cases) {
-    wire::Handshake handshake = MakeHandshake("uid-1", NodeId(5), NodeId(2));
-    test.spoil(handshake);
-    const Status status = CheckHandshake(handshake, kExpectation);
-    EXPECT_EQ(status.code(), test.code) << test.name;
-    EXPECT_NE(attune::Message(status).find(test.text), std::string_view::npos) << test.name << ": " << status;
-    const Status read = ReadReply(MakeReply(status));
-    EXPECT_EQ(read.code(), status.code()) << test.name << ": the dialer learns the same";
+TEST(FrameTest, PlaceIsLeftAloneOnceTakenBack) {
+  const std::string stream = Encoded(PullReply{RequestId(71), MapVersion(1), Ramp(100)}) + Encoded(LinkAck{});
+  for (size_t at = 1; at < stream.size(); at += 37) {
+    std::vector<float> rows(100);
+    std::vector<Message> received;
+    Collector collector(received);
+    collector.place = rows;
+    FrameReader reader;
+    ASSERT_TRUE(Feed(reader, stream.substr(0, at), 50, collector).ok());
+    reader.Unplace(rows);
+    const std::vector<float> before = rows;
+    collector.place = {};
+    ASSERT_TRUE(Feed(reader, stream.substr(at), 50, collector).ok());
+    EXPECT_EQ(rows, before) << "at " << at;
+    EXPECT_EQ(received.size(), 2U) << "the stream goes on";
   }
 }
 

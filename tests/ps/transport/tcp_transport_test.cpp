@@ -1,104 +1,40 @@
 #include "ps/transport/tcp_transport.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <mutex>
-#include <numeric>
 #include <set>
 #include <thread>
 
 #include "base/random.h"
 #include "ps/transport/frame.h"
+#include "ps/transport/handshake.h"
+#include "tests/ps/transport/node.h"
 
 namespace attune::ps {
 namespace {
 
-constexpr auto kDeadline = std::chrono::seconds(20);
 constexpr NodeId kServer(1), kWorker(2);
 
-// A transport on its own loop that notes what happens to it.
-class Node {
+// A server listens, a worker does not.
+class Node : public TestNode {
  public:
-  explicit Node(NodeId self, std::string bind = "127.0.0.1", uint16_t port = 0, std::string job_uid = "uid")
-      : loop_(EventLoop::Start("test", time_)) {
-    auto created = TcpTransport::Create(
-        {.job_uid = std::move(job_uid), .self = self, .bind_address = std::move(bind), .port = port}, *loop_,
-        {.on_message = [this](NodeId from, Message message) { OnMessage(from, std::move(message)); },
-         .on_connected =
-             [this](NodeId peer) {
-               Note([&] {
-                 connected_.insert(peer);
-                 ++connects_;
-               });
-             },
-         .on_disconnected =
-             [this](NodeId peer, const Status& reason) {
-               Note([&] {
-                 connected_.erase(peer);
-                 last_reason_ = reason;
-                 ++disconnects_;
-               });
-             }});
-    status_ = created.status();
-    if (created.ok()) transport_ = *std::move(created);
-  }
-  ~Node() { transport_.reset(); }
-
-  TcpTransport& transport() { return *transport_; }
-  const Status& status() const { return status_; }
-
-  template <typename Condition>
-  bool Await(Condition condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kDeadline, condition);
-  }
-  bool AwaitConnected(NodeId peer) {
-    return Await([&] { return connected_.contains(peer); });
-  }
-
-  std::function<void(NodeId, Message)> handle;  // set before traffic
-  std::vector<Message> received_;
-  std::set<NodeId> connected_;
-  int connects_ = 0, disconnects_ = 0;
-  Status last_reason_;
-
- private:
-  template <typename Change>
-  void Note(Change change) {
-    std::lock_guard lock(mutex_);
-    change();
-    changed_.notify_all();
-  }
-  void OnMessage(NodeId from, Message message) {
-    if (handle) return handle(from, std::move(message));
-    Note([&] { received_.push_back(std::move(message)); });
-  }
-
-  SystemTime time_;
-  std::unique_ptr<EventLoop> loop_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Status status_;
-  std::unique_ptr<TcpTransport> transport_;
+  explicit Node(NodeId self, const std::string& bind = "127.0.0.1", uint16_t port = 0, std::string job_uid = "uid",
+                bool shared_memory = true)
+      : TestNode({.job_uid = std::move(job_uid),
+                  .self = self,
+                  .bind_address = bind,
+                  .port = port,
+                  .shared_memory = shared_memory}) {}
 };
 
-Push SomePush(uint64_t sequence, uint32_t keys, uint32_t dim) {
-  Push push{.origin = kWorker, .sequence = SequenceNumber(sequence), .table = TableId(1), .map_version = MapVersion(1)};
-  push.positions.count = keys;
-  std::vector<Key> key(keys);
-  std::iota(key.begin(), key.end(), sequence);
-  push.keys = std::move(key);
-  push.gradients = std::vector<float>(size_t{keys} * dim, static_cast<float>(sequence));
-  return push;
+wire::Handshake HandshakeOf(NodeId node) {
+  return MakeHandshake({.job_uid = "uid", .token = "", .self = node, .incarnation = 77}, kServer, 78, {});
 }
 
 TEST(TcpTransportTest, MessagesPassBothWaysWholeAndInOrder) {
@@ -152,7 +88,6 @@ TEST(TcpTransportTest, PeerThatComesLateAndComesBackIsDialedAgain) {
     ASSERT_TRUE(worker.AwaitConnected(kServer));
   }
   ASSERT_TRUE(worker.Await([&] { return worker.disconnects_ == 1; }));
-  EXPECT_EQ(worker.transport().Send(kServer, SomePush(1, 1, 1)).code(), StatusCode::kUnavailable);
   const auto port = static_cast<uint16_t>(std::atoi(address.substr(address.find(':') + 1).c_str()));
   Node server(kServer, "127.0.0.1", port);
   ASSERT_TRUE(server.status().ok()) << server.status();
@@ -211,42 +146,10 @@ TEST(TcpTransportTest, SlowReaderBoundsWhatWaits) {
 
 // --- hostile peers, over a bare socket
 
-class BareSocket {
- public:
-  explicit BareSocket(const std::string& address) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
-    ::inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-  }
-  ~BareSocket() { ::close(fd_); }
-  void Write(const void* bytes, size_t size) { (void)!::send(fd_, bytes, size, MSG_NOSIGNAL); }
-  // Reads until the other side closes or `most` bytes came.
-  std::string Read(size_t most) {
-    std::string all;
-    char buffer[512];
-    while (all.size() < most) {
-      pollfd polled{fd_, POLLIN, 0};
-      if (::poll(&polled, 1, 20'000) != 1) {
-        ADD_FAILURE() << "neither bytes nor an end within 20 s";
-        break;
-      }
-      const ssize_t n = ::recv(fd_, buffer, std::min(sizeof buffer, most - all.size()), 0);
-      if (n <= 0) break;
-      all.append(buffer, static_cast<size_t>(n));
-    }
-    return all;
-  }
-
- private:
-  int fd_;
-};
-
 TEST(TcpTransportTest, OtherProtocolVersionIsAnsweredWithBothNumbers) {
   Node server(kServer);
   BareSocket peer(server.transport().address());
-  wire::Handshake handshake = MakeHandshake("uid", kWorker, kServer);
+  wire::Handshake handshake = HandshakeOf(kWorker);
   handshake.protocol_version = 99;
   peer.Write(&handshake, sizeof handshake);
   wire::HandshakeReply reply{};
@@ -262,9 +165,11 @@ TEST(TcpTransportTest, OtherProtocolVersionIsAnsweredWithBothNumbers) {
 TEST(TcpTransportTest, OversizedFrameEndsTheLinkWithTheReason) {
   Node server(kServer);
   BareSocket peer(server.transport().address());
-  const wire::Handshake handshake = MakeHandshake("uid", kWorker, kServer);
+  const wire::Handshake handshake = HandshakeOf(kWorker);
   peer.Write(&handshake, sizeof handshake);
   EXPECT_EQ(peer.Read(sizeof(wire::HandshakeReply)).size(), sizeof(wire::HandshakeReply));
+  const wire::HandshakeEnd end{.magic = wire::kHandshakeMagic, .shared_memory = 0};
+  peer.Write(&end, sizeof end);
   wire::FrameHeader header = EncodeFrame(SomePush(1, 1, 1))->header;
   header.key_count = 0x40000000;
   peer.Write(&header, sizeof header);
@@ -282,8 +187,12 @@ TEST(TcpTransportTest, RandomBytesFromStrangersHarmNobody) {
   for (int i = 0; i < 100; ++i) {
     BareSocket stranger(server.transport().address());
     if (random.Chance(0.5)) {
-      const wire::Handshake handshake = MakeHandshake("uid", NodeId(10 + static_cast<uint32_t>(i)), kServer);
+      const wire::Handshake handshake = HandshakeOf(NodeId(10 + static_cast<uint32_t>(i)));
       stranger.Write(&handshake, random.Chance(0.3) ? random.Below(sizeof handshake) : sizeof handshake);
+    }
+    if (random.Chance(0.5)) {
+      const wire::HandshakeEnd end{.magic = wire::kHandshakeMagic, .shared_memory = random.Chance(0.5) ? 1U : 0U};
+      stranger.Write(&end, sizeof end);
     }
     std::string noise(random.Below(2000), '\0');
     for (char& byte : noise) byte = static_cast<char>(random.Next());
@@ -293,6 +202,159 @@ TEST(TcpTransportTest, RandomBytesFromStrangersHarmNobody) {
   ASSERT_TRUE(worker.AwaitConnected(kServer));
   ASSERT_TRUE(worker.transport().Send(kServer, SomePush(1, 2, 2)).ok());
   EXPECT_TRUE(server.Await([&] { return server.received_.size() == 1; }));
+}
+
+// --- one link per pair, over any number of connections
+
+TEST(TcpTransportTest, NothingIsLostOrRepeatedWhenConnectionsBreak) {
+  Node server(kServer, "127.0.0.1", 0, "uid", false), worker(kWorker, "", 0, "uid", false);
+  Line line(server.transport().address());
+  worker.transport().Connect(kServer, line.address());
+  ASSERT_TRUE(worker.AwaitConnected(kServer));
+  constexpr uint64_t kCount = 400;
+  for (uint64_t i = 1; i <= kCount; ++i) {
+    ASSERT_TRUE(worker.transport().Send(kServer, SomePush(i, 50, 64)).ok());
+    ASSERT_TRUE(server.transport().Send(kWorker, PushAck{.sequence = SequenceNumber(i)}).code() !=
+                StatusCode::kInvalidArgument);
+    if (i % 40 == 0) line.Cut();
+  }
+  ASSERT_TRUE(server.Await([&] { return server.received_.size() >= kCount; }));
+  for (uint64_t i = 1; i <= kCount; ++i) {
+    ASSERT_TRUE(server.received_[i - 1] == Message(SomePush(i, 50, 64))) << "at " << i;
+  }
+  EXPECT_EQ(server.received_.size(), kCount);
+  EXPECT_GE(worker.transport().links(1)[0].connections, 2U);
+}
+
+TEST(TcpTransportTest, BothMayDialAndOneConnectionRemains) {
+  for (int round = 0; round < 10; ++round) {
+    Node a(kServer), b(kWorker);
+    a.transport().Connect(kWorker, b.transport().address());
+    b.transport().Connect(kServer, a.transport().address());
+    ASSERT_TRUE(a.AwaitConnected(kWorker));
+    ASSERT_TRUE(b.AwaitConnected(kServer));
+    for (uint64_t i = 1; i <= 20; ++i) {
+      (void)a.transport().Send(kWorker, SomePush(i, 2, 2));
+      (void)b.transport().Send(kServer, SomePush(i, 2, 2));
+    }
+    ASSERT_TRUE(a.Await([&] { return a.received_.size() == 20; })) << "round " << round;
+    ASSERT_TRUE(b.Await([&] { return b.received_.size() == 20; })) << "round " << round;
+    EXPECT_EQ(a.transport().counters().connections, 1U);
+  }
+}
+
+TEST(TcpTransportTest, PullRowsArriveInTheirPlace) {
+  Node server(kServer, "127.0.0.1", 0, "uid", false), worker(kWorker, "", 0, "uid", false);
+  std::vector<float> rows(64 * 256);
+  worker.place = [&](NodeId, RequestId request, size_t values) {
+    return request == RequestId(5) && values == rows.size() ? std::span<float>(rows) : std::span<float>();
+  };
+  worker.transport().Connect(kServer, server.transport().address());
+  ASSERT_TRUE(server.AwaitConnected(kWorker));
+  const std::vector<float> sent(rows.size(), 3.5F);
+  for (const uint64_t request : {4, 5}) {
+    ASSERT_TRUE(server.transport().Send(kWorker, PullReply{.request = RequestId(request), .rows = sent}).ok());
+  }
+  ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 2; }));
+  EXPECT_NE(std::get<PullReply>(worker.received_[0]).rows.data(), rows.data());
+  EXPECT_EQ(std::get<PullReply>(worker.received_[1]).rows.data(), rows.data());
+  EXPECT_EQ(rows, sent);
+}
+
+TEST(TcpTransportTest, NothingIsWrittenIntoRowsThatWereTakenBack) {
+  Node server(kServer, "127.0.0.1", 0, "uid", false), worker(kWorker, "", 0, "uid", false);
+  Line line(server.transport().address());
+  std::vector<float> rows(1 << 20);
+  std::atomic<bool> placed = false;
+  worker.place = [&](NodeId, RequestId, size_t values) {
+    if (values != rows.size()) return std::span<float>();
+    placed = true;
+    return std::span<float>(rows);
+  };
+  worker.transport().Connect(kServer, line.address());
+  ASSERT_TRUE(server.AwaitConnected(kWorker));
+  ASSERT_TRUE(server.transport()
+                  .Send(kWorker, PullReply{.request = RequestId(5), .rows = std::vector<float>(rows.size(), 1)})
+                  .ok());
+  while (!placed) std::this_thread::yield();
+  worker.transport().Unplace(rows);
+  std::ranges::fill(rows, 7.0F);
+  ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 1; }));
+  EXPECT_TRUE(std::ranges::all_of(rows, [](float value) { return value == 7.0F; }));
+}
+
+// --- secrets
+
+TEST(TcpTransportTest, JobTokenIsNeeded) {
+  const auto options = [](NodeId self, const std::string& token) {
+    return TcpOptions{
+        .job_uid = "uid", .self = self, .bind_address = self == kServer ? "127.0.0.1" : "", .token = token};
+  };
+  TestNode server(options(kServer, "a secret"));
+  for (const char* const wrong : {"", "a secreT", "a secret and more"}) {
+    TestNode worker(options(kWorker, wrong));
+    worker.transport().Connect(kServer, server.transport().address());
+    ASSERT_TRUE(worker.Await([&] { return worker.disconnects_ == 1; })) << wrong;
+    EXPECT_EQ(worker.last_reason_.code(), StatusCode::kUnauthenticated);
+    EXPECT_EQ(attune::Message(worker.last_reason_).find("a secret"), std::string_view::npos) << "secrets are not told";
+  }
+  TestNode worker(options(kWorker, "a secret"));
+  worker.transport().Connect(kServer, server.transport().address());
+  EXPECT_TRUE(worker.AwaitConnected(kServer));
+}
+
+// --- shared memory
+
+TEST(TcpTransportTest, ProcessesOfOneMachineShareMemoryUnlessToldNotTo) {
+  for (const bool wanted : {true, false}) {
+    Node server(kServer), worker(kWorker, "", 0, "uid", wanted);
+    worker.transport().Connect(kServer, server.transport().address());
+    ASSERT_TRUE(worker.AwaitConnected(kServer));
+    ASSERT_TRUE(server.AwaitConnected(kWorker));
+    const auto path = wanted ? LinkCounters::kSharedMemory : LinkCounters::kTcp;
+    EXPECT_EQ(worker.transport().links(1)[0].path, path);
+    EXPECT_EQ(server.transport().links(1)[0].path, path);
+    for (uint64_t i = 1; i <= 100; ++i) {
+      ASSERT_TRUE(worker.transport().Send(kServer, SomePush(i, static_cast<uint32_t>(i * 13), 64)).ok());
+    }
+    ASSERT_TRUE(server.Await([&] { return server.received_.size() == 100; }));
+    for (uint64_t i = 1; i <= 100; ++i) {
+      ASSERT_TRUE(server.received_[i - 1] == Message(SomePush(i, static_cast<uint32_t>(i * 13), 64)));
+    }
+  }
+}
+
+TEST(TcpTransportTest, MoreThanTheSharedMemoryHoldsWaitsAndArrives) {
+  Node server(kServer), worker(kWorker, "");
+  std::mutex gate;
+  std::unique_lock closed(gate);
+  std::atomic<int> handled = 0;
+  server.handle = [&](NodeId, Message) {
+    std::lock_guard wait(gate);
+    ++handled;
+  };
+  worker.transport().Connect(kServer, server.transport().address());
+  ASSERT_TRUE(worker.AwaitConnected(kServer));
+  for (uint64_t i = 1; i <= 40; ++i) {  // 1 MiB each
+    ASSERT_TRUE(worker.transport().Send(kServer, SomePush(i, 1024, 256)).ok());
+  }
+  closed.unlock();
+  const MonotonicTime until = SystemTime().Now() + kTestDeadline;
+  while (handled < 40 && SystemTime().Now() < until) std::this_thread::yield();
+  EXPECT_EQ(handled, 40);
+}
+
+TEST(TcpTransportTest, EndOfAProcessThatSharesMemoryIsNoticed) {
+  Node server(kServer);
+  const std::string address = server.transport().address();
+  auto worker = std::make_unique<Node>(kWorker, "");
+  worker->transport().Connect(kServer, address);
+  ASSERT_TRUE(server.AwaitConnected(kWorker));
+  ASSERT_TRUE(worker->AwaitConnected(kServer));
+  ASSERT_TRUE(worker->transport().Send(kServer, SomePush(1, 4, 4)).ok());
+  worker.reset();
+  ASSERT_TRUE(server.Await([&] { return server.disconnects_ == 1; }));
+  EXPECT_EQ(server.received_.size(), 1U) << "what was said before the end is heard";
 }
 
 }  // namespace

@@ -261,6 +261,9 @@ struct SessionOptions {
   uint32_t index = 0;
   std::string coordinator = {};  // host:port
   std::string bind_address = "127.0.0.1";
+  std::string token = {};                               // the job's secret; empty: it has none
+  std::string tls_directory = {};                       // tls.crt, tls.key, ca.crt of the job; empty: no TLS
+  bool shared_memory = true;                            // with servers on this machine
   std::string sidecar_socket = {};                      // empty: no telemetry
   std::string model_directory = {};                     // see Session::model_directory
   Duration connect_timeout = std::chrono::seconds(60);  // whole of Connect, servers included

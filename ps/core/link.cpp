@@ -1,0 +1,101 @@
+#include "ps/core/link.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::ps {
+
+void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
+  out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
+                 .message = queue_[static_cast<size_t>(sequence - first_queued_)]});
+  told_ = delivered_;
+  tell_at_ = kNever;
+}
+
+void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
+  if (!connected_) return;
+  const uint64_t end = first_queued_ + std::min<uint64_t>(queue_.size(), options_.window);
+  for (; next_to_send_ < end; ++next_to_send_) SendFrame(next_to_send_, out);
+  if (resend_at_ == kNever && next_to_send_ > first_queued_) resend_at_ = now + options_.resend_after;
+}
+
+void Link::Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out) {
+  queue_.push_back(std::move(message));
+  FillWindow(now, out);
+}
+
+void Link::Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out) {
+  const uint64_t last = first_queued_ + queue_.size() - 1;
+  if (mutations_.acknowledge_last_sent && next_to_send_ > first_queued_) up_to = next_to_send_ - 1;
+  up_to = std::min(up_to, last);
+  if (up_to < first_queued_) return;
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(up_to - first_queued_ + 1));
+  first_queued_ = up_to + 1;
+  next_to_send_ = std::max(next_to_send_, first_queued_);
+  resend_at_ = kNever;
+  FillWindow(now, out);
+}
+
+void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& delivered, std::vector<LinkFrame>& out) {
+  Acknowledged(frame.link.delivered, now, out);
+  const uint64_t sequence = frame.link.sequence;
+  if (sequence == 0) return;
+  const bool next = sequence == delivered_ + 1;
+  if (next || (mutations_.accept_gaps && sequence > delivered_) || mutations_.no_filter) {
+    delivered_ = std::max(delivered_, sequence);
+    delivered.push_back(std::move(frame.message));
+    for (auto it = ahead_.begin(); it != ahead_.end() && it->first <= delivered_ + 1; it = ahead_.erase(it)) {
+      if (it->first <= delivered_) continue;
+      delivered_ = it->first;
+      delivered.push_back(std::move(it->second));
+    }
+  } else if (sequence > delivered_) {
+    if (ahead_.size() < options_.ahead_max) ahead_.try_emplace(sequence, std::move(frame.message));
+  } else {
+    told_ = std::min(told_, delivered_ - 1);  // it did not hear that this arrived
+  }
+  if (told_ >= delivered_) return;
+  if (delivered_ - told_ >= options_.acknowledge_every && connected_) {
+    out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
+    told_ = delivered_;
+    tell_at_ = kNever;
+  } else if (tell_at_ == kNever) {
+    tell_at_ = now + options_.acknowledge_after;
+  }
+}
+
+void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
+  connected_ = true;
+  resent_ += next_to_send_ - first_queued_;
+  next_to_send_ = first_queued_;
+  resend_at_ = kNever;
+  if (mutations_.forget_on_reconnect) delivered_ = 0;
+  told_ = std::min(told_, delivered_ == 0 ? 0 : delivered_ - 1);
+  if (delivered_ > told_) tell_at_ = now;
+  FillWindow(now, out);
+}
+
+void Link::Disconnected() {
+  connected_ = false;
+  resend_at_ = kNever;
+  tell_at_ = kNever;
+}
+
+void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
+  if (!connected_) return;
+  if (now >= resend_at_) {  // everything under way again: the receiver drops what it has
+    resent_ += next_to_send_ - first_queued_;
+    next_to_send_ = first_queued_;
+    resend_at_ = kNever;
+    FillWindow(now, out);
+  }
+  if (now >= tell_at_) {
+    out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
+    told_ = delivered_;
+    tell_at_ = kNever;
+  }
+}
+
+MonotonicTime Link::WakeAt() const { return connected_ ? std::min(resend_at_, tell_at_) : kNever; }
+
+}  // namespace attune::ps

@@ -1,0 +1,82 @@
+// Order and completeness between two nodes: what one sends the other delivers in that order and exactly once, over
+// connections that lose, repeat and reorder frames and come and go. The state belongs to the pair of NodeIds, not to a
+// connection; at a crash a prefix has arrived. (Protocol description: "link".)
+//
+// Pure: the owner sends what it is given and says what arrived. Messages are kept until the peer has them; their Slices
+// are shared, not copied. Externally synchronized.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/time_source.h"
+#include "ps/core/ids.h"
+#include "ps/core/messages.h"
+#include "ps/core/mutations.h"
+
+namespace attune::ps {
+
+// A row message ready to be sent.
+struct LinkFrame {
+  LinkHeader link;
+  Message message;
+};
+
+struct LinkOptions {
+  uint32_t window = 1024;                               // frames under way; further ones wait here
+  uint32_t queue_max = 1 << 20;                         // frames waiting or under way; more: the link is Overfull
+  uint32_t ahead_max = 1024;                            // frames kept that came before their predecessors
+  uint32_t acknowledge_every = 64;                      // frames delivered without any chance to say so
+  Duration acknowledge_after = std::chrono::milliseconds(20);  // and how long they wait for a frame going the other way
+  Duration resend_after = std::chrono::seconds(2);      // without news of the peer
+};
+
+// Both directions between this node and one peer.
+class Link {
+ public:
+  explicit Link(LinkOptions options = {}, LinkMutations mutations = {}) : options_(options), mutations_(mutations) {}
+
+  void Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out);
+  // A frame has come. Appends what is to be delivered now, in order, to `delivered`.
+  void Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& delivered, std::vector<LinkFrame>& out);
+  // While there is no connection nothing is sent; a new one begins with what the peer has not acknowledged.
+  void Connected(MonotonicTime now, std::vector<LinkFrame>& out);
+  void Disconnected();
+  void OnTimer(MonotonicTime now, std::vector<LinkFrame>& out);
+  // When OnTimer is due; kNever when nothing waits for time.
+  MonotonicTime WakeAt() const;
+
+  bool connected() const { return connected_; }
+  size_t queued() const { return queue_.size(); }  // under way or waiting
+  bool overfull() const { return queue_.size() > options_.queue_max; }
+  uint64_t delivered() const { return delivered_; }
+  uint64_t resent() const { return resent_; }
+  // What the peer may not have yet: the first has this number, the others follow. For checkers.
+  uint64_t first_queued() const { return first_queued_; }
+  const std::deque<Message>& queue() const { return queue_; }
+
+ private:
+  void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
+  void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
+  void Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out);
+
+  LinkOptions options_;
+  LinkMutations mutations_;
+  bool connected_ = false;
+  // Sending.
+  std::deque<Message> queue_;    // numbers first_queued_, ...; kept until acknowledged
+  uint64_t first_queued_ = 1;
+  uint64_t next_to_send_ = 1;    // first not sent on this connection
+  MonotonicTime resend_at_ = kNever;
+  uint64_t resent_ = 0;
+  // Receiving.
+  uint64_t delivered_ = 0;
+  std::map<uint64_t, Message> ahead_;
+  uint64_t told_ = 0;  // delivered_ as last told to the peer
+  MonotonicTime tell_at_ = kNever;
+};
+
+}  // namespace attune::ps

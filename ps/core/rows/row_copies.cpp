@@ -1,0 +1,271 @@
+// Copies: the backup applies what owners replicate to it, in the order of versions, and acknowledges to the origin.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/rows/parts.h"
+#include "ps/core/rows/row_node.h"
+
+namespace attune::ps {
+namespace {
+
+using Held = DuplicateFilter::Held;
+using Decision = DuplicateFilter::Decision;
+
+}  // namespace
+
+bool RowNode::TakesReplicate(const Shard& shard, bool relayed) const {
+  if (shard.backup == self_) return true;
+  if (shard.next_backup != self_) return false;
+  return relayed || shard.backup == NodeId() || Mutant(RowMutation::kDualWrite) ||
+         Mutant(RowMutation::kUnrelayedReplicateTaken);
+}
+
+void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
+  const size_t count = replicate.keys.size();
+  if (count == 0 || count > kKeysPerMessageMax || replicate.versions.size() != count ||
+      replicate.positions.size() != count || replicate.gradients.size() % count != 0) {
+    return;
+  }
+  if (filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) RetryParked(replicate.origin, out);
+  const TableStore* rows = Rows(replicate.table);
+  if (rows == nullptr) return;
+  const auto whole = std::make_shared<const Replicate>(std::move(replicate));
+  std::vector<uint32_t> refused, owned, mine;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t shard = ShardOf(whole->keys[i]);
+    if (!TakesReplicate(map_.shards[shard], whole->relayed)) {
+      refused.push_back(i);
+    } else if (shards_[shard].foreign > 0 && rows->Contains(whole->keys[i])) {
+      owned.push_back(i);  // a next backup that has not given the row back: the row contains the push
+    } else {
+      mine.push_back(i);
+    }
+  }
+  if (!refused.empty() && whole->ack_wanted) {
+    if (Mutant(RowMutation::kRetiredBackupAcknowledges)) {
+      Send(whole->origin,
+           PushAck{.sequence = whole->sequence, .map_version = {}, .positions = PartOf(whole->positions, refused)}, out);
+    } else if (!Mutant(RowMutation::kNoReplicateRefused)) {
+      Send(from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*whole, refused)}, out);
+    }
+  }
+  if (!owned.empty()) Finish(*whole, owned, out);
+  if (!mine.empty()) TakeReplicate(from, whole, mine, false, out);
+}
+
+RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
+  const RowVersion version = replicate.versions[index];
+  if (copy == nullptr) {  // the copy of a row that nobody has pushed to
+    const uint16_t begins = shards_[ShardOf(replicate.keys[index])].absent_era;
+    const bool first = version.counter() == 1 && !replicate.probe &&
+                       (version.era() >= begins || Mutant(RowMutation::kNoEraFenceAtBackup));
+    return first || (Mutant(RowMutation::kBackupIgnoresGap) && !replicate.probe) ? Verdict::kApply : Verdict::kGap;
+  }
+  if (version.era() < copy->era()) {
+    if (!Mutant(RowMutation::kNoEraFenceAtBackup)) return Verdict::kDrop;  // its origin issues it again
+    return version.counter() <= copy->counter() ? Verdict::kFinish : replicate.probe ? Verdict::kGap : Verdict::kApply;
+  }
+  if (version <= *copy) return Verdict::kFinish;
+  if (replicate.probe) return Verdict::kGap;
+  return version == copy->Next() || Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply : Verdict::kGap;
+}
+
+// `places` ascending. `again`: they were held before.
+void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate,
+                            std::span<const uint32_t> places, bool again, RowOutputs& out) {
+  TableStore& copies = *Copies(replicate->table);
+  const Slice<Key> keys = PartOf(replicate->keys, places);
+  std::vector<RowVersion> found(keys.size());
+  std::vector<bool> present(keys.size());
+  size_t at = 0;
+  copies.VisitRows(keys.view(), [&](const RowView& row) {
+    while (keys[at] != row.key) ++at;
+    found[at] = row.version;
+    present[at] = true;
+  });
+  std::vector<uint32_t> apply, finish, gap;
+  for (size_t i = 0; i < places.size(); ++i) {
+    switch (Judge(*replicate, places[i], present[i] ? &found[i] : nullptr)) {
+      case Verdict::kDrop:
+        break;
+      case Verdict::kFinish:
+        finish.push_back(places[i]);
+        break;
+      case Verdict::kApply:
+        apply.push_back(places[i]);
+        finish.push_back(places[i]);
+        break;
+      case Verdict::kGap:
+        gap.push_back(places[i]);
+        break;
+    }
+  }
+  if (!apply.empty()) {
+    const Replicate part = PartOf(*replicate, apply);
+    Status status;
+    for (size_t i = 0; i < apply.size() && status.ok() && map_.recoveries > 0; ++i) {  // those that begin now
+      if (part.versions[i].counter() == 1 && part.versions[i].era() > 0) {
+        status = copies.CreateRows(part.keys.Part(i, 1).view(), RowVersion(part.versions[i].era(), 0));
+      }
+    }
+    if (status.ok()) {
+      status = copies.Push(part.keys.view(), part.gradients.view(), {.step = part.step}).status();
+    }
+    if (!status.ok()) return Lose(Annotate(status, "keeping copies of another server's rows"), out);
+    if (Mutant(RowMutation::kBackupIgnoresGap)) {  // the copy takes the version over all the same
+      RowBatch batch = Gather(copies, part.table, part.keys.view());
+      batch.versions = part.versions;
+      Insert(copies, batch, {}, out);
+    }
+    filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
+                   Held::kCopy);
+  }
+  if (!finish.empty()) Finish(*replicate, finish, out);
+  if (!gap.empty()) {
+    for (const uint32_t i : gap) {
+      held_[{replicate->table, replicate->keys[i]}].push_back({.replicate = replicate, .from = from, .index = i});
+    }
+    if (!again && !Mutant(RowMutation::kNoInstallWanted)) {
+      Send(from,
+           InstallWanted{.map_version = {}, .table = replicate->table, .keys = PartOf(replicate->keys, gap)}, out);
+    }
+  }
+  if (!apply.empty() && !held_.empty()) RetryHeld(replicate->table, PartOf(replicate->keys, apply).view(), out);
+}
+
+// The copies contain the push: pass it on to the next backup, whose acknowledgement then counts, or acknowledge.
+void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out) {
+  Groups<NodeId> groups;  // 0: acknowledge
+  for (const uint32_t i : places) {
+    const Shard& shard = ShardAt(replicate.keys[i]);
+    const bool relay = shard.backup == self_ && shard.next_backup != NodeId() && !Mutant(RowMutation::kDualWrite);
+    groups.Add(relay ? shard.next_backup : NodeId(), i);
+  }
+  for (const auto& [next, group] : groups) {
+    if (next != NodeId()) {
+      Replicate part = PartOf(replicate, group);
+      part.relayed = true;
+      Send(next, std::move(part), out);
+    } else if (replicate.ack_wanted && IsMember(replicate.origin)) {
+      Send(replicate.origin,
+           PushAck{.sequence = replicate.sequence,
+                   .map_version = {},
+                   .positions = PartOf(replicate.positions, group),
+                   .owner = replicate.owner},
+           out);
+    }
+  }
+}
+
+void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out) {
+  for (const Key key : keys) {
+    for (bool progress = true; progress;) {  // one may make the next one fit
+      const auto it = held_.find({table, key});
+      if (it == held_.end()) break;
+      std::vector<HeldReplicate> held = std::move(it->second);
+      held_.erase(it);
+      const size_t before = held.size();
+      for (const HeldReplicate& entry : held) {
+        const uint32_t place[] = {entry.index};
+        TakeReplicate(entry.from, entry.replicate, place, true, out);
+      }
+      const auto left = held_.find({table, key});
+      progress = left != held_.end() && left->second.size() < before;
+    }
+  }
+}
+
+// The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
+void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
+  Replicate& replicate = refused.replicate;
+  if (!IsMember(replicate.origin)) {  // nobody waits, but the copy should have it
+    return On(self_, InstallWanted{.map_version = map_.version, .table = replicate.table, .keys = replicate.keys}, now,
+              out);
+  }
+  if (filter_.Covered(replicate.origin, replicate.sequence)) return;
+  Push push{.origin = replicate.origin,
+            .sequence = replicate.sequence,
+            .table = replicate.table,
+            .map_version = map_.version,
+            .acked_below = replicate.acked_below};
+  push.positions = std::move(replicate.positions);
+  push.keys = std::move(replicate.keys);
+  push.gradients = std::move(replicate.gradients);
+  push.step = replicate.step;
+  On(self_, std::move(push), now, out);
+}
+
+void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out) {
+  TableStore* store = Rows(table);
+  if (store == nullptr) return;
+  const size_t chunk = std::max<size_t>(
+      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (store->spec().options.dim * 3)));
+  for (size_t begin = 0; begin < keys.size(); begin += chunk) {
+    const std::span<const Key> part = keys.subspan(begin, std::min(chunk, keys.size() - begin));
+    Install install{.map_version = {}};
+    install.rows = Gather(*store, table, part);
+    if (install.rows.keys.empty()) continue;
+    install.records = RecordsOf(table, install.rows.keys.view(), Held::kRow, false, to);
+    Send(to, std::move(install), out);
+  }
+}
+
+void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) {
+  Learn(install.records);
+  const TableId table = install.rows.table;
+  TableStore* copies = Copies(table);
+  if (copies == nullptr) return;  // asks again when the table is here
+  const Slice<Key>& keys = install.rows.keys;
+  std::vector<uint8_t> newer(keys.size(), 1);
+  size_t at = 0;
+  copies->VisitRows(keys.view(), [&](const RowView& row) {
+    while (keys[at] != row.key) ++at;
+    if (install.rows.versions[at] < row.version && !Mutant(RowMutation::kInstallOverwritesNewer)) newer[at] = 0;
+  });
+  std::vector<uint32_t> take;
+  std::vector<Key> taken;
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    const Shard& shard = ShardAt(keys[i]);
+    if (newer[i] == 0 || (shard.backup != self_ && shard.next_backup != self_)) continue;
+    take.push_back(i);
+    taken.push_back(keys[i]);
+  }
+  if (!take.empty()) {
+    Insert(*copies, install.rows, take, out);
+    // Its records replace those of the older copy.
+    std::vector<FilterRecord> forgotten;
+    filter_.Collect(table, taken, Held::kCopy, true, forgotten);
+    std::vector<FilterRecord> records;
+    for (const FilterRecord& record : install.records.records) {
+      if (std::ranges::binary_search(take, record.key_index)) records.push_back(record);
+    }
+    filter_.Add(table, keys.view(), records, Held::kCopy);
+  }
+  if (!held_.empty()) RetryHeld(table, keys.view(), out);
+  if (install.install != 0) Send(from, InstallAck{.map_version = {}, .install = install.install}, out);
+}
+
+// This node is not backup of these shards any more: what it holds is refused, so that it finds its new backup.
+void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
+  if (shards.empty()) return;
+  std::vector<bool> dropped(shards_.size());
+  for (const uint32_t shard : shards) dropped[shard] = true;
+  std::map<TableId, std::vector<Key>> erase;
+  for (const TableKey key : KeysOfShards(copies_, shards)) erase[key.table].push_back(key.key);
+  for (const auto& [table, keys] : erase) Copies(table)->Erase(keys);
+  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[ShardOf(key)]; });
+  for (auto it = held_.begin(); it != held_.end();) {
+    if (!dropped[ShardOf(it->first.key)]) {
+      ++it;
+      continue;
+    }
+    for (const HeldReplicate& entry : it->second) {
+      if (!entry.replicate->ack_wanted || Mutant(RowMutation::kNoReplicateRefused)) continue;
+      const uint32_t place[] = {entry.index};
+      Send(entry.from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*entry.replicate, place)}, out);
+    }
+    it = held_.erase(it);
+  }
+}
+
+}  // namespace attune::ps

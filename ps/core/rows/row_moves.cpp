@@ -1,0 +1,485 @@
+// Rows change their owner: the home decides and is obeyed in the order of move numbers; the row travels with its state
+// and the records of pushes it contains.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "ps/core/rows/parts.h"
+#include "ps/core/rows/row_node.h"
+
+namespace attune::ps {
+namespace {
+
+using Held = DuplicateFilter::Held;
+
+}  // namespace
+
+// --- the directory
+
+void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
+  const auto [place, is_new] = directory_.Insert(key);
+  if (place->called_back && !is_new) --calling_back_;
+  if (place->fetching && !is_new && !entry.fetching) entry.fetching = true;  // still comes here first
+  *place = entry;
+  if (!is_new) return;
+  ShardState& state = shards_[ShardOf(key.key)];
+  ++state.exceptions;
+  plain_[ShardOf(key.key)] = 0;
+}
+
+void RowNode::EraseEntry(TableKey key) {
+  const DirectoryEntry* entry = directory_.Find(key);
+  if (entry == nullptr) return;
+  if (entry->called_back) --calling_back_;
+  directory_.Erase(key);
+  ShardState& state = shards_[ShardOf(key.key)];
+  if (--state.exceptions == 0) plain_[ShardOf(key.key)] = state.home == HomeState::kActive ? 1 : 0;
+}
+
+// --- the home
+
+void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
+  if (localize.keys.empty() || localize.keys.size() > kKeysPerMessageMax || Rows(localize.table) == nullptr) return;
+  Groups<Place> groups;
+  for (uint32_t i = 0; i < localize.keys.size(); ++i) {
+    const uint32_t shard = ShardOf(localize.keys[i]);
+    const NodeId home = map_.shards[shard].home;
+    using enum Place::What;
+    if (Mutant(RowMutation::kOldHomeServesLocalize) && home != self_ && directory_.Contains({localize.table, localize.keys[i]})) {
+      groups.Add({kHere, {}, false}, i);
+    } else if (home != self_) {
+      groups.Add({kSend, home, false}, i);
+    } else {
+      groups.Add({shards_[shard].home == HomeState::kActive ? kHere : kQueue, {}, false}, i);
+    }
+  }
+  for (const auto& [place, places] : groups) {
+    const Slice<Key> keys = PartOf(localize.keys, places);
+    if (place.what == Place::What::kHere) {
+      Move(localize.table, keys.view(), localize.to, false, now, out);
+      continue;
+    }
+    Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};
+    if (place.what == Place::What::kSend) {
+      Send(place.to, std::move(part), out);
+    } else {
+      home_queue_.push_back({.from = from, .message = std::move(part)});
+    }
+  }
+}
+
+// All keys are homed here and the home is active.
+void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
+                   RowOutputs& out) {
+  const Member* member = map_.Find(to);
+  if (member == nullptr || (member->leaving && to != self_)) return;
+  std::vector<Key> here;
+  Groups<NodeId> ordered;  // by present owner
+  std::vector<uint16_t> numbers(keys.size());
+  std::vector<uint16_t> here_numbers;
+  KeyMap<uint8_t> seen;
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    if (keys.size() > 1 && !seen.Insert({table, keys[i]}).second) continue;
+    const Shard& shard = ShardAt(keys[i]);
+    if ((shard.backup == to || shard.next_backup == to) && !Mutant(RowMutation::kRowMovedToBackup)) continue;
+    const DirectoryEntry* entry = directory_.Find({table, keys[i]});
+    if (entry == nullptr) {
+      if (to != self_) here.push_back(keys[i]);
+      continue;
+    }
+    if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
+    numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
+    ordered.Add(entry->owner, i);
+  }
+  if (!here.empty()) {
+    TableStore& store = *Rows(table);
+    const Status status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
+    if (!status.ok()) return;  // no room for rows that nobody has pushed to: they stay where they are
+    here_numbers.resize(here.size());
+    size_t at = 0;
+    store.VisitRows(here, [&](const RowView& row) {
+      while (here[at] != row.key) ++at;
+      here_numbers[at] = static_cast<uint16_t>(row.move_number + 1);
+    });
+    for (size_t i = 0; i < here.size(); ++i) {
+      SetEntry({table, here[i]}, {.owner = to, .move_number = here_numbers[i]});
+    }
+    OrderHere(table, here, here_numbers, to, now, out);
+  }
+  for (const auto& [owner, places] : ordered) {
+    std::vector<Key> part_keys;
+    std::vector<uint16_t> part_numbers;
+    for (const uint32_t i : places) {
+      part_keys.push_back(keys[i]);
+      part_numbers.push_back(numbers[i]);
+      SetEntry({table, keys[i]}, {.owner = to, .move_number = numbers[i], .called_back = call_back});
+      if (call_back) ++calling_back_;
+    }
+    if (owner == self_) {
+      OrderHere(table, part_keys, part_numbers, to, now, out);
+    } else {
+      Send(owner,
+           MoveOrder{.map_version = {},
+                     .table = table,
+                     .to = to,
+                     .keys = std::move(part_keys),
+                     .move_numbers = std::move(part_numbers)},
+           out);
+    }
+  }
+}
+
+// --- the owner
+
+void RowNode::On(NodeId, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
+  if (order.map_version < map_.recovered_at && !Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
+  if (order.keys.size() > kKeysPerMessageMax || order.keys.size() != order.move_numbers.size()) return;
+  OrderHere(order.table, order.keys.view(), order.move_numbers.view(), order.to, now, out);
+}
+
+// Rows that are here with the right number go at once, in one message; for others the order waits.
+void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                        MonotonicTime now, RowOutputs& out) {
+  TableStore* store = Rows(table);
+  if (store == nullptr) return;
+  std::vector<Key> ready;
+  std::vector<uint16_t> ready_numbers;
+  std::vector<bool> is_ready(keys.size());
+  size_t at = 0;
+  store->VisitRows(keys, [&](const RowView& row) {
+    while (keys[at] != row.key) ++at;
+    const bool fits = move_numbers[at] == static_cast<uint16_t>(row.move_number + 1) ||
+                      (Mutant(RowMutation::kOrderWithoutExactMoveNumber) && move_numbers[at] > row.move_number);
+    if (!fits || !IsMember(to) || to == self_) return;
+    is_ready[at] = true;
+    ready.push_back(row.key);
+    ready_numbers.push_back(move_numbers[at]);
+  });
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!is_ready[i] && IsMember(to)) {
+      orders_[{table, keys[i]}].push_back({.move_number = move_numbers[i], .to = to});
+    }
+  }
+  if (!ready.empty()) HandOver(table, ready, ready_numbers, to, now, out);
+}
+
+// Rows have arrived: orders that came before them.
+void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
+  if (orders_.empty()) return;
+  TableStore& store = *Rows(table);
+  std::map<NodeId, std::pair<std::vector<Key>, std::vector<uint16_t>>> leaving;
+  std::vector<Key> with_orders;
+  for (const Key key : keys) {
+    if (orders_.contains({table, key})) with_orders.push_back(key);
+  }
+  store.VisitRows(with_orders, [&](const RowView& row) {
+    const auto it = orders_.find({table, row.key});
+    if (it == orders_.end()) return;
+    std::vector<Order>& orders = it->second;
+    const auto order = std::ranges::find_if(orders, [&](const Order& candidate) {
+      return candidate.move_number == static_cast<uint16_t>(row.move_number + 1) ||
+             (Mutant(RowMutation::kOrderWithoutExactMoveNumber) && candidate.move_number > row.move_number);
+    });
+    if (order == orders.end()) return;
+    auto& [leaving_keys, numbers] = leaving[order->to];
+    leaving_keys.push_back(row.key);
+    numbers.push_back(order->move_number);
+    orders.erase(order);
+    if (orders.empty()) orders_.erase(it);
+  });
+  for (auto& [to, rows] : leaving) {
+    if (IsMember(to) && to != self_) HandOver(table, rows.first, rows.second, to, now, out);
+  }
+}
+
+RowBatch RowNode::Gather(TableStore& store, TableId table, std::span<const Key> keys) const {
+  std::vector<Key> found;
+  std::vector<RowVersion> versions;
+  std::vector<uint16_t> numbers;
+  std::vector<float> values;
+  found.reserve(keys.size());
+  store.VisitRows(keys, [&](const RowView& row) {
+    if (values.empty()) values.reserve(keys.size() * (row.values.size() + row.state.size()));
+    found.push_back(row.key);
+    versions.push_back(row.version);
+    numbers.push_back(row.move_number);
+    values.insert(values.end(), row.values.begin(), row.values.end());
+    if (Mutant(RowMutation::kStateStaysAtSource)) {
+      values.insert(values.end(), row.state.size(), 0.0F);
+    } else {
+      values.insert(values.end(), row.state.begin(), row.state.end());
+    }
+  });
+  return {.table = table,
+          .keys = std::move(found),
+          .versions = std::move(versions),
+          .move_numbers = std::move(numbers),
+          .values = std::move(values)};
+}
+
+// `only`: these rows of the batch; empty: all.
+void RowNode::Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out) {
+  const size_t count = only.empty() ? rows.keys.size() : only.size();
+  if (count == 0) return;
+  const size_t width = rows.values.size() / rows.keys.size();
+  const size_t dim = store.spec().options.dim;
+  std::vector<RowView> views(count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = only.empty() ? i : only[i];
+    const std::span<const float> row = rows.values.view().subspan(place * width, width);
+    views[i] = {.key = rows.keys[place],
+                .version = rows.versions[place],
+                .move_number = rows.move_numbers[place],
+                .values = row.first(std::min(dim, width)),
+                .state = row.subspan(std::min(dim, width))};
+  }
+  if (Status status = store.Insert(views); !status.ok()) {
+    Lose(Annotate(status, "taking over " + std::to_string(count) + " rows of table \"" + store.spec().name + "\""),
+         out);
+  }
+}
+
+Records RowNode::RecordsOf(TableId table, std::span<const Key> keys, Held held, bool take, NodeId to) {
+  Records records;
+  filter_.Collect(table, keys, held, take, records.records);
+  filter_.NewsSince(news_sent_[to], records.settled);
+  return records;
+}
+
+void RowNode::Learn(const Records& records) {
+  for (const Settled& settled : records.settled) {
+    if (IsMember(settled.origin)) filter_.MergeAckedBelow(settled.origin, settled.acked_below);
+  }
+}
+
+void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                       MonotonicTime now, RowOutputs& out) {
+  TableStore& store = *Rows(table);
+  const size_t dim = store.spec().options.dim;
+  const size_t chunk = std::max<size_t>(
+      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (dim * 3)));
+  for (size_t begin = 0; begin < keys.size(); begin += chunk) {
+    const size_t count = std::min(chunk, keys.size() - begin);
+    const std::span<const Key> part = keys.subspan(begin, count);
+    Handover message{.map_version = {}, .handover = next_handover_++};
+    message.rows = Gather(store, table, part);
+    const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
+    message.rows.move_numbers = std::vector<uint16_t>(numbers.begin(), numbers.end());
+    const bool stay = Mutant(RowMutation::kRecordsStayAtSource);
+    message.records = RecordsOf(table, part, Held::kRow, !stay, to);
+    if (Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
+    if (Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
+    store.Erase(part);
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t shard = ShardOf(part[i]);
+      ShardState& state = shards_[shard];
+      ++state.handovers;
+      if (map_.shards[shard].home != self_) {
+        --state.foreign;
+        --foreign_rows_;
+      } else if (DirectoryEntry* entry = directory_.Find({table, part[i]});
+                 entry != nullptr && entry->owner == to && entry->move_number == numbers[i]) {
+        entry->sent_by_me = true;
+      }
+    }
+    counters_.rows_sent += count;
+    handovers_[message.handover] = {.to = to,
+                                    .table = table,
+                                    .keys = message.rows.keys,
+                                    .move_numbers = message.rows.move_numbers,
+                                    .sent_under = map_.version};
+    Send(to, std::move(message), out);
+    SendParkedAfter(table, part, to, now, out);
+  }
+}
+
+void RowNode::HandoverEnded(const OpenHandover& handover) {
+  for (const Key key : handover.keys) --shards_[ShardOf(key)].handovers;
+}
+
+void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
+  const auto it = handovers_.find(ack.handover);
+  if (it == handovers_.end() || it->second.to != from) return;
+  const OpenHandover handover = std::move(it->second);
+  handovers_.erase(it);
+  HandoverEnded(handover);
+  const MapVersion arrived_at =
+      Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
+  if (map_.recovered_at > MapVersion() && arrived_at >= map_.recovered_at &&
+      handover.sent_under < map_.recovered_at) {
+    for (size_t i = 0; i < handover.keys.size(); ++i) {
+      claims_.push_back({.key = {handover.table, handover.keys[i]},
+                         .owner = from,
+                         .move_number = handover.move_numbers[i]});
+    }
+  }
+  CheckReports(now, out);
+  Resolve(now, out);
+  CheckJoins(out);
+  if (handovers_.empty()) out.report = true;
+}
+
+// --- the new owner
+
+void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out) {
+  if (Rows(handover.rows.table) == nullptr) {
+    return Lose(Error(StatusCode::kInternal, "rows of table " + std::to_string(handover.rows.table.value()) +
+                                                 " came, which is not installed here"),
+                out);
+  }
+  const Slice<Key> keys = handover.rows.keys;
+  const TableId table = handover.rows.table;
+  counters_.rows_received += keys.size();
+  HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = map_.version};
+  // Rows first: their installs read them. Nothing else leaves before the installs.
+  Learn(handover.records);
+  TableStore& store = *Rows(table);
+  Insert(store, handover.rows, {}, out);
+  filter_.Add(table, keys.view(), handover.records.records, Held::kRow);
+  for (const Key key : keys) {
+    const uint32_t shard = ShardOf(key);
+    if (map_.shards[shard].home == self_) continue;
+    ++shards_[shard].foreign;
+    ++foreign_rows_;
+  }
+  const uint64_t pending = next_pending_ack_++;
+  const size_t installs =
+      Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), pending, out);
+  if (installs == 0) {
+    Send(from, ack, out);
+  } else {
+    pending_acks_[pending] = {.to = from, .ack = ack, .installs = installs};
+  }
+  Arrive(std::move(handover.rows), handover.records, now, out);
+}
+
+// Rows have been inserted with their records: what waited for them.
+void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out) {
+  for (size_t i = 0; i < rows.keys.size(); ++i) {
+    const TableKey key{rows.table, rows.keys[i]};
+    const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
+    const DirectoryEntry* entry = directory_.Find(key);  // it may pass through here to come again later
+    if (entry != nullptr && entry->owner == self_ && entry->move_number == number) EraseEntry(key);
+  }
+  RunWaiting(rows.table, rows.keys.view(), now, out);
+  for (const Settled& settled : records.settled) RetryParked(settled.origin, out);
+  TryOrders(rows.table, rows.keys.view(), now, out);
+  CallBack(now, out);
+}
+
+// --- the home changes
+
+// Without `tell` (a recovery asks everybody anyway) only this node's own books change.
+void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out) {
+  if (shards.empty()) return;
+  std::map<std::pair<NodeId, TableId>, std::vector<std::pair<Key, std::pair<NodeId, uint16_t>>>> entries;
+  std::vector<bool> gone(shards_.size());
+  for (const uint32_t shard : shards) gone[shard] = true;
+  std::vector<TableKey> erase;
+  directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
+    const uint32_t shard = ShardOf(key.key);
+    if (!gone[shard]) return;
+    erase.push_back(key);
+    const NodeId home = map_.shards[shard].home;
+    if (entry.owner == home && entry.sent_by_me) return;  // has arrived there before this message
+    if (Mutant(RowMutation::kHandoffWithoutDirectory)) return;
+    entries[{home, key.table}].push_back({key.key, {entry.owner, entry.move_number}});
+  });
+  if (!Mutant(RowMutation::kOldHomeServesLocalize)) {
+    for (const TableKey key : erase) EraseEntry(key);
+  }
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i] == nullptr) continue;
+    const TableId table(static_cast<uint32_t>(i + 1));
+    for (const uint32_t shard : shards) {
+      std::vector<Key> keys;
+      rows_[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()), [&](Key key) { keys.push_back(key); });
+      shards_[shard].foreign += static_cast<uint32_t>(keys.size());
+      foreign_rows_ += keys.size();
+      if (keys.empty() || Mutant(RowMutation::kHandoffWithoutDirectory)) continue;
+      auto& list = entries[{map_.shards[shard].home, table}];
+      rows_[i]->VisitRows(keys, [&](const RowView& row) { list.push_back({row.key, {self_, row.move_number}}); });
+    }
+  }
+  if (!tell) return;
+  for (const auto& [target, list] : entries) {
+    for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
+      const size_t end = std::min(list.size(), begin + kKeysPerMessageMax);
+      std::vector<Key> keys;
+      std::vector<NodeId> owners;
+      std::vector<uint16_t> numbers;
+      for (size_t i = begin; i < end; ++i) {
+        keys.push_back(list[i].first);
+        owners.push_back(list[i].second.first);
+        numbers.push_back(list[i].second.second);
+      }
+      Send(target.first,
+           HomeHandoff{.map_version = {},
+                       .entries = {.table = target.second,
+                                   .keys = std::move(keys),
+                                   .owners = std::move(owners),
+                                   .move_numbers = std::move(numbers)},
+                       .complete = {}},
+           out);
+    }
+  }
+  std::map<NodeId, std::vector<ShardId>> complete;
+  for (const uint32_t shard : shards) complete[map_.shards[shard].home].push_back(ShardId(shard));
+  for (auto& [home, list] : complete) {
+    Send(home, HomeHandoff{.map_version = {}, .entries = {}, .complete = std::move(list)}, out);
+  }
+}
+
+void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out) {
+  if (handoff.map_version < map_.recovered_at) return;
+  const DirectoryBatch& entries = handoff.entries;
+  const TableStore* store = Rows(entries.table);
+  for (size_t i = 0; i < entries.keys.size(); ++i) {
+    const TableKey key{entries.table, entries.keys[i]};
+    if (shards_[ShardOf(key.key)].home != HomeState::kWaitHandoff) continue;
+    if (store != nullptr && store->Contains(key.key)) continue;  // has arrived meanwhile
+    SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
+  }
+  std::vector<uint32_t> ready;
+  for (const ShardId shard : handoff.complete) {
+    if (shard.value() < shards_.size() && shards_[shard.value()].home == HomeState::kWaitHandoff) {
+      ready.push_back(shard.value());
+    }
+  }
+  if (!ready.empty()) Activate(ready, now, out);
+}
+
+// --- rows come home
+
+// Called when somebody new should hold no rows of shards homed here: who leaves, becomes backup, or is a server.
+void RowNode::PlanCallBacks() {
+  call_back_.clear();
+  directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
+    if (entry.owner == self_ || shards_[ShardOf(key.key)].home != HomeState::kActive) return;
+    const Shard& shard = ShardAt(key.key);
+    const bool is_next = shard.next_backup == entry.owner && !Mutant(RowMutation::kNextBackupKeepsRows);
+    const Member* member = map_.Find(entry.owner);
+    if (member == nullptr) return;
+    if (is_next || member->leaving || (options_.call_back_from_servers && member->role == Role::kServer)) {
+      call_back_.push_back(key);
+    }
+  });
+}
+
+void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
+  while (!call_back_.empty() && calling_back_ < options_.rows_called_back_max) {
+    const TableId table = call_back_.front().table;
+    std::vector<Key> keys;
+    const size_t room = std::min(options_.rows_called_back_max - calling_back_, options_.rows_per_message_max);
+    while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
+      const TableKey key = call_back_.front();
+      call_back_.pop_front();
+      const DirectoryEntry* entry = directory_.Find(key);
+      if (entry == nullptr || entry->owner == self_ || shards_[ShardOf(key.key)].home != HomeState::kActive) continue;
+      keys.push_back(key.key);
+    }
+    if (!keys.empty()) Move(table, keys, self_, true, now, out);
+  }
+}
+
+}  // namespace attune::ps

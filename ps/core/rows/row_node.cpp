@@ -1,0 +1,343 @@
+#include "ps/core/rows/row_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace attune::ps {
+
+void RowOutputs::Clear() {
+  send.clear();
+  need_map = false;
+  report = false;
+  rows_restored = 0;
+  lost.reset();
+}
+
+// --- tables
+
+TableStore* RowNode::Rows(TableId table) const {
+  const size_t index = size_t{table.value()} - 1;
+  return index < rows_.size() ? rows_[index].get() : nullptr;
+}
+
+TableStore* RowNode::Copies(TableId table) const {
+  const size_t index = size_t{table.value()} - 1;
+  return index < copies_.size() ? copies_[index].get() : nullptr;
+}
+
+Status RowNode::InstallTable(TableId table, const TableSpec& spec, RowOutputs& out) {
+  if (table == TableId() || table.value() > kTablesMax) {
+    return Error(StatusCode::kResourceExhausted,
+                 "table id " + std::to_string(table.value()) + " is outside 1 .. " + std::to_string(kTablesMax));
+  }
+  if (Rows(table) != nullptr) return OkStatus();
+  TableSpec unlimited = spec;
+  unlimited.options.rows_max = 0;
+  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> rows, options_.create_store(spec));
+  const auto& create_copies = options_.create_copies ? options_.create_copies : options_.create_store;
+  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> copies, create_copies(unlimited));
+  const size_t size = std::max<size_t>(rows_.size(), table.value());
+  rows_.resize(size);
+  copies_.resize(size);
+  rows_[table.value() - 1] = std::move(rows);
+  copies_[table.value() - 1] = std::move(copies);
+  // Rows that were loaded with the table have no copies yet.
+  TableStore& store = *Rows(table);
+  if (store.row_count() == 0 || !any_guard_) return OkStatus();
+  std::vector<Key> keys;
+  store.ForEachKey(HashRange{}, [&](Key key) { keys.push_back(key); });
+  for (size_t at = 0; at < keys.size(); at += options_.rows_per_message_max) {
+    Here(InstallWanted{.map_version = map_.version,
+                       .table = table,
+                       .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
+                                                keys.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                   keys.size(), at + options_.rows_per_message_max)))},
+         MonotonicTime{}, out);
+  }
+  return OkStatus();
+}
+
+bool RowNode::OwnsNow(TableId table, Key key) const {
+  const TableStore* store = Rows(table);
+  if (store == nullptr || shards_.empty()) return false;
+  if (plain_[ShardOf(key)] != 0) return true;
+  const ShardState& state = shards_[ShardOf(key)];
+  if (state.home == HomeState::kActive && !directory_.Contains({table, key})) return true;
+  return store->Contains(key);
+}
+
+std::vector<TableKey> RowNode::KeysOfShards(const std::vector<std::unique_ptr<TableStore>>& tables,
+                                            std::span<const uint32_t> shards) const {
+  std::vector<TableKey> keys;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] == nullptr || tables[i]->row_count() == 0) continue;
+    const TableId table(static_cast<uint32_t>(i + 1));
+    for (const uint32_t shard : shards) {
+      tables[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()),
+                            [&](Key key) { keys.push_back({table, key}); });
+    }
+  }
+  return keys;
+}
+
+// --- messages
+
+void RowNode::Send(NodeId to, Message message, RowOutputs& out) {
+  SetMapVersion(message, map_.version);
+  if (to != self_) {
+    if (IsMember(to)) out.send.push_back({.to = to, .message = std::move(message)});
+    return;
+  }
+  const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PushRefused>(message) ||
+                      std::holds_alternative<PullReply>(message) || std::holds_alternative<PullRefused>(message);
+  if (answer) {
+    out.send.push_back({.to = to, .message = std::move(message)});
+  } else {
+    to_self_.push_back(std::move(message));
+  }
+}
+
+void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out) {
+  if (from != self_) {
+    const bool newer = MapVersionOf(message) > map_.version && !Mutant(RowMutation::kNewerMessageUnderOldMap);
+    const auto stalled = stalled_.find(from);
+    if (newer || stalled != stalled_.end()) {
+      stalled_[from].push_back(std::move(message));
+      out.need_map = true;
+      return;
+    }
+  }
+  Handle(from, std::move(message), now, out);
+  DrainSelf(now, out);
+}
+
+void RowNode::Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out) {
+  if (from != self_ && !IsMember(from) && !Mutant(RowMutation::kRemovedNodeAccepted) &&
+      !(Mutant(RowMutation::kRemovedNodesHandoverAccepted) && std::holds_alternative<Handover>(message))) {
+    return;
+  }
+  std::visit([&](auto&& body) { On(from, std::move(body), now, out); }, std::move(message));
+}
+
+void RowNode::DrainSelf(MonotonicTime now, RowOutputs& out) {
+  while (!to_self_.empty()) {
+    Message message = std::move(to_self_.front());
+    to_self_.pop_front();
+    Handle(self_, std::move(message), now, out);
+  }
+}
+
+void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
+  for (auto it = stalled_.begin(); it != stalled_.end();) {
+    std::deque<Message>& messages = it->second;
+    while (!messages.empty() && MapVersionOf(messages.front()) <= map_.version) {
+      Message message = std::move(messages.front());
+      messages.pop_front();
+      Handle(it->first, std::move(message), now, out);
+      DrainSelf(now, out);
+    }
+    if (messages.empty()) {
+      it = stalled_.erase(it);
+    } else {
+      out.need_map = true;
+      ++it;
+    }
+  }
+}
+
+void RowNode::Lose(Status status, RowOutputs& out) {
+  if (!out.lost) out.lost = std::move(status);
+}
+
+// --- maps
+
+void RowNode::RemoveOrigins(const ShardMap& old) {
+  filter_.ForgetIf([&](NodeId origin) { return !IsMember(origin); });
+  for (const Member& member : old.members) {
+    if (IsMember(member.node)) continue;
+    parked_.erase(member.node);
+    news_sent_.erase(member.node);
+    asked_by_.erase(member.node);
+    fetch_requests_.erase(member.node);
+    if (collect_) collect_->missing.erase(member.node);
+    for (auto& [key, join] : joins_) join.markers.erase(member.node);
+    if (!Mutant(RowMutation::kRemovedNodeAccepted) && !Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
+      stalled_.erase(member.node);
+    }
+  }
+}
+
+void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away) {
+  ShardState& state = shards_[shard];
+  const bool home_here = map_.shards[shard].home == self_;
+  if (home_here) {
+    foreign_rows_ -= state.foreign;
+    state.foreign = 0;
+  }
+  if (recovery) {
+    if (!home_here) {
+      if (old.home == self_) given_away.push_back(shard);  // by a change that this node has not seen
+      state.home = HomeState::kNotHome;
+      state.directory_complete = false;
+      state.was_backup = false;
+      return;
+    }
+    if (old.home != self_) {
+      state.was_backup = state.was_backup || old.backup == self_ || old.next_backup == self_;
+      state.directory_complete = false;
+    }
+    state.home = HomeState::kCollecting;
+    return;
+  }
+  if (map_.shards[shard].home == old.home) return;
+  if (old.home == self_) {
+    given_away.push_back(shard);
+    state.home = HomeState::kNotHome;
+    state.directory_complete = false;
+  } else if (home_here) {
+    state.home = old.home == NodeId() ? HomeState::kActive : HomeState::kWaitHandoff;
+    state.directory_complete = old.home == NodeId();
+  }
+}
+
+void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
+  ATTUNE_CHECK(next.version > map_.version) << "map " << next.version << " after " << map_.version;
+  const ShardMap old = std::exchange(map_, std::move(next));
+  const bool recovery = map_.recovered_at > old.version;
+  const uint32_t count = map_.shard_count();
+  const bool first = shards_.empty();
+  if (first) shards_.resize(count);
+  RemoveOrigins(old);
+  // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
+  std::erase_if(handovers_, [&](const auto& entry) {
+    if (IsMember(entry.second.to)) return false;
+    HandoverEnded(entry.second);
+    return true;
+  });
+  std::erase_if(pending_acks_, [&](const auto& entry) { return !IsMember(entry.second.to); });
+
+  std::vector<Queued> operations;
+  if (recovery) {
+    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear();
+    claims_.clear();
+    asked_by_.clear();
+    fetch_requests_.clear();
+    fetching_all_.clear();
+    fetching_ = 0;
+    collect_.reset();
+    call_back_.clear();
+    calling_back_ = 0;
+    directory_.ForEach([](TableKey, DirectoryEntry& entry) { entry.called_back = entry.fetching = false; });
+    if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = TakeWaiting();
+  }
+  std::vector<uint32_t> given_away, dropped;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Shard before = first ? Shard{} : old.shards[i];
+    const Shard& after = map_.shards[i];
+    AdoptHome(i, before, recovery, given_away);
+    const bool had_copies = before.backup == self_ || before.next_backup == self_;
+    const bool has_copies = after.backup == self_ || after.next_backup == self_;
+    if (had_copies && !has_copies && !(recovery && after.home == self_)) dropped.push_back(i);
+    if (has_copies && (recovery || !had_copies)) shards_[i].absent_era = map_.recoveries;
+  }
+  if (recovery || !given_away.empty()) {
+    operations.insert(operations.end(), std::make_move_iterator(home_queue_.begin()),
+                      std::make_move_iterator(home_queue_.end()));
+    home_queue_.clear();
+  }
+  if (!given_away.empty()) TakeParkedElsewhere(given_away, operations);
+  UpdatePlain();
+  DropCopies(dropped, out);
+  EndJoins(out);
+  BeginJoins(old, now, out);
+  MarkLeaving(old, out);
+  SendHandoffs(given_away, !recovery, out);
+  if (recovery) BeginRecovery(now, out);
+  PlanCallBacks();
+  Requeue(std::move(operations), now, out);
+  DrainSelf(now, out);
+  CheckReports(now, out);
+  Resolve(now, out);
+  CallBack(now, out);
+  DrainSelf(now, out);
+  CheckJoins(out);
+  DrainStalled(now, out);
+  out.report = true;
+}
+
+void RowNode::UpdatePlain() {
+  plain_.resize(shards_.size());
+  any_guard_ = false;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    plain_[i] = shards_[i].home == HomeState::kActive && shards_[i].exceptions == 0 ? 1 : 0;
+    any_guard_ = any_guard_ || map_.shards[i].backup != NodeId() || map_.shards[i].next_backup != NodeId();
+  }
+}
+
+// --- what others may know
+
+RowsReport RowNode::Report() const {
+  RowsReport report{.map_version = map_.version};
+  for (const ShardState& state : shards_) {
+    if (state.home == HomeState::kWaitHandoff || state.home == HomeState::kCollecting) ++report.shards_not_ready;
+  }
+  if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
+  std::map<MapVersion, bool> joins;
+  for (const auto& [key, join] : joins_) {
+    const bool all = joins.try_emplace(key.first, true).first->second;
+    joins[key.first] = all && join.done;
+    report.copies_to_send += join.to_install.size();
+  }
+  for (const auto& [join_id, done] : joins) {
+    if (done) report.joins_done.push_back(join_id);
+  }
+  for (const auto& table : rows_) report.rows_held += table != nullptr ? table->row_count() : 0;
+  for (const auto& table : copies_) report.copies += table != nullptr ? table->row_count() : 0;
+  report.rows_foreign = foreign_rows_;
+  report.handovers_open = handovers_.size();
+  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.size();
+  if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
+    for (const Member& member : map_.members) {
+      if (member.node != self_ && !leave_markers_.contains(member.node)) ++report.operations_waiting;
+    }
+  }
+  report.rows_to_come = call_back_.size() + calling_back_;
+  report.rows_received = counters_.rows_received;
+  report.rows_sent = counters_.rows_sent;
+  report.rows_restored = rows_restored_;
+  return report;
+}
+
+void RowNode::ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const {
+  for (const auto& [from, messages] : stalled_) {
+    for (const Message& message : messages) visit(from, message);
+  }
+}
+
+std::string RowNode::WhatWaits() const {
+  std::string text;
+  const auto add = [&](const char* what, size_t count) {
+    if (count > 0) text += std::string(text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  add("keys with waiting operations", waiting_.size());
+  add("operations queued at the home", home_queue_.size());
+  add("held replicates", held_.size());
+  add("orders", orders_.size());
+  add("unacknowledged handovers", handovers_.size());
+  add("withheld handover acks", pending_acks_.size());
+  add("unanswered installs", installs_.size());
+  add("peers with stalled messages", stalled_.size());
+  add("rows being fetched", fetching_);
+  add("recoveries under way", collect_ ? 1 : 0);
+  return text;
+}
+
+NodeId RowNode::DirectoryOwner(TableId table, Key key) const {
+  if (shards_.empty() || shards_[ShardOf(key)].home != HomeState::kActive) return {};
+  const DirectoryEntry* entry = directory_.Find({table, key});
+  return entry == nullptr ? self_ : entry->owner;
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,372 @@
+// The rows of one node: which it owns, which it holds copies of, which it knows the owner of, and what it does when an
+// operation, a row, a copy or a new map arrives. A state machine without sockets, threads or clock; embedded in servers
+// and in workers that fetch rows. Protocol: docs/protocol.md.
+//
+// Parts, in files of their own:
+//   row_node.cpp      maps, the view rule, dispatch, reports
+//   row_operations.cpp  pushes and pulls: apply, wait, queue, or send on
+//   row_moves.cpp     Localize, MoveOrder, Handover; rows called back home
+//   row_copies.cpp    Replicate at the backup, Install
+//   row_joins.cpp     a next backup becomes complete
+//   row_recovery.cpp  after a failure: who owns what
+//
+// Messages of one peer must come in order and once (ps/core/link.h). Externally synchronized.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/duplicate_filter.h"
+#include "ps/core/ids.h"
+#include "ps/core/messages.h"
+#include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
+#include "ps/core/rows/key_map.h"
+#include "ps/core/shard_map.h"
+#include "ps/store/table_store.h"
+
+namespace attune::ps {
+
+struct RowOptions {
+  // Makes the store of rows owned here, and the one of copies (given a specification without row limit).
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_copies;
+  size_t rows_per_message_max = 4096;
+  size_t floats_per_message_max = 1 << 20;
+  size_t rows_called_back_max = 16384;  // under way to this home at one time
+  size_t installs_in_flight_max = 8;    // messages to one next backup before it answers
+  bool call_back_from_servers = true;   // rows of shards homed here that other servers own come home
+  RowMutation mutation = RowMutation::kNone;
+};
+
+struct RowOutputs {
+  std::vector<Outgoing> send;  // to itself: answers to operations this node began
+  bool need_map = false;       // somebody has a newer map: ask for it
+  bool report = false;         // the report says something somebody may wait for
+  uint64_t rows_restored = 0;  // rows a recovery found no copy of; they begin anew
+  std::optional<Status> lost;  // this node cannot go on
+
+  void Clear();
+};
+
+// Totals since the start.
+struct RowCounters {
+  uint64_t pulls = 0, pushes = 0;  // messages
+  uint64_t pulled_keys = 0, pushed_keys = 0;
+  uint64_t duplicate_pushes = 0;  // messages with at least one key already decided
+  uint64_t refused = 0;
+  uint64_t parked_pulls = 0;  // that had to wait for own pushes
+  uint64_t forwarded = 0;     // messages sent on
+  uint64_t waited = 0;        // keys that waited for their row
+  uint64_t rows_sent = 0, rows_received = 0;
+  uint64_t replicated_keys = 0;
+};
+
+class RowNode {
+ public:
+  explicit RowNode(RowOptions options) : options_(std::move(options)) {}
+
+  // Before anything else.
+  void SetSelf(NodeId self) { self_ = self; }
+  NodeId self() const { return self_; }
+
+  // Again with the same table changes nothing.
+  Status InstallTable(TableId table, const TableSpec& spec, RowOutputs& out);
+  // The map must be newer than the current one, valid, and contain this node.
+  void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
+  // `from`: the peer, or self() for operations that begin here.
+  void Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out);
+  // Drops pulls whose time is over.
+  void OnTimer(MonotonicTime now);
+  MonotonicTime WakeAt() const { return next_deadline_; }
+
+  const ShardMap& map() const { return map_; }
+  const RowCounters& counters() const { return counters_; }
+  RowsReport Report() const;
+  size_t parked() const;
+  // The row is here: reading and writing it needs no message. False for every row of a table not installed.
+  bool OwnsNow(TableId table, Key key) const;
+  bool HoldsForeignRows() const { return foreign_rows_ > 0; }
+
+  // By TableId - 1; null where a table is not installed here.
+  const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_; }
+  const std::vector<std::unique_ptr<TableStore>>& copies() const { return copies_; }
+
+  // For checkers: messages delivered but held for a newer map, and what must be empty at rest ("" when it is).
+  void ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const;
+  std::string WhatWaits() const;
+  NodeId DirectoryOwner(TableId table, Key key) const;  // 0: not its home, or the home is not ready
+  const DuplicateFilter& filter() const { return filter_; }
+
+ private:
+  enum class HomeState : uint8_t { kNotHome, kActive, kWaitHandoff, kCollecting };
+  struct ShardState {
+    HomeState home = HomeState::kNotHome;
+    bool directory_complete = false;  // it was kActive once since this node became home
+    bool was_backup = false;          // kCollecting: this node's copies become the rows
+    uint32_t foreign = 0;             // rows owned here while the home is elsewhere
+    uint32_t exceptions = 0;          // directory entries
+    uint32_t handovers = 0;           // rows sent and not acknowledged
+    uint16_t absent_era = 0;          // backup: a copy that is not there begins at this era or later
+  };
+  struct DirectoryEntry {
+    NodeId owner;  // this node: the row is on its way here
+    uint16_t move_number = 0;
+    bool sent_by_me = false;    // this very move left from here
+    bool called_back = false;   // counted in calling_back_
+    bool fetching = false;      // comes from the backup
+  };
+  struct Order {
+    uint16_t move_number;
+    NodeId to;
+  };
+  struct OpenHandover {
+    NodeId to;
+    TableId table;
+    Slice<Key> keys;
+    Slice<uint16_t> move_numbers;
+    MapVersion sent_under;
+  };
+  struct Claim {
+    TableKey key;
+    NodeId owner;
+    uint16_t move_number;
+  };
+  // An operation of which some keys wait for a row.
+  struct WaitingKey {
+    std::shared_ptr<const Message> message;
+    NodeId from;
+    uint32_t index;  // of the key in the message
+  };
+  struct HeldReplicate {
+    std::shared_ptr<const Replicate> replicate;
+    NodeId from;
+    uint32_t index;
+  };
+  struct Parked {
+    Pull pull;
+    MonotonicTime deadline;
+    size_t met = 0;  // entries of `after` before this are satisfied
+  };
+  struct Queued {
+    NodeId from;
+    Message message;
+  };
+  struct PendingHandoverAck {
+    NodeId to;
+    HandoverAck ack;
+    size_t installs = 0;  // to be answered first
+  };
+  using JoinKey = std::pair<MapVersion, NodeId>;  // join_id, next backup
+  struct Join {
+    std::deque<TableKey> to_install;
+    size_t in_flight = 0;
+    bool marker_sent = false;
+    std::vector<uint32_t> shards;
+    std::set<NodeId> markers;  // next backup: members that have sent all
+    bool done = false;
+  };
+  struct OpenInstall {
+    JoinKey join;
+    std::optional<uint64_t> pending_ack;  // key into pending_acks_
+  };
+  struct Collect {
+    std::set<NodeId> missing;
+    KeyMap<Claim> reported;
+  };
+  struct RowsToSend {  // scratch of a batch being gathered
+    std::vector<Key> keys;
+    std::vector<RowVersion> versions;
+    std::vector<uint16_t> move_numbers;
+    std::vector<float> values;
+  };
+
+  // --- row_node.cpp
+  template <typename Other>
+  void On(NodeId, Other&&, MonotonicTime, RowOutputs&) {}
+  void Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
+  void Send(NodeId to, Message message, RowOutputs& out);
+  void DrainSelf(MonotonicTime now, RowOutputs& out);
+  void DrainStalled(MonotonicTime now, RowOutputs& out);
+  bool Mutant(RowMutation mutation) const { return options_.mutation == mutation; }
+  bool IsMember(NodeId node) const { return map_.Contains(node); }
+  uint32_t ShardOf(Key key) const { return ShardMap::ShardIndex(key, map_.shard_count()); }
+  const Shard& ShardAt(Key key) const { return map_.shards[ShardOf(key)]; }
+  TableStore* Rows(TableId table) const;
+  TableStore* Copies(TableId table) const;
+  void UpdatePlain();
+  void Lose(Status status, RowOutputs& out);
+  std::vector<TableKey> KeysOfShards(const std::vector<std::unique_ptr<TableStore>>& tables,
+                                     std::span<const uint32_t> shards) const;
+  void RemoveOrigins(const ShardMap& next);
+  void AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away);
+  void RefreshHere(const ShardMap& old, bool recovery, MonotonicTime now, RowOutputs& out);
+
+  // --- row_operations.cpp
+  void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
+  Status Check(NodeId from, const Push& push) const;
+  Status Check(NodeId from, const Pull& pull) const;
+  struct Place {
+    enum class What : uint8_t { kHere, kWait, kQueue, kSend } what = What::kHere;
+    NodeId to;
+    bool by_home = false;
+    bool operator==(const Place&) const = default;
+  };
+  Place Find(TableId table, Key key, bool present, bool trusted, NodeId from) const;
+  template <typename Operation>
+  void Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out);
+  template <typename Operation>
+  bool AllPlain(const Operation& operation) const;
+  void Here(Push&& push, MonotonicTime now, RowOutputs& out);
+  void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
+  void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
+  void ApplyNew(const Push& push, RowOutputs& out);
+  void Duplicate(const Push& push, RowOutputs& out);
+  void AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe, RowOutputs& out);
+  void AcknowledgeThenApply(Push&& push, RowOutputs& out);  // mutation only
+  void Refuse(const Push& push, Status status, RowOutputs& out);
+  void Refuse(const Pull& pull, Status status, RowOutputs& out);
+  NodeId GuardOf(const Shard& shard) const;
+  bool OwnPushesContained(Parked& parked) const;
+  void Answer(const Pull& pull, RowOutputs& out);
+  void Park(Parked parked, MonotonicTime now, RowOutputs& out);
+  void RetryParked(NodeId origin, RowOutputs& out);
+  void TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations);
+  void SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
+  void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
+  void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
+  std::vector<Queued> TakeWaiting();
+
+  // --- row_moves.cpp
+  void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out);
+  void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
+  void OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                 MonotonicTime now, RowOutputs& out);
+  void TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
+  void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                MonotonicTime now, RowOutputs& out);
+  RowBatch Gather(TableStore& store, TableId table, std::span<const Key> keys) const;
+  void Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out);
+  void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
+  void Learn(const Records& records);
+  Records RecordsOf(TableId table, std::span<const Key> keys, DuplicateFilter::Held held, bool take, NodeId to);
+  void SetEntry(TableKey key, DirectoryEntry entry);
+  void EraseEntry(TableKey key);
+  void SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out);
+  void PlanCallBacks();
+  void CallBack(MonotonicTime now, RowOutputs& out);
+  void HandoverEnded(const OpenHandover& handover);
+
+  // --- row_copies.cpp
+  void On(NodeId from, Replicate&& replicate, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, Install&& install, MonotonicTime now, RowOutputs& out);
+  bool TakesReplicate(const Shard& shard, bool relayed) const;
+  enum class Verdict : uint8_t { kDrop, kFinish, kApply, kGap };
+  Verdict Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const;
+  void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
+                     bool again, RowOutputs& out);
+  void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
+  void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
+  void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);
+  void DropCopies(std::span<const uint32_t> shards, RowOutputs& out);
+
+  // --- row_joins.cpp
+  void On(NodeId from, InstallAck&& ack, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, JoinMarker&& marker, MonotonicTime now, RowOutputs& out);
+  void BeginJoins(const ShardMap& old, MonotonicTime now, RowOutputs& out);
+  void MarkLeaving(const ShardMap& old, RowOutputs& out);
+  void EndJoins(RowOutputs& out);
+  void PumpJoins(RowOutputs& out);
+  void CheckJoins(RowOutputs& out);
+  bool JoinDone(const JoinKey& key, const Join& join) const;
+  size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t pending, RowOutputs& out);
+  void InstallEnded(const OpenInstall& install, RowOutputs& out);
+
+  // --- row_recovery.cpp
+  void On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, FetchRows&& fetch, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, FetchedRows&& rows, MonotonicTime now, RowOutputs& out);
+  void BeginRecovery(MonotonicTime now, RowOutputs& out);
+  void CheckReports(MonotonicTime now, RowOutputs& out);
+  void Resolve(MonotonicTime now, RowOutputs& out);
+  void Promote(uint32_t shard, MonotonicTime now, RowOutputs& out);
+  void RebuildDirectory(std::span<const uint32_t> shards, std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted,
+                        RowOutputs& out);
+  void FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out);
+  void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
+  void SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out);
+
+  RowOptions options_;
+  NodeId self_;
+  ShardMap map_;
+  std::vector<std::unique_ptr<TableStore>> rows_, copies_;  // by TableId - 1
+  DuplicateFilter filter_;
+  RowCounters counters_;
+  std::vector<ShardState> shards_;
+  std::vector<uint8_t> plain_;  // by shard: home here, ready, every row here
+  bool any_guard_ = false;      // some shard has a backup or a next backup
+  uint64_t foreign_rows_ = 0;
+
+  std::deque<Message> to_self_;
+  std::map<NodeId, std::deque<Message>> stalled_;  // for a newer map
+
+  // Operations.
+  std::map<TableKey, std::vector<WaitingKey>> waiting_;
+  std::vector<Queued> home_queue_;
+  std::map<NodeId, std::vector<Parked>> parked_;  // by origin
+  MonotonicTime next_deadline_ = kNever;          // of a parked pull; may be early
+  std::vector<uint64_t> present_;                 // scratch
+  std::vector<RowVersion> versions_;              // scratch
+  std::deque<Push> acknowledged_early_;           // mutation only
+
+  // Moves.
+  KeyMap<DirectoryEntry> directory_;
+  std::map<TableKey, std::vector<Order>> orders_;
+  std::map<uint64_t, OpenHandover> handovers_;
+  uint64_t next_handover_ = 1;
+  std::map<uint64_t, PendingHandoverAck> pending_acks_;
+  uint64_t next_pending_ack_ = 1;
+  std::map<NodeId, uint64_t> news_sent_;  // generation of the filter, by peer
+  std::deque<TableKey> call_back_;
+  size_t calling_back_ = 0;
+
+  // Copies.
+  std::map<TableKey, std::vector<HeldReplicate>> held_;
+  std::map<JoinKey, Join> joins_;
+  std::map<uint64_t, OpenInstall> installs_;
+  uint64_t next_install_ = 1;
+  std::set<NodeId> leave_markers_;  // members whose older orders have all arrived, while this node leaves
+
+  // Recovery.
+  std::optional<Collect> collect_;
+  std::vector<Claim> claims_;
+  std::set<NodeId> asked_by_;  // homes waiting for this node's report
+  size_t fetching_ = 0;        // keys asked for by name and not come yet
+  std::map<NodeId, std::vector<uint32_t>> fetching_all_;  // by backup: shards whose copies are on their way
+  struct FetchRequest {
+    std::map<TableId, std::vector<Key>> keys;
+  };
+  std::map<NodeId, FetchRequest> fetch_requests_;  // pieces so far, by home
+  uint64_t rows_restored_ = 0;
+};
+
+}  // namespace attune::ps

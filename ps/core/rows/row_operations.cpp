@@ -1,0 +1,529 @@
+// Pushes and pulls at any node: apply here, wait for the row, queue at a home that is not ready, or send on.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/limits.h"
+#include "ps/core/rows/parts.h"
+#include "ps/core/rows/row_node.h"
+
+namespace attune::ps {
+namespace {
+
+using Held = DuplicateFilter::Held;
+using Decision = DuplicateFilter::Decision;
+
+MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
+  return remaining < kNever - now ? now + remaining : kNever;
+}
+
+Status NoSuchTable(TableId table) {
+  return Error(StatusCode::kNotFound,
+               "table " + std::to_string(table.value()) + " is not installed on this server; open it first");
+}
+
+// Positions come from outside: ascending, in bounds, one per key.
+bool FitKeys(const Positions& positions, size_t keys) {
+  if (positions.size() != keys) return false;
+  if (positions.list.empty()) return positions.first <= kKeysPerCallMax && positions.first + keys <= kKeysPerCallMax;
+  return positions.list.back() < kKeysPerCallMax &&
+         std::ranges::adjacent_find(positions.list, std::greater_equal<>()) == positions.list.end();
+}
+
+}  // namespace
+
+NodeId RowNode::GuardOf(const Shard& shard) const {
+  if (shard.backup != NodeId()) return shard.backup;
+  if (Mutant(RowMutation::kDualWrite)) return {};
+  return shard.next_backup != self_ ? shard.next_backup : NodeId();
+}
+
+// --- where an operation goes
+
+template <typename Operation>
+bool RowNode::AllPlain(const Operation& operation) const {
+  const uint32_t shards = map_.shard_count();
+  const uint8_t* plain = plain_.data();
+  return std::ranges::all_of(operation.keys, [&](Key key) { return plain[ShardMap::ShardIndex(key, shards)] != 0; });
+}
+
+RowNode::Place RowNode::Find(TableId table, Key key, bool present, bool trusted, NodeId from) const {
+  using enum Place::What;
+  const uint32_t index = ShardOf(key);
+  const ShardState& state = shards_[index];
+  const NodeId home = map_.shards[index].home;
+  const bool active = state.home == HomeState::kActive;
+  const DirectoryEntry* entry = active ? directory_.Find({table, key}) : nullptr;
+  if (present || (active && entry == nullptr)) return {kHere, {}, false};
+  if (trusted && (from == home || Mutant(RowMutation::kOldForwardTrusted))) return {kWait, {}, false};
+  if (home != self_) return {kSend, home, false};
+  if (!active) return {kQueue, {}, false};
+  if (entry->owner == self_) return {kWait, {}, false};
+  return {kSend, entry->owner, true};
+}
+
+template <typename Operation>
+void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
+  if (AllPlain(operation)) return Here(std::move(operation), now, out);
+  const size_t count = operation.keys.size();
+  std::vector<uint64_t> present((count + 63) / 64, 0);
+  if (const TableStore* store = Rows(operation.table); store != nullptr) {
+    store->Contains(operation.keys.view(), present);
+  }
+  Groups<Place> groups;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Key key = operation.keys[i];
+    const bool trusted =
+        operation.by_home && from != self_ &&
+        (operation.map_version >= ShardAt(key).routing_since || Mutant(RowMutation::kOldForwardTrusted));
+    groups.Add(Find(operation.table, key, ((present[i / 64] >> (i % 64)) & 1) != 0, trusted, from), i);
+  }
+  const auto whole = std::make_shared<const Message>(operation);
+  for (const auto& [place, places] : groups) {
+    if (place.what == Place::What::kWait) {
+      counters_.waited += places.size();
+      for (const uint32_t i : places) {
+        waiting_[{operation.table, operation.keys[i]}].push_back({.message = whole, .from = from, .index = i});
+      }
+      continue;
+    }
+    auto part = PartOf(operation, places);
+    if (place.what == Place::What::kHere) {
+      Here(std::move(part), now, out);
+    } else if (place.what == Place::What::kQueue) {
+      home_queue_.push_back({.from = from, .message = std::move(part)});
+    } else {
+      ++counters_.forwarded;
+      part.by_home = place.by_home;
+      Send(place.to, std::move(part), out);
+    }
+  }
+}
+
+void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
+  if (wanted.keys.size() > kKeysPerMessageMax) return;
+  Dispatch(from, std::move(wanted), now, out);
+}
+
+std::vector<RowNode::Queued> RowNode::TakeWaiting() {
+  std::vector<Queued> operations;
+  std::map<const Message*, std::pair<WaitingKey, std::vector<uint32_t>>> whole;  // in no order that matters: see below
+  std::vector<const Message*> order;
+  for (auto& [key, waiting] : waiting_) {
+    for (WaitingKey& entry : waiting) {
+      const Message* message = entry.message.get();
+      auto& [first, places] = whole[message];
+      if (places.empty()) order.push_back(message);
+      places.push_back(entry.index);
+      first = std::move(entry);
+    }
+  }
+  waiting_.clear();
+  for (const Message* message : order) {
+    auto& [entry, places] = whole.at(message);
+    std::ranges::sort(places);
+    const auto keep = [&](const auto& operation) -> Message {
+      if constexpr (requires { PartOf(operation, std::span<const uint32_t>()); }) return PartOf(operation, places);
+      return operation;
+    };
+    operations.push_back({.from = entry.from, .message = std::visit(keep, *entry.message)});
+  }
+  return operations;
+}
+
+// What waited under an older map looks for its way again; whoever sent it, it is not trusted any more.
+void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out) {
+  for (Queued& queued : operations) {
+    std::visit(
+        [&](auto&& operation) {
+          if constexpr (requires { operation.by_home; }) operation.by_home = false;
+          On(queued.from == self_ || IsMember(queued.from) ? queued.from : self_, std::move(operation), now, out);
+        },
+        std::move(queued.message));
+  }
+}
+
+// Rows have arrived: what waited for them, in its order.
+void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
+  if (waiting_.empty()) return;
+  std::vector<std::pair<std::shared_ptr<const Message>, std::vector<uint32_t>>> parts;
+  for (const Key key : keys) {
+    const auto it = waiting_.find({table, key});
+    if (it == waiting_.end()) continue;
+    for (WaitingKey& entry : it->second) {
+      auto same = std::ranges::find(parts, entry.message, [](const auto& part) { return part.first; });
+      if (same == parts.end()) same = parts.insert(parts.end(), {entry.message, {}});
+      same->second.push_back(entry.index);
+    }
+    waiting_.erase(it);
+  }
+  for (auto& [message, places] : parts) {
+    std::ranges::sort(places);
+    if (const auto* push = std::get_if<Push>(message.get())) {
+      Here(PartOf(*push, places), now, out);
+    } else if (const auto* pull = std::get_if<Pull>(message.get())) {
+      Here(PartOf(*pull, places), now, out);
+    } else if (const auto* wanted = std::get_if<InstallWanted>(message.get())) {
+      Here(PartOf(*wanted, places), now, out);
+    }
+  }
+}
+
+// --- pushes
+
+Status RowNode::Check(NodeId, const Push& push) const {
+  if (push.keys.empty() || push.keys.size() > kKeysPerMessageMax || push.gradients.size() > kFloatsPerMessageMax) {
+    return Error(StatusCode::kInvalidArgument,
+                 std::to_string(push.keys.size()) + " keys and " + std::to_string(push.gradients.size()) +
+                     " values in one message; at most " + std::to_string(kKeysPerMessageMax) + " and " +
+                     std::to_string(kFloatsPerMessageMax) + " are allowed");
+  }
+  if (!FitKeys(push.positions, push.keys.size())) {
+    return Error(StatusCode::kInvalidArgument, "positions do not fit the keys; worker and server do not fit together");
+  }
+  if (push.sequence.value() > filter_.AckedBelow(push.origin).value() + kPushWindowMax) {
+    return Error(StatusCode::kResourceExhausted, "more than " + std::to_string(kPushWindowMax) +
+                                                     " pushes of one worker are in flight; wait for acknowledgements");
+  }
+  const TableStore* store = Rows(push.table);
+  if (store == nullptr) {
+    return push.gradients.size() % push.keys.size() == 0 ? OkStatus() : NoSuchTable(push.table);  // may be sent on
+  }
+  const uint32_t dim = store->spec().options.dim;
+  if (push.gradients.size() != push.keys.size() * dim) {
+    return Error(StatusCode::kInvalidArgument, "table \"" + store->spec().name + "\" has dim " + std::to_string(dim) +
+                                                   ": " + std::to_string(push.keys.size()) + " keys need " +
+                                                   std::to_string(push.keys.size() * dim) + " values, " +
+                                                   std::to_string(push.gradients.size()) + " were sent");
+  }
+  return OkStatus();
+}
+
+void RowNode::Refuse(const Push& push, Status status, RowOutputs& out) {
+  ++counters_.refused;
+  Send(push.origin,
+       PushRefused{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .status = std::move(status)},
+       out);
+}
+
+void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
+  ++counters_.pushes;
+  if (!IsMember(push.origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
+  const NodeId origin = push.origin;
+  const bool settled_more = filter_.MergeAckedBelow(origin, push.acked_below);
+  if (filter_.Covered(origin, push.sequence)) {
+    ++counters_.duplicate_pushes;  // the origin knows already
+  } else if (Status status = Check(from, push); !status.ok()) {
+    Refuse(push, std::move(status), out);
+  } else {
+    Dispatch(from, std::move(push), now, out);
+  }
+  if (settled_more) RetryParked(origin, out);
+}
+
+void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
+  const NodeId origin = push.origin;
+  if (!IsMember(origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
+  if (filter_.Covered(origin, push.sequence)) {
+    ++counters_.duplicate_pushes;
+    return;
+  }
+  if (Rows(push.table) == nullptr) return Refuse(push, NoSuchTable(push.table), out);
+  if (Mutant(RowMutation::kAcknowledgeBeforeApplying)) return AcknowledgeThenApply(std::move(push), out);
+  if (Mutant(RowMutation::kHighWaterMarkFilter)) {
+    std::vector<FilterRecord> records;
+    filter_.Collect(push.table, push.keys.view(), Held::kRow, false, records);
+    for (const FilterRecord& record : records) {
+      if (record.origin == origin && record.sequence > push.sequence) return Duplicate(push, out);
+    }
+  }
+  if (!filter_.HasRecord(origin, push.sequence)) {
+    ApplyNew(push, out);
+    return RetryParked(origin, out);
+  }
+  ++counters_.duplicate_pushes;
+  if (Mutant(RowMutation::kFilterPerMessage)) return Duplicate(push, out);
+  // Some keys of this push were decided before: another part of the same push, or an earlier copy cut in other pieces.
+  Groups<Decision> groups;
+  for (uint32_t i = 0; i < push.keys.size(); ++i) {
+    groups.Add(filter_.Find(origin, push.sequence, push.positions.At(i)), i);
+  }
+  for (const auto& [decision, places] : groups) {
+    const Push part = PartOf(push, places);
+    if (decision == Decision::kOpen) {
+      ApplyNew(part, out);
+    } else if (decision == Decision::kApplied) {
+      Duplicate(part, out);
+    } else {
+      Refuse(part, Error(StatusCode::kFailedPrecondition, "these keys were refused when they were sent first"), out);
+    }
+  }
+  RetryParked(origin, out);
+}
+
+// A deliberate mistake (see RowMutation): what is acknowledged lies in memory until the next push and may be lost.
+void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
+  RowOutputs ignored;
+  for (const Push& early : acknowledged_early_) {
+    if (!filter_.HasRecord(early.origin, early.sequence)) ApplyNew(early, ignored);
+  }
+  acknowledged_early_.clear();
+  Send(push.origin, PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_},
+       out);
+  acknowledged_early_.push_back(std::move(push));
+}
+
+void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
+  TableStore& store = *Rows(push.table);
+  versions_.resize(push.keys.size());
+  Status status;
+  if (map_.recoveries > 0) {  // rows that begin now begin in this era
+    status = store.CreateRows(push.keys.view(), RowVersion(map_.recoveries, 0));
+  }
+  if (status.ok()) {
+    status = store.Push(push.keys.view(), push.gradients.view(), {.step = push.step, .versions = versions_}).status();
+  }
+  filter_.Record(push.origin, push.sequence, push.table, push.positions, push.keys.view(),
+                 status.ok() ? Decision::kApplied : Decision::kRefused);
+  if (!status.ok()) return Refuse(push, std::move(status), out);
+  counters_.pushed_keys += push.keys.size();
+  AcknowledgeOrReplicate(push, versions_, false, out);
+}
+
+// The rows contain the push: the origin may know once their backup has it too.
+void RowNode::Duplicate(const Push& push, RowOutputs& out) {
+  if (!any_guard_ || Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
+    return Send(push.origin,
+                PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_}, out);
+  }
+  std::vector<RowVersion> versions(push.keys.size());
+  size_t at = 0;
+  Rows(push.table)->VisitRows(push.keys.view(), [&](const RowView& row) {
+    while (push.keys[at] != row.key) ++at;
+    versions[at] = row.version;
+  });
+  AcknowledgeOrReplicate(push, versions, true, out);
+}
+
+void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe,
+                                     RowOutputs& out) {
+  const auto acknowledge = [&](Positions positions) {
+    Send(push.origin,
+         PushAck{.sequence = push.sequence, .map_version = {}, .positions = std::move(positions), .owner = self_}, out);
+  };
+  if (!any_guard_) return acknowledge(push.positions);
+  Groups<NodeId> groups;
+  for (uint32_t i = 0; i < push.keys.size(); ++i) groups.Add(GuardOf(ShardAt(push.keys[i])), i);
+  const bool early = Mutant(RowMutation::kAcknowledgeBeforeBackup);
+  for (const auto& [guard, places] : groups) {
+    if (guard == NodeId() || early) acknowledge(PartOf(push.positions, places));
+    const auto replicate = [&](NodeId to, bool ack_wanted) {
+      Replicate message{.origin = push.origin,
+                        .sequence = push.sequence,
+                        .table = push.table,
+                        .map_version = {},
+                        .acked_below = filter_.AckedBelow(push.origin)};
+      message.positions = PartOf(push.positions, places);
+      message.keys = PartOf(push.keys, places);
+      message.gradients = PartOf(push.gradients, places, push.gradients.size() / push.keys.size());
+      message.versions = Slice<RowVersion>::Filled(places.size(), [&](std::span<RowVersion> part) {
+        for (size_t i = 0; i < places.size(); ++i) part[i] = versions[places[i]];
+      });
+      message.step = push.step;
+      message.owner = self_;
+      message.ack_wanted = ack_wanted;
+      message.probe = probe;
+      counters_.replicated_keys += places.size();
+      Send(to, std::move(message), out);
+    };
+    if (guard != NodeId()) replicate(guard, !early);
+    if (Mutant(RowMutation::kDualWrite)) {
+      const NodeId next = ShardAt(push.keys[places.front()]).next_backup;
+      if (next != NodeId() && next != self_ && next != guard) replicate(next, false);
+    }
+  }
+}
+
+// --- pulls
+
+Status RowNode::Check(NodeId, const Pull& pull) const {
+  const TableStore* store = Rows(pull.table);
+  const size_t values = pull.keys.size() * (store == nullptr ? 1 : store->spec().options.dim);
+  if (pull.keys.empty() || pull.keys.size() > kKeysPerMessageMax || values > kFloatsPerMessageMax ||
+      pull.after.size() > kAfterPerMessageMax) {
+    return Error(StatusCode::kInvalidArgument,
+                 std::to_string(pull.keys.size()) + " keys with " + std::to_string(values) + " values and " +
+                     std::to_string(pull.after.size()) + " open pushes in one message; at most " +
+                     std::to_string(kKeysPerMessageMax) + ", " + std::to_string(kFloatsPerMessageMax) + " and " +
+                     std::to_string(kAfterPerMessageMax) + " are allowed");
+  }
+  if (!FitKeys(pull.positions, pull.keys.size())) {
+    return Error(StatusCode::kInvalidArgument, "positions do not fit the keys; worker and server do not fit together");
+  }
+  if (std::ranges::any_of(pull.after, [&](const After& after) { return after.key_index >= pull.keys.size(); })) {
+    return Error(StatusCode::kInvalidArgument, "an open push of a key that is not pulled");
+  }
+  return OkStatus();
+}
+
+void RowNode::Refuse(const Pull& pull, Status status, RowOutputs& out) {
+  ++counters_.refused;
+  Send(pull.origin, PullRefused{.request = pull.request, .map_version = {}, .status = std::move(status)}, out);
+}
+
+void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
+  ++counters_.pulls;
+  if (!IsMember(pull.origin)) return;
+  const NodeId origin = pull.origin;
+  const bool settled_more = filter_.MergeAckedBelow(origin, pull.acked_below);
+  if (Status status = Check(from, pull); !status.ok()) {
+    Refuse(pull, std::move(status), out);
+  } else {
+    Dispatch(from, std::move(pull), now, out);
+  }
+  if (settled_more) RetryParked(origin, out);
+}
+
+void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
+  if (!IsMember(pull.origin)) return;
+  if (Rows(pull.table) == nullptr) return Refuse(pull, NoSuchTable(pull.table), out);
+  const MonotonicTime deadline = DeadlineAfter(pull.remaining, now);
+  Parked parked{.pull = std::move(pull), .deadline = deadline};
+  if (OwnPushesContained(parked)) {
+    Answer(parked.pull, out);
+  } else {
+    Park(std::move(parked), now, out);
+  }
+}
+
+// What was decided stays decided while the rows are here, so the search goes on where it stopped.
+bool RowNode::OwnPushesContained(Parked& parked) const {
+  if (Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
+  const std::vector<After>& after = parked.pull.after;
+  const NodeId origin = parked.pull.origin;
+  const SequenceNumber acked_below = filter_.AckedBelow(origin);
+  for (; parked.met < after.size(); ++parked.met) {
+    const After& wanted = after[parked.met];
+    if (wanted.sequence <= acked_below) continue;
+    if (filter_.Find(origin, wanted.sequence, wanted.position) == Decision::kOpen) return false;
+  }
+  return true;
+}
+
+void RowNode::Answer(const Pull& pull, RowOutputs& out) {
+  const TableStore& store = *Rows(pull.table);
+  counters_.pulled_keys += pull.keys.size();
+  PullReply reply{.request = pull.request, .map_version = {}, .rows = {}, .positions = pull.positions, .versions = {}};
+  reply.versions = Slice<RowVersion>::Filled(pull.keys.size(), [&](std::span<RowVersion> versions) {
+    reply.rows = Slice<float>::Filled(pull.keys.size() * store.spec().options.dim, [&](std::span<float> values) {
+      store.Pull(pull.keys.view(), values, versions);
+    });
+    if (map_.recoveries == 0) return;
+    for (size_t i = 0; i < versions.size(); ++i) {  // a row lost in a recovery begins anew, later than what was seen
+      if (versions[i] == RowVersion() && !store.Contains(pull.keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
+    }
+  });
+  Send(pull.origin, std::move(reply), out);
+}
+
+void RowNode::Park(Parked parked, MonotonicTime now, RowOutputs& out) {
+  if (parked.deadline <= now) return;
+  std::vector<Parked>& pulls = parked_[parked.pull.origin];
+  if (pulls.size() >= kParkedPullsPerOriginMax) {
+    return Refuse(parked.pull,
+                  Error(StatusCode::kResourceExhausted, std::to_string(kParkedPullsPerOriginMax) +
+                                                            " pulls of this worker wait for its own pushes; wait for some"),
+                  out);
+  }
+  ++counters_.parked_pulls;
+  if (parked.deadline != kNever) next_deadline_ = std::min(next_deadline_, parked.deadline);
+  pulls.push_back(std::move(parked));
+}
+
+void RowNode::RetryParked(NodeId origin, RowOutputs& out) {
+  const auto it = parked_.find(origin);
+  if (it == parked_.end()) return;
+  std::erase_if(it->second, [&](Parked& parked) {
+    if (!OwnPushesContained(parked)) return false;
+    Answer(parked.pull, out);
+    return true;
+  });
+  if (it->second.empty()) parked_.erase(it);
+}
+
+// The home of these shards is elsewhere now: parked pulls of rows that nobody has pushed to look for the new one.
+void RowNode::TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations) {
+  for (auto& [origin, pulls] : parked_) {
+    std::erase_if(pulls, [&](Parked& parked) {
+      const bool elsewhere = std::ranges::any_of(parked.pull.keys, [&](Key key) {
+        return std::ranges::find(shards, ShardOf(key)) != shards.end() && !Rows(parked.pull.table)->Contains(key);
+      });
+      if (elsewhere) operations.push_back({.from = self_, .message = std::move(parked.pull)});
+      return elsewhere;
+    });
+  }
+}
+
+// Rows have left for `to`: pulls that wait for pushes to them follow on the same link.
+void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now,
+                              RowOutputs& out) {
+  if (parked_.empty()) return;
+  KeyMap<uint8_t> gone;
+  for (const Key key : keys) gone[{table, key}] = 1;
+  for (auto& [origin, pulls] : parked_) {
+    std::vector<Parked> kept;
+    for (Parked& parked : pulls) {
+      std::vector<uint32_t> stay, leave;
+      for (uint32_t i = 0; i < parked.pull.keys.size(); ++i) {
+        const bool left = parked.pull.table == table && gone.Contains({table, parked.pull.keys[i]});
+        (left ? leave : stay).push_back(i);
+      }
+      if (leave.empty()) {
+        kept.push_back(std::move(parked));
+        continue;
+      }
+      parked.pull.remaining = parked.deadline - now;
+      parked.pull.by_home = false;
+      Send(to, PartOf(parked.pull, leave), out);
+      if (stay.empty()) continue;
+      Parked rest{.pull = PartOf(parked.pull, stay), .deadline = parked.deadline};
+      if (OwnPushesContained(rest)) {  // it waited for pushes to the rows that left
+        Answer(rest.pull, out);
+      } else {
+        kept.push_back(std::move(rest));
+      }
+    }
+    pulls = std::move(kept);
+  }
+  std::erase_if(parked_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+size_t RowNode::parked() const {
+  size_t count = 0;
+  for (const auto& [origin, pulls] : parked_) count += pulls.size();
+  return count;
+}
+
+void RowNode::OnTimer(MonotonicTime now) {
+  if (now < next_deadline_) return;
+  next_deadline_ = kNever;
+  for (auto it = parked_.begin(); it != parked_.end();) {
+    std::erase_if(it->second, [&](const Parked& parked) { return parked.deadline <= now; });
+    for (const Parked& parked : it->second) next_deadline_ = std::min(next_deadline_, parked.deadline);
+    it = it->second.empty() ? parked_.erase(it) : std::next(it);
+  }
+}
+
+void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) {
+  TableStore* store = Rows(wanted.table);
+  if (store == nullptr) return;
+  if (const Status status = store->CreateRows(wanted.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) return;
+  Groups<NodeId> groups;
+  for (uint32_t i = 0; i < wanted.keys.size(); ++i) {
+    const Shard& shard = ShardAt(wanted.keys[i]);
+    if (shard.backup != NodeId() && shard.backup != self_) groups.Add(shard.backup, i);
+    if (shard.next_backup != NodeId() && shard.next_backup != self_) groups.Add(shard.next_backup, i);
+  }
+  for (const auto& [to, places] : groups) SendInstalls(wanted.table, PartOf(wanted.keys, places).view(), to, out);
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,406 @@
+// After a node has failed: the home of each shard asks everybody which rows they hold, takes the others from the copies,
+// and serves again. Until then operations wait at the home.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/rows/parts.h"
+#include "ps/core/rows/row_node.h"
+
+namespace attune::ps {
+namespace {
+
+using Held = DuplicateFilter::Held;
+
+}  // namespace
+
+void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
+  if (std::ranges::none_of(shards_, [](const ShardState& state) { return state.home == HomeState::kCollecting; })) {
+    return;
+  }
+  collect_.emplace();
+  for (const Member& member : map_.members) {
+    if (member.node == self_) continue;
+    collect_->missing.insert(member.node);
+    Send(member.node, CollectOwners{.map_version = {}, .recovered_at = map_.recovered_at}, out);
+  }
+}
+
+void RowNode::On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out) {
+  if (collect.recovered_at != map_.recovered_at) return;
+  asked_by_.insert(from);
+  CheckReports(now, out);
+}
+
+// Answers homes once it is certain where every row sent before has ended.
+void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
+  for (auto it = asked_by_.begin(); it != asked_by_.end();) {
+    const NodeId home = *it;
+    std::vector<uint32_t> shards;
+    bool certain = true;
+    for (uint32_t i = 0; i < map_.shard_count(); ++i) {
+      if (map_.shards[i].home != home) continue;
+      shards.push_back(i);
+      certain = certain && shards_[i].handovers == 0;
+    }
+    if (!certain && !Mutant(RowMutation::kReportWithoutHandoverAcks)) {
+      ++it;
+      continue;
+    }
+    std::map<TableId, std::vector<Claim>> entries;
+    bool any = std::ranges::any_of(shards, [&](uint32_t shard) { return shards_[shard].foreign > 0; });
+    if (any) {
+      std::map<TableId, std::vector<Key>> held;
+      for (const TableKey key : KeysOfShards(rows_, shards)) held[key.table].push_back(key.key);
+      for (const auto& [table, keys] : held) {
+        auto& list = entries[table];
+        Rows(table)->VisitRows(keys, [&, table = table](const RowView& row) {
+          list.push_back({.key = {table, row.key}, .owner = self_, .move_number = row.move_number});
+        });
+      }
+    }
+    const auto claim = [&](const Claim& entry) {
+      if (ShardAt(entry.key.key).home == home && !Rows(entry.key.table)->Contains(entry.key.key)) {
+        entries[entry.key.table].push_back(entry);
+      }
+    };
+    if (!Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
+    if (Mutant(RowMutation::kReportWithoutHandoverAcks)) {
+      for (const auto& [id, open] : handovers_) {
+        for (size_t i = 0; i < open.keys.size(); ++i) {
+          claim({.key = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
+        }
+      }
+    }
+    for (const auto& [table, list] : entries) {
+      for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
+        const size_t end = std::min(list.size(), begin + kKeysPerMessageMax);
+        std::vector<Key> keys;
+        std::vector<NodeId> owners;
+        std::vector<uint16_t> numbers;
+        for (size_t i = begin; i < end; ++i) {
+          keys.push_back(list[i].key.key);
+          owners.push_back(list[i].owner);
+          numbers.push_back(list[i].move_number);
+        }
+        Send(home,
+             OwnersReport{.map_version = {},
+                          .recovered_at = map_.recovered_at,
+                          .entries = {.table = table,
+                                      .keys = std::move(keys),
+                                      .owners = std::move(owners),
+                                      .move_numbers = std::move(numbers)}},
+             out);
+      }
+    }
+    Send(home, OwnersReport{.map_version = {}, .recovered_at = map_.recovered_at, .entries = {}, .last = true}, out);
+    it = asked_by_.erase(it);
+  }
+}
+
+void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutputs& out) {
+  if (report.recovered_at != map_.recovered_at || !collect_) return;
+  const DirectoryBatch& entries = report.entries;
+  for (size_t i = 0; i < entries.keys.size(); ++i) {
+    const TableKey key{entries.table, entries.keys[i]};
+    const Claim reported{.key = key, .owner = entries.owners[i], .move_number = entries.move_numbers[i]};
+    const auto [place, is_new] = collect_->reported.Insert(key);
+    if (is_new || static_cast<int16_t>(reported.move_number - place->move_number) > 0) *place = reported;
+  }
+  if (report.last) collect_->missing.erase(from);
+  Resolve(now, out);
+}
+
+// The directory of shards whose home survived: what nobody reported comes from the backup, or begins anew.
+void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
+                               std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted, RowOutputs& out) {
+  std::vector<bool> collecting(shards_.size());
+  for (const uint32_t shard : shards) collecting[shard] = true;
+  std::vector<TableKey> erase, fetch;
+  directory_.ForEach([&](TableKey key, const DirectoryEntry&) {
+    const uint32_t shard = ShardOf(key.key);
+    if (!collecting[shard]) return;
+    erase.push_back(key);
+    if (Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
+    if (!shards_[shard].directory_complete) return;
+    if (map_.shards[shard].backup != NodeId()) {
+      fetch.push_back(key);
+    } else {
+      ++rows_restored_;
+      ++out.rows_restored;
+    }
+  });
+  for (const TableKey key : erase) EraseEntry(key);
+  for (const TableKey key : fetch) {
+    SetEntry(key, {.owner = self_, .move_number = 0, .fetching = true});
+    ++fetching_;
+    wanted[{ShardAt(key.key).backup, key.table}].push_back(key.key);
+  }
+  collect_->reported.ForEach([&](TableKey key, const Claim& claim) {
+    if (!collecting[ShardOf(key.key)] || claim.owner == self_ || !IsMember(claim.owner)) return;
+    if (Rows(key.table)->Contains(key.key)) return;
+    SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
+  });
+}
+
+void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
+  if (!collect_) return;
+  const size_t may_miss = Mutant(RowMutation::kResolveBeforeAllReports) ? 1 : 0;
+  if (collect_->missing.size() > may_miss) return;
+  std::vector<uint32_t> shards;
+  for (uint32_t i = 0; i < shards_.size(); ++i) {
+    if (shards_[i].home != HomeState::kCollecting) continue;
+    if (shards_[i].handovers > 0) return;
+    shards.push_back(i);
+  }
+  for (const Claim& claim : claims_) {
+    if (shards_[ShardOf(claim.key.key)].home != HomeState::kCollecting) continue;
+    const auto [place, is_new] = collect_->reported.Insert(claim.key);
+    if (is_new) *place = claim;
+  }
+  std::map<std::pair<NodeId, TableId>, std::vector<Key>> wanted;
+  RebuildDirectory(shards, wanted, out);
+  std::vector<uint32_t> active, promoted;
+  std::map<NodeId, std::vector<uint32_t>> all_but;
+  for (const uint32_t shard : shards) {
+    const bool complete = shards_[shard].directory_complete;
+    const NodeId backup = map_.shards[shard].backup;
+    if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
+    if (!shards_[shard].was_backup && !complete && backup != NodeId()) {
+      all_but[backup].push_back(shard);
+    } else {
+      active.push_back(shard);
+    }
+  }
+  for (const uint32_t shard : promoted) Promote(shard, now, out);
+  for (const auto& [backup, list] : all_but) FetchAllBut(backup, list, out);
+  fetching_all_ = std::move(all_but);
+  collect_.reset();
+
+  std::set<NodeId> backups;
+  for (const auto& [target, keys] : wanted) {
+    for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
+      const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
+      Send(target.first,
+           FetchRows{.map_version = {},
+                     .recovered_at = map_.recovered_at,
+                     .table = target.second,
+                     .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
+                                              keys.begin() + static_cast<ptrdiff_t>(end)),
+                     .shards = {}},
+           out);
+    }
+    backups.insert(target.first);
+  }
+  for (const NodeId backup : backups) {
+    Send(backup,
+         FetchRows{.map_version = {}, .recovered_at = map_.recovered_at, .keys = {}, .shards = {}, .last = true}, out);
+  }
+  Activate(active, now, out);
+}
+
+// Copies held here become the rows, unless somebody holds the row.
+void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
+  const uint32_t only[] = {shard};
+  std::map<TableId, std::pair<std::vector<Key>, std::vector<Key>>> tables;  // promoted, all
+  for (const TableKey key : KeysOfShards(copies_, only)) {
+    auto& [promoted, all] = tables[key.table];
+    all.push_back(key.key);
+    const bool reported = collect_->reported.Contains(key) && !Mutant(RowMutation::kStaleCopyPromoted);
+    if (!reported && !Rows(key.table)->Contains(key.key)) promoted.push_back(key.key);
+  }
+  for (const auto& [table, keys] : tables) {
+    const auto& [promoted, all] = keys;
+    TableStore& copies = *Copies(table);
+    if (!Mutant(RowMutation::kEraNotRaisedOnPromotion)) copies.RaiseEra(promoted, map_.recoveries);
+    for (size_t at = 0; at < promoted.size(); at += options_.rows_per_message_max) {
+      const std::span<const Key> part =
+          std::span(promoted).subspan(at, std::min(options_.rows_per_message_max, promoted.size() - at));
+      RowBatch batch = Gather(copies, table, part);
+      batch.move_numbers = std::vector<uint16_t>(batch.keys.size(), 0);
+      Insert(*Rows(table), batch, {}, out);
+      std::vector<FilterRecord> records;
+      filter_.Collect(table, batch.keys.view(), Held::kCopy, true, records);
+      if (!Mutant(RowMutation::kCopiesFilterForgotten)) filter_.Add(table, batch.keys.view(), records, Held::kRow);
+      if (Mutant(RowMutation::kStaleCopyPromoted)) {
+        for (const Key key : part) EraseEntry({table, key});
+      }
+      copies.Erase(part);
+    }
+    copies.Erase(all);
+  }
+  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return ShardOf(key) == shard; });
+  std::erase_if(held_, [&](const auto& entry) { return ShardOf(entry.first.key) == shard; });
+}
+
+void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
+  std::vector<bool> wanted(shards_.size());
+  std::vector<ShardId> ids;
+  for (const uint32_t shard : shards) {
+    wanted[shard] = true;
+    ids.push_back(ShardId(shard));
+  }
+  std::map<TableId, std::vector<Key>> known;
+  for (const TableKey key : KeysOfShards(rows_, shards)) known[key.table].push_back(key.key);
+  collect_->reported.ForEach([&](TableKey key, const Claim&) {
+    if (wanted[ShardOf(key.key)]) known[key.table].push_back(key.key);
+  });
+  for (auto& [table, keys] : known) {
+    for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
+      const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
+      Send(backup,
+           FetchRows{.map_version = {},
+                     .recovered_at = map_.recovered_at,
+                     .table = table,
+                     .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
+                                              keys.begin() + static_cast<ptrdiff_t>(end)),
+                     .all_but = true,
+                     .shards = {}},
+           out);
+    }
+  }
+  Send(backup,
+       FetchRows{.map_version = {},
+                 .recovered_at = map_.recovered_at,
+                 .keys = {},
+                 .all_but = true,
+                 .shards = std::move(ids),
+                 .last = true},
+       out);
+}
+
+// --- the backup
+
+void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) {
+  if (fetch.recovered_at != map_.recovered_at) return;
+  if (!fetch.all_but) {
+    if (TableStore* copies = Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
+      // A row that nobody has pushed to has a copy as well from here on: its era fences what a removed owner sent.
+      if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) {
+        return Lose(std::move(status), out);
+      }
+      SendFetched(from, fetch.table, fetch.keys.view(), out);
+    }
+    if (fetch.last) {
+      Send(from,
+           FetchedRows{.map_version = {}, .recovered_at = map_.recovered_at, .rows = {}, .records = {}, .last = true},
+           out);
+    }
+    return;
+  }
+  FetchRequest& request = fetch_requests_[from];
+  std::vector<Key>& keys = request.keys[fetch.table];
+  keys.insert(keys.end(), fetch.keys.begin(), fetch.keys.end());
+  if (!fetch.last) return;
+  KeyMap<uint8_t> known;
+  for (const auto& [table, list] : request.keys) {
+    for (const Key key : list) known[{table, key}] = 1;
+  }
+  fetch_requests_.erase(from);
+  std::vector<uint32_t> shards;
+  for (const ShardId shard : fetch.shards) {
+    if (shard.value() < shards_.size() && map_.shards[shard.value()].backup == self_) shards.push_back(shard.value());
+  }
+  std::map<TableId, std::vector<Key>> wanted;
+  for (const TableKey key : KeysOfShards(copies_, shards)) {
+    if (!known.Contains(key)) wanted[key.table].push_back(key.key);
+  }
+  for (const auto& [table, list] : wanted) SendFetched(from, table, list, out);
+  std::vector<bool> asked(shards_.size());
+  for (const uint32_t shard : shards) asked[shard] = true;
+  for (auto it = held_.begin(); it != held_.end();) {  // sent by removed owners of rows that have no copy
+    if (asked[ShardOf(it->first.key)] && !known.Contains(it->first)) {
+      std::erase_if(it->second, [&](const HeldReplicate& entry) {
+        return entry.replicate->versions[entry.index].era() < map_.recoveries;
+      });
+    }
+    it = it->second.empty() ? held_.erase(it) : std::next(it);
+  }
+  Send(from,
+       FetchedRows{.map_version = {},
+                   .recovered_at = map_.recovered_at,
+                   .rows = {},
+                   .records = {},
+                   .all_but = true,
+                   .last = true},
+       out);
+}
+
+void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
+  TableStore& copies = *Copies(table);
+  const size_t chunk = std::max<size_t>(
+      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (copies.spec().options.dim * 3)));
+  for (size_t at = 0; at < keys.size(); at += chunk) {
+    const std::span<const Key> part = keys.subspan(at, std::min(chunk, keys.size() - at));
+    if (!Mutant(RowMutation::kNoEraFenceAtBackup)) copies.RaiseEra(part, map_.recoveries);
+    RetryHeld(table, part, out);  // what a removed owner sent is dropped now
+    FetchedRows message{.map_version = {}, .recovered_at = map_.recovered_at, .rows = {}, .records = {}};
+    message.rows = Gather(copies, table, part);
+    if (message.rows.keys.empty()) continue;
+    message.records = RecordsOf(table, message.rows.keys.view(), Held::kCopy, false, to);
+    Send(to, std::move(message), out);
+  }
+}
+
+// --- the home again
+
+void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
+  if (fetched.recovered_at != map_.recovered_at) return;
+  Learn(fetched.records);
+  RowBatch& rows = fetched.rows;
+  if (!rows.keys.empty()) {
+    TableStore* store = Rows(rows.table);
+    if (store == nullptr) return;
+    rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
+    if (Mutant(RowMutation::kNoEraFenceAtBackup)) {
+      std::vector<RowVersion> versions(rows.versions.begin(), rows.versions.end());
+      for (RowVersion& version : versions) version = RowVersion(map_.recoveries, version.counter());
+      rows.versions = std::move(versions);
+    }
+    for (const Key key : rows.keys) {
+      DirectoryEntry* entry = directory_.Find({rows.table, key});
+      if (entry != nullptr && std::exchange(entry->fetching, false)) --fetching_;
+    }
+    Insert(*store, rows, {}, out);
+    filter_.Add(rows.table, rows.keys.view(), fetched.records.records, Held::kRow);
+    InstallArrived(rows.table, rows.keys.view(), 0, out);
+    Arrive(std::move(rows), fetched.records, now, out);
+  }
+  if (!fetched.last) return;
+  if (fetched.all_but) {
+    const auto it = fetching_all_.find(from);
+    if (it == fetching_all_.end()) return;
+    const std::vector<uint32_t> shards = std::move(it->second);
+    fetching_all_.erase(it);
+    return Activate(shards, now, out);
+  }
+  // Keys that did not come have no copy: nobody has pushed to those rows, as far as anyone was told.
+  std::map<TableId, std::vector<Key>> absent;
+  directory_.ForEach([&](TableKey key, DirectoryEntry& entry) {
+    if (!entry.fetching || ShardAt(key.key).backup != from) return;
+    entry.fetching = false;
+    --fetching_;
+    absent[key.table].push_back(key.key);
+  });
+  for (const auto& [table, keys] : absent) {
+    if (Status status = Rows(table)->CreateRows(keys, RowVersion(map_.recoveries, 0)); !status.ok()) {
+      return Lose(std::move(status), out);
+    }
+    Arrive({.table = table, .keys = keys, .versions = {}, .move_numbers = {}, .values = {}}, {}, now, out);
+  }
+  if (fetching_ == 0) out.report = true;
+}
+
+void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out) {
+  for (const uint32_t shard : shards) {
+    shards_[shard].home = HomeState::kActive;
+    shards_[shard].directory_complete = true;
+    shards_[shard].was_backup = false;
+  }
+  UpdatePlain();
+  PlanCallBacks();
+  Requeue(std::exchange(home_queue_, {}), now, out);
+  CallBack(now, out);
+  out.report = true;
+}
+
+}  // namespace attune::ps

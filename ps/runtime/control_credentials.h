@@ -1,0 +1,23 @@
+// ControlSecurity as gRPC understands it. Include in .cpp files only.
+#pragma once
+
+#include <memory>
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/status.h"
+#include "ps/runtime/control_security.h"
+
+namespace attune::ps {
+
+// Reads the certificates as they are now; adds to `arguments` what the channel needs beside them.
+StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(const ControlSecurity& security,
+                                                                      grpc::ChannelArguments& arguments);
+// Follows the files: rotated certificates serve new connections within a minute.
+StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenerCredentials(const ControlSecurity& security);
+
+void ShowToken(const ControlSecurity& security, grpc::ClientContext& context);
+// Unauthenticated: the caller's certificate is of another job, or its token is not this job's.
+Status CheckCaller(const ControlSecurity& security, const grpc::ServerContextBase& context);
+
+}  // namespace attune::ps

@@ -1,0 +1,95 @@
+// What tests of transports share: a node that notes what happens to it, a bare socket, a line that can be cut.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ps/transport/tcp_transport.h"
+
+namespace attune::ps {
+
+constexpr auto kTestDeadline = std::chrono::seconds(20);
+
+Push SomePush(uint64_t sequence, uint32_t keys, uint32_t dim);
+
+// A transport on its own loop.
+class TestNode {
+ public:
+  explicit TestNode(const TcpOptions& options);
+  ~TestNode() { transport_.reset(); }
+
+  TcpTransport& transport() { return *transport_; }
+  const Status& status() const { return status_; }
+  EventLoop& loop() { return *loop_; }
+
+  template <typename Condition>
+  bool Await(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kTestDeadline, condition);
+  }
+  bool AwaitConnected(NodeId peer) {
+    return Await([&] { return connected_.contains(peer); });
+  }
+
+  std::function<void(NodeId, Message)> handle;                       // set before traffic
+  std::function<std::span<float>(NodeId, RequestId, size_t)> place;  // likewise
+  std::vector<Message> received_;
+  std::set<NodeId> connected_;
+  int connects_ = 0, disconnects_ = 0;
+  Status last_reason_;
+
+ private:
+  template <typename Change>
+  void Note(Change change) {
+    std::lock_guard lock(mutex_);
+    change();
+    changed_.notify_all();
+  }
+  SystemTime time_;
+  std::unique_ptr<EventLoop> loop_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Status status_;
+  std::unique_ptr<TcpTransport> transport_;
+};
+
+class BareSocket {
+ public:
+  explicit BareSocket(const std::string& address);
+  ~BareSocket();
+  int fd() const { return fd_; }
+  void Write(const void* bytes, size_t size);
+  // Reads until the other side closes or `most` bytes came.
+  std::string Read(size_t most);
+
+ private:
+  int fd_;
+};
+
+// Passes bytes between whoever dials it and `target`, until cut; then waits for the next to dial.
+class Line {
+ public:
+  explicit Line(const std::string& target);
+  ~Line();
+  const std::string& address() const { return address_; }
+  void Cut() { cut_ = true; }
+  // Bytes passed so far.
+  size_t passed() const { return passed_; }
+
+ private:
+  void Run();
+  const std::string target_;
+  std::string address_;
+  int listener_;
+  std::atomic<bool> cut_ = false, end_ = false;
+  std::atomic<size_t> passed_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace attune::ps
