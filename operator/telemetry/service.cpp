@@ -115,6 +115,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
       full = shared_.streams.size() >= kStreamsMax;
       shared_.streams.insert(this);
     }
+    HandOver();
     if (full) {
       End({grpc::StatusCode::RESOURCE_EXHAUSTED, "this operator serves as many sidecars as it can; try again later"});
     } else {
@@ -123,6 +124,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
 
   void OnReadDone(bool ok) override {
+    HandOver();
     if (!ok) {
       End(grpc::Status::OK);
     } else if (!heard_hello_) {
@@ -143,6 +145,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   void OnCancel() override {}
 
   void OnDone() override {
+    HandOver();
     if (accepted_) shared_.store.Disconnected(hello_, shared_.time.Now());
     {
       const std::lock_guard lock(shared_.mutex);
@@ -236,6 +239,10 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
         break;  // a second hello, or a kind of a later release
     }
   }
+
+  // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
+  // that no checker of ours sees.
+  void HandOver() { const std::lock_guard lock(mutex_); }
 
   // With mutex_ held.
   void Enqueue(v1::OperatorMessage message) {
