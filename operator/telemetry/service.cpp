@@ -125,6 +125,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
       full = shared_.streams.size() >= kStreamsMax;
       shared_.streams.insert(this);
     }
+    HandOver();
     if (full) {
       End({grpc::StatusCode::RESOURCE_EXHAUSTED, "this operator serves as many sidecars as it can; try again later"});
     } else {
@@ -133,6 +134,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
 
   void OnReadDone(bool ok) override {
+    HandOver();
     if (!ok) {
       End(grpc::Status::OK);
     } else if (!heard_hello_) {
@@ -153,6 +155,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   void OnCancel() override {}
 
   void OnDone() override {
+    HandOver();
     if (accepted_) {
       for (const auto& [id, key] : TakeKeys()) {
         Tell(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
@@ -273,6 +276,9 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     constexpr size_t kMessageBytesKept = 2048;
     shared_.store.Answered(hello_, key, {outcome, message.substr(0, kMessageBytesKept), shared_.time.Now()});
   }
+  // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
+  // that no checker of ours sees.
+  void HandOver() { const std::lock_guard lock(mutex_); }
 
   // With mutex_ held.
   void Enqueue(v1::OperatorMessage message) {
