@@ -54,9 +54,18 @@ void RowIndex::Place(Node& leaf, uint32_t shift, Key key, uint64_t hash, uint32_
 }
 
 bool RowIndex::Grow(Node& leaf, uint32_t shift) {
-  const auto bucket_count = static_cast<uint32_t>(
-      RoundUpTo(std::max<uint64_t>(kFirstBuckets, leaf.bucket_count + leaf.bucket_count / 8 + 1), kUnitBuckets));
-  if (bucket_count > kLeafBucketsMax && shift < kShiftMax) return Split(leaf, shift);
+  // Leaves fill alike. So that they do not all grow and split at once, in one batch, each has its own sizes: by the
+  // bits of the hash that its keys have in common.
+  uint64_t chance = 0;
+  for (uint32_t b = 0; b < leaf.bucket_count; ++b) {
+    if (leaf.buckets[b].used == 0) continue;
+    chance = SplitMix64(Hash(leaf.buckets[b].keys[0]) >> (64 - shift));
+    break;
+  }
+  const uint64_t split_above = kLeafBucketsMax / 2 + chance % (kLeafBucketsMax / 2);
+  const uint64_t wanted = leaf.bucket_count + leaf.bucket_count / 16 + (chance >> 32) % (leaf.bucket_count / 8 + 1) + 1;
+  const auto bucket_count = static_cast<uint32_t>(RoundUpTo(std::max<uint64_t>(kFirstBuckets, wanted), kUnitBuckets));
+  if (bucket_count > split_above && shift < kShiftMax) return Split(leaf, shift);
   Node larger;
   larger.buckets = Allocate(bucket_count);
   if (larger.buckets == nullptr) return false;
