@@ -2,28 +2,30 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <new>
+
+#include "ps/store/huge_pages.h"
 
 namespace attune::ps {
 namespace {
 
-// Buckets for so many keys at a load of at most 7/8.
-constexpr uint32_t BucketsFor(uint64_t keys) { return static_cast<uint32_t>((keys * 8 + 34) / 35); }
-constexpr uint32_t kFirstBuckets = 2;
-// The allocator's header, and what alignment to a line costs.
-constexpr uint64_t kAllocationBytes = 64;
+// Buckets for so many keys at a load of at most 9/10.
+constexpr uint32_t BucketsFor(uint64_t keys) { return static_cast<uint32_t>((keys * 10 + 44) / 45); }
+constexpr uint32_t kFirstBuckets = 4;
+constexpr uint32_t kUnitBuckets = 4;       // what the arena gives at a time
+constexpr uint64_t kAllocationBytes = 16;  // the allocator's header
 
 }  // namespace
 
 RowIndex::~RowIndex() {
-  for (Node& node : root_) Free(node);
+  for (Node& node : root_) {
+    if (node.used == kInner) Free(node);  // leaves go with the arena
+  }
 }
 
 RowIndex::Bucket* RowIndex::Allocate(uint32_t bucket_count) {
-  auto* buckets = static_cast<Bucket*>(std::aligned_alloc(alignof(Bucket), bucket_count * sizeof(Bucket)));
+  auto* buckets = static_cast<Bucket*>(arena_.Allocate(bucket_count * sizeof(Bucket)));
   if (buckets == nullptr) return nullptr;
-  heap_bytes_ += bucket_count * sizeof(Bucket) + kAllocationBytes;
   for (uint32_t i = 0; i < bucket_count; ++i) buckets[i].used = 0;
   return buckets;
 }
@@ -32,10 +34,9 @@ void RowIndex::Free(Node& node) {
   if (node.used == kInner) {
     for (uint32_t i = 0; i < kFan; ++i) Free(node.children[i]);
     delete[] node.children;
-    heap_bytes_ -= kFan * sizeof(Node) + kAllocationBytes;
+    node_bytes_ -= kFan * sizeof(Node) + kAllocationBytes;
   } else if (node.buckets != nullptr) {
-    std::free(node.buckets);
-    heap_bytes_ -= node.bucket_count * sizeof(Bucket) + kAllocationBytes;
+    arena_.Free(node.buckets, node.bucket_count * sizeof(Bucket));
   }
   node = {};
 }
@@ -53,8 +54,18 @@ void RowIndex::Place(Node& leaf, uint32_t shift, Key key, uint64_t hash, uint32_
 }
 
 bool RowIndex::Grow(Node& leaf, uint32_t shift) {
-  const uint32_t bucket_count = std::max({kFirstBuckets, leaf.bucket_count + 1, leaf.bucket_count / 4 * 5});
-  if (bucket_count > kLeafBucketsMax && shift < kShiftMax) return Split(leaf, shift);
+  // Leaves fill alike. So that they do not all grow and split at once, in one batch, each has its own sizes: by the
+  // bits of the hash that its keys have in common.
+  uint64_t chance = 0;
+  for (uint32_t b = 0; b < leaf.bucket_count; ++b) {
+    if (leaf.buckets[b].used == 0) continue;
+    chance = SplitMix64(Hash(leaf.buckets[b].keys[0]) >> (64 - shift));
+    break;
+  }
+  const uint64_t split_above = kLeafBucketsMax / 2 + chance % (kLeafBucketsMax / 2);
+  const uint64_t wanted = leaf.bucket_count + leaf.bucket_count / 16 + (chance >> 32) % (leaf.bucket_count / 8 + 1) + 1;
+  const auto bucket_count = static_cast<uint32_t>(RoundUpTo(std::max<uint64_t>(kFirstBuckets, wanted), kUnitBuckets));
+  if (bucket_count > split_above && shift < kShiftMax) return Split(leaf, shift);
   Node larger;
   larger.buckets = Allocate(bucket_count);
   if (larger.buckets == nullptr) return false;
@@ -80,11 +91,12 @@ bool RowIndex::Split(Node& leaf, uint32_t shift) {
   Node inner;
   inner.children = new (std::nothrow) Node[kFan];
   if (inner.children == nullptr) return false;
-  heap_bytes_ += kFan * sizeof(Node) + kAllocationBytes;
+  node_bytes_ += kFan * sizeof(Node) + kAllocationBytes;
   inner.used = kInner;
   for (uint32_t i = 0; i < kFan; ++i) {
     // Room for one more at least: the key that is on its way.
-    const uint32_t bucket_count = std::max(kFirstBuckets, BucketsFor(counts[i] + 1 + counts[i] / 8));
+    const auto bucket_count =
+        static_cast<uint32_t>(RoundUpTo(BucketsFor(counts[i] + 1 + counts[i] / 16), kUnitBuckets));
     inner.children[i].buckets = Allocate(bucket_count);
     if (inner.children[i].buckets == nullptr) {
       Free(inner);
@@ -108,8 +120,8 @@ bool RowIndex::Insert(Key key, uint64_t hash, uint32_t slot) {
   for (;;) {
     uint32_t shift = 0;
     Node& leaf = LeafOf(hash, shift);
-    // At most 7/8 of the places are taken, so that a search ends soon.
-    if ((uint64_t{leaf.used} + 1) * 8 <= uint64_t{leaf.bucket_count} * kBucketKeys * 7) {
+    // At most 9/10 of the places are taken, so that a search ends soon.
+    if ((uint64_t{leaf.used} + 1) * 10 <= uint64_t{leaf.bucket_count} * kBucketKeys * 9) {
       Place(leaf, shift, key, hash, slot);
       return true;
     }

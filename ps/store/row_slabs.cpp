@@ -5,35 +5,34 @@
 #include <algorithm>
 #include <new>
 
+#include "ps/store/huge_pages.h"
+
 namespace attune::ps {
 namespace {
 
 constexpr uint64_t kCacheLine = 64;
-constexpr uint64_t kHugePage = 2ULL << 20;
 constexpr uint64_t kSlabBytes = kHugePage;
 constexpr uint64_t kSlabRowsMax = 32768;  // keeps side records of a slab small when rows are
 constexpr uint64_t kRowBytesMin = 4;      // an erased row holds the number of the next one
 
-uint64_t RoundUp(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 uint64_t StrideOf(uint64_t row_bytes) {
   const uint64_t bytes = std::max(row_bytes, kRowBytesMin);
-  return bytes < kCacheLine ? std::bit_ceil(bytes) : RoundUp(bytes, kCacheLine);
+  return bytes < kCacheLine ? std::bit_ceil(bytes) : RoundUpTo(bytes, kCacheLine);
 }
 
-// A mapping that starts on a huge page, or null.
+}  // namespace
+
 std::byte* MapAligned(uint64_t bytes) {
   const uint64_t larger = bytes + kHugePage;
   void* mapped = ::mmap(nullptr, larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   auto* begin = static_cast<std::byte*>(mapped);
-  const uint64_t skipped = RoundUp(reinterpret_cast<uintptr_t>(begin), kHugePage) - reinterpret_cast<uintptr_t>(begin);
+  const uint64_t skipped =
+      RoundUpTo(reinterpret_cast<uintptr_t>(begin), kHugePage) - reinterpret_cast<uintptr_t>(begin);
   if (skipped > 0) ::munmap(begin, skipped);
   ::munmap(begin + skipped + bytes, kHugePage - skipped);
   return begin + skipped;
 }
-
-}  // namespace
 
 RowSlabs::RowSlabs(uint64_t row_bytes, bool has_row_state)
     : stride_(StrideOf(row_bytes)), has_row_state_(has_row_state) {
@@ -52,9 +51,9 @@ void RowSlabs::Unmap::operator()(std::byte* p) const {
 
 std::unique_ptr<std::byte, RowSlabs::Unmap> RowSlabs::AllocateRows() const {
   if (slab_bytes() < kHugePage) {
-    return {static_cast<std::byte*>(std::aligned_alloc(kCacheLine, RoundUp(slab_bytes(), kCacheLine))), Unmap{}};
+    return {static_cast<std::byte*>(std::aligned_alloc(kCacheLine, RoundUpTo(slab_bytes(), kCacheLine))), Unmap{}};
   }
-  const uint64_t bytes = RoundUp(slab_bytes(), kHugePage);
+  const uint64_t bytes = RoundUpTo(slab_bytes(), kHugePage);
   std::unique_ptr<std::byte, Unmap> rows(MapAligned(bytes), Unmap{bytes});
   if (rows && !slabs_.empty()) ::madvise(rows.get(), bytes, MADV_HUGEPAGE);  // a wish; refusal costs speed only
   return rows;

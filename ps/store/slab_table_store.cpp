@@ -12,10 +12,11 @@
 namespace attune::ps {
 namespace {
 
-// How far ahead of its use a cache line is asked for: index buckets and rows, in keys. Measured
-// in bench/store; from 8 to 32 it makes little difference.
+// How far ahead of its use a cache line is asked for: index buckets and rows, in keys. From 8 to 32 it makes little
+// difference (bench/store).
 constexpr size_t kIndexAhead = 16;
 constexpr size_t kRowsAhead = 8;
+constexpr size_t kPieceKeys = 256;
 constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kPrefetchBytesMax = 1024;  // of one row; the hardware follows from there
 constexpr uint64_t kIndexBytesPerRow = 24;    // more than a row takes in the index, for the budget's question
@@ -68,26 +69,24 @@ void SlabTableStore<kConcurrent>::PrefetchSlot(uint32_t slot) const {
 template <bool kConcurrent>
 template <typename SlabTableStore<kConcurrent>::Prefetch what, typename Visit>
 void SlabTableStore<kConcurrent>::ForEachSlot(std::span<const Key> keys, Visit&& visit) const {
-  // Three stages: ask for the index bucket; kIndexAhead keys later look the slot up and ask for the row; kRowsAhead
-  // keys later visit it.
-  std::array<uint64_t, kIndexAhead> hashes;
-  std::array<uint32_t, kRowsAhead> slots;
-  const size_t n = keys.size();
-  for (size_t i = 0; i < n + kIndexAhead + kRowsAhead; ++i) {
-    if (i >= kIndexAhead + kRowsAhead) {
-      const size_t k = i - kIndexAhead - kRowsAhead;
-      visit(k, slots[k % kRowsAhead]);
+  // Piece by piece: first all slots, asking for the index bucket of kIndexAhead keys later, then all rows, asking for
+  // the row of kRowsAhead keys later. One loop for both was slower: it has more misses under way than a core can track.
+  std::array<RowIndex::Start, kIndexAhead> starts;
+  std::array<uint32_t, kPieceKeys> slots;
+  for (size_t first = 0; first < keys.size(); first += kPieceKeys) {
+    const size_t n = std::min(kPieceKeys, keys.size() - first);
+    const Key* piece = keys.data() + first;
+    for (size_t i = 0; i < std::min(n, kIndexAhead); ++i) starts[i] = index_.Prefetch(RowIndex::Hash(piece[i]));
+    for (size_t i = 0; i < n; ++i) {
+      slots[i] = index_.Find(piece[i], starts[i % kIndexAhead]);
+      if (i + kIndexAhead < n) starts[i % kIndexAhead] = index_.Prefetch(RowIndex::Hash(piece[i + kIndexAhead]));
     }
-    if (i >= kIndexAhead && i - kIndexAhead < n) {
-      const size_t k = i - kIndexAhead;
-      const uint32_t slot = index_.Find(keys[k], hashes[k % kIndexAhead]);
-      slots[k % kRowsAhead] = slot;
-      if (slot != RowIndex::kAbsent) PrefetchSlot<what>(slot);
+    for (size_t i = 0; i < std::min(n, kRowsAhead); ++i) {
+      if (slots[i] != RowIndex::kAbsent) PrefetchSlot<what>(slots[i]);
     }
-    if (i < n) {
-      const uint64_t hash = RowIndex::Hash(keys[i]);
-      hashes[i % kIndexAhead] = hash;
-      index_.Prefetch(hash);
+    for (size_t i = 0; i < n; ++i) {
+      if (i + kRowsAhead < n && slots[i + kRowsAhead] != RowIndex::kAbsent) PrefetchSlot<what>(slots[i + kRowsAhead]);
+      visit(first + i, slots[i]);
     }
   }
 }
@@ -282,6 +281,7 @@ Status SlabTableStore<kConcurrent>::AddRows(std::span<const Key> keys, RowVersio
                                             Slots& slots) {
   RETURN_IF_ERROR(ReserveRows(keys, slots));
   std::vector<Key> added;
+  added.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (slots[i] != RowIndex::kAbsent) continue;
     const uint64_t hash = RowIndex::Hash(keys[i]);
@@ -340,7 +340,7 @@ uint64_t SlabTableStore<kConcurrent>::Erase(std::span<const Key> keys) {
   uint64_t erased = 0;
   const std::lock_guard lock(structure_);
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kIndexAhead < keys.size()) index_.Prefetch(RowIndex::Hash(keys[i + kIndexAhead]));
+    if (i + kIndexAhead < keys.size()) static_cast<void>(index_.Prefetch(RowIndex::Hash(keys[i + kIndexAhead])));
     erased += EraseRow(keys[i]) ? 1 : 0;
   }
   return erased;

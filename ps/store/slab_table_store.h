@@ -60,8 +60,9 @@ class SlabTableStore final : public TableStore {
   // Calls visit(i, slot or kAbsent) for every key in order.
   template <Prefetch what, typename Visit>
   void ForEachSlot(std::span<const Key> keys, Visit&& visit) const;
+  // Inlined always, as RowIndex::Prefetch is.
   template <Prefetch what>
-  void PrefetchSlot(uint32_t slot) const;
+  [[gnu::always_inline]] inline void PrefetchSlot(uint32_t slot) const;
 
   // Fills `slots`; returns how many keys are absent.
   uint64_t FindSlots(std::span<const Key> keys, Slots& slots) const;

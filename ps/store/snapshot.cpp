@@ -67,6 +67,7 @@ bool Snapshot::Advance(uint64_t rows, uint64_t row_count, uint64_t* first, uint6
 }
 
 uint64_t Snapshot::memory_bytes() const {
+  const std::lock_guard lock(mutex_);
   return saved_.size() * (sizeof(Saved) + layout_.row_bytes() + sizeof(float)) + flagged_.capacity() * sizeof(Key);
 }
 

@@ -2,7 +2,8 @@
 // it came to them, copied aside as they were at the mark. The store asks before every change; without a snapshot that
 // costs one comparison.
 //
-// Threads: Save may be called by several at once; everything else by one at a time, and by none while others Save.
+// Threads: Save, Flag, has_saved and memory_bytes may be called by several at once; everything else by one at a time,
+// and by none while others do that.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +59,10 @@ class Snapshot {
   // Moves the front past some `rows` of `row_count`: the range of hashes to visit now. False at the end.
   bool Advance(uint64_t rows, uint64_t row_count, uint64_t* first, uint64_t* last);
   bool at_end() const { return at_end_; }
-  bool has_saved() const { return !saved_.empty(); }
+  bool has_saved() const {
+    const std::lock_guard lock(mutex_);
+    return !saved_.empty();
+  }
 
   uint64_t memory_bytes() const;
 
@@ -77,7 +81,7 @@ class Snapshot {
   bool active_ = false;
   bool at_end_ = false;
   uint64_t next_hash_ = 0;
-  std::mutex mutex_;  // guards the two below against concurrent Save
+  mutable std::mutex mutex_;  // guards the two below against concurrent Save
   std::deque<Saved> saved_;
   std::vector<Key> flagged_;
 };

@@ -1,12 +1,14 @@
 #include "ps/store/table_store.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
@@ -254,7 +256,7 @@ TEST(TableStore, TablesShareTheBudgetAndGiveItBack) {
     while (status.ok() && key < 1'000'000) status = (key % 2 == 0 ? a : b)->CreateRows(std::vector<Key>{key++}, {});
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
     EXPECT_GT(budget.used(), 60U << 20);
-    EXPECT_LE(budget.used(), 64U << 20);
+    EXPECT_LE(budget.used(), (64U + 2 * 2) << 20) << "an index may take one block more than was asked for";
     EXPECT_GE(a->row_count() + b->row_count() + 1, key);
   }
   EXPECT_EQ(budget.used(), 0U);
@@ -307,17 +309,25 @@ TEST(TableStore, RowsStartOnCacheLines) {
   }
 }
 
-// What the process really holds beyond the mappings of slabs, as the allocator counts it.
 uint64_t AllocatedBytes() {
   const struct mallinfo2 info = ::mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
+// What the process really holds in memory.
+uint64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 TEST(TableStore, OverheadIsAtMost32BytesPerRow) {
-  constexpr uint64_t kRows = 512 << 10, kBatch = 1024;  // whole slabs
+  constexpr uint64_t kRows = 1 << 20, kBatch = 1024;  // whole slabs; memory of the index comes by 2 MiB
   constexpr uint32_t kDim = 16;
   for (const Optimizer& optimizer : {Optimizer(Sgd{}), Optimizer(Adagrad{})}) {
-    const uint64_t before = AllocatedBytes();
+    ::malloc_trim(0);
+    const uint64_t before = ResidentBytes();
     const auto store = Make({.dim = kDim, .optimizer = optimizer});
     const uint64_t payload = kRows * (kDim * sizeof(float) * (1 + StatesPerValue(optimizer)));
     for (uint64_t first = 0; first < kRows; first += kBatch) {
@@ -328,10 +338,12 @@ TEST(TableStore, OverheadIsAtMost32BytesPerRow) {
     const double per_row = (static_cast<double>(store->memory_bytes()) - static_cast<double>(payload)) / kRows;
     EXPECT_LE(per_row, 32.0);
     EXPECT_GE(per_row, 24.0) << "a key, a slot and a side record alone have 24";
-    // Rows lie in mappings of their own. The allocator is never asked for less than is reported.
-    const double allocated = static_cast<double>(AllocatedBytes() - before) / kRows;
-    EXPECT_LE(allocated, per_row * 1.02) << "not all memory is reported";
-    EXPECT_GE(allocated, per_row * 0.9) << "more is reported than there is";
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const auto resident = static_cast<double>(ResidentBytes() - before);
+    const auto reported = static_cast<double>(store->memory_bytes());
+    EXPECT_LE(resident, reported * 1.04) << "not all memory is reported";
+    EXPECT_GE(resident, reported * 0.9) << "more is reported than there is";
+#endif
   }
 }
 
