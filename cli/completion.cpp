@@ -19,7 +19,8 @@ _attune_words() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|\
+      --format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
     esac

@@ -123,7 +123,12 @@ ServerOptions ServerRuntime::CoreOptions() {
 // Called within a step of the core, which holds the order back until the table is loaded.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
   const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) return TableStore::Create(spec);
+  if (loaded == loaded_.end() || !loaded->second) {
+    const OpenedCheckpoint* checkpoint = checkpoints_->opened();
+    if (checkpoint == nullptr || checkpoint->manifest.Find(spec.name) == nullptr) return TableStore::Create(spec);
+    return Error(StatusCode::kUnavailable,
+                 "table '" + spec.name + "' cannot be loaded yet: the shard map is not known");
+  }
   RETURN_IF_ERROR(loaded->second->status);
   return std::move(loaded->second->store);
 }
@@ -207,6 +212,7 @@ void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCan
 // --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
 
 void ServerRuntime::StartSave(const SaveOrder& order) {
+  std::lock_guard lock(mutex_);  // telemetry looks at the tables too
   std::vector<TableStore*> stores;
   for (const auto& store : core_->tables()) stores.push_back(store.get());
   checkpoints_->Write(order, stores, [this](SaveEnded ended) {
