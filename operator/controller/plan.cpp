@@ -132,7 +132,7 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
     if (servers.formed) {
       progression.servers =
           PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
-      progression.requests = PlanRequests(observed, servers, directives, draft);
+      progression.requests = PlanRequests(observed, servers, now, directives, draft);
     } else {
       PlanFirstServers(observed, servers, options, draft);
     }

@@ -1,6 +1,7 @@
 #include "operator/controller/requests.h"
 
 #include "operator/controller/text.h"
+#include "operator/controller/timestamp.h"
 
 namespace attune::controller {
 namespace {
@@ -59,6 +60,26 @@ void PlanCheckpoint(const Observed& observed, const v1::JobWindow& window, Direc
   if (reply.state == Reply::State::kRefused) view.checkpoint = {request, reply.message};
 }
 
+// Every intervalSeconds since the last one, or since the job began; the end of an attempt, good or bad, is the next
+// begin.
+void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window, Now now, Directives& directives,
+                           Draft& draft, RequestsView& view) {
+  const int64_t interval = observed.job.spec.checkpoint.interval_seconds;
+  if (interval == 0 || view.checkpoint || !window.abilities().checkpoints()) return;
+  const auto& status = observed.job.status;
+  const std::string since =
+      status.checkpoint && !status.checkpoint->time.empty() ? status.checkpoint->time : status.start_time;
+  const auto last = ParseRfc3339(since);
+  if (!last) return;
+  const Duration left = *last + std::chrono::seconds(interval) - now.wall;
+  if (left > Duration::zero()) return draft.Requeue(left, "the next checkpoint");
+  v1::Directive directive;
+  directive.mutable_checkpoint()->set_directory(observed.job.spec.checkpoint.directory);
+  const Reply reply =
+      directives.AskCoordinator("checkpoint after " + since, directive, "checkpoint.intervalSeconds have passed");
+  if (reply.state == Reply::State::kRefused) view.regular_checkpoint_problem = reply.message;
+}
+
 }  // namespace
 
 api::Synchronization FromProto(const v1::Synchronization& from) {
@@ -72,15 +93,22 @@ api::Synchronization FromProto(const v1::Synchronization& from) {
   }
 }
 
-RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Directives& directives, Draft& draft) {
+RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Now now, Directives& directives,
+                          Draft& draft) {
   RequestsView view;
   const v1::JobWindow* window = directives.window();
   if (!servers.formed || window == nullptr) return view;
   PlanSynchronization(observed, *window, directives, view);
   PlanCheckpoint(observed, *window, directives, view);
+  PlanRegularCheckpoint(observed, *window, now, directives, draft, view);
   if (view.checkpoint && !view.checkpoint->problem.empty()) {
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "The checkpoint asked for was not written: " + view.checkpoint->problem);
+  }
+  const std::string told = observed.job.status.checkpoint ? observed.job.status.checkpoint->message : "";
+  if (!view.regular_checkpoint_problem.empty() && view.regular_checkpoint_problem != told) {
+    draft.Warn(kEventCheckpointFailed, "Checkpoint",
+               "A regular checkpoint was not written: " + view.regular_checkpoint_problem);
   }
   return view;
 }

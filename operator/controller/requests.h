@@ -21,9 +21,11 @@ struct RequestsView {
     std::string problem;  // "" when it was written
   };
   std::optional<CheckpointAnswer> checkpoint;
+  std::string regular_checkpoint_problem;  // why the last one by interval was not written; "" when it was
 };
 
-RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Directives& directives, Draft& draft);
+RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Now now, Directives& directives,
+                          Draft& draft);
 
 api::Synchronization FromProto(const v1::Synchronization& synchronization);
 

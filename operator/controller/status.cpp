@@ -122,12 +122,18 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
     }
     if (window->has_checkpoint()) {
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-      checkpoint.directory = FitText(window->checkpoint().directory(), 1024);
+      const std::string directory = FitText(window->checkpoint().directory(), 1024);
+      if (checkpoint.directory != directory) checkpoint.message.clear();  // of an attempt before
+      checkpoint.directory = directory;
       checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
           std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
       checkpoint.bytes = window->checkpoint().bytes();
       checkpoint.rows = window->checkpoint().rows();
     }
+  }
+  if (const std::string& problem = progression.requests.regular_checkpoint_problem; !problem.empty()) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.message = FitText(problem, 1024);
   }
   if (const auto& answer = progression.requests.checkpoint) {
     api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();

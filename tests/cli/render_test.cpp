@@ -66,7 +66,7 @@ TEST(Render, WhatTheDataPlaneDoesHasALineOfItsOwn) {
   const Screen screen{.width = 200, .height = 24, .color = false, .unicode = true};
   EXPECT_EQ(Render(Moving(), screen, kNow)[3],
             "pace SSP(4), waiting for word2vec-worker-1   moving rows: 250k/s, 84.0 MiB left   checkpoint 512 MiB, "
-            "1m00s old   servers lost: 1, rows restored: 1.2k");
+            "1m00s old   servers lost: 1, rows restored: 1.20k");
   EXPECT_THAT(RenderPlain(Moving(), kNow), HasSubstr("moving rows: 250k/s"));
   EXPECT_THAT(RenderJson(Moving(), kNow), HasSubstr(R"("moving":{"bytesLeft":88080384,"rowsPerSecond":250000.0})"));
   JobView done = Moving();

@@ -434,6 +434,37 @@ TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
   EXPECT_EQ(cluster.told().size(), 1U) << "also for a restarted operator";
 }
 
+TEST(Requests, CheckpointsFollowTheirInterval) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.checkpoint.interval_seconds = 600;
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), IsEmpty());
+  cluster.Advance(seconds(601));
+  cluster.Settle();
+  ASSERT_EQ(cluster.told().size(), 1U);
+  EXPECT_THAT(cluster.told()[0], StartsWith("a-server-0 checkpoint after "));
+  cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->message, "disk full");
+  EXPECT_TRUE(cluster.HasEvent("CheckpointFailed"));
+  const size_t events = cluster.events().size();
+  cluster.Settle();
+  EXPECT_EQ(cluster.events().size(), events) << "told once";
+  cluster.Advance(seconds(60));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 2U) << "tried again";
+  cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
+  cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
+  cluster.Answer("checkpoint after", Outcome::kDone);
+  cluster.Settle();
+  cluster.Advance(seconds(599));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 2U);
+  cluster.Advance(seconds(2));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 3U);
+}
+
 TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().checkpoint_request = "1";
