@@ -73,6 +73,8 @@ std::vector<std::vector<Key>> Batches(Distribution distribution) {
 struct Rates {
   double keys_per_second = 0;
   double p50_us = 0, p99_us = 0;
+  double calls = 0;                       // warm-up included
+  double worker_cpu = 0, server_cpu = 0;  // seconds, likewise
 };
 
 // Calls `issue` (which starts a batch) with `in_flight` batches under way and `finish` (which ends the oldest).
@@ -99,6 +101,7 @@ Rates Measure(size_t in_flight, const std::function<void(size_t slot)>& issue,
   }
   Rates rates{.keys_per_second = static_cast<double>((ended - counted) * settings.batch) / (Now() - from)};
   while (ended < begun) finish(ended++ % in_flight);
+  rates.calls = static_cast<double>(ended);
   std::ranges::sort(latencies);
   rates.p50_us = latencies[latencies.size() / 2] * 1e6;
   rates.p99_us = latencies[latencies.size() * 99 / 100] * 1e6;
@@ -107,8 +110,14 @@ Rates Measure(size_t in_flight, const std::function<void(size_t slot)>& issue,
 
 void Print(const char* transport, const char* operation, const char* distribution, size_t in_flight,
            const Rates& rates) {
-  std::printf("%-8s %-5s %-8s %zu in flight  %8.2f M keys/s   p50 %7.0f us  p99 %7.0f us\n", transport, operation,
+  std::printf("%-8s %-5s %-8s %zu in flight  %8.2f M keys/s   p50 %7.0f us  p99 %7.0f us", transport, operation,
               distribution, in_flight, rates.keys_per_second / 1e6, rates.p50_us, rates.p99_us);
+  // What it would cost on cores of its own: tells transports apart also on a busy machine.
+  if (rates.server_cpu > 0) {
+    std::printf("   CPU per call: worker %5.1f us, server %5.1f us", rates.worker_cpu / rates.calls * 1e6,
+                rates.server_cpu / rates.calls * 1e6);
+  }
+  std::printf("\n");
   std::fflush(stdout);
 }
 
@@ -205,6 +214,13 @@ struct Path {
   bool shared_memory = false;
 };
 
+double CpuSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 // The server process: prints its coordinator's address into the pipe and serves until the other pipe closes; then
 // prints the seconds of CPU it has used between the two bytes it is sent.
 [[noreturn]] void Serve(const Path& path, int writer, int reader) {
@@ -223,29 +239,21 @@ struct Path {
   (void)!::write(writer, line.data(), line.size());
   char byte;
   while (::read(reader, &byte, 1) == 1) {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    const double used = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                        static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    const double used = CpuSeconds();
     (void)!::write(writer, &used, sizeof used);
   }
   std::_Exit(0);
 }
 
-double CpuSeconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+double ServerCpuSeconds(int writer, int reader) {
+  double used = 0;
+  (void)!::write(writer, "?", 1);
+  (void)!::read(reader, &used, sizeof used);
+  return used;
 }
 
 void MeasureIdle(int writer, int reader) {
-  const auto server_used = [&] {
-    double used = 0;
-    (void)!::write(writer, "?", 1);
-    (void)!::read(reader, &used, sizeof used);
-    return used;
-  };
+  const auto server_used = [&] { return ServerCpuSeconds(writer, reader); };
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const double start = Now(), server = server_used(), worker = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::seconds(3));
@@ -296,13 +304,16 @@ int RunAttune(const Path& path, bool measure) {
     for (const bool push : {false, true}) {
       for (const size_t in_flight : {size_t{1}, size_t{8}}) {
         size_t next = 0;
-        const Rates rates = Measure(
+        const double worker_before = CpuSeconds(), server_before = ServerCpuSeconds(to_server[1], to_us[0]);
+        Rates rates = Measure(
             in_flight,
             [&](size_t slot) {
               const std::vector<Key>& keys = batches[next++ % batches.size()];
               futures[slot] = push ? table->PushAsync(keys, rows[slot]) : table->PullAsync(keys, rows[slot]);
             },
             finish);
+        rates.worker_cpu = CpuSeconds() - worker_before;
+        rates.server_cpu = ServerCpuSeconds(to_server[1], to_us[0]) - server_before;
         Print(path.name.c_str(), push ? "push" : "pull", distribution == kUniform ? "uniform" : "zipf", in_flight,
               rates);
       }
