@@ -64,7 +64,7 @@ class ServerRuntime {
   ServerOptions CoreOptions();
   StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec) const;
 
-  void OnRowMessage(NodeId from, Message message);
+  void OnRowMessage(Received message);
   void Step(ServerInput input);
   void End(const Status& status);
   void StartSave(const SaveOrder& order);
