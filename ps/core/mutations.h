@@ -59,18 +59,16 @@ enum class RowMutation : uint8_t {
   kUnrelayedReplicateTaken = 40,
   kEarlierJoinCounts = 41,
   // Of this code.
-  kStateStaysAtSource = 42,        // a row moves without its optimizer state
+  kStateStaysAtSource = 42,         // a row moves without its optimizer state
   kAcknowledgeBeforeApplying = 43,  // and applied with the next message only
   kStaleCopyPromoted = 44,          // a copy becomes the row although a live node reported it
   kCopiesFilterForgotten = 45,      // a promoted copy comes without its records
+  kNoDuplicateFilter = 46,          // a re-issued push is applied again
   kCount
 };
 
 struct Mutations {
-  bool no_duplicate_filter = false;          // a re-issued push is applied again
-  bool filter_per_message = false;           // one recorded key of a push stands for all its keys
-  bool pull_without_after = false;           // a pull does not wait for the worker's own pushes
-  bool acknowledge_before_applying = false;  // applied with the next message, lost when the connection breaks before
+  bool pull_without_after = false;  // a pull does not wait for the worker's own pushes
   bool keep_leases_of_lost_workers = false;
   bool done_before_acknowledged = false;  // lease positions do not wait for the pushes of their items
   bool acked_below_skips_open = false;    // acked_below passes pushes that are still open

@@ -11,6 +11,7 @@ namespace attune::ps {
 struct Received {
   NodeId from;  // kCoordinator, or the peer the link's handshake named
   Message message;
+  LinkHeader link = {};  // between servers, see ps/core/link.h
 };
 struct PeerConnected {
   NodeId peer;
@@ -24,6 +25,7 @@ struct Timer {};
 struct Outgoing {
   NodeId to;
   Message message;
+  LinkHeader link = {};  // travels in front of the message
 };
 
 }  // namespace attune::ps

@@ -7,12 +7,28 @@ namespace attune::ps {
 
 void ServerOutputs::Clear() {
   send.clear();
+  connect.clear();
+  disconnect.clear();
+  rows_restored = 0;
   save.reset();
   finished = false;
   lost.reset();
 }
 
-ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)) {}
+namespace {
+
+RowOptions OptionsOfRows(const ServerOptions& options) {
+  RowOptions rows;
+  rows.create_store = options.create_store;
+  rows.create_copies = options.create_copies;
+  rows.row_memory = options.row_memory;
+  rows.mutation = options.mutations.row;
+  return rows;
+}
+
+}  // namespace
+
+ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)), rows_(OptionsOfRows(options_)) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   if (coordinator_since_ == kNever) coordinator_since_ = now;
@@ -22,7 +38,8 @@ void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) 
 
 MonotonicTime ServerCore::WakeAt() const {
   if (ended_) return kNever;
-  MonotonicTime wake = std::min(next_heartbeat_, next_deadline_);
+  MonotonicTime wake = std::min(next_heartbeat_, rows_.WakeAt());
+  for (const auto& [peer, link] : links_) wake = std::min(wake, link.WakeAt());
   if (!coordinator_connected_ && coordinator_since_ != kNever) {
     wake = std::min(wake, coordinator_since_ + options_.coordinator_lost_after);
   }
@@ -30,15 +47,67 @@ MonotonicTime ServerCore::WakeAt() const {
   return wake;
 }
 
-size_t ServerCore::parked() const {
-  size_t count = 0;
-  for (const auto& [origin, pulls] : parked_) count += pulls.size();
-  return count;
-}
-
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
+  if (IsRowMessage(input.message)) return OnRowMessage(std::move(input), now, out);
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
+}
+
+// --- rows
+
+// Servers number what they send each other; workers issue again what may be lost.
+void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
+  if (node_ == NodeId()) return;
+  RowOutputs rows;
+  if (input.link.sequence == 0 && !std::holds_alternative<LinkAck>(input.message)) {
+    rows_.Receive(input.from, std::move(input.message), now, rows);
+    return Forward(rows, now, out);
+  }
+  const auto link = links_.try_emplace(input.from, LinkOptions(), options_.mutations.link).first;
+  std::vector<Message> delivered;
+  std::vector<LinkFrame> frames;
+  link->second.Receive({.link = input.link, .message = std::move(input.message)}, now, delivered, frames);
+  SendFrames(input.from, frames, out);
+  for (Message& message : delivered) rows_.Receive(input.from, std::move(message), now, rows);
+  Forward(rows, now, out);
+}
+
+void ServerCore::SendFrames(NodeId to, std::vector<LinkFrame>& frames, ServerOutputs& out) {
+  for (LinkFrame& frame : frames) {
+    out.send.push_back({.to = to, .message = std::move(frame.message), .link = frame.link});
+  }
+}
+
+void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
+  for (Outgoing& outgoing : rows.send) {
+    const Member* member = map().Find(outgoing.to);
+    if (member == nullptr) continue;
+    if (member->role == Role::kWorker) {
+      out.send.push_back(std::move(outgoing));
+      continue;
+    }
+    const auto link = links_.try_emplace(outgoing.to, LinkOptions(), options_.mutations.link).first;
+    std::vector<LinkFrame> frames;
+    link->second.Send(std::move(outgoing.message), now, frames);
+    SendFrames(outgoing.to, frames, out);
+    if (link->second.overfull()) {
+      return Lose(Error(StatusCode::kResourceExhausted,
+                        Describe(map(), outgoing.to) + " takes too little of what this server sends it"),
+                  out);
+    }
+  }
+  out.rows_restored += rows.rows_restored;
+  if (rows.need_map) AskForMap(now, out);
+  if (rows.report) SendReport(out);
+  if (rows.lost) Lose(std::move(*rows.lost), out);
+}
+
+void ServerCore::SendReport(ServerOutputs& out) {
+  if (!coordinator_connected_ || node_ == NodeId() || !map().formed()) return;
+  RowsReport report = rows_.Report();
+  report.number = ++report_;
+  for (const auto& [peer, link] : links_) report.operations_waiting += link.queued();
+  out.send.push_back({.to = kCoordinator, .message = std::move(report)});
 }
 
 void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
@@ -51,13 +120,24 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
   }
   if (coordinator_connected_ && node_ == NodeId() && now >= join_sent_ + options_.ask_again_after) SendJoin(now, out);
   if (now >= next_heartbeat_) SendHeartbeat(now, out);
-  if (now >= next_deadline_) DropOverdue(now);
+  rows_.OnTimer(now);
+  for (auto& [peer, link] : links_) {
+    if (now < link.WakeAt()) continue;
+    std::vector<LinkFrame> frames;
+    link.OnTimer(now, frames);
+    SendFrames(peer, frames, out);
+  }
 }
 
 // --- coordinator
 
 void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) {
-  if (ended_ || input.peer != kCoordinator) return;
+  if (ended_) return;
+  if (input.peer != kCoordinator) {
+    std::vector<LinkFrame> frames;
+    links_.try_emplace(input.peer, LinkOptions(), options_.mutations.link).first->second.Connected(now, frames);
+    return SendFrames(input.peer, frames, out);
+  }
   coordinator_connected_ = true;
   coordinator_since_ = now;
   SendJoin(now, out);
@@ -67,8 +147,9 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
   if (input.peer == kCoordinator) {
     coordinator_connected_ = false;
     coordinator_since_ = now;
+  } else if (const auto link = links_.find(input.peer); link != links_.end()) {
+    link->second.Disconnected();
   }
-  std::erase_if(acknowledged_early_, [&](const Push& push) { return push.origin == input.peer; });
 }
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
@@ -84,6 +165,7 @@ void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
 void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) {
     node_ = message.node;
+    rows_.SetSelf(node_);
     SendHeartbeat(now, out);
   }
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
@@ -111,7 +193,8 @@ void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   if (!coordinator_connected_ || node_ == NodeId()) return;
   out.send.push_back(
-      {.to = kCoordinator, .message = Heartbeat{.number = ++heartbeat_, .map_version = map_.version, .leases = {}}});
+      {.to = kCoordinator, .message = Heartbeat{.number = ++heartbeat_, .map_version = map().version, .leases = {}}});
+  SendReport(out);
 }
 
 // --- map
@@ -120,58 +203,41 @@ void ServerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Serve
   AdoptMap(std::move(message.map), now, out);
 }
 
-void ServerCore::AdoptMap(ShardMap map, MonotonicTime now, ServerOutputs& out) {
-  if (map.version <= map_.version || node_ == NodeId()) return;
-  if (const Status status = Validate(map); !status.ok()) return Lose(status, out);
-  if (!map.Contains(node_)) {
+void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) {
+  if (next.version <= map().version || node_ == NodeId()) return;
+  if (const Status status = Validate(next); !status.ok()) return Lose(status, out);
+  if (!next.Contains(node_)) {
     return Lose(Error(StatusCode::kAborted,
                       "this server (node " + std::to_string(node_.value()) + ") is no longer a member of the job"),
                 out);
   }
-  // An origin that is gone for good: nothing of it may be applied any more, so nothing need be remembered.
-  for (const Member& member : map_.members) {
-    if (map.Contains(member.node)) continue;
-    filter_.Forget(member.node);
-    parked_.erase(member.node);
+  for (const Member& member : map().members) {
+    if (next.Contains(member.node)) continue;
+    links_.erase(member.node);
+    if (member.role == Role::kServer) out.disconnect.push_back(member.node);
   }
-  map_ = std::move(map);
-  HandleHeld(now, out);
-}
-
-void ServerCore::HandleHeld(MonotonicTime now, ServerOutputs& out) {
-  std::deque<Held> held = std::exchange(held_, {});
-  for (Held& entry : held) {
-    if (now >= entry.deadline) continue;
-    std::visit([&](auto&& body) { OnMessage(entry.from, std::move(body), now, out); }, std::move(entry.message));
+  for (const Member& member : next.members) {
+    if (member.role == Role::kServer && member.node != node_ && !map().Contains(member.node)) {
+      out.connect.push_back(member);
+    }
   }
+  RowOutputs rows;
+  rows_.AdoptMap(std::move(next), now, rows);
+  Forward(rows, now, out);
 }
 
 void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {
   if (!coordinator_connected_ || (map_asked_ && now < *map_asked_ + options_.ask_again_after)) return;
   map_asked_ = now;
-  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = map_.version}});
+  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = map().version}});
 }
 
 // --- tables
 
-TableStore* ServerCore::Find(TableId table) const {
-  const size_t index = size_t{table.value()} - 1;
-  return index < tables_.size() ? tables_[index].get() : nullptr;
-}
-
-void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime, ServerOutputs& out) {
-  Status status;
-  if (message.table == TableId() || message.table.value() > kTablesMax) {
-    status = Error(StatusCode::kResourceExhausted, "table id " + std::to_string(message.table.value()) +
-                                                       " is outside 1 .. " + std::to_string(kTablesMax));
-  } else if (Find(message.table) == nullptr) {
-    StatusOr<std::unique_ptr<TableStore>> store = options_.create_store(message.spec);
-    status = store.status();
-    if (store.ok()) {
-      tables_.resize(std::max<size_t>(tables_.size(), message.table.value()));
-      tables_[message.table.value() - 1] = *std::move(store);
-    }
-  }
+void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, ServerOutputs& out) {
+  RowOutputs rows;
+  Status status = rows_.InstallTable(message.table, message.spec, rows);
+  Forward(rows, now, out);
   out.send.push_back(
       {.to = kCoordinator, .message = TableInstalled{.table = message.table, .status = std::move(status)}});
 }

@@ -9,6 +9,7 @@ void WorkerOutputs::Clear() {
   send.clear();
   completions.clear();
   connect.clear();
+  disconnect.clear();
   goal_reached.reset();
   lost.reset();
 }
@@ -31,6 +32,14 @@ bool WorkerCore::Connected(NodeId peer) const {
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
+  if (IsRowMessage(input.message)) {
+    if (MapVersionOf(input.message) > map_.version) {  // nothing sent under a map is handled under an older one
+      AskForMap(now, out);
+      if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
+      return;
+    }
+    if (!map_.Contains(input.from)) return;
+  }
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
 }
 
@@ -115,24 +124,54 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
                                                        ") is no longer a member of the job; start it again"),
                        out);
   }
-  const bool homes_changed = !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home);
+  const auto servers_of = [](const ShardMap& of) {
+    std::vector<NodeId> servers;
+    for (const Member& member : of.members) {
+      if (member.role == Role::kServer) servers.push_back(member.node);
+    }
+    return servers;
+  };
+  std::vector<NodeId> servers = servers_of(map);
+  const bool homes_changed =
+      !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home) || servers != servers_;
+  bool somebody_gone = false;
+  for (const NodeId server : servers_) {
+    if (map.Contains(server)) continue;
+    somebody_gone = true;
+    out.disconnect.push_back(server);
+  }
+  const bool recovered = map.recovered_at > map_.version;
   map_ = std::move(map);
   std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
-  if (!homes_changed) return;
-  homes_version_ = map_.version;
-  servers_.clear();
-  for (const Member& member : map_.members) {
-    if (member.role != Role::kServer) continue;
-    servers_.push_back(member.node);
-    if (peers_.try_emplace(member.node, Peer{.connected = false, .since = now}).second) out.connect.push_back(member);
+  if (homes_changed) {
+    homes_version_ = map_.version;
+    servers_ = std::move(servers);
+    for (const Member& member : map_.members) {
+      if (member.role != Role::kServer) continue;
+      if (peers_.try_emplace(member.node, Peer{.connected = false, .since = now}).second) out.connect.push_back(member);
+    }
+    home_ordinal_.resize(map_.shards.size());
+    for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
+      home_ordinal_[shard] =
+          static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.shards[shard].home) - servers_.begin());
+    }
+    WakeBy(now + options_.peer_lost_after);
+    CompleteJoin(out);
   }
-  home_ordinal_.resize(map_.shards.size());
-  for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
-    home_ordinal_[shard] =
-        static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.shards[shard].home) - servers_.begin());
+  if (somebody_gone || recovered) Reissue(now, out);
+  for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
+}
+
+// A node is gone, with what it had in hand: whatever is open is issued again, to the homes of today.
+void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
+  if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
+  for (const OpenPush& push : pushes_) {
+    if (push.sent && push.open > 0) SendOpenKeys(push, {}, out);
   }
-  WakeBy(now + options_.peer_lost_after);
-  CompleteJoin(out);
+  for (auto& [request, pull] : pull_messages_) {
+    pull.home = map_.HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
+    SendPull(request, pull, now, out);
+  }
 }
 
 void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
@@ -320,6 +359,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   }
   for (auto& [request, pull] : pull_messages_) {
     if (now >= pull.send_again) {
+      pull.home = map_.HomeOf(pull.keys[0]);
       SendPull(request, pull, now, out);
       pull.backoff = NextBackoff(pull.backoff);
       pull.send_again = now + pull.backoff;

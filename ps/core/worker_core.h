@@ -154,6 +154,7 @@ struct WorkerOutputs {
   std::vector<Outgoing> send;
   std::vector<Completion> completions;
   std::vector<Member> connect;              // servers to keep a link to, from now on
+  std::vector<NodeId> disconnect;           // servers that are members no longer
   std::optional<std::string> goal_reached;  // reason; leases end
   std::optional<Status> lost;               // the session is over; every call has been completed with this
 
@@ -217,6 +218,7 @@ class WorkerCore {
     Slice<Key> keys;
     std::vector<uint32_t> places;  // in the call's rows
     std::vector<After> after;
+    std::vector<bool> answered;  // per key, once an answer has come for some of them
     MonotonicTime send_again = kNever;
     Duration backoff{};
   };
@@ -334,6 +336,7 @@ class WorkerCore {
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
+  void Reissue(MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
   void LoseSession(Status status, WorkerOutputs& out);
   void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
@@ -392,6 +395,7 @@ class WorkerCore {
   uint64_t heartbeat_ = 0;
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};
+  std::deque<Received> held_;         // row messages sent under a newer map than this node's
   MonotonicTime next_wake_ = kNever;  // earliest deadline or re-issue; recomputed when passed
 };
 

@@ -66,15 +66,17 @@ void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime no
   if (!Connected(pull.home)) return;  // sent when the connection is there
   const SequenceNumber acked_below = AckedBelow();
   std::erase_if(pull.after, [&](const After& after) { return after.sequence <= acked_below; });
-  out.send.push_back({.to = pull.home,
-                      .message = Pull{.origin = node_,
-                                      .request = request,
-                                      .table = pull.table,
-                                      .map_version = map_.version,
-                                      .acked_below = acked_below,
-                                      .remaining = pulls_.at(pull.call).deadline - now,
-                                      .keys = pull.keys,
-                                      .after = pull.after}});
+  out.send.push_back(
+      {.to = pull.home,
+       .message = Pull{.origin = node_,
+                       .request = request,
+                       .table = pull.table,
+                       .map_version = map_.version,
+                       .acked_below = acked_below,
+                       .remaining = pulls_.at(pull.call).deadline - now,
+                       .keys = pull.keys,
+                       .after = pull.after,
+                       .positions = {.first = 0, .count = static_cast<uint32_t>(pull.keys.size()), .list = {}}}});
 }
 
 std::span<float> WorkerCore::PlaceOf(RequestId request, size_t values) const {
@@ -87,25 +89,36 @@ std::span<float> WorkerCore::PlaceOf(RequestId request, size_t values) const {
   return pulls_.at(part.call).rows.subspan(size_t{part.places.front()} * part.dim, values);
 }
 
+// Keys whose rows lie on several nodes are answered by each of them.
 void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
   const auto it = pull_messages_.find(message.request);
   if (it == pull_messages_.end()) return;  // a second answer, or the call has ended
-  const PullMessage& part = it->second;
-  if (message.rows.size() != part.keys.size() * part.dim) {
+  PullMessage& part = it->second;
+  const size_t count = message.positions.size();
+  const bool fits = message.rows.size() == count * part.dim && count <= part.keys.size() &&
+                    (count == 0 || message.positions.At(count - 1) < part.keys.size());
+  if (!fits) {
     const CallId call = part.call;
     EndPull(call,
             Error(StatusCode::kInternal, "pull: " + Describe(map_, from) + " answered with " +
-                                             std::to_string(message.rows.size()) + " values, expected were " +
-                                             std::to_string(part.keys.size() * part.dim) +
-                                             "; worker and server do not fit together"),
+                                             std::to_string(message.rows.size()) + " values for " +
+                                             std::to_string(count) + " of " + std::to_string(part.keys.size()) +
+                                             " keys; worker and server do not fit together"),
             out);
     return;
   }
   OpenPull& pull = pulls_.at(part.call);
-  if (message.rows.data() != &pull.rows[size_t{part.places[0]} * part.dim]) {
-    for (size_t i = 0; i < part.places.size(); ++i) {
-      std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[size_t{part.places[i]} * part.dim]);
+  const bool whole = count == part.keys.size();
+  if (!whole || message.rows.data() != &pull.rows[size_t{part.places[0]} * part.dim]) {
+    for (size_t i = 0; i < count; ++i) {
+      const size_t place = part.places[whole ? i : message.positions.At(i)];
+      std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[place * part.dim]);
     }
+  }
+  if (!whole) {
+    part.answered.resize(part.keys.size());
+    for (size_t i = 0; i < count; ++i) part.answered[message.positions.At(i)] = true;
+    if (std::ranges::find(part.answered, false) != part.answered.end()) return;
   }
   const CallId call = part.call;
   pull_messages_.erase(it);

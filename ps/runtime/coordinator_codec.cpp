@@ -33,6 +33,7 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
     out->set_index(member.index);
     out->set_address(member.address);
     out->set_leaving(member.leaving);
+    out->set_takes_rows(member.takes_rows);
   }
 }
 
@@ -427,7 +428,8 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   for (const v1::JobMember& member : from.members()) {
     RETURN_IF_ERROR(CheckText(member.address(), kNameBytesMax, "bytes of address"));
     ASSIGN_OR_RETURN(const Role role, Get(member.role()));
-    map.members.push_back({NodeId(member.node()), role, member.index(), member.address(), member.leaving()});
+    map.members.push_back(
+        {NodeId(member.node()), role, member.index(), member.address(), member.leaving(), member.takes_rows()});
   }
   if (map.formed()) RETURN_IF_ERROR(Validate(map));
   return map;

@@ -55,7 +55,9 @@ Status ServerRuntime::Open() {
   loop_ = EventLoop::Start("attune-server", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
-  events.on_message = [this](NodeId from, Message message) { Step(Received{from, std::move(message)}); };
+  events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
+    Step(Received{.from = from, .message = std::move(message), .link = link});
+  };
   events.on_connected = [this](NodeId peer) { Step(PeerConnected{peer}); };
   events.on_disconnected = [this](NodeId peer, const Status& reason) {
     log::Debug("a worker's link ended", {{"node", peer.value()}, {"reason", reason}});
@@ -117,6 +119,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
+  core.create_copies = [](const TableSpec& spec) { return TableStore::Create(spec); };
   return core;
 }
 
@@ -176,11 +179,16 @@ void ServerRuntime::Step(ServerInput input) {
     node = core_->node();
   }
   if (node != NodeId()) transport_->SetSelf(node);
+  for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
+  for (const NodeId server : out.disconnect) transport_->Disconnect(server);
+  if (out.rows_restored > 0) {
+    log::Warn("rows were lost with a server and begin anew; nobody had a copy", {{"rows", out.rows_restored}});
+  }
   for (const Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {
       coordinator_->Send(outgoing.message);
-    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message); !status.ok()) {
-      log::Debug("an answer was not sent; its worker asks again", {{"reason", status}});
+    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message, outgoing.link); !status.ok()) {
+      log::Debug("a message was not sent; it comes again", {{"reason", status}});
     }
   }
   if (wake != armed_) {

@@ -142,6 +142,7 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
 
 void WorkerRuntime::Dispatch(WorkerOutputs& out) {
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
+  for (const NodeId server : out.disconnect) transport_->Disconnect(server);
   for (Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {
       coordinator_->Send(outgoing.message);

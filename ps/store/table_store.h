@@ -49,7 +49,12 @@ struct RowView {
 struct HashRange {
   uint32_t first = 0;
   uint32_t last = ~uint32_t{0};
-  static HashRange OfShard(uint32_t shard, uint32_t shard_count);
+  // The hashes h with h * shard_count / 2^32 == shard.
+  static HashRange OfShard(uint32_t shard, uint32_t shard_count) {
+    const auto begin = [&](uint64_t n) { return ((n << 32) + shard_count - 1) / shard_count; };
+    return {.first = static_cast<uint32_t>(begin(shard)),
+            .last = static_cast<uint32_t>(begin(uint64_t{shard} + 1) - 1)};
+  }
   bool operator==(const HashRange&) const = default;
 };
 

@@ -174,6 +174,7 @@ class Encoder {
   void operator()(const FetchedRows& fetched) {
     Begin(FrameKind::kFetchedRows, fetched.map_version);
     header_.detail = fetched.recovered_at.value();
+    SetFlag(wire::kFlagAllBut, fetched.all_but);
     SetFlag(wire::kFlagLast, fetched.last);
     Set(fetched.rows);
     Set(fetched.records);
@@ -583,6 +584,7 @@ class Decoder {
                            .recovered_at = detail,
                            .rows = ReadRows(),
                            .records = std::move(records),
+                           .all_but = Flag(wire::kFlagAllBut),
                            .last = Flag(wire::kFlagLast)};
       }
       default:

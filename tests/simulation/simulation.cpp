@@ -49,6 +49,7 @@ class Simulation {
   struct Server {
     std::unique_ptr<ServerCore> core;
     uint32_t index = 0;
+    bool alive = true;
     std::optional<MonotonicTime> wake;
   };
   struct PullCheck {
@@ -90,7 +91,7 @@ class Simulation {
     uint32_t column() const { return process % kColumns; }
   };
 
-  // A connection of a process: to the coordinator (server < 0) or to a server.
+  // A connection of a process: to the coordinator (server < 0) or to a server; between servers the lower index dials.
   struct LinkKey {
     bool from_server;  // which kind of process holds the client's end
     size_t client;     // index into servers_ or workers_
@@ -131,10 +132,13 @@ class Simulation {
 
   void OpenLink(LinkKey key);
   void BreakLink(LinkKey key, Duration away);
-  void Carry(LinkKey key, bool to_server_side, Message message);
+  void Carry(LinkKey key, bool to_server_side, Message message, LinkHeader header = {});
   void Deliver(LinkKey key, uint64_t generation, ConnectionId connection, bool to_server_side, const Message& message,
-               bool late_copy);
-  bool ClientAlive(LinkKey key) const { return key.from_server || workers_[key.client]->fate == Fate::kRunning; }
+               LinkHeader header, bool late_copy);
+  bool ClientAlive(LinkKey key) const {
+    return key.from_server ? servers_[key.client].alive : workers_[key.client]->fate == Fate::kRunning;
+  }
+  bool ServerAlive(LinkKey key) const { return key.server < 0 || servers_[static_cast<size_t>(key.server)].alive; }
 
   // --- steps of cores
 
@@ -157,6 +161,8 @@ class Simulation {
   void ScheduleChanges();
   void Kill(Fate how);
   void Die(size_t index);
+  void KillServer();
+  void StartServer(size_t index);
   void CheckEnd();
   size_t Running() const;
 
@@ -179,6 +185,7 @@ class Simulation {
   std::map<ConnectionId, LinkKey> connections_;
   uint64_t next_connection_ = 1;
   uint32_t next_index_ = 0;
+  std::set<size_t> server_gone_;  // taken for dead
 
   Account accounts_[3];                                          // by TableId
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> processed_;  // (epoch, item) -> runs
@@ -189,7 +196,7 @@ class Simulation {
 
 void Simulation::OpenLink(LinkKey key) {
   Link& link = links_[key];
-  if (link.up || !ClientAlive(key)) return;
+  if (link.up || !ClientAlive(key) || !ServerAlive(key)) return;
   if (key.server >= 0 && servers_[static_cast<size_t>(key.server)].core->node() == NodeId()) {
     After(milliseconds(5), [this, key] { OpenLink(key); });  // it does not know its own id yet: no handshake
     return;
@@ -202,6 +209,9 @@ void Simulation::OpenLink(LinkKey key) {
   }
   const NodeId peer = key.server < 0 ? kCoordinator : servers_[static_cast<size_t>(key.server)].core->node();
   if (key.from_server) {
+    if (key.server >= 0) {
+      StepServer(static_cast<size_t>(key.server), PeerConnected{.peer = servers_[key.client].core->node()});
+    }
     StepServer(key.client, PeerConnected{.peer = peer});
   } else {
     StepWorker(key.client, PeerConnected{.peer = peer});
@@ -219,8 +229,8 @@ void Simulation::BreakLink(LinkKey key, Duration away) {
     connections_.erase(connection);
     After(RandomDelay(), [this, connection] { StepCoordinator(ConnectionClosed{.connection = connection}); });
   } else {
-    const NodeId client = workers_[key.client]->core->node();
-    After(RandomDelay(),
+    const NodeId client = key.from_server ? servers_[key.client].core->node() : workers_[key.client]->core->node();
+    After(key.from_server ? Duration(0) : RandomDelay(),
           [this, key, client] { StepServer(static_cast<size_t>(key.server), PeerDisconnected{.peer = client}); });
   }
   if (key.from_server) {
@@ -231,7 +241,7 @@ void Simulation::BreakLink(LinkKey key, Duration away) {
   After(away, [this, key] { OpenLink(key); });
 }
 
-void Simulation::Carry(LinkKey key, bool to_server_side, Message message) {
+void Simulation::Carry(LinkKey key, bool to_server_side, Message message, LinkHeader header) {
   const auto it = links_.find(key);
   if (it == links_.end() || !it->second.up) return;
   const Link& link = it->second;
@@ -241,8 +251,8 @@ void Simulation::Carry(LinkKey key, bool to_server_side, Message message) {
   const auto shared = std::make_shared<const Message>(std::move(message));
   for (uint64_t copy = 0; copy < copies; ++copy) {
     const bool late = random_.Chance(parameters_.late_copy_chance);
-    After(RandomDelay(), [this, key, generation, connection, to_server_side, shared, late] {
-      Deliver(key, generation, connection, to_server_side, *shared, late);
+    After(RandomDelay(), [this, key, generation, connection, to_server_side, shared, header, late] {
+      Deliver(key, generation, connection, to_server_side, *shared, header, late);
     });
   }
   if (random_.Chance(parameters_.break_chance)) {
@@ -252,10 +262,10 @@ void Simulation::Carry(LinkKey key, bool to_server_side, Message message) {
 }
 
 void Simulation::Deliver(LinkKey key, uint64_t generation, ConnectionId connection, bool to_server_side,
-                         const Message& message, bool late_copy) {
+                         const Message& message, LinkHeader header, bool late_copy) {
   const Link& link = links_.at(key);
   if ((!link.up || link.generation != generation) && !late_copy) return;  // lost with its connection
-  if (!ClientAlive(key) && !to_server_side) return;
+  if (to_server_side ? !ServerAlive(key) : !ClientAlive(key)) return;
   ++result_.messages;
   Digest(static_cast<uint64_t>((now_ - MonotonicTime{}).count()));
   Digest(message.index() * 1000003 + key.client * 8191 + static_cast<uint64_t>(key.server + 1) * 2 + to_server_side);
@@ -265,11 +275,11 @@ void Simulation::Deliver(LinkKey key, uint64_t generation, ConnectionId connecti
   }
   if (to_server_side && key.server < 0) return StepCoordinator(FromConnection{.from = connection, .message = message});
   if (to_server_side) {
-    const NodeId from = workers_[key.client]->core->node();
-    return StepServer(static_cast<size_t>(key.server), Received{.from = from, .message = message});
+    const NodeId from = key.from_server ? servers_[key.client].core->node() : workers_[key.client]->core->node();
+    return StepServer(static_cast<size_t>(key.server), Received{.from = from, .message = message, .link = header});
   }
   const NodeId from = key.server < 0 ? kCoordinator : servers_[static_cast<size_t>(key.server)].core->node();
-  if (key.from_server) return StepServer(key.client, Received{.from = from, .message = message});
+  if (key.from_server) return StepServer(key.client, Received{.from = from, .message = message, .link = header});
   StepWorker(key.client, Received{.from = from, .message = message});
 }
 
@@ -297,7 +307,10 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
       if (!file.name.starts_with(prefix)) Violation("a checkpoint has a file of another");
       names.insert(file.name);
     }
-    if (names.size() != servers_.size()) Violation("a manifest was ordered with files of some servers missing");
+    const auto alive = std::ranges::count_if(servers_, [](const Server& server) { return server.alive; });
+    if (names.size() != static_cast<size_t>(alive)) {
+      Violation("a manifest was ordered with files of some servers missing");
+    }
     const SaveId save = out.write_manifest->save;
     After(milliseconds(3), [this, save] { StepCoordinator(ManifestWritten{.save = save, .status = OkStatus()}); });
   }
@@ -319,12 +332,20 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
 
 void Simulation::StepServer(size_t index, ServerInput input) {
   Server& server = servers_[index];
+  if (!server.alive) return;
   ServerOutputs out;
   server.core->Step(std::move(input), now_, out);
   for (Outgoing& message : out.send) {
     if (message.to == kCoordinator) {
       Carry({.from_server = true, .client = index, .server = -1}, true, std::move(message.message));
       continue;
+    }
+    for (size_t other = 0; other < servers_.size(); ++other) {
+      if (servers_[other].core->node() != message.to) continue;
+      const LinkKey key{
+          .from_server = true, .client = std::min(index, other), .server = static_cast<int>(std::max(index, other))};
+      Carry(key, other > index, std::move(message.message), message.link);
+      break;
     }
     for (size_t worker = 0; worker < workers_.size(); ++worker) {
       if (workers_[worker]->core->node() != message.to) continue;
@@ -341,6 +362,16 @@ void Simulation::StepServer(size_t index, ServerInput input) {
                                   .files = {{.table = TableId(1),
                                              .name = std::to_string(save.checkpoint) + "-" + std::to_string(save.part)}}});
     });
+  }
+  for (const Member& member : out.connect) {
+    if (member.index <= index) continue;
+    const LinkKey key{.from_server = true, .client = index, .server = static_cast<int>(member.index)};
+    After(RandomDelay(), [this, key] { OpenLink(key); });
+  }
+  if (out.rows_restored > 0) Violation("rows were lost although they had copies");
+  if (out.lost && server_gone_.contains(index)) {
+    server.alive = false;  // it has heard that the others go on without it
+    return;
   }
   if (out.lost) Violation("server " + std::to_string(index) + " was lost: " + attune::ToString(*out.lost));
   const MonotonicTime wake = server.core->WakeAt();
@@ -632,7 +663,9 @@ void Simulation::CheckPull(Worker& worker, const PullCheck& pull) {
         Violation(text("AtMostOnce: more than was ever pushed", account.issued[{key, column}]));
       }
       const double before = pull.seen_before.at({key, column});
-      if (value < before) Violation(text("VersionsRise: less than was seen before", before));
+      // After a crash a row continues from its copy: others' pushes that nobody was told of come once more.
+      const bool may_fall = result_.server_deaths > 0 && column != worker.column();
+      if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
       double& seen = worker.seen[pull.table.value()][{key, column}];
       seen = std::max(seen, value);
     }
@@ -676,6 +709,47 @@ void Simulation::Die(size_t index) {
   }
 }
 
+// One at a time, and only when what was lost before has its copies again.
+void Simulation::KillServer() {
+  std::vector<size_t> alive;
+  const ShardMap* map = nullptr;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_[i].alive) continue;
+    alive.push_back(i);
+    if (map == nullptr || servers_[i].core->map().version > map->version) map = &servers_[i].core->map();
+  }
+  if (finished_ || alive.size() < 3 || map == nullptr || !map->formed()) return;
+  const bool covered = std::ranges::all_of(map->shards, [](const Shard& shard) { return shard.backup != NodeId(); });
+  const bool settled = std::ranges::all_of(alive, [&](size_t i) {
+    return servers_[i].core->map().version == map->version && servers_[i].core->rows().Report().shards_not_ready == 0;
+  });
+  if (!covered || !settled) return After(seconds(1), [this] { KillServer(); });
+  const size_t victim = alive[random_.Below(alive.size())];
+  servers_[victim].alive = false;
+  server_gone_.insert(victim);
+  ++result_.server_deaths;
+  if (trace_) std::printf("%10.6f server %zu dies\n", Seconds(now_ - MonotonicTime{}), victim);
+  std::vector<LinkKey> touched;
+  for (const auto& [key, link] : links_) {
+    const bool its_own = key.from_server && key.client == victim;
+    if (its_own || (key.server >= 0 && static_cast<size_t>(key.server) == victim)) touched.push_back(key);
+  }
+  for (const LinkKey& key : touched) BreakLink(key, seconds(1));
+}
+
+void Simulation::StartServer(size_t index) {
+  Server& server = servers_[index];
+  server.index = static_cast<uint32_t>(index);
+  server.core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
+                                                           .incarnation = 1 + index,
+                                                           .index = static_cast<uint32_t>(index),
+                                                           .address = "server-" + std::to_string(index),
+                                                           .create_store = MapStore::Make,
+                                                           .mutations = mutations_});
+  const LinkKey key{.from_server = true, .client = index, .server = -1};
+  After(FromMilliseconds(random_.Uniform() * 20), [this, key] { OpenLink(key); });
+}
+
 void Simulation::ScheduleChanges() {
   // Within the time a run takes at least: some happen in the middle of everything.
   const double span = static_cast<double>(parameters_.items * parameters_.epochs) *
@@ -689,6 +763,7 @@ void Simulation::ScheduleChanges() {
       if (!finished_) StartWorker(next_index_++);
     });
   }
+  for (uint32_t i = 0; i < parameters_.server_deaths; ++i) After(sometime(), [this] { KillServer(); });
 }
 
 Result Simulation::Run() {
@@ -698,19 +773,10 @@ Result Simulation::Run() {
                                                                       .goal = {.epochs = parameters_.epochs},
                                                                       .items = parameters_.items,
                                                                       .lease_items = parameters_.lease_items,
+                                                                      .backups = parameters_.backups,
                                                                       .mutations = mutations_});
   servers_.resize(parameters_.servers);
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    servers_[i].index = static_cast<uint32_t>(i);
-    servers_[i].core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
-                                                                  .incarnation = 1 + i,
-                                                                  .index = static_cast<uint32_t>(i),
-                                                                  .address = "server-" + std::to_string(i),
-                                                                  .create_store = MapStore::Make,
-                                                                  .mutations = mutations_});
-    const LinkKey key{.from_server = true, .client = i, .server = -1};
-    After(FromMilliseconds(random_.Uniform() * 20), [this, key] { OpenLink(key); });
-  }
+  for (size_t i = 0; i < servers_.size(); ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) {
     const uint32_t index = next_index_++;
     After(FromMilliseconds(random_.Uniform() * 30), [this, index] { StartWorker(index); });
@@ -741,6 +807,7 @@ void Simulation::CheckEnd() {
   const JobProgress progress = coordinator_->progress();
   result_.reprocessed = progress.reprocessed_items;
   for (const Server& server : servers_) {
+    result_.replicated += server.core->counters().replicated_keys;
     result_.duplicate_pushes += server.core->counters().duplicate_pushes;
     result_.parked_pulls += server.core->counters().parked_pulls;
   }
@@ -767,7 +834,7 @@ void Simulation::CheckEnd() {
   // SumOfPushes.
   std::map<std::pair<Key, uint32_t>, double> rows[3];
   for (const Server& server : servers_) {
-    for (uint32_t table = 1; table <= 2; ++table) {
+    for (uint32_t table = 1; table <= 2 && server.alive; ++table) {
       if (server.core->tables().size() < table || server.core->tables()[table - 1] == nullptr) continue;
       server.core->tables()[table - 1]->ForEachRow([&](const RowView& row) {
         for (uint32_t column = 0; column < kColumns; ++column) rows[table][{row.key, column}] += row.values[column];
@@ -797,7 +864,7 @@ void Simulation::CheckEnd() {
   }
   // AtRest and EveryCallEnds.
   for (const Server& server : servers_) {
-    if (server.core->parked() > 0) Violation("AtRest: a pull is still parked at a server");
+    if (server.alive && server.core->parked() > 0) Violation("AtRest: a pull is still parked at a server");
   }
   for (const auto& worker : workers_) {
     if (worker->fate == Fate::kLeft && !worker->calls.empty()) {
@@ -822,7 +889,8 @@ Parameters Parameters::FromSeed(uint64_t seed) {
   p.keys_per_call_max = 1 + random.Below(24);
   p.delay_milliseconds_max =
       random.Chance(0.2) ? 400 : 0.5 + random.Uniform() * 20;  // sometimes beyond the re-issue time
-  if (random.Chance(0.3)) return p;                            // a calm network and no changes
+  p.backups = p.servers > 1 && random.Chance(0.5) ? 1 : 0;
+  if (random.Chance(0.3)) return p;  // a calm network and no changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
   p.late_copy_chance = random.Chance(0.5) ? random.Uniform() : 0;
@@ -832,6 +900,10 @@ Parameters Parameters::FromSeed(uint64_t seed) {
   p.joins = static_cast<uint32_t>(random.Below(3));
   p.leaves = static_cast<uint32_t>(random.Below(3));
   p.save_chance = random.Chance(0.3) ? 0.5 : 0;
+  if (p.backups > 0 && p.servers > 2 && random.Chance(0.5)) {
+    p.server_deaths = 1;
+    p.save_chance = 0;
+  }
   return p;
 }
 
@@ -844,7 +916,7 @@ std::string ToString(const Parameters& p) {
        << " duplicate_chance=" << p.duplicate_chance << " break_chance=" << p.break_chance
        << " late_copy_chance=" << p.late_copy_chance << " short_deadline_chance=" << p.short_deadline_chance
        << " deaths=" << p.deaths << " isolations=" << p.isolations << " joins=" << p.joins << " leaves=" << p.leaves
-       << " save_chance=" << p.save_chance;
+       << " save_chance=" << p.save_chance << " backups=" << p.backups << " server_deaths=" << p.server_deaths;
   return text.str();
 }
 

@@ -33,6 +33,7 @@ struct Parameters {
   double short_deadline_chance = 0;
   uint32_t deaths = 0, isolations = 0, joins = 0, leaves = 0;
   double save_chance = 0;
+  uint32_t backups = 0, server_deaths = 0;
 
   static Parameters FromSeed(uint64_t seed);
 };
@@ -42,6 +43,7 @@ struct Result {
   std::vector<std::string> violations;  // the first few; empty: all good
   uint64_t digest = 0;                  // of every delivery and completion, in order
   uint64_t messages = 0, duplicate_pushes = 0, parked_pulls = 0, breaks = 0, reprocessed = 0;
+  uint64_t replicated = 0, server_deaths = 0;
   uint64_t deadlines_passed = 0, lost_workers = 0, saves = 0;
   double simulated_seconds = 0;
 };

@@ -73,7 +73,8 @@ TEST(Simulation, TheSameSeedGivesTheSameRun) {
 
 struct Mistake {
   const char* name;
-  bool Mutations::*flag;
+  bool Mutations::*flag = nullptr;
+  RowMutation row = RowMutation::kNone;
 };
 
 class DeliberateMistake : public testing::TestWithParam<Mistake> {};
@@ -81,7 +82,8 @@ class DeliberateMistake : public testing::TestWithParam<Mistake> {};
 // A checker that misses a deliberate mistake would miss a real one.
 TEST_P(DeliberateMistake, IsCaught) {
   Mutations mutations;
-  mutations.*GetParam().flag = true;
+  if (GetParam().flag != nullptr) mutations.*GetParam().flag = true;
+  mutations.row = GetParam().row;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Result result = Simulate(Parameters::FromSeed(seed), mutations);
     if (!result.violations.empty()) {
@@ -93,10 +95,11 @@ TEST_P(DeliberateMistake, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulation, DeliberateMistake,
-                         testing::Values(Mistake{"NoDuplicateFilter", &Mutations::no_duplicate_filter},
-                                         Mistake{"FilterPerMessage", &Mutations::filter_per_message},
+                         testing::Values(Mistake{.name = "NoDuplicateFilter", .row = RowMutation::kNoDuplicateFilter},
+                                         Mistake{.name = "FilterPerMessage", .row = RowMutation::kFilterPerMessage},
                                          Mistake{"PullWithoutAfter", &Mutations::pull_without_after},
-                                         Mistake{"AcknowledgeBeforeApplying", &Mutations::acknowledge_before_applying},
+                                         Mistake{.name = "AcknowledgeBeforeApplying",
+                                                 .row = RowMutation::kAcknowledgeBeforeApplying},
                                          Mistake{"KeepLeasesOfLostWorkers", &Mutations::keep_leases_of_lost_workers},
                                          Mistake{"DoneBeforeAcknowledged", &Mutations::done_before_acknowledged},
                                          Mistake{"AckedBelowSkipsOpen", &Mutations::acked_below_skips_open},

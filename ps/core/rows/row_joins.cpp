@@ -29,7 +29,7 @@ void RowNode::BeginJoins(const ShardMap& old, MonotonicTime, RowOutputs& out) {
 // A node is leaving: it may go when it knows that no older order is still on its way to it.
 void RowNode::MarkLeaving(const ShardMap& old, RowOutputs& out) {
   for (const Member& member : map_.members) {
-    if (!member.leaving || member.node == self_) continue;
+    if (!member.leaving || member.node == self_ || !member.may_own_rows()) continue;
     const Member* before = old.Find(member.node);
     if (before != nullptr && before->leaving && old.Contains(self_)) continue;
     Send(member.node, JoinMarker{.map_version = {}, .join_id = {}}, out);
@@ -69,8 +69,8 @@ void RowNode::PumpJoins(RowOutputs& out) {
     while (!join.to_install.empty() && join.in_flight < options_.installs_in_flight_max) {
       const TableId table = join.to_install.front().table;
       TableStore& store = *Rows(table);
-      const size_t chunk = std::max<size_t>(1, std::min(options_.rows_per_message_max,
-                                                        options_.floats_per_message_max / (store.spec().options.dim * 3)));
+      const size_t chunk = std::max<size_t>(
+          1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (store.spec().options.dim * 3)));
       std::vector<Key> keys;
       while (!join.to_install.empty() && join.to_install.front().table == table && keys.size() < chunk) {
         keys.push_back(join.to_install.front().key);
@@ -147,7 +147,7 @@ bool RowNode::JoinDone(const JoinKey& key, const Join& join) const {
   }
   if (key.second != self_) return join.marker_sent;
   for (const Member& member : map_.members) {
-    if (member.node != self_ && !join.markers.contains(member.node)) return false;
+    if (member.node != self_ && member.may_own_rows() && !join.markers.contains(member.node)) return false;
   }
   if (Mutant(RowMutation::kNextBackupKeepsRows)) return true;
   std::vector<bool> joining(shards_.size());

@@ -45,7 +45,8 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
     const uint32_t shard = ShardOf(localize.keys[i]);
     const NodeId home = map_.shards[shard].home;
     using enum Place::What;
-    if (Mutant(RowMutation::kOldHomeServesLocalize) && home != self_ && directory_.Contains({localize.table, localize.keys[i]})) {
+    if (Mutant(RowMutation::kOldHomeServesLocalize) && home != self_ &&
+        directory_.Contains({localize.table, localize.keys[i]})) {
       groups.Add({kHere, {}, false}, i);
     } else if (home != self_) {
       groups.Add({kSend, home, false}, i);
@@ -72,7 +73,7 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
 void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
                    RowOutputs& out) {
   const Member* member = map_.Find(to);
-  if (member == nullptr || (member->leaving && to != self_)) return;
+  if (member == nullptr || !member->may_own_rows() || (member->leaving && to != self_)) return;
   std::vector<Key> here;
   Groups<NodeId> ordered;  // by present owner
   std::vector<uint16_t> numbers(keys.size());
@@ -256,8 +257,8 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
                        MonotonicTime now, RowOutputs& out) {
   TableStore& store = *Rows(table);
   const size_t dim = store.spec().options.dim;
-  const size_t chunk = std::max<size_t>(
-      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (dim * 3)));
+  const size_t chunk =
+      std::max<size_t>(1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (dim * 3)));
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
@@ -303,14 +304,11 @@ void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& 
   const OpenHandover handover = std::move(it->second);
   handovers_.erase(it);
   HandoverEnded(handover);
-  const MapVersion arrived_at =
-      Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
-  if (map_.recovered_at > MapVersion() && arrived_at >= map_.recovered_at &&
-      handover.sent_under < map_.recovered_at) {
+  const MapVersion arrived_at = Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
+  if (map_.recovered_at > MapVersion() && arrived_at >= map_.recovered_at && handover.sent_under < map_.recovered_at) {
     for (size_t i = 0; i < handover.keys.size(); ++i) {
-      claims_.push_back({.key = {handover.table, handover.keys[i]},
-                         .owner = from,
-                         .move_number = handover.move_numbers[i]});
+      claims_.push_back(
+          {.key = {handover.table, handover.keys[i]}, .owner = from, .move_number = handover.move_numbers[i]});
     }
   }
   CheckReports(now, out);

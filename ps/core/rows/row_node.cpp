@@ -75,8 +75,9 @@ std::vector<TableKey> RowNode::KeysOfShards(const std::vector<std::unique_ptr<Ta
     if (tables[i] == nullptr || tables[i]->row_count() == 0) continue;
     const TableId table(static_cast<uint32_t>(i + 1));
     for (const uint32_t shard : shards) {
-      tables[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()),
-                            [&](Key key) { keys.push_back({table, key}); });
+      tables[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()), [&](Key key) {
+        keys.push_back({table, key});
+      });
     }
   }
   return keys;
@@ -300,7 +301,8 @@ RowsReport RowNode::Report() const {
   report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.size();
   if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
     for (const Member& member : map_.members) {
-      if (member.node != self_ && !leave_markers_.contains(member.node)) ++report.operations_waiting;
+      const bool gives_orders = member.node != self_ && member.may_own_rows();
+      if (gives_orders && !leave_markers_.contains(member.node)) ++report.operations_waiting;
     }
   }
   report.rows_to_come = call_back_.size() + calling_back_;

@@ -42,6 +42,8 @@ struct RowOptions {
   // Makes the store of rows owned here, and the one of copies (given a specification without row limit).
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_copies;
+  // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
+  std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
   size_t floats_per_message_max = 1 << 20;
   size_t rows_called_back_max = 16384;  // under way to this home at one time
@@ -123,9 +125,9 @@ class RowNode {
   struct DirectoryEntry {
     NodeId owner;  // this node: the row is on its way here
     uint16_t move_number = 0;
-    bool sent_by_me = false;    // this very move left from here
-    bool called_back = false;   // counted in calling_back_
-    bool fetching = false;      // comes from the backup
+    bool sent_by_me = false;   // this very move left from here
+    bool called_back = false;  // counted in calling_back_
+    bool fetching = false;     // comes from the backup
   };
   struct Order {
     uint16_t move_number;
@@ -309,8 +311,8 @@ class RowNode {
   void CheckReports(MonotonicTime now, RowOutputs& out);
   void Resolve(MonotonicTime now, RowOutputs& out);
   void Promote(uint32_t shard, MonotonicTime now, RowOutputs& out);
-  void RebuildDirectory(std::span<const uint32_t> shards, std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted,
-                        RowOutputs& out);
+  void RebuildDirectory(std::span<const uint32_t> shards,
+                        std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted, RowOutputs& out);
   void FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out);
   void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
   void SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out);
@@ -359,8 +361,8 @@ class RowNode {
   // Recovery.
   std::optional<Collect> collect_;
   std::vector<Claim> claims_;
-  std::set<NodeId> asked_by_;  // homes waiting for this node's report
-  size_t fetching_ = 0;        // keys asked for by name and not come yet
+  std::set<NodeId> asked_by_;                             // homes waiting for this node's report
+  size_t fetching_ = 0;                                   // keys asked for by name and not come yet
   std::map<NodeId, std::vector<uint32_t>> fetching_all_;  // by backup: shards whose copies are on their way
   struct FetchRequest {
     std::map<TableId, std::vector<Key>> keys;

@@ -201,7 +201,8 @@ Status RowNode::Check(NodeId, const Push& push) const {
 void RowNode::Refuse(const Push& push, Status status, RowOutputs& out) {
   ++counters_.refused;
   Send(push.origin,
-       PushRefused{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .status = std::move(status)},
+       PushRefused{
+           .sequence = push.sequence, .map_version = {}, .positions = push.positions, .status = std::move(status)},
        out);
 }
 
@@ -210,7 +211,7 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   if (!IsMember(push.origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
   const NodeId origin = push.origin;
   const bool settled_more = filter_.MergeAckedBelow(origin, push.acked_below);
-  if (filter_.Covered(origin, push.sequence)) {
+  if (filter_.Covered(origin, push.sequence) && !Mutant(RowMutation::kNoDuplicateFilter)) {
     ++counters_.duplicate_pushes;  // the origin knows already
   } else if (Status status = Check(from, push); !status.ok()) {
     Refuse(push, std::move(status), out);
@@ -223,7 +224,7 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
 void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
   const NodeId origin = push.origin;
   if (!IsMember(origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
-  if (filter_.Covered(origin, push.sequence)) {
+  if (filter_.Covered(origin, push.sequence) && !Mutant(RowMutation::kNoDuplicateFilter)) {
     ++counters_.duplicate_pushes;
     return;
   }
@@ -236,7 +237,7 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
       if (record.origin == origin && record.sequence > push.sequence) return Duplicate(push, out);
     }
   }
-  if (!filter_.HasRecord(origin, push.sequence)) {
+  if (!filter_.HasRecord(origin, push.sequence) || Mutant(RowMutation::kNoDuplicateFilter)) {
     ApplyNew(push, out);
     return RetryParked(origin, out);
   }
@@ -293,7 +294,8 @@ void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
 void RowNode::Duplicate(const Push& push, RowOutputs& out) {
   if (!any_guard_ || Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
     return Send(push.origin,
-                PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_}, out);
+                PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_},
+                out);
   }
   std::vector<RowVersion> versions(push.keys.size());
   size_t at = 0;
@@ -413,10 +415,13 @@ void RowNode::Answer(const Pull& pull, RowOutputs& out) {
   const TableStore& store = *Rows(pull.table);
   counters_.pulled_keys += pull.keys.size();
   PullReply reply{.request = pull.request, .map_version = {}, .rows = {}, .positions = pull.positions, .versions = {}};
+  const size_t values = pull.keys.size() * store.spec().options.dim;
+  std::shared_ptr<void> memory;
+  if (options_.row_memory) memory = options_.row_memory(pull.origin, values * sizeof(float));
+  if (memory == nullptr) memory = NewRowMemory(values * sizeof(float));
   reply.versions = Slice<RowVersion>::Filled(pull.keys.size(), [&](std::span<RowVersion> versions) {
-    reply.rows = Slice<float>::Filled(pull.keys.size() * store.spec().options.dim, [&](std::span<float> values) {
-      store.Pull(pull.keys.view(), values, versions);
-    });
+    reply.rows = Slice<float>::FilledIn(std::move(memory), values,
+                                        [&](std::span<float> rows) { store.Pull(pull.keys.view(), rows, versions); });
     if (map_.recoveries == 0) return;
     for (size_t i = 0; i < versions.size(); ++i) {  // a row lost in a recovery begins anew, later than what was seen
       if (versions[i] == RowVersion() && !store.Contains(pull.keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
@@ -429,10 +434,11 @@ void RowNode::Park(Parked parked, MonotonicTime now, RowOutputs& out) {
   if (parked.deadline <= now) return;
   std::vector<Parked>& pulls = parked_[parked.pull.origin];
   if (pulls.size() >= kParkedPullsPerOriginMax) {
-    return Refuse(parked.pull,
-                  Error(StatusCode::kResourceExhausted, std::to_string(kParkedPullsPerOriginMax) +
-                                                            " pulls of this worker wait for its own pushes; wait for some"),
-                  out);
+    return Refuse(
+        parked.pull,
+        Error(StatusCode::kResourceExhausted, std::to_string(kParkedPullsPerOriginMax) +
+                                                  " pulls of this worker wait for its own pushes; wait for some"),
+        out);
   }
   ++counters_.parked_pulls;
   if (parked.deadline != kNever) next_deadline_ = std::min(next_deadline_, parked.deadline);
@@ -464,8 +470,7 @@ void RowNode::TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<
 }
 
 // Rows have left for `to`: pulls that wait for pushes to them follow on the same link.
-void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now,
-                              RowOutputs& out) {
+void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out) {
   if (parked_.empty()) return;
   KeyMap<uint8_t> gone;
   for (const Key key : keys) gone[{table, key}] = 1;

@@ -1,5 +1,5 @@
-// After a node has failed: the home of each shard asks everybody which rows they hold, takes the others from the copies,
-// and serves again. Until then operations wait at the home.
+// After a node has failed: the home of each shard asks everybody which rows they hold, takes the others from the
+// copies, and serves again. Until then operations wait at the home.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
   }
   collect_.emplace();
   for (const Member& member : map_.members) {
-    if (member.node == self_) continue;
+    if (member.node == self_ || !member.may_own_rows()) continue;
     collect_->missing.insert(member.node);
     Send(member.node, CollectOwners{.map_version = {}, .recovered_at = map_.recovered_at}, out);
   }

@@ -13,12 +13,68 @@ namespace attune::ps {
 namespace {
 
 using enum DuplicateFilter::Decision;
+using Held = DuplicateFilter::Held;
+
+constexpr TableId kTable(1);
+
+std::vector<Key> Keys(size_t count) {
+  std::vector<Key> keys(count);
+  for (size_t i = 0; i < count; ++i) keys[i] = 100 + i;
+  return keys;
+}
+
+TEST(DuplicateFilter, RecordsTravelWithTheirRows) {
+  DuplicateFilter source, target;
+  const std::vector<Key> keys = Keys(4);
+  source.Record(NodeId(7), SequenceNumber(3), kTable, {.first = 10, .count = 4, .list = {}}, keys, kApplied);
+  source.Record(NodeId(8), SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}}, std::span(keys).first(1),
+                kRefused);
+  source.Record(NodeId(7), SequenceNumber(4), TableId(2), {.first = 0, .count = 4, .list = {}}, keys, kApplied);
+  source.Record(NodeId(7), SequenceNumber(3), kTable, {.first = 10, .count = 1, .list = {}}, std::span(keys).first(1),
+                kApplied, Held::kCopy);
+
+  const std::vector<Key> leaving = {keys[2], keys[0]};
+  std::vector<FilterRecord> records;
+  source.Collect(kTable, leaving, Held::kRow, true, records);
+  EXPECT_EQ(records.size(), 3U);
+  target.Add(kTable, leaving, records, Held::kRow);
+
+  EXPECT_EQ(source.Find(NodeId(7), SequenceNumber(3), 10), kOpen) << "its row has left";
+  EXPECT_EQ(source.Find(NodeId(7), SequenceNumber(3), 11), kApplied) << "its row has stayed";
+  EXPECT_EQ(source.Find(NodeId(7), SequenceNumber(3), 10, Held::kCopy), kApplied) << "the copy has stayed";
+  EXPECT_EQ(source.Find(NodeId(7), SequenceNumber(4), 0), kApplied) << "another table's row of that key";
+  EXPECT_EQ(target.Find(NodeId(7), SequenceNumber(3), 10), kApplied);
+  EXPECT_EQ(target.Find(NodeId(7), SequenceNumber(3), 12), kApplied);
+  EXPECT_EQ(target.Find(NodeId(7), SequenceNumber(3), 11), kOpen);
+  EXPECT_EQ(target.Find(NodeId(8), SequenceNumber(1), 0), kRefused);
+
+  records.clear();
+  target.Collect(kTable, leaving, Held::kRow, true, records);
+  EXPECT_EQ(records.size(), 3U) << "and further";
+  EXPECT_EQ(target.records(), 0U);
+}
+
+TEST(DuplicateFilter, TellsEachPeerWhatIsNewToIt) {
+  DuplicateFilter filter;
+  uint64_t told = 0;
+  std::vector<Settled> news;
+  filter.MergeAckedBelow(NodeId(1), SequenceNumber(5));
+  filter.NewsSince(told, news);
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].acked_below, SequenceNumber(5));
+  filter.MergeAckedBelow(NodeId(1), SequenceNumber(4));
+  filter.MergeAckedBelow(NodeId(2), SequenceNumber(1));
+  news.clear();
+  filter.NewsSince(told, news);
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].origin, NodeId(2));
+}
 
 TEST(DuplicateFilter, ForgetsWhatTheOriginHasSettled) {
   DuplicateFilter filter;
   const NodeId origin(7);
-  filter.Record(origin, SequenceNumber(1), {.first = 0, .count = 3, .list = {}}, kApplied);
-  filter.Record(origin, SequenceNumber(2), {.first = 0, .count = 1, .list = {}}, kRefused);
+  filter.Record(origin, SequenceNumber(1), kTable, {.first = 0, .count = 3, .list = {}}, Keys(3), kApplied);
+  filter.Record(origin, SequenceNumber(2), kTable, {.first = 0, .count = 1, .list = {}}, Keys(1), kRefused);
   EXPECT_EQ(filter.records(), 2U);
   EXPECT_TRUE(filter.MergeAckedBelow(origin, SequenceNumber(1)));
   EXPECT_FALSE(filter.MergeAckedBelow(origin, SequenceNumber(1)));
@@ -26,7 +82,7 @@ TEST(DuplicateFilter, ForgetsWhatTheOriginHasSettled) {
   EXPECT_FALSE(filter.Covered(origin, SequenceNumber(2)));
   EXPECT_EQ(filter.records(), 1U);
   EXPECT_EQ(filter.Find(origin, SequenceNumber(2), 0), kRefused);
-  filter.Forget(origin);
+  filter.ForgetIf([&](NodeId node) { return node == origin; });
   EXPECT_EQ(filter.records(), 0U);
   EXPECT_FALSE(filter.Covered(origin, SequenceNumber(1)));
 }
@@ -57,7 +113,8 @@ TEST(DuplicateFilter, AgreesWithASetUnderRandomPieces) {
       }
       const auto decision = random.Chance(0.7) ? kApplied : kRefused;
       for (const uint32_t position : open.list) twin[position] = decision;
-      filter.Record(NodeId(1), SequenceNumber(5), open.list.size() == positions.size() ? positions : open, decision);
+      filter.Record(NodeId(1), SequenceNumber(5), kTable, open.list.size() == positions.size() ? positions : open,
+                    Keys(open.list.size()), decision);
       for (uint32_t position = 0; position < kPositions + 100; ++position) {
         const auto expected = twin.contains(position) ? twin[position] : kOpen;
         ASSERT_EQ(filter.Find(NodeId(1), SequenceNumber(5), position), expected) << "position " << position;

@@ -50,7 +50,8 @@ const char* NameOf(RowMutation mutation) {
                                            "optimizer state stays at the source",
                                            "acknowledged, then applied",
                                            "stale copy promoted",
-                                           "promoted copy without records"};
+                                           "promoted copy without records",
+                                           "no duplicate filter"};
   static_assert(std::size(kNames) == static_cast<size_t>(RowMutation::kCount));
   return kNames[static_cast<size_t>(mutation)];
 }
@@ -81,10 +82,9 @@ int RunRowMutants(uint64_t first_seed, uint64_t seeds_max) {
   }
   escaped += Hunt("L1", "link: no filter", {.link = {.no_filter = true}}, first_seed, seeds_max) ? 0 : 1;
   escaped += Hunt("L2", "link: gap accepted", {.link = {.accept_gaps = true}}, first_seed, seeds_max) ? 0 : 1;
-  escaped += Hunt("L3", "link: filter lost on reconnect", {.link = {.forget_on_reconnect = true}}, first_seed,
-                  seeds_max)
-                 ? 0
-                 : 1;
+  escaped +=
+      Hunt("L3", "link: filter lost on reconnect", {.link = {.forget_on_reconnect = true}}, first_seed, seeds_max) ? 0
+                                                                                                                   : 1;
   escaped += Hunt("L4", "link: acknowledgement of the last sent", {.link = {.acknowledge_last_sent = true}}, first_seed,
                   seeds_max)
                  ? 0

@@ -31,7 +31,9 @@ struct SimPush {
   uint32_t column = 0;
   std::vector<Key> keys;
   std::vector<bool> acked;
-  bool All() const { return std::ranges::all_of(acked, [](bool one) { return one; }); }
+  bool All() const {
+    return std::ranges::all_of(acked, [](bool one) { return one; });
+  }
 };
 
 struct SimPull {
@@ -83,7 +85,9 @@ class RowSimulation {
 
   void At(MonotonicTime at, std::function<void()> run) { events_.push({at, next_order_++, std::move(run)}); }
   void After(Duration delay, std::function<void()> run) { At(now_ + delay, std::move(run)); }
-  Duration Delay(double factor = 1) { return FromMilliseconds(random_.Uniform() * p_.delay_max * factor) + Duration(1); }
+  Duration Delay(double factor = 1) {
+    return FromMilliseconds(random_.Uniform() * p_.delay_max * factor) + Duration(1);
+  }
   Duration Sometime(double share = 1) { return FromMilliseconds(random_.Uniform() * p_.span * share); }
   void Violation(const std::string& text) {
     if (result_.violations.size() < 3) {
@@ -172,14 +176,13 @@ class RowSimulation {
 // ------------------------------------------------------------------------------------------------------ network
 
 Link& RowSimulation::LinkTo(Node& node, NodeId peer) {
-  const auto [it, is_new] = node.links.try_emplace(
-      peer,
-      LinkOptions{.window = 8,
-                  .ahead_max = 4,
-                  .acknowledge_every = 4,
-                  .acknowledge_after = FromMilliseconds(p_.delay_max),
-                  .resend_after = FromMilliseconds(p_.delay_max * 4 + 1)},
-      mutations_.link);
+  const auto [it, is_new] = node.links.try_emplace(peer,
+                                                   LinkOptions{.window = 8,
+                                                               .ahead_max = 4,
+                                                               .acknowledge_every = 4,
+                                                               .acknowledge_after = FromMilliseconds(p_.delay_max),
+                                                               .resend_after = FromMilliseconds(p_.delay_max * 4 + 1)},
+                                                   mutations_.link);
   if (is_new) {
     std::vector<LinkFrame> frames;
     it->second.Connected(now_, frames);
@@ -199,9 +202,8 @@ void RowSimulation::Carry(NodeId from, NodeId to, LinkFrame frame) {
   for (int copy = 0; copy < copies; ++copy) {
     const double factor = slow_ == std::pair(from, to) ? p_.slow_link : 1;
     const bool late = random_.Chance(p_.late_copy);
-    After(Delay(std::max(1.0, factor)), [this, from, to, shared, generation, late] {
-      Deliver(from, to, *shared, generation, late);
-    });
+    After(Delay(std::max(1.0, factor)),
+          [this, from, to, shared, generation, late] { Deliver(from, to, *shared, generation, late); });
   }
   if (!calm_ && random_.Chance(p_.break_chance)) After(Delay(), [this, from, to] { Break(from, to); });
 }
@@ -530,7 +532,8 @@ void RowSimulation::Advance() {
     const bool idle = std::ranges::all_of(At(node).pushes, [&](size_t i) { return pushes_[i].All(); });
     // What it has sent must have arrived: orders it gave as a home, for example.
     const bool sent = std::ranges::all_of(At(node).links, [](const auto& link) { return link.second.queued() == 0; });
-    if (named || to_come || !sent || report.rows_held > 0 || report.handovers_open > 0 || report.operations_waiting > 0 || !idle) {
+    if (named || to_come || !sent || report.rows_held > 0 || report.handovers_open > 0 ||
+        report.operations_waiting > 0 || !idle) {
       After(Delay(4), [this, node] {
         if (Alive(node)) {
           reports_[node] = At(node).rows->Report();
@@ -608,7 +611,8 @@ void RowSimulation::Declare(NodeId id) {
   if (RowMutant(RowMutation::kFailureKeepsNextBackup)) {
     for (size_t i = 0; i < next.shards.size(); ++i) {
       const Shard& before = map_->shards[i];
-      if (before.next_backup == NodeId() || before.next_backup == id || before.next_backup == next.shards[i].home) continue;
+      if (before.next_backup == NodeId() || before.next_backup == id || before.next_backup == next.shards[i].home)
+        continue;
       next.shards[i].next_backup = before.next_backup;
       next.shards[i].join_id = before.join_id;
     }
@@ -845,7 +849,8 @@ void RowSimulation::CheckNode(const Node& node) {
         if (row.values != row.state) Violation("StateTravels: key " + std::to_string(key) + " has lost its state");
         for (const SimPush& push : pushes_) {
           if (push.table != TableId(t) || row.values[push.column] < 0.5F) continue;
-          if (!node.rows->map().Contains(push.origin) || node.rows->filter().Covered(push.origin, push.sequence)) continue;
+          if (!node.rows->map().Contains(push.origin) || node.rows->filter().Covered(push.origin, push.sequence))
+            continue;
           const auto position = static_cast<uint32_t>(std::ranges::find(push.keys, key) - push.keys.begin());
           if (node.rows->filter().Find(push.origin, push.sequence, position, copies ? Held::kCopy : Held::kRow) !=
               DuplicateFilter::Decision::kApplied) {
@@ -947,7 +952,8 @@ void RowSimulation::CheckEnd() {
       Violation("NoStaleWait: " + name + " still has " + waits);
     }
     for (const auto& [request, pull] : node->pulls) {
-      if (pull.open) Violation("NoStaleWait: pull " + std::to_string(request.value()) + " of " + name + " is unanswered");
+      if (pull.open)
+        Violation("NoStaleWait: pull " + std::to_string(request.value()) + " of " + name + " is unanswered");
     }
     for (const size_t index : node->pushes) {
       if (!pushes_[index].All()) Violation("AllApplied: push " + std::to_string(index) + " is not acknowledged");
@@ -979,7 +985,8 @@ void RowSimulation::CheckEnd() {
       if (exposed_.contains(shard)) continue;
       const CountingStore::Row* row = owner == nullptr ? nullptr : &Store(*owner, table, false)->rows().at(key);
       for (const SimPush& push : pushes_) {
-        if (push.table != table || !map_->Contains(push.origin) || std::ranges::find(push.keys, key) == push.keys.end()) {
+        if (push.table != table || !map_->Contains(push.origin) ||
+            std::ranges::find(push.keys, key) == push.keys.end()) {
           continue;
         }
         if (row == nullptr || row->values[push.column] < 0.5F) {
@@ -1010,7 +1017,7 @@ RowResult RowSimulation::Run() {
   map.version = MapVersion(1, 0);
   std::vector<NodeId> servers;
   for (const auto& [id, node] : nodes_) {
-    map.members.push_back({.node = node->id, .role = node->role, .index = id, .address = ""});
+    map.members.push_back({.node = node->id, .role = node->role, .index = id, .address = "", .takes_rows = true});
     if (node->role == Role::kServer) servers.push_back(node->id);
   }
   map.shards = EvenShards(p_.shards, servers, p_.backups, map.version);
@@ -1018,7 +1025,8 @@ RowResult RowSimulation::Run() {
   for (const auto& [id, node] : nodes_) Adopt(*node, *map_);
   Script();
   // An idle network has no events. The limit is far beyond what any run needs.
-  const MonotonicTime limit = now_ + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.slow_link * p_.delay_max * 500);
+  const MonotonicTime limit =
+      now_ + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.slow_link * p_.delay_max * 500);
   while (!events_.empty() && result_.violations.empty() && events_.top().at < limit) {
     Event event = std::move(const_cast<Event&>(events_.top()));
     events_.pop();

@@ -1,0 +1,91 @@
+#include "ps/core/shard_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace attune::ps {
+namespace {
+
+ShardMap SomeMap(uint32_t shards, uint32_t servers, bool backups) {
+  ShardMap map;
+  map.version = MapVersion(1, 0);
+  std::vector<NodeId> ids;
+  for (uint32_t i = 1; i <= servers; ++i) {
+    ids.push_back(NodeId(i));
+    map.members.push_back({.node = NodeId(i), .role = Role::kServer, .index = i - 1, .address = "a"});
+  }
+  map.shards = EvenShards(shards, ids, backups, map.version);
+  return map;
+}
+
+TEST(ShardMap, EvenShardsSpreadHomesAndBackups) {
+  const ShardMap map = SomeMap(24, 4, true);
+  EXPECT_TRUE(Validate(map).ok()) << attune::ToString(Validate(map));
+  std::map<NodeId, int> homes, backups;
+  std::map<std::pair<NodeId, NodeId>, int> pairs;
+  for (const Shard& shard : map.shards) {
+    ++homes[shard.home];
+    ++backups[shard.backup];
+    ++pairs[{shard.home, shard.backup}];
+  }
+  for (const auto& [node, count] : homes) EXPECT_EQ(count, 6) << node;
+  for (const auto& [node, count] : backups) EXPECT_EQ(count, 6) << node;
+  EXPECT_EQ(pairs.size(), 12U) << "the copies of one home are on all others";
+}
+
+TEST(ShardMap, OneServerHasNoBackups) { EXPECT_EQ(SomeMap(4, 1, true).shards[0].backup, NodeId()); }
+
+TEST(ShardMap, ABackupBecomesHomeWhenTheHomeFails) {
+  ShardMap map = SomeMap(12, 3, true);
+  map.shards[0].next_backup = NodeId(3);
+  map.shards[0].join_id = map.version;
+  ASSERT_EQ(map.shards[0].home, NodeId(1));
+  ASSERT_EQ(map.shards[0].backup, NodeId(2));
+  const NodeId failed[] = {NodeId(1)};
+  const ShardMap next = WithoutFailed(map, failed);
+  EXPECT_TRUE(Validate(next).ok()) << attune::ToString(Validate(next));
+  EXPECT_EQ(next.recovered_at, next.version);
+  EXPECT_EQ(next.recoveries, 1);
+  EXPECT_FALSE(next.Contains(NodeId(1)));
+  EXPECT_EQ(next.shards[0].home, NodeId(2));
+  EXPECT_EQ(next.shards[0].backup, NodeId());
+  EXPECT_EQ(next.shards[0].next_backup, NodeId()) << "a failure cancels joins";
+  for (const Shard& shard : next.shards) EXPECT_EQ(shard.routing_since, next.version);
+}
+
+TEST(ShardMap, WithoutABackupSomeSurvivorBecomesHome) {
+  const NodeId failed[] = {NodeId(2)};
+  const ShardMap next = WithoutFailed(SomeMap(6, 3, false), failed);
+  EXPECT_TRUE(Validate(next).ok());
+  for (const Shard& shard : next.shards) EXPECT_NE(shard.home, NodeId(2));
+}
+
+TEST(ShardMap, ValidateNamesWhatIsWrong) {
+  struct Case {
+    const char* name;
+    void (*damage)(ShardMap&);
+    const char* says;
+  };
+  const Case cases[] = {
+      {"no version", [](ShardMap& map) { map.version = {}; }, "no version"},
+      {"home is nobody", [](ShardMap& map) { map.shards[1].home = NodeId(9); }, "shard 1: home 9"},
+      {"backup is the home", [](ShardMap& map) { map.shards[0].backup = map.shards[0].home; }, "shard 0: backup 1"},
+      {"next backup is the backup", [](ShardMap& map) { map.shards[0].next_backup = map.shards[0].backup; },
+       "next backup 2"},
+      {"members out of order", [](ShardMap& map) { std::swap(map.members[0], map.members[1]); }, "order"},
+      {"recovers later", [](ShardMap& map) { map.recovered_at = map.version.Next(); }, "later"},
+      {"no shards", [](ShardMap& map) { map.shards.clear(); }, "0 shards"},
+  };
+  for (const Case& one : cases) {
+    ShardMap map = SomeMap(4, 3, true);
+    one.damage(map);
+    const Status status = Validate(map);
+    EXPECT_FALSE(status.ok()) << one.name;
+    EXPECT_NE(attune::ToString(status).find(one.says), std::string::npos)
+        << one.name << ": " << attune::ToString(status);
+  }
+}
+
+}  // namespace
+}  // namespace attune::ps
