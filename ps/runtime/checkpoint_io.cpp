@@ -40,7 +40,7 @@ std::vector<WrittenFile> Describe(const WrittenPart& part) {
 HashRanges HomeRanges(const ShardMap& map, NodeId node) {
   std::vector<HashRange> ranges;
   for (uint32_t shard = 0; shard < map.shard_count(); ++shard) {
-    if (map.homes[shard] == node) ranges.push_back(HashRange::OfShard(shard, map.shard_count()));
+    if (map.shards[shard].home == node) ranges.push_back(HashRange::OfShard(shard, map.shard_count()));
   }
   return HashRanges(std::move(ranges));
 }

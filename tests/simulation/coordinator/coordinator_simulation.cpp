@@ -108,7 +108,7 @@ class Simulation {
   void StepCoordinator(CoordinatorInput input);
   void OnMapPublished();
   void OnMark(size_t place, const Mark& mark);
-  void CheckCut(const CutRecord& record);
+  void CheckCut(CutId cut, const CutRecord& record);
   void CheckEven();
 
   size_t StartServer(uint32_t index);
@@ -266,7 +266,7 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
   }
   if (out.commit_checkpoint) {
     ++result_.cuts;
-    CheckCut(out.commit_checkpoint->record);
+    CheckCut(out.commit_checkpoint->cut, out.commit_checkpoint->record);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random_.Uniform() * 20),
           [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
@@ -362,9 +362,9 @@ void Simulation::OnMark(size_t place, const Mark& mark) {
 }
 
 // CutExact. What a server had that was drained since is elsewhere now.
-void Simulation::CheckCut(const CutRecord& record) {
+void Simulation::CheckCut(CutId cut, const CutRecord& record) {
   for (const Server& server : servers_) {
-    if (server.finished && server.cut == CutId()) copied_.insert(server.applied.begin(), server.applied.end());
+    if (server.finished && server.cut != cut) copied_.insert(server.applied.begin(), server.applied.end());
   }
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const CutRecord::DataSet& data = record.data_sets.front();
