@@ -232,7 +232,7 @@ double CpuSeconds() {
   options.coordinator_here->core.job_uid = "uid";
   auto server = ServerRuntime::Start(options, time);
   if (!server.ok()) {
-    std::fprintf(stderr, "%s\n", ToString(server.status()).c_str());
+    std::fprintf(stderr, "%s\n", attune::ToString(server.status()).c_str());
     std::exit(1);
   }
   const std::string line = (*server)->coordinator_address() + "\n";
@@ -279,7 +279,7 @@ int RunAttune(const Path& path, bool measure) {
                                    .tls_directory = path.tls_directory,
                                    .shared_memory = path.shared_memory,
                                    .drain_on_sigterm = false});
-  if (!session.ok()) return std::fprintf(stderr, "%s\n", ToString(session.status()).c_str()), 1;
+  if (!session.ok()) return std::fprintf(stderr, "%s\n", attune::ToString(session.status()).c_str()), 1;
   const auto table = (*session)->OpenTable("bench", {.dim = static_cast<uint32_t>(settings.dim), .optimizer = Sgd{}});
   if (!table.ok()) return 1;
   std::vector<Key> all(4096);
@@ -287,14 +287,14 @@ int RunAttune(const Path& path, bool measure) {
   for (Key first = 0; first < settings.keys; first += all.size()) {  // rows exist before anything is measured
     for (size_t i = 0; i < all.size(); ++i) all[i] = first + i;
     if (const Status status = table->Push(all, zeros); !status.ok()) {
-      return std::fprintf(stderr, "%s\n", ToString(status).c_str()), 1;
+      return std::fprintf(stderr, "%s\n", attune::ToString(status).c_str()), 1;
     }
   }
   std::vector<std::vector<float>> rows(8, std::vector<float>(settings.batch * settings.dim, 1e-6F));
   std::vector<Future> futures(8);
   const auto finish = [&](size_t slot) {
     if (const Status status = futures[slot].Wait(); !status.ok()) {
-      std::fprintf(stderr, "%s\n", ToString(status).c_str());
+      std::fprintf(stderr, "%s\n", attune::ToString(status).c_str());
       std::exit(1);
     }
   };
