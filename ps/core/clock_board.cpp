@@ -68,7 +68,8 @@ void ClockBoard::UpdateFloor() {
     lowest = worker.Clock();
     slowest = id;
   }
-  const uint64_t floor = std::max(state_.floor, lowest.value_or(highest));
+  // With nobody at work the next one begins beyond whatever was decided.
+  const uint64_t floor = std::max(state_.floor, lowest.value_or(std::max(highest, state_.hold_at)));
   if (floor == state_.floor && slowest == state_.slowest) return;
   const bool risen = floor > state_.floor;
   state_.floor = floor;
@@ -119,6 +120,7 @@ void ClockBoard::Switch(SyncMode mode) {
 
 void ClockBoard::Release() {
   state_.hold = 0;
+  UpdateFloor();
   Changed();
 }
 
@@ -155,7 +157,7 @@ void StepGate::End() {
 
 bool StepGate::TryBegin(bool regardless) {
   if (in_step_) return true;
-  LiftToFloor();
+  LiftTo(state_.floor);
   // Under Async clocks have drifted apart; the first bounded step is the same for all.
   if (!state_.mode_before.bounded() && state_.mode.bounded()) clock_ = std::max(clock_, state_.mode_from);
   if (state_.hold != 0 && clock_ >= state_.hold_at && !regardless) return false;

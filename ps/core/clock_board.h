@@ -91,7 +91,7 @@ class StepGate {
   // Begins the next step if that is allowed now. `regardless` is a mistake for tests.
   bool TryBegin(bool regardless = false);
   // A worker that gets work stands at the floor.
-  void LiftToFloor() { clock_ = clock_ > state_.floor ? clock_ : state_.floor; }
+  void LiftTo(uint64_t floor) { clock_ = clock_ > floor ? clock_ : floor; }
 
   bool in_step() const { return in_step_; }
   uint64_t clock() const {

@@ -48,8 +48,16 @@ void CoordinatorCore::Answer(CommandId id, Status status, std::string text, Coor
   out.command_results.push_back({.id = id, .status = std::move(status), .text = std::move(text)});
 }
 
+// The job is over: nothing that was asked for will happen.
+void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
+  for (const SwitchOrder& order : std::exchange(switches_, {})) Answer(order.id, status, {}, out);
+  for (const PlacementOrder& order : std::exchange(placement_orders_, {})) Answer(order.id, status, {}, out);
+  for (const Cut& cut : std::exchange(cuts_, {})) Answer(cut.command, status, {}, out);
+}
+
 void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return Answer(input.id, failed_, {}, out);
+  if (finished_) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
   const MonotonicTime deadline = input.timeout < kNever - now ? now + input.timeout : kNever;
   std::visit([&](const auto& command) { OnCommand(input.id, command, deadline, out); }, input.command);
 }
@@ -86,7 +94,9 @@ void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out)
       out.events.push_back("synchronization: " + text);
       Answer(order.id, OkStatus(), text, out);
     } else {
-      if (!order.begun && clocks_.CanPrepare()) {
+      const bool cut =
+          !cuts_.empty() && cuts_.front().phase > Cut::Phase::kWaiting && cuts_.front().phase < Cut::Phase::kWriting;
+      if (!order.begun && !cut && clocks_.CanPrepare()) {
         clocks_.Prepare();
         order.begun = true;
         if (clocks_.AllPromised()) continue;  // there is no worker

@@ -9,6 +9,8 @@ void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
   write_manifest.reset();
+  begin_checkpoint.reset();
+  commit_checkpoint.reset();
   command_results.clear();
   events.clear();
   goal_reached.reset();
@@ -25,6 +27,11 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
+  next_cut_ = CutId((uint64_t{kFirstTerm} << 32) + 1);
+  if (options_.resume) {
+    clocks_.Restore(options_.synchronization, 0, options_.resume->clock);
+    steps_of_gone_ = options_.resume->steps;
+  }
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -36,6 +43,8 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   }
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  StopWaitingForTheGone(out);
+  GoOnWithCut(now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);
   GoOnWithPlacement(now, out);
@@ -69,10 +78,12 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
   WatchFloor(now, out);
+  AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+      SendMark(node, out);
     }
   }
 }
@@ -131,6 +142,10 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
   node.heard = now;
+  if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
+    last_server_lost_ = kNever;
+    out.events.push_back(Name(node.member.node) + " is back");
+  }
   window_loss_sum_ += message.loss_sum - node.last.loss_sum;
   window_loss_samples_ += message.loss_samples - node.last.loss_samples;
   node.last = message;
@@ -225,6 +240,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   }
   finished_ = true;
   out.finished = true;
+  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
 }
@@ -241,6 +257,8 @@ JobProgress CoordinatorCore::progress() const {
   progress.shards_to_change = shards_to_change_;
   progress.rows_restored = rows_restored_;
   progress.recoveries = map_.recoveries;
+  progress.checkpoints = checkpoints_;
+  progress.checkpoint_clock = checkpoint_clock_;
   progress.servers_wanted = servers_wanted_;
   progress.backups = options_.backups;
   for (const auto& [id, node] : nodes_) {

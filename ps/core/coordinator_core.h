@@ -19,6 +19,7 @@
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
 #include "ps/core/coordinator_commands.h"
+#include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
@@ -52,8 +53,10 @@ struct CoordinatorOptions {
   // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
   Duration liveness_lease = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
-  size_t shard_changes_max = 32;       // moved or copied at a time; the next when their rows are there
-  std::optional<uint32_t> host_index;  // of the server this coordinator runs in
+  size_t shard_changes_max = 32;                     // moved or copied at a time; the next when their rows are there
+  std::optional<CutRecord> resume;                   // go on where this checkpoint was cut
+  Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
+  std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
   Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
   Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
@@ -73,6 +76,16 @@ struct ManifestWritten {
   SaveId save;
   Status status;
 };
+// The shell's answers to CoordinatorOutputs::begin_checkpoint and commit_checkpoint.
+struct CheckpointBegun {
+  CutId cut;
+  Status status;
+  uint64_t checkpoint = 0, base = 0;
+};
+struct CheckpointCommitted {
+  CutId cut;
+  Status status;
+};
 struct FromOperator {
   CommandId id;
   Command command;
@@ -80,8 +93,8 @@ struct FromOperator {
 };
 struct CoordinatorTimer {};
 
-using CoordinatorInput =
-    std::variant<FromConnection, ConnectionClosed, ManifestWritten, FromOperator, CoordinatorTimer>;
+using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, ManifestWritten, CheckpointBegun,
+                                      CheckpointCommitted, FromOperator, CoordinatorTimer>;
 
 struct ToConnection {
   ConnectionId to;
@@ -97,10 +110,27 @@ struct ManifestOrder {
   std::vector<WrittenFile> files;
 };
 
+// Give the next checkpoint in this directory its number; answer with CheckpointBegun.
+struct CheckpointOrder {
+  CutId cut;
+  std::string directory;
+};
+// All nodes have written: write the manifest; answer with CheckpointCommitted.
+struct CheckpointCommit {
+  CutId cut;
+  std::string directory;
+  uint64_t checkpoint = 0, base = 0;
+  std::vector<TableSpec> tables;  // by TableId - 1
+  std::vector<CutFile> files;
+  CutRecord record;
+};
+
 struct CoordinatorOutputs {
   std::vector<ToConnection> send;
   std::vector<ConnectionId> close;  // after sending
   std::optional<ManifestOrder> write_manifest;
+  std::optional<CheckpointOrder> begin_checkpoint;
+  std::optional<CheckpointCommit> commit_checkpoint;
   std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
@@ -125,6 +155,7 @@ struct JobProgress {
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
   uint64_t rows_moved = 0, rows_restored = 0, recoveries = 0;
   uint32_t servers_wanted = 0, backups = 0;
+  uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
   std::string goal_reached;  // reason; empty: not yet
@@ -185,6 +216,20 @@ class CoordinatorCore {
     MonotonicTime deadline;
     bool begun = false;
   };
+  // Checkpoints wait for each other; the first is under way.
+  struct Cut {
+    CommandId command;
+    CutId id;
+    std::string directory;
+    MonotonicTime deadline;
+    enum class Phase : uint8_t { kWaiting, kBeginning, kHolding, kMarking, kWriting, kCommitting };
+    Phase phase = Phase::kWaiting;
+    uint64_t checkpoint = 0, base = 0;
+    MonotonicTime marked_at;
+    CutRecord record;
+    std::set<NodeId> unmarked;
+    std::map<NodeId, std::optional<SnapshotDone>> parts;
+  };
   // Drains, and numbers of servers: answered when the shards lie as asked.
   struct PlacementOrder {
     CommandId id;
@@ -216,6 +261,7 @@ class CoordinatorCore {
   void Publish(ShardMap map, CoordinatorOutputs& out);
   std::vector<Member> Members() const;
   void Remove(NodeId id, Status why);
+  void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
   void SendWriteOrder(const Node& server, CoordinatorOutputs& out);
@@ -240,7 +286,21 @@ class CoordinatorCore {
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
-  void AnswerPlacementOrders(bool settled, MonotonicTime now, CoordinatorOutputs& out);
+  void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_cut.cpp
+  void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(CheckpointCommitted input, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const MarkDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const SnapshotDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
+  void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
+  void SendMark(const Node& node, CoordinatorOutputs& out);
+  void EndCut(const Status& status, CoordinatorOutputs& out);
+  bool NothingMoves() const;
+  bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
+  CutRecord RecordNow() const;
 
   // coordinator_clocks.cpp
   void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
@@ -248,6 +308,7 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const Other&, MonotonicTime, CoordinatorOutputs& out) {
     Answer(id, Error(StatusCode::kUnimplemented, "this coordinator cannot do that yet"), {}, out);
   }
+  void AnswerAll(const Status& status, CoordinatorOutputs& out);
   void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
   bool IsTraining(const DataSet& data_set) const;
   void UpdateCounted(Node& node);
@@ -282,6 +343,7 @@ class CoordinatorCore {
   void StartNextSave(CoordinatorOutputs& out);
   void OrderManifestWhenWritten(CoordinatorOutputs& out);
   void EndSave(const Status& status, CoordinatorOutputs& out);
+  const CutRecord::DataSet* FindRecord(const std::string& name) const;
   StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
@@ -301,6 +363,7 @@ class CoordinatorCore {
   std::unordered_map<NodeId, Status> gone_;                 // and why; OK: left cleanly
   Status failed_;
 
+  bool server_gone_ = false;        // somebody may wait for it
   std::vector<TableEntry> tables_;  // by TableId - 1
   std::vector<DataSet> data_sets_;  // by DataSetId - 1
   std::optional<DataSetId> current_data_set_;
@@ -312,11 +375,17 @@ class CoordinatorCore {
   uint32_t servers_wanted_ = 0;
   bool placement_changed_ = false;  // look again
   bool settled_ = false;            // nothing to change when it was looked at last
+  bool moving_ = false;             // said so
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
   uint64_t rows_restored_ = 0;
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
+
+  std::deque<Cut> cuts_;
+  CutId next_cut_;
+  bool cut_failed_ = false;  // a node that was to write has gone
+  uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
 
   ClockBoard clocks_;
   std::deque<SwitchOrder> switches_;  // the first is under way

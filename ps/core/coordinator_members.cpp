@@ -77,7 +77,10 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   out.events.push_back(Name(id) + " joined");
-  if (join.role == Role::kWorker && first_worker_ == kNever) first_worker_ = now;
+  if (join.role == Role::kWorker && first_worker_ == kNever) {
+    const double trained = options_.resume ? options_.resume->seconds : 0;
+    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
+  }
   if (join.role == Role::kServer) {
     // A server that comes is wanted, told or not; it must have the tables before it gets rows.
     if (map_.formed()) servers_wanted_ = std::max(servers_wanted_, join.index + 1);
@@ -139,6 +142,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.members = Members();
   placement_changed_ = true;
+  settled_ = false;
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
 }
 
@@ -149,6 +153,21 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   nodes_.erase(it);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
+  if (!cuts_.empty() && cuts_.front().parts.contains(id)) cut_failed_ = true;
+  server_gone_ = true;
+}
+
+// What waited for a server that is gone.
+void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
+  if (!std::exchange(server_gone_, false)) return;
+  for (TableEntry& table : tables_) {
+    std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
+    AnswerTableWaiters(table, out);
+  }
+  const auto writer_gone = [&](const auto& part) { return Find(part.first) == nullptr; };
+  if (!saves_.empty() && !saves_.front().manifest_ordered && std::ranges::any_of(saves_.front().parts, writer_gone)) {
+    EndSave(Error(StatusCode::kAborted, "a server left or was lost meanwhile; save again"), out);
+  }
 }
 
 // What a node that is no longer a member hears when it still speaks.
@@ -219,6 +238,7 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
   failed_ = reason;
   out.failed = reason;
+  AnswerAll(reason, out);
   out.events.push_back("the job failed: " + std::string(reason.message()));
   for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
 }

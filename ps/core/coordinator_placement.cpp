@@ -99,6 +99,10 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (Marking()) {  // rows that move while others are copied would be missed or copied twice
+    placement_changed_ = true;
+    return;
+  }
   if (std::exchange(recovering_, false)) {
     out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " +
                          std::to_string(rows_restored_) + " rows so far had no copy and were restored");
@@ -116,7 +120,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   }
   shards_to_change_ = changes.size();
   if (!changes.empty()) {
-    if (std::exchange(settled_, false)) {
+    if (!std::exchange(moving_, true)) {
       out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
                            std::to_string(servers.size()) + " servers share them");
     }
@@ -124,17 +128,23 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
     return Publish(WithChanges(map_, changes, map_.version.Next()), out);
   }
   if (ReleaseLeavers(out)) return;
-  settled_ = true;
-  AnswerPlacementOrders(true, now, out);
+  if (std::exchange(moving_, false)) out.events.push_back("all shards have their place");
+  // A server without the tables is not used yet.
+  settled_ = std::ranges::all_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role != Role::kServer || node.member.leaving ||
+           std::ranges::find(servers, entry.first) != servers.end();
+  });
+  AnswerPlacementOrders(now, out);
 }
 
-void CoordinatorCore::AnswerPlacementOrders(bool settled, MonotonicTime now, CoordinatorOutputs& out) {
+void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
   const auto servers = static_cast<uint32_t>(
       std::ranges::count_if(nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer; }));
   std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
     if (order.leaving != NodeId() && Find(order.leaving) == nullptr) {
       Answer(order.id, OkStatus(), "drained", out);
-    } else if (order.leaving == NodeId() && settled && servers == servers_wanted_) {
+    } else if (order.leaving == NodeId() && settled_ && servers == servers_wanted_) {
       Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
     } else if (now >= order.deadline) {
       Answer(order.id,
@@ -248,7 +258,8 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     return entry.second.member.role == Role::kServer && entry.first != id && !entry.second.lost;
   });
   Node& node = nodes_.at(id);
-  Send(node, SessionLost{.status = reason}, out);
+  if (node.lost) return;
+  if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
   size_t uncovered = 0;
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
   out.events.push_back(
@@ -262,11 +273,6 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     out.events.push_back("no server is left; waiting for another one");
     return;
   }
-  for (TableEntry& table : tables_) {
-    table.missing.erase(id);
-    AnswerTableWaiters(table, out);
-  }
-  if (!saves_.empty() && saves_.front().parts.contains(id)) EndSave(reason, out);
   Remove(id, reason);
   recovering_ = true;
   Publish(WithoutFailed(map_, std::array{id}), out);

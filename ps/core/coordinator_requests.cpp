@@ -172,6 +172,25 @@ StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) co
   return resolved;
 }
 
+const CutRecord::DataSet* CoordinatorCore::FindRecord(const std::string& name) const {
+  if (!options_.resume) return nullptr;
+  const auto it = std::ranges::find(options_.resume->data_sets, name, &CutRecord::DataSet::name);
+  return it == options_.resume->data_sets.end() ? nullptr : &*it;
+}
+
+namespace {
+
+Status CheckRecord(const CutRecord::DataSet& record, const DataSetOptions& asked) {
+  if (record.items != asked.items) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "data set \"" + record.name + "\" has " + std::to_string(asked.items) + " items here and had " +
+                     std::to_string(record.items) + " in the checkpoint; resume with the same data");
+  }
+  return Validate(record);
+}
+
+}  // namespace
+
 void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, MonotonicTime, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
@@ -185,12 +204,21 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                            .status = Error(StatusCode::kResourceExhausted,
                                            "the job has " + std::to_string(kDataSetsMax) + " data sets")});
     }
-    data_sets_.push_back(
-        {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
-         .name = message.name,
-         .asked = *resolved,
-         .follows_goal = FollowsGoal(message.options),
-         .ledger = LeaseLedger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_)});
+    LeaseLedger ledger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_);
+    if (const CutRecord::DataSet* record = FindRecord(message.name)) {
+      if (const Status status = CheckRecord(*record, *resolved); !status.ok()) {
+        return reply(Refused{.request = request, .status = status});
+      }
+      ledger = LeaseLedger(*record, options_.resume->synchronization != "async", resolved->epochs,
+                           resolved->lease_items, &next_lease_);
+      out.events.push_back("data set \"" + message.name + "\" goes on after " + std::to_string(ledger.items_done()) +
+                           " items of the checkpoint");
+    }
+    data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
+                          .name = message.name,
+                          .asked = *resolved,
+                          .follows_goal = FollowsGoal(message.options),
+                          .ledger = std::move(ledger)});
     known = std::prev(data_sets_.end());
     if (!current_data_set_) current_data_set_ = known->id;
   } else if (const std::string difference = Difference(*resolved, known->asked); !difference.empty()) {
@@ -255,7 +283,8 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
                           .data_set = data_set.id,
                           .epoch = lease->epoch,
                           .begin = lease->begin,
-                          .end = lease->end};
+                          .end = lease->end,
+                          .floor = clocks_.floor()};
     } else if (waiting.deadline <= now) {
       answer = Refused{
           .request = waiting.request,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -11,6 +12,107 @@ LeaseLedger::LeaseLedger(uint64_t items, uint64_t epochs, uint64_t lease_items, 
     : items_(items), epochs_(epochs), lease_items_(lease_items), next_id_(next_id) {
   ATTUNE_CHECK(items > 0);
   ATTUNE_CHECK(lease_items > 0);
+}
+
+namespace {
+
+struct Range {
+  uint64_t epoch, begin, end;
+  auto operator<=>(const Range&) const = default;
+};
+
+// What is done in epochs not finished, in order.
+std::vector<Range> DoneRanges(const CutRecord::DataSet& record) {
+  std::vector<Range> done;
+  for (const CutRecord::DoneRange& range : record.done) done.push_back({range.epoch, range.begin, range.end});
+  for (const CutRecord::OpenLease& lease : record.open) {
+    if (lease.begin < lease.position) done.push_back({lease.epoch, lease.begin, lease.position});
+  }
+  std::ranges::sort(done);
+  return done;
+}
+
+}  // namespace
+
+Status Validate(const CutRecord::DataSet& record) {
+  const auto bad = [&](const std::string& what) {
+    return Error(StatusCode::kDataLoss, "data set \"" + record.name + "\" of a checkpoint: " + what);
+  };
+  if (record.items == 0) return bad("it has no items");
+  for (const CutRecord::OpenLease& lease : record.open) {
+    if (lease.epoch < record.finished_epochs || lease.begin > lease.position || lease.position > lease.end ||
+        lease.end > record.items) {
+      return bad("a lease that is none");
+    }
+  }
+  const std::vector<Range> done = DoneRanges(record);
+  for (size_t i = 0; i < done.size(); ++i) {
+    if (done[i].epoch < record.finished_epochs || done[i].begin >= done[i].end || done[i].end > record.items) {
+      return bad("a range of items that is none");
+    }
+    if (i > 0 && done[i].epoch == done[i - 1].epoch && done[i].begin < done[i - 1].end) return bad("items done twice");
+  }
+  return OkStatus();
+}
+
+LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t epochs, uint64_t lease_items,
+                         LeaseId* next_id)
+    : LeaseLedger(record.items, epochs, lease_items, next_id) {
+  finished_epochs_ = fresh_epoch_ = record.finished_epochs;
+  items_done_ = finished_epochs_ * items_;
+  reprocessed_items_ = record.reprocessed_items;
+  for (const Range& done : DoneRanges(record)) {
+    if (done.epoch > fresh_epoch_) {
+      if (fresh_begin_ < items_) free_.emplace(RangeStart{fresh_epoch_, fresh_begin_}, items_);
+      while (++fresh_epoch_ < done.epoch) free_.emplace(RangeStart{fresh_epoch_, 0}, items_);
+      fresh_begin_ = 0;
+    }
+    if (fresh_begin_ < done.begin) free_.emplace(RangeStart{fresh_epoch_, fresh_begin_}, done.begin);
+    fresh_begin_ = done.end;
+    done_of_epoch_[done.epoch] += done.end - done.begin;
+    items_done_ += done.end - done.begin;
+  }
+  if (fresh_begin_ == items_) {
+    ++fresh_epoch_;
+    fresh_begin_ = 0;
+  }
+  for (const CutRecord::OpenLease& lease : record.open) {
+    if (!exact) reprocessed_items_ += lease.end - lease.position;
+  }
+}
+
+CutRecord::DataSet LeaseLedger::Record() const {
+  CutRecord::DataSet record{.name = {},
+                            .items = items_,
+                            .epochs = epochs_,
+                            .lease_items = lease_items_,
+                            .finished_epochs = finished_epochs_,
+                            .done = {},
+                            .open = {},
+                            .reprocessed_items = reprocessed_items_};
+  std::vector<Range> not_done;  // free, or in an open lease
+  for (const auto& [start, end] : free_) not_done.push_back({start.epoch, start.begin, end});
+  for (const auto& [id, lease] : leases_) {
+    if (lease.position == lease.end) continue;  // done, though its worker has not said so
+    record.open.push_back({.epoch = lease.epoch, .begin = lease.begin, .end = lease.end, .position = lease.position});
+    not_done.push_back({lease.epoch, lease.begin, lease.end});
+  }
+  not_done.push_back({fresh_epoch_, fresh_begin_, items_});
+  std::ranges::sort(not_done);
+  uint64_t epoch = finished_epochs_, begin = 0;
+  const auto note_done_until = [&](uint64_t end) {
+    if (begin < end) record.done.push_back({.epoch = epoch, .begin = begin, .end = end});
+  };
+  for (const Range& open : not_done) {
+    while (epoch < open.epoch) {
+      note_done_until(items_);
+      ++epoch;
+      begin = 0;
+    }
+    note_done_until(open.begin);
+    begin = open.end;
+  }
+  return record;
 }
 
 bool LeaseLedger::HasFree() const { return !free_.empty() || epochs_ == 0 || fresh_epoch_ < epochs_; }

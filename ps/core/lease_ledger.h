@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 
 namespace attune::ps {
@@ -27,6 +28,12 @@ class LeaseLedger {
  public:
   // items, lease_items > 0. epochs 0: no last epoch. Lease ids come from `next_id`, shared by all ledgers of a job.
   LeaseLedger(uint64_t items, uint64_t epochs, uint64_t lease_items, LeaseId* next_id);
+
+  // Goes on where `record` was cut: what is not done in it is free. Rows of an inexact cut (Async) may hold pushes of
+  // items of its open leases, which are processed again and counted. Requires Validate(record).ok() and as many items.
+  LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t epochs, uint64_t lease_items, LeaseId* next_id);
+  // Where every item stands now; name and epochs are the caller's.
+  CutRecord::DataSet Record() const;
 
   // Nothing when no item is free now; see AllDone.
   std::optional<Lease> Grant(NodeId worker);
@@ -65,5 +72,8 @@ class LeaseLedger {
   std::map<uint64_t, uint64_t> done_of_epoch_;  // unfinished epochs
   uint64_t finished_epochs_ = 0, items_done_ = 0, reprocessed_items_ = 0;
 };
+
+// For records read: ranges within the items, in order, of epochs not finished, none twice.
+Status Validate(const CutRecord::DataSet& record);
 
 }  // namespace attune::ps

@@ -37,6 +37,7 @@ inline constexpr size_t kHeldMessagesMax = 4096;          // waiting for a map
 inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
 inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
 inline constexpr size_t kCommandsMax = 64;                // of the operator, of one kind, not answered
+inline constexpr size_t kFilesPerSnapshotMax = 16384;     // that one node writes for one checkpoint
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
 
 }  // namespace attune::ps

@@ -45,8 +45,9 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
     "Welcome",      "JoinRefused",      "MapUpdate",     "MapRequest",    "Heartbeat",    "RowsReport",
     "HeartbeatAck", "SyncUpdate",       "OpenTable",     "TableOpened",   "InstallTable", "TableInstalled",
     "OpenDataSet",  "DataSetOpened",    "LeaseRequest",  "LeaseGrant",    "LeasesEnded",  "LeaseDone",
-    "LeaseReturn",  "SaveTables",       "WriteTables",   "TablesWritten", "Leave",        "Done",
-    "Refused",      "GoalReached",      "Finished",      "SessionLost"};
+    "LeaseReturn",  "SaveTables",       "WriteTables",   "TablesWritten", "Mark",         "MarkDone",
+    "SnapshotDone", "CutEnded",         "Leave",         "Done",          "Refused",      "GoalReached",
+    "Finished",     "SessionLost"};
 
 }  // namespace
 

@@ -488,6 +488,7 @@ struct LeaseGrant {
   DataSetId data_set;
   uint64_t epoch = 0;
   uint64_t begin = 0, end = 0;  // items
+  uint64_t floor = 0;           // where a worker that had no work stands from now on
   bool operator==(const LeaseGrant&) const = default;
 };
 enum class LeasesEndReason : uint8_t { kAllDone, kGoalReached };
@@ -539,6 +540,42 @@ struct TablesWritten {
   bool operator==(const TablesWritten&) const = default;
 };
 
+// coordinator -> every node that may hold rows, repeated until answered: copy the rows you own as they are now (a
+// copy-on-write snapshot), say MarkDone at once, write the copy, then say SnapshotDone.
+struct Mark {
+  CutId cut;
+  uint64_t checkpoint = 0;  // its number; see CheckpointPlan for both
+  uint64_t base = 0;
+  std::string directory;
+  uint64_t clock = 0;  // the copy holds all pushes of steps below it
+  bool operator==(const Mark&) const = default;
+};
+struct MarkDone {
+  CutId cut;
+  bool operator==(const MarkDone&) const = default;
+};
+// One file of a checkpoint (CheckpointFile) as its writer describes it.
+struct CutFile {
+  TableId table;  // 0: records of pushes in flight
+  std::string name;
+  uint64_t checkpoint = 0;
+  uint64_t rows = 0, erased = 0, bytes = 0;
+  uint32_t digest = 0;
+  uint64_t table_rows = 0;  // the table has on this node
+  bool operator==(const CutFile&) const = default;
+};
+struct SnapshotDone {
+  CutId cut;
+  Status status;
+  std::vector<CutFile> files;
+  bool operator==(const SnapshotDone&) const = default;
+};
+// coordinator -> the same nodes: forget the snapshot, however it ended.
+struct CutEnded {
+  CutId cut;
+  bool operator==(const CutEnded&) const = default;
+};
+
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
   RequestHeader header;
@@ -584,7 +621,8 @@ using Message =
                  SyncUpdate,                                            // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, WriteTables, TablesWritten, Leave, Done, Refused, GoalReached, Finished, SessionLost>;
+                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, Done, Refused,
+                 GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

@@ -20,6 +20,10 @@ struct Mutations {
   bool floor_counts_lost_workers = false;
   bool floor_counts_idle_workers = false;  // one without data holds the others up
   bool switch_without_promises = false;
+
+  // Checkpoints.
+  bool mark_before_all_stand = false;     // workers are still in steps below the cut
+  bool release_before_all_marks = false;  // workers go on while nodes have not copied
 };
 
 }  // namespace attune::ps

@@ -130,7 +130,7 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
     Request(0, kNever, LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
     return;
   }
-  if (leases_.empty()) gate_.LiftToFloor();  // the coordinator did not count it in the floor until now
+  if (leases_.empty()) gate_.LiftTo(message.floor);  // the coordinator did not count it in the floor until now
   leases_[message.lease] = {.begin = message.begin,
                             .end = message.end,
                             .acknowledged = message.begin,

@@ -81,7 +81,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   if (node_ == NodeId()) {
     node_ = message.node;
     (void)gate_.Update(message.sync);
-    gate_.LiftToFloor();  // a newcomer does not hold up those who are far ahead
+    gate_.LiftTo(message.sync.floor);  // a newcomer does not hold up those who are far ahead
     acknowledged_clock_ = gate_.clock();
     SendHeartbeat(now, out);
     for (const auto& [request, open] : requests_.open()) {
@@ -117,6 +117,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   }
   const bool homes_changed = !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home);
   map_ = std::move(map);
+  std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
   if (!homes_changed) return;
   homes_version_ = map_.version;
   servers_.clear();

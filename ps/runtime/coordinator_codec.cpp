@@ -198,6 +198,27 @@ struct NodeWriter {
     }
     return true;
   }
+  bool operator()(const MarkDone& from) {
+    out.mutable_mark_done()->set_cut(from.cut.value());
+    return true;
+  }
+  bool operator()(const SnapshotDone& from) {
+    v1::SnapshotDone* to = out.mutable_snapshot_done();
+    to->set_cut(from.cut.value());
+    Put(from.status, to->mutable_status());
+    for (const CutFile& file : from.files) {
+      v1::CutFile* written = to->add_files();
+      written->set_table(file.table.value());
+      written->set_name(file.name);
+      written->set_checkpoint(file.checkpoint);
+      written->set_rows(file.rows);
+      written->set_erased(file.erased);
+      written->set_bytes(file.bytes);
+      written->set_digest(file.digest);
+      written->set_table_rows(file.table_rows);
+    }
+    return true;
+  }
   bool operator()(const Leave& from) {
     Put(from.header, out.mutable_leave()->mutable_header());
     out.mutable_leave()->set_steps(from.steps);
@@ -232,6 +253,20 @@ struct CoordinatorWriter {
   bool operator()(const HeartbeatAck& from) {
     out.mutable_heartbeat_ack()->set_number(from.number);
     Put(from.sync, out.mutable_heartbeat_ack()->mutable_sync());
+    out.mutable_heartbeat_ack()->set_liveness_nanoseconds(from.liveness.count());
+    return true;
+  }
+  bool operator()(const Mark& from) {
+    v1::Mark* to = out.mutable_mark();
+    to->set_cut(from.cut.value());
+    to->set_checkpoint(from.checkpoint);
+    to->set_base(from.base);
+    to->set_directory(from.directory);
+    to->set_clock(from.clock);
+    return true;
+  }
+  bool operator()(const CutEnded& from) {
+    out.mutable_cut_ended()->set_cut(from.cut.value());
     return true;
   }
   bool operator()(const SyncUpdate& from) {
@@ -262,6 +297,7 @@ struct CoordinatorWriter {
     to->set_epoch(from.epoch);
     to->set_begin(from.begin);
     to->set_end(from.end);
+    to->set_floor(from.floor);
     return true;
   }
   bool operator()(const LeasesEnded& from) {
@@ -478,6 +514,23 @@ StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
   return written;
 }
 
+StatusOr<Message> ReadMark(const v1::Mark& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return Mark{CutId(from.cut()), from.checkpoint(), from.base(), from.directory(), from.clock()};
+}
+
+StatusOr<Message> ReadSnapshotDone(const v1::SnapshotDone& from) {
+  const auto files = static_cast<size_t>(from.files_size());
+  if (files > kFilesPerSnapshotMax) return TooMany("files", files, kFilesPerSnapshotMax);
+  SnapshotDone done{CutId(from.cut()), Get(from.status()), {}};
+  for (const v1::CutFile& file : from.files()) {
+    RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
+    done.files.push_back({TableId(file.table()), file.name(), file.checkpoint(), file.rows(), file.erased(),
+                          file.bytes(), file.digest(), file.table_rows()});
+  }
+  return done;
+}
+
 StatusOr<Message> ReadOpenDataSet(const v1::OpenDataSet& from) {
   RETURN_IF_ERROR(CheckText(from.name(), kNameBytesMax, "bytes of data-set name"));
   return OpenDataSet{Get(from.header()), from.name(), Get(from.options())};
@@ -534,6 +587,10 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
       return ReadJoin(message.join());
     case Kind::kMapRequest:
       return MapRequest{MapVersion(message.map_request().have())};
+    case Kind::kMarkDone:
+      return MarkDone{CutId(message.mark_done().cut())};
+    case Kind::kSnapshotDone:
+      return ReadSnapshotDone(message.snapshot_done());
     case Kind::kRowsReport:
       return ReadRowsReport(message.rows_report());
     case Kind::kHeartbeat:
@@ -573,7 +630,12 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kMapUpdate:
       return ReadMapUpdate(message.map_update());
     case Kind::kHeartbeatAck:
-      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync())};
+      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync()),
+                          Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0))};
+    case Kind::kMark:
+      return ReadMark(message.mark());
+    case Kind::kCutEnded:
+      return CutEnded{CutId(message.cut_ended().cut())};
     case Kind::kSyncUpdate:
       return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:
@@ -590,7 +652,8 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
                         DataSetId(from.data_set()),
                         from.epoch(),
                         from.begin(),
-                        from.end()};
+                        from.end(),
+                        from.floor()};
     }
     case Kind::kLeasesEnded:
       return LeasesEnded{RequestId(message.leases_ended().request()), message.leases_ended().goal_reached()

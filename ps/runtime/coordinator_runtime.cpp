@@ -26,13 +26,14 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
 
 CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
     : time_(time),
-      job_uid_(options.core.job_uid),
+      options_(options),
       core_(options.core),
       loop_(EventLoop::Start("attune-coord", time)),
       timer_(loop_->NewTimer()) {}
 
 CoordinatorRuntime::~CoordinatorRuntime() {
   loop_->Stop();  // no step uses the service any more
+  if (disk_.joinable()) disk_.join();
   service_.reset();
   timer_.reset();
   loop_.reset();
@@ -63,26 +64,19 @@ std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
   return servers;
 }
 
-void CoordinatorRuntime::Ask(const Command& command, std::function<void(const CommandResult&)> answer) {
-  CommandId id;
-  {
-    std::lock_guard lock(mutex_);
-    id = CommandId(++last_command_);
-    answers_.emplace(id, std::move(answer));
-  }
-  loop_->Post([this, id, command] { Step(FromOperator{.id = id, .command = command}); });
+void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_result) {
+  loop_->Post([this, command = std::move(command), timeout, on_result = std::move(on_result)]() mutable {
+    last_command_ = last_command_.Next();
+    commands_.emplace(last_command_, std::move(on_result));
+    Step(FromOperator{.id = last_command_, .command = std::move(command), .timeout = timeout});
+  });
 }
 
-void CoordinatorRuntime::Answer(const CommandResult& result) {
-  std::function<void(const CommandResult&)> answer;
-  {
-    std::lock_guard lock(mutex_);
-    if (const auto found = answers_.find(result.id); found != answers_.end()) {
-      answer = std::move(found->second);
-      answers_.erase(found);
-    }
-  }
-  if (answer) answer(result);
+// One at a time: the core asks for the next when the one before has answered.
+void CoordinatorRuntime::OnDisk(std::function<CoordinatorInput()> work) {
+  if (disk_.joinable()) disk_.join();
+  disk_ = std::thread(
+      [this, work = std::move(work)] { loop_->Post([this, input = work()]() mutable { Step(std::move(input)); }); });
 }
 
 void CoordinatorRuntime::Step(CoordinatorInput input) {
@@ -96,12 +90,26 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);
-  for (const CommandResult& result : out.command_results) Answer(result);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);
+  for (const CommandResult& result : out.command_results) {
+    if (auto waiting = commands_.extract(result.id); !waiting.empty() && waiting.mapped()) waiting.mapped()(result);
+  }
+  if (out.begin_checkpoint) {
+    OnDisk([this, order = *out.begin_checkpoint]() -> CoordinatorInput {
+      if (options_.begin_checkpoint && options_.commit_checkpoint) return options_.begin_checkpoint(order);
+      return CheckpointBegun{.cut = order.cut,
+                             .status = Error(StatusCode::kUnimplemented, "this server cannot write checkpoints")};
+    });
+  }
+  if (out.commit_checkpoint) {
+    OnDisk([this, commit = *std::move(out.commit_checkpoint)]() -> CoordinatorInput {
+      return options_.commit_checkpoint(commit);
+    });
+  }
   if (out.write_manifest) {
-    const Status written = WriteManifest(*out.write_manifest, job_uid_);
+    const Status written = WriteManifest(*out.write_manifest, options_.core.job_uid);
     Step(ManifestWritten{out.write_manifest->save, written});
   }
 }

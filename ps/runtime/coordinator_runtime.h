@@ -3,10 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -24,7 +25,11 @@ class CoordinatorRuntime {
     CoordinatorOptions core;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;  // 0: any
+    // Disk work of checkpoints, on a thread of its own, one call at a time. Null: checkpoints are refused.
+    std::function<CheckpointBegun(const CheckpointOrder&)> begin_checkpoint;
+    std::function<CheckpointCommitted(const CheckpointCommit&)> commit_checkpoint;
   };
+  using OnResult = std::function<void(const CommandResult& result)>;
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
   ~CoordinatorRuntime();
@@ -33,21 +38,23 @@ class CoordinatorRuntime {
   JobProgress progress() const;
   // Members that are servers, by index.
   std::vector<JobTelemetry::Server> servers() const;
-  // Any thread. `answer` comes once, from any thread, unless the runtime ends first.
-  void Ask(const Command& command, std::function<void(const CommandResult& result)> answer);
+  // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
+  // all when this object ends before.
+  void Execute(Command command, Duration timeout, OnResult on_result);
 
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  void Answer(const CommandResult& result);
   void Arm(MonotonicTime wake);
+  void OnDisk(std::function<CoordinatorInput()> work);
 
   const TimeSource& time_;
-  const std::string job_uid_;
+  const Options options_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
-  uint64_t last_command_ = 0;                                               // guarded by mutex_
-  std::map<CommandId, std::function<void(const CommandResult&)>> answers_;  // guarded by mutex_
+  CommandId last_command_;  // of the loop, as is what follows
+  std::unordered_map<CommandId, OnResult> commands_;
+  std::thread disk_;  // the last disk work; the next joins it
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

@@ -40,10 +40,10 @@ struct Flags {
   double max_duration_seconds = 0;
   uint64_t items = 0;
   uint64_t lease_items = 0;
-  std::string bind;
-  std::string load;
   std::string synchronization = "async";
   uint32_t backups = 0;
+  std::string bind;
+  std::string load;
   std::string checkpoints;
   uint16_t data_port = contract::kDataPort;
   uint16_t coordinator_port = contract::kCoordinatorPort;
@@ -51,7 +51,7 @@ struct Flags {
 
 void Describe(CLI::App& app, Flags& flags) {
   app.footer(kFooter);
-  app.add_option("--servers", flags.servers, "How many servers take part; the job starts when all have joined")
+  app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
@@ -61,14 +61,15 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
-  app.add_option("--synchronization", flags.synchronization,
-                 "How workers keep pace: async, bsp, or ssp:N (N steps ahead of the slowest at most)")
-      ->capture_default_str();
-  app.add_option("--backups", flags.backups, "Second copies of every row, on another server than its own: 0 or 1")
-      ->check(CLI::Range(0U, 1U));
   app.add_option("--checkpoints", flags.checkpoints,
                  "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
+  app.add_option("--synchronization", flags.synchronization,
+                 "How far workers may run ahead of the slowest: async, bsp, ssp:N (steps)")
+      ->capture_default_str();
+  app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
+      ->check(CLI::Range(0U, 1U))
+      ->capture_default_str();
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
@@ -117,7 +118,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     options.coordinator = environment.Required(contract::kEnvCoordinator);
   }
   RETURN_IF_ERROR(environment.Problems("attune-server"));
-  if (options.index >= flags.servers) {
+  if (flags.coordinator_here && options.index >= flags.servers) {  // others may join a running job
     return Error(StatusCode::kInvalidArgument, std::string(contract::kEnvIndex) + "=" + std::to_string(options.index) +
                                                    " does not fit --servers " + std::to_string(flags.servers) +
                                                    "; indices count from 0");

@@ -47,6 +47,9 @@ TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
       LeaseReturn{kHeader, LeaseId(5), 17},
       SaveTables{kHeader, "/m"},
       TablesWritten{SaveId(2), OkStatus(), {{TableId(1), "embedding.0-of-2", 5, 6, 7}}},
+      MarkDone{CutId(5)},
+      SnapshotDone{CutId(5), OkStatus(), {{TableId(1), "embedding.7", 7, 1, 2, 3, 4, 5}, {TableId(), "filter.7"}}},
+      SnapshotDone{CutId(5), Error(StatusCode::kResourceExhausted, "disk full"), {}},
       Leave{kHeader, 12},
   };
   for (const Message& message : messages) {
@@ -64,12 +67,14 @@ TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
       Welcome{NodeId(3), ShardMap{}, 2, 1, {}},
       JoinRefused{Error(StatusCode::kFailedPrecondition, "wrong job")},
       MapUpdate{SomeMap()},
-      HeartbeatAck{4, kSync},
+      HeartbeatAck{4, kSync, std::chrono::seconds(10)},
+      Mark{CutId(5), 7, 6, "/checkpoints", 412},
+      CutEnded{CutId(5)},
       SyncUpdate{kSync},
       TableOpened{RequestId(7), TableId(1)},
       InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{})},
       DataSetOpened{RequestId(7), DataSetId(1), {.items = 100, .epochs = 2, .lease_items = 10}},
-      LeaseGrant{RequestId(7), LeaseId(2), DataSetId(1), 1, 20, 30},
+      LeaseGrant{RequestId(7), LeaseId(2), DataSetId(1), 1, 20, 30, 412},
       LeasesEnded{RequestId(7), LeasesEndReason::kGoalReached},
       LeasesEnded{RequestId(7), LeasesEndReason::kAllDone},
       WriteTables{SaveId(1), "/m", 0, 2},
@@ -121,6 +126,14 @@ TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
          for (size_t i = 0; i <= kLeasesPerWorkerMax; ++i) m.mutable_heartbeat()->add_leases();
        }},
       {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
+      {"many files of a checkpoint",
+       [](v1::NodeMessage& m) {
+         for (size_t i = 0; i <= kFilesPerSnapshotMax; ++i) m.mutable_snapshot_done()->add_files();
+       }},
+      {"long file name",
+       [](v1::NodeMessage& m) {
+         m.mutable_snapshot_done()->add_files()->set_name(std::string(kPathBytesMax + 1, 'x'));
+       }},
       {"long path",
        [](v1::NodeMessage& m) { m.mutable_save_tables()->set_directory(std::string(kPathBytesMax + 1, '/')); }},
   };
