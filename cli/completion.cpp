@@ -19,7 +19,8 @@ _attune_words() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume) i=$((i + 1)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume)
+        i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
     esac
@@ -39,7 +40,8 @@ _attune_words() {
   fi
   case "$command:$position" in
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    get:0|describe:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
+      COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
