@@ -123,26 +123,12 @@ std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
   return servers;
 }
 
-void CoordinatorRuntime::Ask(const Command& command, std::function<void(const CommandResult&)> answer) {
-  CommandId id;
-  {
-    std::lock_guard lock(mutex_);
-    id = CommandId(++last_command_);
-    answers_.emplace(id, std::move(answer));
-  }
-  loop_->Post([this, id, command] { Step(FromOperator{.id = id, .command = command}); });
-}
-
-void CoordinatorRuntime::Answer(const CommandResult& result) {
-  std::function<void(const CommandResult&)> answer;
-  {
-    std::lock_guard lock(mutex_);
-    if (const auto found = answers_.find(result.id); found != answers_.end()) {
-      answer = std::move(found->second);
-      answers_.erase(found);
-    }
-  }
-  if (answer) answer(result);
+void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_result) {
+  loop_->Post([this, command = std::move(command), timeout, on_result = std::move(on_result)]() mutable {
+    last_command_ = last_command_.Next();
+    commands_.emplace(last_command_, std::move(on_result));
+    Step(FromOperator{.id = last_command_, .command = std::move(command), .timeout = timeout});
+  });
 }
 
 void CoordinatorRuntime::Step(CoordinatorInput input) {
@@ -156,10 +142,12 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);
-  for (const CommandResult& result : out.command_results) Answer(result);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);
+  for (const CommandResult& result : out.command_results) {
+    if (auto waiting = commands_.extract(result.id); !waiting.empty() && waiting.mapped()) waiting.mapped()(result);
+  }
   if (out.begin_save) BeginSave(*out.begin_save);
   if (out.write_manifest) WriteManifest(*out.write_manifest);
   if (out.begin_checkpoint) BeginCheckpoint(*out.begin_checkpoint);

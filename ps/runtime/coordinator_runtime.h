@@ -3,10 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -30,6 +30,8 @@ class CoordinatorRuntime {
     ControlSecurity security;
   };
 
+  using OnResult = std::function<void(const CommandResult& result)>;
+
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
   ~CoordinatorRuntime();
 
@@ -37,13 +39,13 @@ class CoordinatorRuntime {
   JobProgress progress() const;
   // Members that are servers, by index.
   std::vector<JobTelemetry::Server> servers() const;
-  // Any thread. `answer` comes once, from any thread, unless the runtime ends first.
-  void Ask(const Command& command, std::function<void(const CommandResult& result)> answer);
+  // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
+  // all when this object ends before.
+  void Execute(Command command, Duration timeout, OnResult on_result);
 
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  void Answer(const CommandResult& result);
   void Arm(MonotonicTime wake);
   void BeginSave(const SaveStart& start);
   void WriteManifest(const ManifestOrder& order);
@@ -54,8 +56,8 @@ class CoordinatorRuntime {
   const TimeSource& time_;
   mutable std::mutex mutex_;  // guards core_
   CoordinatorCore core_;
-  uint64_t last_command_ = 0;                                               // guarded by mutex_
-  std::map<CommandId, std::function<void(const CommandResult&)>> answers_;  // guarded by mutex_
+  CommandId last_command_;  // of the loop, as is what follows
+  std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

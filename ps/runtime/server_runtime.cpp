@@ -108,7 +108,9 @@ void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answe
       checkpoint != nullptr && checkpoint->directory.empty()) {
     checkpoint->directory = options_.checkpoint_directory;
   }
-  coordinator_runtime_->Ask(complete, [answer](const CommandResult& result) { answer(result.status, result.text); });
+  constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
+  coordinator_runtime_->Execute(complete, kCommandTimeout,
+                                [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 ServerOptions ServerRuntime::CoreOptions() {

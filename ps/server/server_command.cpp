@@ -68,11 +68,6 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
-  app.add_option("--synchronization", flags.synchronization,
-                 "How workers keep pace: async, bsp, or ssp:N (N steps ahead of the slowest at most)")
-      ->capture_default_str();
-  app.add_option("--backups", flags.backups, "Second copies of every row, on another server than its own: 0 or 1")
-      ->check(CLI::Range(0U, 1U));
   app.add_option("--checkpoints", flags.checkpoints,
                  "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
