@@ -69,7 +69,7 @@ void ClockBoard::UpdateFloor() {
     slowest = id;
   }
   // With nobody at work the next one begins beyond whatever was decided.
-  const uint64_t floor = std::max(state_.floor, lowest.value_or(std::max(highest, state_.mode_from)));
+  const uint64_t floor = std::max(state_.floor, lowest.value_or(std::max(highest, state_.hold_at)));
   if (floor == state_.floor && slowest == state_.slowest) return;
   const bool risen = floor > state_.floor;
   state_.floor = floor;
@@ -116,11 +116,11 @@ void ClockBoard::Switch(SyncMode mode) {
   state_.mode = mode;
   state_.mode_from = state_.hold_at;
   Release();
-  UpdateFloor();
 }
 
 void ClockBoard::Release() {
   state_.hold = 0;
+  UpdateFloor();
   Changed();
 }
 

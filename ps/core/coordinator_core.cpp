@@ -43,6 +43,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   }
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  StopWaitingForTheGone(out);
   GoOnWithCut(now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);

@@ -260,6 +260,7 @@ class CoordinatorCore {
   void Publish(ShardMap map, CoordinatorOutputs& out);
   std::vector<Member> Members() const;
   void Remove(NodeId id, Status why);
+  void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
   void SendWriteOrder(const Node& server, CoordinatorOutputs& out);
@@ -361,6 +362,7 @@ class CoordinatorCore {
   std::unordered_map<NodeId, Status> gone_;                 // and why; OK: left cleanly
   Status failed_;
 
+  bool server_gone_ = false;        // somebody may wait for it
   std::vector<TableEntry> tables_;  // by TableId - 1
   std::vector<DataSet> data_sets_;  // by DataSetId - 1
   std::optional<DataSetId> current_data_set_;

@@ -154,6 +154,20 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
   if (!cuts_.empty() && cuts_.front().parts.contains(id)) cut_failed_ = true;
+  server_gone_ = true;
+}
+
+// What waited for a server that is gone.
+void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
+  if (!std::exchange(server_gone_, false)) return;
+  for (TableEntry& table : tables_) {
+    std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
+    AnswerTableWaiters(table, out);
+  }
+  const auto writer_gone = [&](const auto& part) { return Find(part.first) == nullptr; };
+  if (!saves_.empty() && !saves_.front().manifest_ordered && std::ranges::any_of(saves_.front().parts, writer_gone)) {
+    EndSave(Error(StatusCode::kAborted, "a server left or was lost meanwhile; save again"), out);
+  }
 }
 
 // What a node that is no longer a member hears when it still speaks.

@@ -258,6 +258,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     return entry.second.member.role == Role::kServer && entry.first != id && !entry.second.lost;
   });
   Node& node = nodes_.at(id);
+  if (node.lost) return;
   if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
   size_t uncovered = 0;
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
@@ -272,11 +273,6 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     out.events.push_back("no server is left; waiting for another one");
     return;
   }
-  for (TableEntry& table : tables_) {
-    table.missing.erase(id);
-    AnswerTableWaiters(table, out);
-  }
-  if (!saves_.empty() && saves_.front().parts.contains(id)) EndSave(reason, out);
   Remove(id, reason);
   recovering_ = true;
   Publish(WithoutFailed(map_, std::array{id}), out);

@@ -93,6 +93,7 @@ CutRecord::DataSet LeaseLedger::Record() const {
   std::vector<Range> not_done;  // free, or in an open lease
   for (const auto& [start, end] : free_) not_done.push_back({start.epoch, start.begin, end});
   for (const auto& [id, lease] : leases_) {
+    if (lease.position == lease.end) continue;  // done, though its worker has not said so
     record.open.push_back({.epoch = lease.epoch, .begin = lease.begin, .end = lease.end, .position = lease.position});
     not_done.push_back({lease.epoch, lease.begin, lease.end});
   }

@@ -104,7 +104,7 @@ struct EndLease {
 // checkpoint). DeadlineExceeded: the step has ended, the next one may not begin yet; a further StepCall only waits for
 // that.
 struct StepCall {
-  CallId call;
+  CallId call;  // 0: nobody waits, no completion
   MonotonicTime deadline;
   double loss = 0;  // mean over the samples; NaN: none
   uint64_t samples = 0;

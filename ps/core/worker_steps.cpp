@@ -8,7 +8,8 @@
 namespace attune::ps {
 
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+  const bool waits = call.call != CallId();
+  if (waits ? Refuse(call.call, out) : !lost_.ok() || leaving_) return;
   if (gate_.in_step()) {  // else an earlier call has ended the step and its time was over
     gate_.End();
     ++steps_;
@@ -20,8 +21,10 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
     }
     MarkClock(now, out);
   }
-  calls_[call.call] = {.deadline = call.deadline, .what = "beginning step " + std::to_string(gate_.clock())};
-  step_calls_.push_back(call.call);
+  if (waits) {
+    calls_[call.call] = {.deadline = call.deadline, .what = "beginning step " + std::to_string(gate_.clock())};
+    step_calls_.push_back(call.call);
+  }
   BeginStep(now, out);
   if (!step_calls_.empty()) WakeBy(call.deadline);
 }
