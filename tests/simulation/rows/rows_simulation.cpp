@@ -595,6 +595,16 @@ void RowSimulation::Crash(bool only_suspect) {
     if (map_->shards[i].backup == NodeId() || !healed) exposed_.insert(i);
   }
   declared_[victim] = true;
+  // Readers see what the node did last, and look again when others have taken over.
+  for (uint32_t i = 0; i < p_.pulls / 2; ++i) {
+    After(Delay(), [this] { IssuePull(); });
+    After(Delay(12), [this] { IssuePull(); });
+  }
+  if (!only_suspect) {  // of what it has sent last, some peers get less than others
+    for (const auto& [peer, link] : At(victim).links) {
+      if (random_.Chance(0.5)) ++Generation(victim, peer);
+    }
+  }
   Trace(std::to_string(victim.value()) + (only_suspect ? " is suspected" : " crashes"));
   if (only_suspect) {
     At(victim).suspected = true;
