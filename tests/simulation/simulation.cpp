@@ -730,6 +730,7 @@ void Simulation::StartServer(size_t index) {
                                                            .index = static_cast<uint32_t>(index),
                                                            .address = "server-" + std::to_string(index),
                                                            .create_store = MapStore::Make,
+                                                           .link = {.window = 8},  // what a break loses is sent again
                                                            .mutations = mutations_});
   const LinkKey key{.from_server = true, .client = index, .server = -1};
   After(FromMilliseconds(random_.Uniform() * 20), [this, key] { OpenLink(key); });
@@ -889,7 +890,8 @@ Parameters Parameters::FromSeed(uint64_t seed) {
   p.keys_per_call_max = 1 + random.Below(24);
   p.delay_milliseconds_max =
       random.Chance(0.2) ? 400 : 0.5 + random.Uniform() * 20;  // sometimes beyond the re-issue time
-  p.backups = p.servers > 1 && random.Chance(0.5) ? 1 : 0;
+  // Every push crosses between servers then: through a network as slow as that no job would end.
+  p.backups = p.servers > 1 && p.delay_milliseconds_max < 100 && random.Chance(0.5) ? 1 : 0;
   if (random.Chance(0.3)) return p;  // a calm network and no changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
