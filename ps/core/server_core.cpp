@@ -63,7 +63,7 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
     rows_.Receive(input.from, std::move(input.message), now, rows);
     return Forward(rows, now, out);
   }
-  const auto link = links_.try_emplace(input.from, LinkOptions(), options_.mutations.link).first;
+  const auto link = links_.try_emplace(input.from, options_.link, options_.mutations.link).first;
   std::vector<Message> delivered;
   std::vector<LinkFrame> frames;
   link->second.Receive({.link = input.link, .message = std::move(input.message)}, now, delivered, frames);
@@ -86,7 +86,7 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
       out.send.push_back(std::move(outgoing));
       continue;
     }
-    const auto link = links_.try_emplace(outgoing.to, LinkOptions(), options_.mutations.link).first;
+    const auto link = links_.try_emplace(outgoing.to, options_.link, options_.mutations.link).first;
     std::vector<LinkFrame> frames;
     link->second.Send(std::move(outgoing.message), now, frames);
     SendFrames(outgoing.to, frames, out);
@@ -135,7 +135,7 @@ void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) 
   if (ended_) return;
   if (input.peer != kCoordinator) {
     std::vector<LinkFrame> frames;
-    links_.try_emplace(input.peer, LinkOptions(), options_.mutations.link).first->second.Connected(now, frames);
+    links_.try_emplace(input.peer, options_.link, options_.mutations.link).first->second.Connected(now, frames);
     return SendFrames(input.peer, frames, out);
   }
   coordinator_connected_ = true;

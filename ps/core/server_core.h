@@ -40,6 +40,7 @@ struct ServerOptions {
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_copies;
   // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
+  LinkOptions link;  // to other servers
   Mutations mutations;
 };
 

@@ -13,8 +13,7 @@ StatusOr<std::unique_ptr<TableStore>> LoadStore(const OpenedCheckpoint& checkpoi
   ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec));
   ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), checkpoint, spec.name));
   ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *store));
-  log::Info("loaded a table",
-            {{"table", spec.name}, {"rows", rows}, {"checkpoint", checkpoint.manifest.number}});
+  log::Info("loaded a table", {{"table", spec.name}, {"rows", rows}, {"checkpoint", checkpoint.manifest.number}});
   return store;
 }
 
@@ -61,8 +60,7 @@ void CheckpointIo::Cancel() {
 }
 
 Status CheckpointIo::Open(const std::filesystem::path& directory, std::optional<uint64_t> number) {
-  ASSIGN_OR_RETURN(opened_,
-                   OpenCheckpoint(RealFileSystem(), FindCheckpoints(RealFileSystem(), directory), number));
+  ASSIGN_OR_RETURN(opened_, OpenCheckpoint(RealFileSystem(), FindCheckpoints(RealFileSystem(), directory), number));
   for (const std::string& skipped : opened_->skipped) {
     log::Warn("a newer checkpoint is not whole and is passed over", {{"reason", skipped}});
   }

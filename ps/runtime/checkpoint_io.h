@@ -45,8 +45,7 @@ class CheckpointIo {
   const OpenedCheckpoint* opened() const { return opened_ ? &*opened_ : nullptr; }
 
   // Reads the table's rows that lie in `ranges` into a new store; `done` is called on this object's thread.
-  void Load(const TableSpec& spec, HashRanges ranges,
-            std::function<void(Status, std::unique_ptr<TableStore>)> done);
+  void Load(const TableSpec& spec, HashRanges ranges, std::function<void(Status, std::unique_ptr<TableStore>)> done);
 
   // Writes the rows of these stores (by TableId - 1, maybe null) as they are now, or those that have changed since the
   // checkpoint the order builds on, if this object has written its part of that one. The stores go on changing. Called,

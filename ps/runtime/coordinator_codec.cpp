@@ -590,8 +590,8 @@ StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
   TablesWritten written{SaveId(from.save()), Get(from.status()), {}};
   for (const v1::WrittenFile& file : from.files()) {
     RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
-    written.files.push_back({TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum(),
-                             file.erased(), file.held()});
+    written.files.push_back(
+        {TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum(), file.erased(), file.held()});
   }
   return written;
 }

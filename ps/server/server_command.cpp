@@ -71,6 +71,12 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--checkpoints", flags.checkpoints,
                  "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
+  app.add_option("--synchronization", flags.synchronization,
+                 "How far workers may run ahead of the slowest: async, bsp, ssp:N (steps)")
+      ->capture_default_str();
+  app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
+      ->check(CLI::Range(0U, 1U))
+      ->capture_default_str();
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();

@@ -30,7 +30,8 @@ struct Writer {
     for (const FilterRecord& record : records.records) {
       text << " record(" << record.origin << '#' << record.sequence << " of #" << record.key_index << ')';
     }
-    for (const Settled& settled : records.settled) text << " settled(" << settled.origin << "<=" << settled.acked_below << ')';
+    for (const Settled& settled : records.settled)
+      text << " settled(" << settled.origin << "<=" << settled.acked_below << ')';
   }
 
   void operator()(const Push& m) {

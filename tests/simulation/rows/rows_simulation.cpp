@@ -595,6 +595,16 @@ void RowSimulation::Crash(bool only_suspect) {
     if (map_->shards[i].backup == NodeId() || !healed) exposed_.insert(i);
   }
   declared_[victim] = true;
+  // Readers see what the node did last, and look again when others have taken over.
+  for (uint32_t i = 0; i < p_.pulls / 2; ++i) {
+    After(Delay(), [this] { IssuePull(); });
+    After(Delay(12), [this] { IssuePull(); });
+  }
+  if (!only_suspect) {  // of what it has sent last, some peers get less than others
+    for (const auto& [peer, link] : At(victim).links) {
+      if (random_.Chance(0.5)) ++Generation(victim, peer);
+    }
+  }
   Trace(std::to_string(victim.value()) + (only_suspect ? " is suspected" : " crashes"));
   if (only_suspect) {
     At(victim).suspected = true;
@@ -997,10 +1007,18 @@ void RowSimulation::CheckEnd() {
       if (backup == NodeId() || row == nullptr || row->version.counter() == 0) continue;
       const auto& copies = Store(At(backup), table, true)->rows();
       const auto copy = copies.find(key);
-      if (copy == copies.end() || copy->second.version != row->version || copy->second.values != row->values ||
-          copy->second.state != row->state) {
-        Violation("CopiesEqual: the copy of " + name + " is not the row");
+      // A removed owner may have applied its own last push and handed the row over without the backup hearing of that
+      // push: the row is ahead until the next push shows the gap.
+      bool equal = copy != copies.end();
+      const bool same_version = equal && copy->second.version == row->version;
+      for (const SimPush& push : pushes_) {
+        if (!equal || (!same_version && !map_->Contains(push.origin))) continue;
+        equal = copy->second.values[push.column] == row->values[push.column] &&
+                copy->second.state[push.column] == row->state[push.column];
       }
+      const bool all_live = std::ranges::all_of(
+          pushes_, [&](const SimPush& push) { return push.table != table || map_->Contains(push.origin); });
+      if (!equal || (all_live && !same_version)) Violation("CopiesEqual: the copy of " + name + " is not the row");
     }
   }
 }
