@@ -84,8 +84,8 @@ struct CompletionArguments {
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
-                             ScaleArguments, SyncArguments, CheckpointArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
-                             VersionArguments, CompletionArguments>;
+                             ScaleArguments, SyncArguments, CheckpointArguments, StopArguments, ExportArguments,
+                             InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 

@@ -1,12 +1,18 @@
-// ControlSecurity as gRPC understands it. Include in .cpp files only.
+// ControlSecurity as gRPC understands it.
 #pragma once
 
 #include <memory>
 
-#include <grpcpp/grpcpp.h>
-
 #include "base/status.h"
 #include "ps/runtime/control_security.h"
+
+namespace grpc {
+class ChannelArguments;
+class ChannelCredentials;
+class ClientContext;
+class ServerContextBase;
+class ServerCredentials;
+}  // namespace grpc
 
 namespace attune::ps {
 

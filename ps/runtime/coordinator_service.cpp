@@ -43,20 +43,18 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
  public:
   // `refusal` not OK: the node hears it, and nothing else.
   Connection(std::shared_ptr<Hub> hub, const Status& refusal) : hub_(std::move(hub)) {
-    const std::lock_guard lock(mutex_);  // hands what is made here to the threads of the callbacks
+    std::unique_lock made(mutex_);  // hands what is made here to the threads of the callbacks
     {
       std::lock_guard lock(hub_->mutex);
       id_ = ConnectionId(++hub_->last_id);
       hub_->connections[id_] = this;
     }
     StartSendInitialMetadata();
-    if (refusal.ok()) {
-      StartRead(&incoming_);
-    } else {
-      log::Warn("refused a node", {{"reason", refusal}});
-      Send(JoinRefused{refusal});
-      Close();
-    }
+    if (refusal.ok()) return StartRead(&incoming_);
+    made.unlock();
+    log::Warn("refused a node", {{"reason", refusal}});
+    Send(JoinRefused{refusal});
+    Close();
   }
 
   void Send(const Message& message) {

@@ -124,6 +124,12 @@ class CountingStore final : public TableStore {
       if (range.first <= hash && hash <= range.last) visit(key);
     }
   }
+  // Nothing here writes checkpoints.
+  Status BeginSnapshot() override { return Error(StatusCode::kUnimplemented, "a counting store has no snapshots"); }
+  bool NextRows(uint64_t, const std::function<void(const RowView&, bool)>&) override { return false; }
+  void AddToSnapshot(std::span<const RowView>) override {}
+  void EndSnapshot(bool) override {}
+  uint64_t rows_changed() const override { return rows_.size(); }
 
  private:
   Row New() const {
