@@ -50,7 +50,10 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
       hub_->connections[id_] = this;
     }
     StartSendInitialMetadata();
-    if (refusal.ok()) return StartRead(&incoming_);
+    if (refusal.ok()) {
+      StartRead(&incoming_);
+      return;
+    }
     made.unlock();
     log::Warn("refused a node", {{"reason", refusal}});
     Send(JoinRefused{refusal});
