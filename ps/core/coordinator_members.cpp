@@ -191,7 +191,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
                        " items go to others: " + std::string(reason.message()));
   steps_of_gone_ += node.last.steps;
   Send(node, SessionLost{.status = reason}, out);
-  const bool held_rows = !node.member.address.empty();  // it may have: others reach it
+  const bool held_rows = node.member.may_own_rows();
   Remove(id, reason);
   if (held_rows && map_.formed()) {
     recovering_ = true;

@@ -18,7 +18,7 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
 }
 
 // Whoever may hold rows says where it stands with them.
-bool CoordinatorCore::Reports(const Node& node) const { return !node.member.address.empty(); }
+bool CoordinatorCore::Reports(const Node& node) const { return node.member.may_own_rows(); }
 
 bool CoordinatorCore::AllReady() const {
   return std::ranges::all_of(nodes_, [&](const auto& entry) {
