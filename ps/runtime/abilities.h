@@ -7,8 +7,8 @@
 namespace attune::ps {
 
 inline constexpr JobTelemetry::Abilities kAbilities{
-    .elastic_servers = true,       // the coordinator plans moves; servers do not hand over rows yet
-    .server_recovery = true,       // the same for lost servers
+    .elastic_servers = true,
+    .server_recovery = true,        // from backups; without them the job ends
     .coordinator_failover = false,  // its state is not rebuilt from members yet
     .synchronization_modes = true,
     .checkpoints = false,  // tables are saved at the end only
