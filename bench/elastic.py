@@ -195,8 +195,12 @@ def scale(arguments, rows):
                 print(f"live: servers -> {servers}: {done - before:.1f} s until settled, longest step {longest_gap(trace, before, done) * 1e3:.0f} ms, "
                       f"lost {lost_seconds(trace, before, done, full):.2f} s of full rate; {full:.0f} -> {after:.0f} steps/s")
             sections.append(("scale while training", job.trace(), job.commands))
+            can_checkpoint = (job.servers_ready()[1].get("status") or {}).get("abilities", {}).get("checkpoints", False)
         finally:
             job.stop()
+    if not can_checkpoint:
+        print("restart: left out, these servers write no checkpoint while they train (status.abilities.checkpoints)")
+        return sections
     with tempfile.TemporaryDirectory() as directory:
         resume, last = None, None
         trace, commands = [], []
