@@ -72,8 +72,9 @@ std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
   const api::CheckpointStatus& last = *status.checkpoint;
   std::string text = "none";
   if (!last.directory.empty()) {
-    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " + api::FormatCount(static_cast<double>(last.rows)) + " rows, " +
-           api::FormatBytes(last.bytes) + ", " + AgeText(last.time, now) + " ago";
+    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " +
+           api::FormatCount(static_cast<double>(last.rows)) + " rows, " + api::FormatBytes(last.bytes) + ", " +
+           AgeText(last.time, now) + " ago";
   }
   if (!last.message.empty()) text += "; the last attempt failed: " + last.message;
   return text;
@@ -155,6 +156,11 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Moving", MovingText(job.status));
   Row(text, "Checkpoint", CheckpointText(job.status, now));
   Row(text, "Recovery", RecoveryText(job.status));
+  if (job.status.tuning) {
+    Row(text, "Tuning",
+        std::string(ToString(job.spec.tuning.mode)) + ", " + job.status.tuning->stage + ": " +
+            job.status.tuning->message);
+  }
   Row(text, "Coordinator",
       job.status.coordinator +
           (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));

@@ -145,6 +145,22 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
   }
 }
 
+void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
+  if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
+    status.tuning.reset();
+    std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
+    return;
+  }
+  if (!observed.tuning) return;
+  const auto before = status.tuning;
+  status.tuning = observed.tuning->status;
+  status.tuning->since = before && before->stage == status.tuning->stage ? before->since : ToRfc3339(now.wall);
+  const bool at_work =
+      status.tuning->stage != "Paused" && status.tuning->stage != "Finished" && status.tuning->stage != "Unavailable";
+  SetCondition(status, api::kTuning, at_work, status.tuning->stage, status.tuning->message, observed.job.generation,
+               now.wall);
+}
+
 void SetReady(const Observed& observed, const Readiness& servers, const Readiness& workers, TrainingJobStatus& status,
               Now now) {
   const int64_t generation = observed.job.generation;
@@ -252,6 +268,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
+  SetTuning(observed, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   SetResult(observed, status);
   if (verdict) {
