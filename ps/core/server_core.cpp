@@ -11,6 +11,8 @@ void ServerOutputs::Clear() {
   disconnect.clear();
   rows_restored = 0;
   save.reset();
+  write_snapshot.reset();
+  call_off_snapshot = false;
   finished = false;
   lost.reset();
 }
