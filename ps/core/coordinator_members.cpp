@@ -24,6 +24,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     node.connection = from;
     node.heard = now;
     connections_[from] = id;
+    SendCutOrder(node, out);  // before a map that rows may move under again
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
@@ -164,10 +165,6 @@ void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
     std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
     AnswerTableWaiters(table, out);
   }
-  const auto writer_gone = [&](const auto& part) { return Find(part.first) == nullptr; };
-  if (!saves_.empty() && !saves_.front().manifest_ordered && std::ranges::any_of(saves_.front().parts, writer_gone)) {
-    EndSave(Error(StatusCode::kAborted, "a server left or was lost meanwhile; save again"), out);
-  }
 }
 
 // What a node that is no longer a member hears when it still speaks.
@@ -216,7 +213,7 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
   UpdateCounted(node);
   ServeLeases(now, out);
   node.leave = message;
-  if (Reports(node) && node.rows && node.rows->rows_held + node.rows->handovers_open > 0) {
+  if (Reports(node) && node.rows && (node.rows->rows_held + node.rows->handovers_open > 0 || HasOpenPart(id))) {
     node.member.leaving = true;  // the homes call its rows back; then it is released
     return PublishMembers(out);
   }

@@ -292,18 +292,18 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
     const auto it = connections_.find(message.to);
     if (it != connections_.end()) Carry(it->second, false, std::move(message.message));
   }
-  if (out.begin_save) {
-    const SaveId save = out.begin_save->save;
+  if (out.begin_checkpoint) {
+    const CutId cut = out.begin_checkpoint->cut;
     const uint64_t checkpoint = ++checkpoints_;
-    After(milliseconds(3), [this, save, checkpoint] {
-      StepCoordinator(SaveBegun{.save = save, .status = OkStatus(), .checkpoint = checkpoint});
+    After(milliseconds(3), [this, cut, checkpoint] {
+      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
-  if (out.write_manifest) {
-    if (out.write_manifest->checkpoint != checkpoints_) Violation("a manifest was ordered with another's number");
+  if (out.commit_checkpoint) {
+    if (out.commit_checkpoint->checkpoint != checkpoints_) Violation("a manifest was ordered with another's number");
     std::set<std::string> names;
     const std::string prefix = std::to_string(checkpoints_) + "-";
-    for (const WrittenFile& file : out.write_manifest->files) {
+    for (const CutFile& file : out.commit_checkpoint->files) {
       if (!file.name.starts_with(prefix)) Violation("a checkpoint has a file of another");
       names.insert(file.name);
     }
@@ -311,8 +311,8 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
     if (names.size() != static_cast<size_t>(alive)) {
       Violation("a manifest was ordered with files of some servers missing");
     }
-    const SaveId save = out.write_manifest->save;
-    After(milliseconds(3), [this, save] { StepCoordinator(ManifestWritten{.save = save, .status = OkStatus()}); });
+    const CutId cut = out.commit_checkpoint->cut;
+    After(milliseconds(3), [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
   }
   for (const std::string& event : out.events) {
     if (trace_) std::printf("%10.6f event: %s\n", Seconds(now_ - MonotonicTime{}), event.c_str());
@@ -354,13 +354,12 @@ void Simulation::StepServer(size_t index, ServerInput input) {
       break;
     }
   }
-  if (out.save) {
-    const SaveOrder save = *out.save;
-    After(FromMilliseconds(random_.Uniform() * 20), [this, index, save] {
-      StepServer(index, SaveEnded{.save = save.save,
-                                  .status = OkStatus(),
-                                  .files = {{.table = TableId(1),
-                                             .name = std::to_string(save.checkpoint) + "-" + std::to_string(save.part)}}});
+  if (out.write_snapshot) {
+    const SnapshotOrder order = *out.write_snapshot;
+    After(FromMilliseconds(random_.Uniform() * 20), [this, index, order] {
+      const std::string name = std::to_string(order.checkpoint) + "-" + std::to_string(order.part);
+      StepServer(index, SnapshotWritten{
+                            .cut = order.cut, .status = OkStatus(), .files = {{.table = TableId(1), .name = name}}});
     });
   }
   for (const Member& member : out.connect) {

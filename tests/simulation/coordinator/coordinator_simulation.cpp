@@ -108,6 +108,7 @@ class Simulation {
   void StepCoordinator(CoordinatorInput input);
   void OnMapPublished();
   void OnMark(size_t place, const Mark& mark);
+  void OnWriteSnapshot(size_t place, CutId cut);
   void CheckCut(CutId cut, const CutRecord& record);
   void CheckEven();
 
@@ -355,7 +356,9 @@ void Simulation::OnMark(size_t place, const Mark& mark) {
     copied_.insert(server.applied.begin(), server.applied.end());
   }
   SayServer(place, MarkDone{.cut = mark.cut});
-  const CutId cut = mark.cut;
+}
+
+void Simulation::OnWriteSnapshot(size_t place, CutId cut) {
   After(FromMilliseconds(random_.Uniform() * 100), [this, place, cut] {
     if (servers_[place].alive) SayServer(place, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
   });
@@ -446,6 +449,8 @@ void Simulation::OnServer(size_t place, const Message& message) {
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
   } else if (const auto* mark = std::get_if<Mark>(&message)) {
     OnMark(place, *mark);
+  } else if (const auto* write = std::get_if<WriteSnapshot>(&message)) {
+    OnWriteSnapshot(place, write->cut);
   } else if (std::holds_alternative<Finished>(message)) {
     server.finished = true;
     if (!finished_) {
