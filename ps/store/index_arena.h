@@ -1,6 +1,6 @@
-// Memory of the row index: blocks of 2 MiB, which ask the system for huge pages (a lookup touches a random line, and
-// without them most of its time is the page walk), cut into units of 256 bytes by a bitmap. Neighbors that are freed
-// can be used together again. The first block does not ask, so that a small table stays small.
+// Memory of the row index and of side records: blocks of 2 MiB, which ask the system for huge pages (a lookup touches a
+// random line, and without them most of its time is the page walk), cut into units of 256 bytes by a bitmap. Neighbors
+// that are freed can be used together again. The first block does not ask, so that a small table stays small.
 #pragma once
 
 #include <array>
