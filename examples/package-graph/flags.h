@@ -17,7 +17,7 @@ struct Flags {
   BatchOptions batch;
   uint32_t dim = 64;  // two for each complex number
   float rate = 0.1F;  // of Adagrad
-  float regularization = 0.003F;
+  float regularization = 0.03F;
   uint64_t seed = 1;
   uint32_t judged_links = 2000;
   std::vector<std::string> packages = {"git", "gimp", "nginx", "python3-numpy"};
