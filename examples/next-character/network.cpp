@@ -64,9 +64,9 @@ void Network::Backward(const Parameters& parameters, std::span<const Symbol> tex
     AddProduct(by_output, Matrix{parameters[layer].data(), inputs, shape.columns}.Transposed(),
                {by_input.data(), n, inputs});
     for (size_t i = 0; layer > 1 && i < n; ++i) {
-      for (size_t j = 0; j < inputs; ++j) {
-        if (input[i * shape.rows + j] <= 0) by_input[i * inputs + j] = 0;
-      }
+      const float* unit = &input[i * shape.rows];
+      float* by_unit = &by_input[i * inputs];
+      for (size_t j = 0; j < inputs; ++j) by_unit[j] = unit[j] > 0 ? by_unit[j] : 0.0F;
     }
     by_output = {by_input.data(), n, inputs};
   }

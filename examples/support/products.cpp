@@ -24,18 +24,21 @@ namespace {
 constexpr size_t kTileRows = 6, kVectorFloats = 8, kTileVectors = 2, kTileColumns = kVectorFloats * kTileVectors;
 typedef float Vector __attribute__((vector_size(kVectorFloats * sizeof(float)), aligned(alignof(float))));
 
-// panel[i * width + j] = a[j, i]
-void PackPanel(const Matrix& a, size_t first_row, size_t width, float* panel) {
-  const size_t rows = std::min(width, a.rows - first_row);
+// panel[i * kWidth + j] = a[first_row + j, i]
+template <size_t kWidth>
+void PackPanel(const Matrix& a, size_t first_row, float* panel) {
+  const size_t rows = std::min(kWidth, a.rows - first_row);
   const float* from = a.values + first_row * a.row_stride;
-  if (rows < width) std::fill_n(panel, a.columns * width, 0.0F);
-  if (a.row_stride == 1) {
-    for (size_t i = 0; i < a.columns; ++i) std::copy_n(from + i * a.column_stride, rows, panel + i * width);
-  } else {
-    for (size_t j = 0; j < rows; ++j) {
-      const float* row = from + j * a.row_stride;
-      for (size_t i = 0; i < a.columns; ++i) panel[i * width + j] = row[i * a.column_stride];
+  if (rows == kWidth && a.row_stride == 1) {
+    for (size_t i = 0; i < a.columns; ++i) {
+      for (size_t j = 0; j < kWidth; ++j) panel[i * kWidth + j] = from[i * a.column_stride + j];
     }
+    return;
+  }
+  if (rows < kWidth) std::fill_n(panel, a.columns * kWidth, 0.0F);
+  for (size_t j = 0; j < rows; ++j) {
+    const float* row = from + j * a.row_stride;
+    for (size_t i = 0; i < a.columns; ++i) panel[i * kWidth + j] = row[i * a.column_stride];
   }
 }
 
@@ -92,16 +95,21 @@ void AddProduct(const Matrix& a, const Matrix& b, const MutableMatrix& c) {
   thread_local std::vector<float> a_panels, b_panel;
   a_panels.resize(up(a.rows, kTileRows) * depth);
   b_panel.resize(kTileColumns * depth);
-  for (size_t i = 0; i < a.rows; i += kTileRows) PackPanel(a, i, kTileRows, &a_panels[i * depth]);
+  for (size_t i = 0; i < a.rows; i += kTileRows) PackPanel<kTileRows>(a, i, &a_panels[i * depth]);
   for (size_t j = 0; j < b.columns; j += kTileColumns) {
-    PackPanel(b.Transposed(), j, kTileColumns, b_panel.data());
+    PackPanel<kTileColumns>(b.Transposed(), j, b_panel.data());
     const size_t columns = std::min(kTileColumns, b.columns - j);
     for (size_t i = 0; i < a.rows; i += kTileRows) {
       std::array<float, kTileRows * kTileColumns> tile;
       MultiplyPanels(&a_panels[i * depth], b_panel.data(), depth, tile.data());
       for (size_t r = 0; r < std::min(kTileRows, a.rows - i); ++r) {
         float* to = c.values + (i + r) * c.row_stride + j;
-        for (size_t q = 0; q < columns; ++q) to[q] += tile[r * kTileColumns + q];
+        const float* from = &tile[r * kTileColumns];
+        if (columns == kTileColumns) {  // of known length: without a loop
+          for (size_t q = 0; q < kTileColumns; ++q) to[q] += from[q];
+        } else {
+          for (size_t q = 0; q < columns; ++q) to[q] += from[q];
+        }
       }
     }
   }
