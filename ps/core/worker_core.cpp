@@ -18,6 +18,7 @@ namespace {
 
 RowOptions OptionsOfRows(const WorkerOptions& options) {
   RowOptions rows;
+  rows.snapshots_go_home = true;
   rows.create_store = options.create_store;
   rows.row_memory = options.row_memory;
   rows.rows_per_message_max = std::min(rows.rows_per_message_max, options.keys_per_message_max);

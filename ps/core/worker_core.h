@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
+#include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
@@ -332,6 +333,10 @@ class WorkerCore {
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
+  void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
@@ -436,6 +441,7 @@ class WorkerCore {
 
   // Rows owned here.
   RowNode rows_;
+  CutPart cut_{std::nullopt};  // rows owned here go into the snapshots of their homes
   RowLinks links_;
   bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
   std::set<NodeId> dialed_;                              // members that this node keeps a link to

@@ -200,7 +200,6 @@ void ServerRuntime::Step(ServerInput input) {
       Step(Timer{});
     });
   }
-  if (out.save) StartSave(*out.save);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
   if (out.finished) End(OkStatus());
@@ -222,17 +221,6 @@ Status ServerRuntime::Wait() {
 void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
 
 // --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
-
-void ServerRuntime::StartSave(const SaveOrder& order) {
-  std::lock_guard lock(mutex_);  // telemetry looks at the tables too
-  std::vector<TableStore*> stores;
-  for (const auto& store : core_->tables()) stores.push_back(store.get());
-  checkpoints_->Write(order, stores, [this](SaveEnded ended) {
-    if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
-    // Not from within: the order may have been refused at once.
-    loop_->Post([this, ended = std::move(ended)] { Step(ended); });
-  });
-}
 
 void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
   std::lock_guard lock(mutex_);

@@ -98,6 +98,7 @@ class CoordinatorSimulation : public World {
   void StepCoordinator(CoordinatorInput input);
   void OnMapPublished();
   void OnMark(size_t place, const Mark& mark);
+  void OnWriteSnapshot(size_t place, CutId cut);
   void CheckCut(const CutRecord& record);
   void CheckEven();
 
