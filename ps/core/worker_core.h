@@ -356,6 +356,7 @@ class WorkerCore {
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
+  void IndexOpenPushes();
   SequenceNumber AckedBelow() const;    // as told to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
@@ -451,7 +452,8 @@ class WorkerCore {
   SequenceNumber next_sequence_{1};
   SequenceNumber next_to_send_{1};  // pushes from here on wait for room
   std::deque<OpenPush> pushes_;     // ascending, without gaps
-  UnacknowledgedKeys unacknowledged_;
+  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
+  SequenceNumber next_to_index_{1};
   KeySet unique_;                       // scratch
   std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
   std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
