@@ -206,6 +206,7 @@ class WorkerCore {
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
+  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
   uint64_t steps() const { return steps_; }  // ended by this worker
   const StepGate& gate() const { return gate_; }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
