@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,6 +45,9 @@ class WorkerRuntime {
         std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
     return state;
   }
+  // Any thread. WorkerCore::PullHere and PushHere: at once, when all rows are in this process.
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
   // Inputs without a completion.
   void Tell(WorkerInput input);
 
