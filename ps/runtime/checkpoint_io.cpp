@@ -9,8 +9,8 @@ namespace attune::ps {
 namespace {
 
 StatusOr<std::unique_ptr<TableStore>> LoadStore(const OpenedCheckpoint& checkpoint, const TableSpec& spec,
-                                                const HashRanges& ranges) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec));
+                                                const HashRanges& ranges, MemoryBudget* memory_budget) {
+  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec, {.memory_budget = memory_budget}));
   ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), checkpoint, spec.name));
   ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *store));
   log::Info("loaded a table", {{"table", spec.name}, {"rows", rows}, {"checkpoint", checkpoint.manifest.number}});
@@ -74,7 +74,7 @@ Status CheckpointIo::Open(const std::filesystem::path& directory, std::optional<
 void CheckpointIo::Load(const TableSpec& spec, HashRanges ranges,
                         std::function<void(Status, std::unique_ptr<TableStore>)> done) {
   thread_->Post([this, spec, ranges = std::move(ranges), done = std::move(done)] {
-    StatusOr<std::unique_ptr<TableStore>> store = LoadStore(*opened_, spec, ranges);
+    StatusOr<std::unique_ptr<TableStore>> store = LoadStore(*opened_, spec, ranges, options_.memory_budget);
     done(store.status(), store.ok() ? *std::move(store) : nullptr);
   });
 }
