@@ -72,7 +72,7 @@ std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
   const api::CheckpointStatus& last = *status.checkpoint;
   std::string text = "none";
   if (!last.directory.empty()) {
-    text = last.directory + ", " + api::FormatCount(static_cast<double>(last.rows)) + " rows, " +
+    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " + api::FormatCount(static_cast<double>(last.rows)) + " rows, " +
            api::FormatBytes(last.bytes) + ", " + AgeText(last.time, now) + " ago";
   }
   if (!last.message.empty()) text += "; the last attempt failed: " + last.message;

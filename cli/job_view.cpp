@@ -65,6 +65,8 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.checkpoint = checkpoint->directory;
     view.checkpoint_time = checkpoint->time;
     view.checkpoint_bytes = checkpoint->bytes;
+    view.checkpoint_number = checkpoint->number;
+    view.checkpoint_step = checkpoint->step;
   }
   if (const auto& recovery = job.status.recovery) {
     view.recoveries = recovery->count;

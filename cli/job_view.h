@@ -37,7 +37,7 @@ struct JobView {
   std::optional<double> moving_rows_per_second;
   std::string checkpoint;  // directory of the newest; "" for none
   std::string checkpoint_time;
-  uint64_t checkpoint_bytes = 0;
+  uint64_t checkpoint_bytes = 0, checkpoint_number = 0, checkpoint_step = 0;
   uint64_t recoveries = 0, restored_rows = 0;
   std::vector<PodView> pods;      // ordered by role and index
   std::vector<JobEvent> events;   // oldest first

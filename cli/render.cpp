@@ -132,7 +132,11 @@ std::string DataPlaneText(const JobView& view, double now) {
   }
   if (!view.checkpoint.empty()) {
     const std::string age = AgeText(view.checkpoint_time, now);
-    parts.push_back("checkpoint " + api::FormatBytes(view.checkpoint_bytes) + (age.empty() ? "" : ", " + age + " old"));
+    const std::string which = view.checkpoint_number == 0 ? ""
+                                                          : std::to_string(view.checkpoint_number) + " at step " +
+                                                                std::to_string(view.checkpoint_step) + ", ";
+    parts.push_back("checkpoint " + which + api::FormatBytes(view.checkpoint_bytes) +
+                    (age.empty() ? "" : ", " + age + " old"));
   }
   if (view.recoveries > 0) {
     parts.push_back("servers lost: " + std::to_string(view.recoveries) +
@@ -339,7 +343,8 @@ std::string RenderJson(const JobView& view, double now) {
   }
   if (!view.checkpoint.empty()) {
     object["checkpoint"] = {
-        {"directory", view.checkpoint}, {"time", view.checkpoint_time}, {"bytes", view.checkpoint_bytes}};
+        {"directory", view.checkpoint}, {"number", view.checkpoint_number}, {"step", view.checkpoint_step},
+        {"time", view.checkpoint_time}, {"bytes", view.checkpoint_bytes}};
   }
   if (view.recoveries > 0) {
     object["recovery"] = {{"count", view.recoveries}, {"restoredRows", view.restored_rows}};

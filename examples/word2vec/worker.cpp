@@ -47,7 +47,7 @@ class Worker {
 
  private:
   void StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled);
-  Status TrainOn(PulledBatch& pulled);
+  Status TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item);
   StatusOr<Model> PullModel() const;
 
   const Flags& flags_;
@@ -68,12 +68,13 @@ void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
   pulled.under_way = true;
 }
 
-Status Worker::TrainOn(PulledBatch& pulled) {
+Status Worker::TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item) {
   RETURN_IF_ERROR(pulled.Wait());
   const Batch& batch = pulled.batch;
   const double loss = LossAndGradients(batch, flags_.batch, flags_.dim, pulled.rows, gradients_);
   inputs_.PushAsync(batch.input_keys, gradients_.inputs);
   outputs_.PushAsync(batch.output_keys, gradients_.outputs);
+  lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
   words_ += batch.words_read;
   const double mean = batch.pairs.empty() ? std::nan("") : loss / static_cast<double>(batch.pairs.size());
   return session_.Step({.loss = mean, .samples = batch.words_read});
@@ -85,8 +86,7 @@ Status Worker::Train() {
     StartPull(lease.epoch(), lease.begin(), current);
     for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
       if (item + 1 < lease.end()) StartPull(lease.epoch(), item + 1, next);  // travels while we compute
-      RETURN_IF_ERROR(TrainOn(current));
-      lease.Advance(item + 1);
+      RETURN_IF_ERROR(TrainOn(current, lease, item));
       std::swap(current, next);
     }
     RETURN_IF_ERROR(current.Wait());  // of an item we leave to others

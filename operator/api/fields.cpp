@@ -415,7 +415,9 @@ void AddDataPlane(std::vector<Field>& fields) {
   };
   fields.push_back(
       PartObject("status.checkpoint", "The newest checkpoint, and what became of the last request.", kCheckpoint));
-  fields.push_back(OmitEmpty(checkpoint("directory", "The newest complete one.", &CheckpointStatus::directory)));
+  fields.push_back(OmitEmpty(checkpoint("directory", "Where it lies.", &CheckpointStatus::directory)));
+  fields.push_back(checkpoint("number", "Its number in this directory.", &CheckpointStatus::number));
+  fields.push_back(checkpoint("step", "It holds all pushes of the steps before this one.", &CheckpointStatus::step));
   fields.push_back(OmitEmpty(checkpoint("time", "When it was complete, RFC 3339.", &CheckpointStatus::time)));
   fields.push_back(checkpoint("bytes", "Its size.", &CheckpointStatus::bytes));
   fields.push_back(checkpoint("rows", "Rows it holds.", &CheckpointStatus::rows));

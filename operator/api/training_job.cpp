@@ -330,6 +330,11 @@ Display MakeDisplay(const TrainingJobStatus& status) {
   return display;
 }
 
+std::string CheckpointName(const CheckpointStatus& checkpoint) {
+  if (checkpoint.number == 0) return "checkpoint " + checkpoint.directory;  // of servers that do not say it
+  return "checkpoint " + std::to_string(checkpoint.number) + " in " + checkpoint.directory;
+}
+
 std::string ToString(const Synchronization& synchronization) {
   switch (synchronization.mode) {
     case SyncMode::kAsync:

@@ -123,12 +123,17 @@ struct Abilities {
 };
 
 struct CheckpointStatus {
-  std::string directory;  // the newest complete one; "": none yet
+  std::string directory;  // that holds it and others; "": none yet
+  uint64_t number = 0;    // of the newest complete one, in this directory
+  uint64_t step = 0;      // it holds all pushes of the steps before
   std::string time;       // RFC 3339, when it was complete
   uint64_t bytes = 0, rows = 0;
   std::string request;  // the last request (annotation attune.dev/checkpoint-request) that was answered
   std::string message;  // why the last attempt failed; "" when it did not
 };
+
+// "checkpoint 7 in /models/checkpoints".
+std::string CheckpointName(const CheckpointStatus& checkpoint);
 
 // What losses of servers have cost.
 struct RecoveryStatus {

@@ -57,17 +57,19 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
                      " now (before: " + ToString(*before.synchronization) + ")");
   }
   if (next.checkpoint && !next.checkpoint->directory.empty() &&
-      (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory)) {
+      (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory ||
+       before.checkpoint->number != next.checkpoint->number)) {
     draft.Normal(kEventCheckpointWritten, "Checkpoint",
-                 "Wrote checkpoint " + next.checkpoint->directory + " (" + Counted(next.checkpoint->rows, "row") +
-                     ", " + api::FormatBytes(next.checkpoint->bytes) + ")");
+                 "Wrote " + api::CheckpointName(*next.checkpoint) + " at step " +
+                     std::to_string(next.checkpoint->step) + " (" + Counted(next.checkpoint->rows, "row") + ", " +
+                     api::FormatBytes(next.checkpoint->bytes) + ")");
   }
   const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
   if (next.recovery && next.recovery->restored_rows > restored_before) {
     const bool known = next.checkpoint && !next.checkpoint->directory.empty();
     draft.Warn(kEventRowsRestored, "Recover",
                Counted(next.recovery->restored_rows - restored_before, "row") + " of a lost server went back to " +
-                   (known ? "checkpoint " + next.checkpoint->directory : std::string("their first values")) +
+                   (known ? api::CheckpointName(*next.checkpoint) : std::string("their first values")) +
                    "; what was pushed to them since then is lost");
   }
 }

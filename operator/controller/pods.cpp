@@ -172,6 +172,7 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
   if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
   if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
+  add("--checkpoints-retained", std::to_string(checkpoint.keep));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }

@@ -123,8 +123,11 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
     if (window->has_checkpoint()) {
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
       const std::string directory = FitText(window->checkpoint().directory(), 1024);
-      if (checkpoint.directory != directory) checkpoint.message.clear();  // of an attempt before
+      const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
+      if (is_new) checkpoint.message.clear();  // of an attempt before
       checkpoint.directory = directory;
+      checkpoint.number = window->checkpoint().number();
+      checkpoint.step = window->checkpoint().step();
       checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
           std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
       checkpoint.bytes = window->checkpoint().bytes();

@@ -59,6 +59,8 @@ class CheckpointWriter {
   StatusOr<CheckpointPlan> Begin(const std::filesystem::path& directory);
   // After OK the checkpoint is durable; what could not be removed is in `leftover`.
   Status Commit(const CheckpointPlan& plan, const CheckpointParts& parts);
+  // The last one committed by this object; nullptr: none yet.
+  const Manifest* last() const { return last_ ? &*last_ : nullptr; }
   // Why the last Commit did not remove old files; OK when it did.
   const Status& leftover() const { return leftover_; }
 

@@ -12,168 +12,21 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
-#include "ps/core/coordinator_commands.h"
+#include "ps/core/coordinator_io.h"
 #include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
-#include "ps/core/mutations.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
 namespace attune::ps {
-
-// Given by the shell to each connection, unique per coordinator.
-using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
-
-// When training is over: whichever comes first. All empty: one epoch.
-struct JobGoal {
-  std::optional<uint64_t> epochs;
-  std::optional<uint64_t> steps;         // of all workers together
-  std::optional<double> target_loss;     // smoothed loss at or below
-  std::optional<Duration> max_duration;  // since the first worker joined
-};
-
-struct CoordinatorOptions {
-  std::string job_uid;
-  uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
-  uint32_t shards = kShardsDefault;
-  JobGoal goal;
-  uint64_t items = 0;        // of a data set that does not say; 0: it must
-  uint64_t lease_items = 0;  // 0: chosen
-  SyncMode synchronization;
-  uint32_t backups = 0;  // second copies of every shard, 0 or 1
-  // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
-  Duration liveness_lease = std::chrono::seconds(10);
-  Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
-  size_t shard_changes_max = 32;                     // moved or copied at a time; the next when their rows are there
-  std::optional<CutRecord> resume;                   // go on where this checkpoint was cut
-  Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
-  std::optional<uint32_t> host_index;                // of the server this coordinator runs in
-  Duration check_interval = std::chrono::milliseconds(500);
-  Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
-  Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
-  Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
-  Mutations mutations;
-};
-
-struct FromConnection {
-  ConnectionId from;
-  Message message;
-};
-struct ConnectionClosed {
-  ConnectionId connection;
-};
-// The shell's answer to CoordinatorOutputs::begin_save.
-struct SaveBegun {
-  SaveId save;
-  Status status;
-  uint64_t checkpoint = 0;  // its number
-  uint64_t base = 0;        // the checkpoint it builds on; 0: none
-};
-// The shell's answer to CoordinatorOutputs::write_manifest.
-struct ManifestWritten {
-  SaveId save;
-  Status status;
-};
-// The shell's answers to CoordinatorOutputs::begin_checkpoint and commit_checkpoint.
-struct CheckpointBegun {
-  CutId cut;
-  Status status;
-  uint64_t checkpoint = 0, base = 0;
-};
-struct CheckpointCommitted {
-  CutId cut;
-  Status status;
-};
-struct FromOperator {
-  CommandId id;
-  Command command;
-  Duration timeout = std::chrono::minutes(2);  // then it is answered with DeadlineExceeded
-};
-struct CoordinatorTimer {};
-
-using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, SaveBegun, ManifestWritten, CheckpointBegun,
-                                      CheckpointCommitted, FromOperator, CoordinatorTimer>;
-
-struct ToConnection {
-  ConnectionId to;
-  Message message;
-};
-
-// A save comes up: give it the number that its files carry; answer with SaveBegun.
-struct SaveStart {
-  SaveId save;
-  std::string directory;
-};
-// All servers have written: check that the files are there and write the manifest that makes them a checkpoint; answer
-// with ManifestWritten.
-struct ManifestOrder {
-  SaveId save;
-  std::string directory;
-  uint64_t checkpoint = 0, base = 0;
-  std::vector<TableSpec> tables;  // by TableId - 1
-  std::vector<WrittenFile> files;
-};
-
-// Give the next checkpoint in this directory its number; answer with CheckpointBegun.
-struct CheckpointOrder {
-  CutId cut;
-  std::string directory;
-};
-// All nodes have written: write the manifest; answer with CheckpointCommitted.
-struct CheckpointCommit {
-  CutId cut;
-  std::string directory;
-  uint64_t checkpoint = 0, base = 0;
-  std::vector<TableSpec> tables;  // by TableId - 1
-  std::vector<CutFile> files;
-  CutRecord record;
-};
-
-struct CoordinatorOutputs {
-  std::vector<ToConnection> send;
-  std::vector<ConnectionId> close;  // after sending
-  std::optional<SaveStart> begin_save;
-  std::optional<ManifestOrder> write_manifest;
-  std::optional<CheckpointOrder> begin_checkpoint;
-  std::optional<CheckpointCommit> commit_checkpoint;
-  std::vector<CommandResult> command_results;
-  std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
-  std::optional<std::string> goal_reached;
-  bool finished = false;         // goal reached and all workers have left
-  std::optional<Status> failed;  // the job cannot go on
-
-  void Clear();
-};
-
-// For telemetry; see JobWindow.
-struct JobProgress {
-  std::string data_set;  // the one leases were last taken from
-  uint64_t epoch = 0, epochs = 0;
-  uint64_t items = 0, items_done = 0, items_total = 0, reprocessed_items = 0;
-  uint32_t servers = 0, servers_expected = 0, workers = 0;
-  uint64_t floor_clock = 0, steps = 0;
-  std::string synchronization;           // "ssp:4"
-  std::string floor_holder;              // "worker 2 (node 5)", while others wait for it
-  std::optional<uint32_t> floor_worker;  // its index
-  Duration floor_held_for{};
-  // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
-  uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
-  uint64_t rows_moved = 0, rows_restored = 0, recoveries = 0;
-  uint32_t servers_wanted = 0, backups = 0;
-  uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
-  std::optional<double> smoothed_loss;
-  bool serving = false;
-  std::string goal_reached;  // reason; empty: not yet
-};
 
 class CoordinatorCore {
  public:

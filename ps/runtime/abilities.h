@@ -11,7 +11,7 @@ inline constexpr JobTelemetry::Abilities kAbilities{
     .server_recovery = true,        // from backups; without them the job ends
     .coordinator_failover = false,  // its state is not rebuilt from members yet
     .synchronization_modes = true,
-    .checkpoints = false,  // tables are saved at the end only
+    .checkpoints = true,
 };
 
 }  // namespace attune::ps

@@ -17,6 +17,23 @@ StatusOr<std::unique_ptr<TableStore>> LoadStore(const OpenedCheckpoint& checkpoi
   return store;
 }
 
+std::vector<CutFile> CutFilesOf(const WrittenPart& part) {
+  std::vector<CutFile> files;
+  const auto add = [&](TableId table, uint64_t table_rows, const CheckpointFile& file) {
+    files.push_back({.table = table,
+                     .name = file.name,
+                     .checkpoint = file.checkpoint,
+                     .rows = file.rows,
+                     .erased = file.erased,
+                     .bytes = file.bytes,
+                     .digest = file.digest,
+                     .table_rows = table_rows});
+  };
+  for (const WrittenTable& table : part.tables) add(TableId(table.table + 1), table.rows, table.file);
+  for (const CheckpointFile& file : part.filters) add(TableId(), 0, file);
+  return files;
+}
+
 std::vector<WrittenFile> Describe(const WrittenPart& part) {
   std::vector<WrittenFile> files;
   for (const WrittenTable& table : part.tables) {
@@ -120,19 +137,52 @@ void CheckpointIo::Write(const SaveOrder& order, const std::vector<TableStore*>&
 
 StatusOr<std::vector<WrittenFile>> CheckpointIo::WriteNow(const SaveOrder& order,
                                                           const std::vector<RowSource*>& sources) {
-  const auto throttle = std::make_shared<Throttle>(options_.bytes_per_second, time_);
-  {
-    std::lock_guard lock(mutex_);
-    throttle_ = throttle;
-    if (stopping_) throttle->Cancel();
-  }
-  ASSIGN_OR_RETURN(const WrittenPart part, WritePart(RealFileSystem(),
-                                                     {.directory = order.directory,
-                                                      .checkpoint = order.checkpoint,
-                                                      .job_uid = options_.job_uid,
-                                                      .part = std::to_string(order.part)},
-                                                     sources, {}, *throttle));
+  ASSIGN_OR_RETURN(const WrittenPart part,
+                   WriteNow(Part{order.directory, order.checkpoint, order.part}, sources, NewThrottle()));
   return Describe(part);
+}
+
+void CheckpointIo::WriteSnapshot(const SnapshotOrder& order, const std::vector<TableStore*>& stores,
+                                 std::function<void(SnapshotWritten)> done) {
+  auto sources = std::make_shared<std::vector<std::unique_ptr<RowSource>>>();
+  for (TableStore* store : stores) {
+    sources->push_back(nullptr);
+    if (store == nullptr) continue;
+    sources->back() = std::make_unique<SnapshotRowSource>(
+        *store, order.changed_only, [this](const std::function<void()>& task) { return RunOnOwner(task); });
+  }
+  thread_->Post([this, order, sources, throttle = NewThrottle(), done = std::move(done)] {
+    std::vector<RowSource*> by_table;
+    for (const auto& source : *sources) by_table.push_back(source.get());
+    const StatusOr<WrittenPart> part =
+        WriteNow(Part{order.directory, order.checkpoint, order.part}, by_table, throttle);
+    SnapshotWritten written{.cut = order.cut, .status = part.status(), .files = {}};
+    if (part.ok()) written.files = CutFilesOf(*part);
+    options_.post([done, written = std::move(written)] { done(written); });
+  });
+}
+
+void CheckpointIo::CallOff() {
+  std::lock_guard lock(mutex_);
+  if (throttle_ != nullptr) throttle_->Cancel();
+}
+
+std::shared_ptr<Throttle> CheckpointIo::NewThrottle() {
+  auto throttle = std::make_shared<Throttle>(options_.bytes_per_second, time_);
+  std::lock_guard lock(mutex_);
+  if (stopping_) throttle->Cancel();
+  throttle_ = throttle;
+  return throttle;
+}
+
+StatusOr<WrittenPart> CheckpointIo::WriteNow(const Part& order, const std::vector<RowSource*>& sources,
+                                             const std::shared_ptr<Throttle>& throttle) {
+  return WritePart(RealFileSystem(),
+                   {.directory = order.directory,
+                    .checkpoint = order.checkpoint,
+                    .job_uid = options_.job_uid,
+                    .part = std::to_string(order.part)},
+                   sources, {}, *throttle);
 }
 
 void CheckpointIo::EndSnapshots(const SaveOrder& order, bool kept) {

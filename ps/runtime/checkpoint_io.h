@@ -16,6 +16,7 @@
 #include "ps/checkpoint/background.h"
 #include "ps/checkpoint/checkpoint_directory.h"
 #include "ps/checkpoint/hash_ranges.h"
+#include "ps/checkpoint/part_writer.h"
 #include "ps/checkpoint/store_rows.h"
 #include "ps/checkpoint/throttle.h"
 #include "ps/core/server_core.h"
@@ -52,7 +53,22 @@ class CheckpointIo {
   // and answered by `done`, on the thread that owns them. One at a time; another is refused.
   void Write(const SaveOrder& order, const std::vector<TableStore*>& stores, std::function<void(SaveEnded)> done);
 
+  // Writes the snapshots that these stores (by TableId - 1, maybe null) have begun, while the stores go on changing.
+  // Called, and answered by `done`, on the thread that owns them. One at a time.
+  void WriteSnapshot(const SnapshotOrder& order, const std::vector<TableStore*>& stores,
+                     std::function<void(SnapshotWritten)> done);
+  // It then fails soon.
+  void CallOff();
+
  private:
+  struct Part {
+    std::string directory;
+    uint64_t checkpoint = 0;
+    uint32_t part = 0;
+  };
+  StatusOr<WrittenPart> WriteNow(const Part& order, const std::vector<RowSource*>& sources,
+                                 const std::shared_ptr<Throttle>& throttle);
+  std::shared_ptr<Throttle> NewThrottle();
   StatusOr<std::vector<WrittenFile>> WriteNow(const SaveOrder& order, const std::vector<RowSource*>& sources);
   Status RunOnOwner(const std::function<void()>& task);
   void EndSnapshots(const SaveOrder& order, bool kept);

@@ -103,6 +103,11 @@ JobProgress CoordinatorRuntime::progress() const {
   return core_.progress();
 }
 
+std::optional<JobTelemetry::Checkpoint> CoordinatorRuntime::checkpoint() const {
+  std::lock_guard lock(mutex_);
+  return checkpoint_;
+}
+
 std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
   using State = JobTelemetry::Server::State;
   std::vector<JobTelemetry::Server> servers;
@@ -186,6 +191,16 @@ void CoordinatorRuntime::CommitCheckpoint(CheckpointCommit commit) {
   disk_->Post([this, commit = std::move(commit)] {
     const Status status =
         Commit({.directory = commit.directory, .number = commit.checkpoint, .base = commit.base}, PartsOf(commit));
+    if (status.ok()) {
+      const Manifest& manifest = *checkpoints_.last();
+      std::lock_guard lock(mutex_);
+      checkpoint_ = {.directory = commit.directory,
+                     .complete_at = WallTime(std::chrono::seconds(manifest.written_at)),
+                     .bytes = manifest.bytes(),
+                     .rows = manifest.rows(),
+                     .number = manifest.number,
+                     .step = manifest.cut.clock};
+    }
     loop_->Post([this, cut = commit.cut, status] { Step(CheckpointCommitted{.cut = cut, .status = status}); });
   });
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +40,8 @@ class CoordinatorRuntime {
   JobProgress progress() const;
   // Members that are servers, by index.
   std::vector<JobTelemetry::Server> servers() const;
+  // The newest that this coordinator has completed.
+  std::optional<JobTelemetry::Checkpoint> checkpoint() const;
   // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
   // all when this object ends before.
   void Execute(Command command, Duration timeout, OnResult on_result);
@@ -54,8 +57,9 @@ class CoordinatorRuntime {
   Status Commit(const CheckpointPlan& plan, CheckpointParts parts);
 
   const TimeSource& time_;
-  mutable std::mutex mutex_;  // guards core_
+  mutable std::mutex mutex_;  // guards core_ and checkpoint_
   CoordinatorCore core_;
+  std::optional<JobTelemetry::Checkpoint> checkpoint_;
   CommandId last_command_;  // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;

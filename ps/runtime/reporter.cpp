@@ -113,6 +113,8 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
     to->mutable_checkpoint()->set_complete_unix_seconds(Seconds(from.checkpoint->complete_at.time_since_epoch()));
     to->mutable_checkpoint()->set_bytes(from.checkpoint->bytes);
     to->mutable_checkpoint()->set_rows(from.checkpoint->rows);
+    to->mutable_checkpoint()->set_number(from.checkpoint->number);
+    to->mutable_checkpoint()->set_step(from.checkpoint->step);
   }
   if (from.recovery) {
     to->mutable_recovery()->set_count(from.recovery->count);

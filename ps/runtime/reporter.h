@@ -72,6 +72,7 @@ struct JobTelemetry {
     std::string directory;
     WallTime complete_at;
     uint64_t bytes = 0, rows = 0;
+    uint64_t number = 0, step = 0;
   };
   struct Recovery {
     uint64_t count = 0, restored_rows = 0;

@@ -201,6 +201,8 @@ void ServerRuntime::Step(ServerInput input) {
     });
   }
   if (out.save) StartSave(*out.save);
+  if (out.call_off_snapshot) checkpoints_->CallOff();
+  if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
   if (out.finished) End(OkStatus());
   if (out.lost) End(*out.lost);
 }
@@ -229,6 +231,16 @@ void ServerRuntime::StartSave(const SaveOrder& order) {
     if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
     // Not from within: the order may have been refused at once.
     loop_->Post([this, ended = std::move(ended)] { Step(ended); });
+  });
+}
+
+void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
+  std::lock_guard lock(mutex_);
+  std::vector<TableStore*> stores;
+  for (const auto& store : core_->tables()) stores.push_back(store.get());
+  checkpoints_->WriteSnapshot(order, stores, [this](SnapshotWritten written) {
+    if (!written.status.ok()) log::Error("cannot write a checkpoint", {{"reason", written.status}});
+    loop_->Post([this, written = std::move(written)] { Step(written); });
   });
 }
 
@@ -298,7 +310,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .slowest_worker = progress.floor_worker,
                               .server_states = coordinator_runtime_->servers(),
                               .relocation = RelocationOf(progress, server, window.duration),
-                              .checkpoint = std::nullopt,
+                              .checkpoint = coordinator_runtime_->checkpoint(),
                               .recovery = std::nullopt};
     if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
     if (progress.recoveries > 0) {

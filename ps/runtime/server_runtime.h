@@ -70,6 +70,7 @@ class ServerRuntime {
   void Step(ServerInput input);
   void End(const Status& status);
   void StartSave(const SaveOrder& order);
+  void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
   std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
                                                        Duration window);

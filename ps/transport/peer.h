@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "ps/transport/event_loop.h"
+#include "ps/transport/frame_reader.h"
 #include "ps/transport/handshake.h"
 #include "ps/transport/link_state.h"
 #include "ps/transport/shared_memory.h"

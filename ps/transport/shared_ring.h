@@ -24,6 +24,7 @@
 
 #include "base/status.h"
 #include "ps/transport/frame.h"
+#include "ps/transport/frame_reader.h"
 
 namespace attune::ps {
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "ps/transport/frame.h"
+#include "ps/transport/frame_reader.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/ps/transport/samples.h"
 

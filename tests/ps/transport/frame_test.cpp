@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "ps/core/limits.h"
+#include "ps/transport/frame_reader.h"
 #include "tests/ps/transport/samples.h"
 
 namespace attune::ps {

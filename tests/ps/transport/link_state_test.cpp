@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "ps/transport/frame_reader.h"
 
 namespace attune::ps {
 namespace {

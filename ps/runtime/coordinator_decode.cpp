@@ -1,0 +1,231 @@
+#include <algorithm>
+
+#include "proto/contract.h"
+#include "ps/core/limits.h"
+#include "ps/runtime/coordinator_codec.h"
+#include "ps/runtime/coordinator_codec_parts.h"
+
+namespace attune::ps {
+namespace {
+
+using codec::CheckText;
+using codec::Get;
+using codec::TooMany;
+
+StatusOr<Message> ReadJoin(const v1::Join& from) {
+  if (from.protocol_version() != contract::kProtocolVersion) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "protocol version " + std::to_string(from.protocol_version()) + " joins a coordinator of version " +
+                     std::to_string(contract::kProtocolVersion) + "; use the same release for all pods of a job");
+  }
+  RETURN_IF_ERROR(CheckText(from.job_uid(), kNameBytesMax, "bytes of job id"));
+  RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
+  ASSIGN_OR_RETURN(const Role role, Get(from.role()));
+  return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address()};
+}
+
+StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
+  const auto joins = static_cast<size_t>(from.joins_done_size());
+  if (joins > kShardsMax) return TooMany("joins", joins, kShardsMax);
+  RowsReport report{.number = from.number(),
+                    .map_version = MapVersion(from.map_version()),
+                    .shards_not_ready = from.shards_not_ready(),
+                    .joins_done = {},
+                    .rows_held = from.rows_held(),
+                    .rows_foreign = from.rows_foreign(),
+                    .handovers_open = from.handovers_open(),
+                    .operations_waiting = from.operations_waiting(),
+                    .rows_to_come = from.rows_to_come(),
+                    .rows_received = from.rows_received(),
+                    .rows_sent = from.rows_sent(),
+                    .copies = from.copies(),
+                    .copies_to_send = from.copies_to_send(),
+                    .rows_restored = from.rows_restored()};
+  for (const uint64_t join : from.joins_done()) report.joins_done.push_back(MapVersion(join));
+  return report;
+}
+
+StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
+  const auto leases = static_cast<size_t>(from.leases_size());
+  if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
+  Heartbeat heartbeat{.number = from.number(),
+                      .map_version = MapVersion(from.map_version()),
+                      .steps = from.steps(),
+                      .clock = from.clock(),
+                      .begun = from.begun(),
+                      .promised = from.promised(),
+                      .loss_sum = from.loss_sum(),
+                      .loss_samples = from.loss_samples(),
+                      .samples = from.samples(),
+                      .acked_below = SequenceNumber(from.acked_below()),
+                      .leases = {}};
+  for (const v1::LeasePosition& lease : from.leases()) {
+    heartbeat.leases.push_back({LeaseId(lease.lease()), lease.position()});
+  }
+  return heartbeat;
+}
+
+StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
+  const auto files = static_cast<size_t>(from.files_size());
+  if (files > kTablesMax) return TooMany("files", files, kTablesMax);
+  TablesWritten written{SaveId(from.save()), Get(from.status()), {}};
+  for (const v1::WrittenFile& file : from.files()) {
+    RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
+    written.files.push_back(
+        {TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum(), file.erased(), file.held()});
+  }
+  return written;
+}
+
+StatusOr<Message> ReadMark(const v1::Mark& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return Mark{CutId(from.cut()), from.checkpoint(), from.base(), from.directory(), from.clock()};
+}
+
+StatusOr<Message> ReadSnapshotDone(const v1::SnapshotDone& from) {
+  const auto files = static_cast<size_t>(from.files_size());
+  if (files > kFilesPerSnapshotMax) return TooMany("files", files, kFilesPerSnapshotMax);
+  SnapshotDone done{CutId(from.cut()), Get(from.status()), {}};
+  for (const v1::CutFile& file : from.files()) {
+    RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
+    done.files.push_back({TableId(file.table()), file.name(), file.checkpoint(), file.rows(), file.erased(),
+                          file.bytes(), file.digest(), file.table_rows()});
+  }
+  return done;
+}
+
+StatusOr<Message> ReadOpenDataSet(const v1::OpenDataSet& from) {
+  RETURN_IF_ERROR(CheckText(from.name(), kNameBytesMax, "bytes of data-set name"));
+  return OpenDataSet{Get(from.header()), from.name(), Get(from.options())};
+}
+
+StatusOr<Message> ReadOpenTable(const v1::OpenTable& from) {
+  ASSIGN_OR_RETURN(TableSpec spec, Get(from.spec()));
+  return OpenTable{Get(from.header()), std::move(spec)};
+}
+
+StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
+  ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
+  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
+}
+
+StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
+  ASSIGN_OR_RETURN(ShardMap map, Get(from));
+  return MapUpdate{std::move(map)};
+}
+
+StatusOr<Message> ReadInstallTable(const v1::InstallTable& from) {
+  ASSIGN_OR_RETURN(TableSpec spec, Get(from.spec()));
+  return InstallTable{TableId(from.table()), std::move(spec)};
+}
+
+StatusOr<Message> ReadWriteTables(const v1::WriteTables& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return WriteTables{SaveId(from.save()), from.directory(), from.part(), from.parts(), from.checkpoint(), from.base()};
+}
+
+StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return SaveTables{Get(from.header()), from.directory()};
+}
+
+}  // namespace
+
+StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
+  using Kind = v1::NodeMessage;
+  switch (message.kind_case()) {
+    case Kind::kJoin:
+      return ReadJoin(message.join());
+    case Kind::kMapRequest:
+      return MapRequest{MapVersion(message.map_request().have())};
+    case Kind::kMarkDone:
+      return MarkDone{CutId(message.mark_done().cut())};
+    case Kind::kSnapshotDone:
+      return ReadSnapshotDone(message.snapshot_done());
+    case Kind::kRowsReport:
+      return ReadRowsReport(message.rows_report());
+    case Kind::kHeartbeat:
+      return ReadHeartbeat(message.heartbeat());
+    case Kind::kOpenTable:
+      return ReadOpenTable(message.open_table());
+    case Kind::kTableInstalled:
+      return TableInstalled{TableId(message.table_installed().table()), Get(message.table_installed().status())};
+    case Kind::kOpenDataSet:
+      return ReadOpenDataSet(message.open_data_set());
+    case Kind::kLeaseRequest:
+      return LeaseRequest{Get(message.lease_request().header()), DataSetId(message.lease_request().data_set())};
+    case Kind::kLeaseDone:
+      return LeaseDone{Get(message.lease_done().header()), LeaseId(message.lease_done().lease())};
+    case Kind::kLeaseReturn:
+      return LeaseReturn{Get(message.lease_return().header()), LeaseId(message.lease_return().lease()),
+                         message.lease_return().position()};
+    case Kind::kSaveTables:
+      return ReadSaveTables(message.save_tables());
+    case Kind::kTablesWritten:
+      return ReadTablesWritten(message.tables_written());
+    case Kind::kLeave:
+      return Leave{Get(message.leave().header()), message.leave().steps()};
+    case Kind::KIND_NOT_SET:
+      break;
+  }
+  return Error(StatusCode::kInvalidArgument, "control message of a kind this coordinator does not know");
+}
+
+StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) {
+  using Kind = v1::CoordinatorMessage;
+  switch (message.kind_case()) {
+    case Kind::kWelcome:
+      return ReadWelcome(message.welcome());
+    case Kind::kJoinRefused:
+      return JoinRefused{Get(message.join_refused())};
+    case Kind::kMapUpdate:
+      return ReadMapUpdate(message.map_update());
+    case Kind::kHeartbeatAck:
+      return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync()),
+                          Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0))};
+    case Kind::kMark:
+      return ReadMark(message.mark());
+    case Kind::kCutEnded:
+      return CutEnded{CutId(message.cut_ended().cut())};
+    case Kind::kSyncUpdate:
+      return SyncUpdate{Get(message.sync_update())};
+    case Kind::kTableOpened:
+      return TableOpened{RequestId(message.table_opened().request()), TableId(message.table_opened().table())};
+    case Kind::kInstallTable:
+      return ReadInstallTable(message.install_table());
+    case Kind::kDataSetOpened:
+      return DataSetOpened{RequestId(message.data_set_opened().request()),
+                           DataSetId(message.data_set_opened().data_set()), Get(message.data_set_opened().options())};
+    case Kind::kLeaseGrant: {
+      const v1::LeaseGrant& from = message.lease_grant();
+      return LeaseGrant{RequestId(from.request()),
+                        LeaseId(from.lease()),
+                        DataSetId(from.data_set()),
+                        from.epoch(),
+                        from.begin(),
+                        from.end(),
+                        from.floor()};
+    }
+    case Kind::kLeasesEnded:
+      return LeasesEnded{RequestId(message.leases_ended().request()), message.leases_ended().goal_reached()
+                                                                          ? LeasesEndReason::kGoalReached
+                                                                          : LeasesEndReason::kAllDone};
+    case Kind::kWriteTables:
+      return ReadWriteTables(message.write_tables());
+    case Kind::kDone:
+      return Done{RequestId(message.done().request())};
+    case Kind::kRefused:
+      return Refused{RequestId(message.refused().request()), Get(message.refused().status())};
+    case Kind::kGoalReached:
+      return GoalReached{message.goal_reached().reason()};
+    case Kind::kFinished:
+      return Finished{};
+    case Kind::kSessionLost:
+      return SessionLost{Get(message.session_lost())};
+    case Kind::KIND_NOT_SET:
+      break;
+  }
+  return Error(StatusCode::kInvalidArgument, "control message of a kind this node does not know");
+}
+
+}  // namespace attune::ps

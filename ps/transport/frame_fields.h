@@ -1,0 +1,240 @@
+// Where each row message keeps what: described once, for writing and for reading. A codec is FrameWriter or FrameParser
+// of frame.cpp; both offer the same calls, and each call moves one field between the message and its place in the
+// frame.
+//
+//   Number(&FrameHeader::x, value)  an id or a number in the fixed header
+//   Flag(flag, value)               one bit of it
+//   Keys, Versions, Values, Words, Halves
+//                                   the arrays of the payload; shared with the message, not copied
+//   At(positions), Why(status)      both with a part in the header and a part behind it
+//   Counted, Rest                   lists in the extra part, item by item with Extra(number); Rest goes to its end
+//
+// `map_version`, which all but LinkAck have, is the caller's.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "proto/frame.h"
+#include "ps/core/messages.h"
+
+namespace attune::ps {
+
+inline constexpr size_t kAfterBytes = 16;   // sequence, position, key index
+inline constexpr size_t kRecordBytes = 24;  // sequence, origin, position, key index, refused
+inline constexpr size_t kSettledBytes = 12;
+
+// `Given` is `Wanted`, const when it is written to a frame.
+template <typename Given, typename Wanted>
+concept Field = std::same_as<std::remove_const_t<Given>, Wanted>;
+
+// --- what several messages have
+
+// A push, or a copy of one.
+template <typename Codec, typename Pushed>
+void IdentityFields(Codec& codec, Pushed& pushed) {
+  codec.Number(&wire::FrameHeader::origin, pushed.origin);
+  codec.Number(&wire::FrameHeader::number, pushed.sequence);
+  codec.Number(&wire::FrameHeader::table, pushed.table);
+  codec.Number(&wire::FrameHeader::acked_below, pushed.acked_below);
+  codec.Number(&wire::FrameHeader::step, pushed.step);
+  codec.At(pushed.positions);
+  codec.Keys(pushed.keys);
+}
+
+template <typename Codec, Field<RowBatch> Rows>
+void Fields(Codec& codec, Rows& rows) {
+  codec.Number(&wire::FrameHeader::table, rows.table);
+  codec.Keys(rows.keys);
+  codec.Versions(rows.versions);
+  codec.Halves(rows.move_numbers);
+  codec.Values(rows.values);
+}
+
+template <typename Codec, Field<Records> Books>
+void Fields(Codec& codec, Books& books) {
+  codec.Counted(books.records, kRecordBytes, [](auto& item_codec, auto& record) {
+    item_codec.Extra(record.sequence);
+    item_codec.Extra(record.origin);
+    item_codec.Extra(record.position);
+    item_codec.Extra(record.key_index);
+    item_codec.Extra(record.refused);
+    item_codec.NamesKey(record.key_index);
+  });
+  codec.Rest(books.settled, kSettledBytes, [](auto& item_codec, auto& settled) {
+    item_codec.Extra(settled.acked_below);
+    item_codec.Extra(settled.origin);
+  });
+}
+
+template <typename Codec, Field<DirectoryBatch> Entries>
+void Fields(Codec& codec, Entries& entries) {
+  codec.Number(&wire::FrameHeader::table, entries.table);
+  codec.Keys(entries.keys);
+  codec.Words(entries.owners);
+  codec.Halves(entries.move_numbers);
+}
+
+// --- operations
+
+template <typename Codec, Field<Push> M>
+void Fields(Codec& codec, M& push) {
+  IdentityFields(codec, push);
+  codec.Flag(wire::kFlagByHome, push.by_home);
+  codec.Values(push.gradients);
+}
+template <typename Codec, Field<PushAck> M>
+void Fields(Codec& codec, M& ack) {
+  codec.Number(&wire::FrameHeader::number, ack.sequence);
+  codec.Number(&wire::FrameHeader::node, ack.owner);
+  codec.At(ack.positions);
+}
+template <typename Codec, Field<PushRefused> M>
+void Fields(Codec& codec, M& refused) {
+  codec.Number(&wire::FrameHeader::number, refused.sequence);
+  codec.At(refused.positions);
+  codec.Why(refused.status);
+}
+template <typename Codec, Field<Pull> M>
+void Fields(Codec& codec, M& pull) {
+  codec.Number(&wire::FrameHeader::origin, pull.origin);
+  codec.Number(&wire::FrameHeader::number, pull.request);
+  codec.Number(&wire::FrameHeader::table, pull.table);
+  codec.Number(&wire::FrameHeader::acked_below, pull.acked_below);
+  codec.Number(&wire::FrameHeader::detail, pull.remaining);
+  codec.At(pull.positions);
+  codec.Flag(wire::kFlagByHome, pull.by_home);
+  codec.Keys(pull.keys);
+  codec.Rest(pull.after, kAfterBytes, [](auto& item_codec, auto& after) {
+    item_codec.Extra(after.sequence);
+    item_codec.Extra(after.position);
+    item_codec.Extra(after.key_index);
+  });
+}
+template <typename Codec, Field<PullReply> M>
+void Fields(Codec& codec, M& reply) {
+  codec.Number(&wire::FrameHeader::number, reply.request);
+  codec.At(reply.positions);
+  codec.Values(reply.rows);
+  codec.Versions(reply.versions);
+}
+template <typename Codec, Field<PullRefused> M>
+void Fields(Codec& codec, M& refused) {
+  codec.Number(&wire::FrameHeader::number, refused.request);
+  codec.Why(refused.status);
+}
+template <typename Codec, Field<Moved> M>
+void Fields(Codec& codec, M& moved) {
+  bool of_pull = moved.request != RequestId();
+  codec.Flag(wire::kFlagOfPull, of_pull);
+  if (of_pull) {
+    codec.Number(&wire::FrameHeader::number, moved.request);
+  } else {
+    codec.Number(&wire::FrameHeader::number, moved.sequence);
+  }
+}
+template <typename Codec, Field<LinkAck> M>
+void Fields(Codec&, M&) {}
+
+// --- rows on their way
+
+template <typename Codec, Field<Localize> M>
+void Fields(Codec& codec, M& localize) {
+  codec.Number(&wire::FrameHeader::table, localize.table);
+  codec.Number(&wire::FrameHeader::node, localize.to);
+  codec.Keys(localize.keys);
+}
+template <typename Codec, Field<MoveOrder> M>
+void Fields(Codec& codec, M& order) {
+  codec.Number(&wire::FrameHeader::table, order.table);
+  codec.Number(&wire::FrameHeader::node, order.to);
+  codec.Keys(order.keys);
+  codec.Halves(order.move_numbers);
+}
+template <typename Codec, Field<Handover> M>
+void Fields(Codec& codec, M& handover) {
+  codec.Number(&wire::FrameHeader::number, handover.handover);
+  Fields(codec, handover.rows);
+  Fields(codec, handover.records);
+}
+template <typename Codec, Field<HandoverAck> M>
+void Fields(Codec& codec, M& ack) {
+  codec.Number(&wire::FrameHeader::number, ack.handover);
+  codec.Number(&wire::FrameHeader::detail, ack.arrived_at);
+}
+
+// --- copies
+
+template <typename Codec, Field<Replicate> M>
+void Fields(Codec& codec, M& replicate) {
+  IdentityFields(codec, replicate);
+  codec.Number(&wire::FrameHeader::node, replicate.owner);
+  codec.Flag(wire::kFlagAckWanted, replicate.ack_wanted);
+  codec.Flag(wire::kFlagRelayed, replicate.relayed);
+  codec.Flag(wire::kFlagProbe, replicate.probe);
+  codec.Versions(replicate.versions);
+  codec.Values(replicate.gradients);
+}
+template <typename Codec, Field<ReplicateRefused> M>
+void Fields(Codec& codec, M& refused) {
+  codec.Number(&wire::FrameHeader::inner_version, refused.replicate.map_version);
+  Fields(codec, refused.replicate);
+}
+template <typename Codec, Field<InstallWanted> M>
+void Fields(Codec& codec, M& wanted) {
+  codec.Number(&wire::FrameHeader::table, wanted.table);
+  codec.Flag(wire::kFlagByHome, wanted.by_home);
+  codec.Keys(wanted.keys);
+}
+template <typename Codec, Field<Install> M>
+void Fields(Codec& codec, M& install) {
+  codec.Number(&wire::FrameHeader::number, install.install);
+  Fields(codec, install.rows);
+  Fields(codec, install.records);
+}
+template <typename Codec, Field<InstallAck> M>
+void Fields(Codec& codec, M& ack) {
+  codec.Number(&wire::FrameHeader::number, ack.install);
+}
+template <typename Codec, Field<JoinMarker> M>
+void Fields(Codec& codec, M& marker) {
+  codec.Number(&wire::FrameHeader::detail, marker.join_id);
+}
+
+// --- directories and recovery
+
+template <typename Codec, Field<HomeHandoff> M>
+void Fields(Codec& codec, M& handoff) {
+  Fields(codec, handoff.entries);
+  // Beside the owners, which fill the words.
+  codec.Rest(handoff.complete, sizeof(uint32_t), [](auto& item_codec, auto& shard) { item_codec.Extra(shard); });
+}
+template <typename Codec, Field<CollectOwners> M>
+void Fields(Codec& codec, M& collect) {
+  codec.Number(&wire::FrameHeader::detail, collect.recovered_at);
+}
+template <typename Codec, Field<OwnersReport> M>
+void Fields(Codec& codec, M& report) {
+  codec.Number(&wire::FrameHeader::detail, report.recovered_at);
+  codec.Flag(wire::kFlagLast, report.last);
+  Fields(codec, report.entries);
+}
+template <typename Codec, Field<FetchRows> M>
+void Fields(Codec& codec, M& fetch) {
+  codec.Number(&wire::FrameHeader::detail, fetch.recovered_at);
+  codec.Number(&wire::FrameHeader::table, fetch.table);
+  codec.Flag(wire::kFlagAllBut, fetch.all_but);
+  codec.Flag(wire::kFlagLast, fetch.last);
+  codec.Keys(fetch.keys);
+  codec.Words(fetch.shards);
+}
+template <typename Codec, Field<FetchedRows> M>
+void Fields(Codec& codec, M& fetched) {
+  codec.Number(&wire::FrameHeader::detail, fetched.recovered_at);
+  codec.Flag(wire::kFlagAllBut, fetched.all_but);
+  codec.Flag(wire::kFlagLast, fetched.last);
+  Fields(codec, fetched.rows);
+  Fields(codec, fetched.records);
+}
+
+}  // namespace attune::ps

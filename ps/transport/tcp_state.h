@@ -1,0 +1,131 @@
+// The inside of TcpTransport: who dials whom, handshakes under way, links that exist. Its parts by file:
+//
+//   tcp_listener.cpp   accepting, and the listener's side of a handshake
+//   tcp_dialer.cpp     dialing with backoff, and the dialer's side of a handshake
+//   tcp_transport.cpp  links, and the transport as others see it
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/random.h"
+#include "base/random_seed.h"
+#include "ps/transport/conversation.h"
+#include "ps/transport/handshake.h"
+#include "ps/transport/peer.h"
+#include "ps/transport/shared_memory.h"
+#include "ps/transport/tcp_transport.h"
+#include "ps/transport/tls.h"
+
+namespace attune::ps {
+
+inline constexpr Duration kDialBackoffFirst = std::chrono::milliseconds(20);
+
+// One attempt to shake hands, either side.
+struct Greeting {
+  std::shared_ptr<Conversation> conversation;
+  wire::Handshake handshake{};
+  wire::HandshakeReply reply{};
+  wire::HandshakeEnd end{};
+  uint32_t first_bytes = 0;
+  uint64_t connection = 0;
+  MeetingToken token{};
+  std::unique_ptr<Visit> visit;
+  std::optional<SharedMemory> memory;
+};
+
+struct Dial {
+  std::string address;
+  Duration backoff = kDialBackoffFirst;
+  std::shared_ptr<Greeting> greeting;  // under way
+  std::unique_ptr<EventLoop::Timer> redial;
+};
+
+// Shared with the handlers on the loop, so that none outlives it.
+struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant {
+  TcpState(const TcpOptions& given, EventLoop& on, Transport::Events called)
+      : options(given),
+        self(given.self.value()),
+        loop(on),
+        events(std::move(called)),
+        host{.loop = on,
+             .events = events,
+             .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { to_flush.push_back(peer); },
+             .on_broken = [this](NodeId peer, const Channel* channel,
+                                 const Status& reason) { OnBroken(peer, channel, reason); }},
+        random(given.seed) {}
+
+  Status Open();
+  void OpenMeetingPlace();
+  void Accept();
+  void Greet(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+  void Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+  void ReadHandshake(const std::shared_ptr<Greeting>& greeting);
+  void Answer(const std::shared_ptr<Greeting>& greeting);
+  void Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status);
+  void Accepted(const std::shared_ptr<Greeting>& greeting);
+
+  void Connect(NodeId peer, const std::string& to);
+  void Disconnect(NodeId peer);
+  void DialNow(NodeId peer);
+  void Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void DialFailed(NodeId peer, const Greeting* greeting, const Status& status);
+  void DialLater(NodeId peer);
+
+  HandshakeIdentity Identity() const {
+    return {
+        .job_uid = options.job_uid, .token = options.token, .self = NodeId(self.load()), .incarnation = incarnation};
+  }
+  std::shared_ptr<Peer> Find(NodeId node) const;
+  std::shared_ptr<Peer> FindOrAdd(NodeId node);
+  std::vector<std::shared_ptr<Peer>> All() const;
+  void AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed);
+  void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
+  void OnBroken(NodeId node, const Channel* channel, const Status& reason);
+  void RefreshPolled();
+  void Stop();
+
+  bool Poll() override;
+  bool PrepareSleep() override;
+  void Awake() override;
+  void EndTurn() override;
+
+  const TcpOptions options;
+  const uint64_t incarnation = RandomSeed() | 1;
+  std::atomic<uint32_t> self;
+  EventLoop& loop;
+  Transport::Events events;
+  Peer::Host host;
+  std::string address;
+  std::unique_ptr<TlsContext> tls;
+
+  // Of the loop.
+  FileDescriptor listener;
+  std::unique_ptr<EventLoop::Watch> accept_watch;
+  std::unique_ptr<EventLoop::Timer> accept_again;
+  std::unique_ptr<Doorbell> doorbell;
+  std::unique_ptr<MeetingPlace> meeting_place;
+  std::map<MeetingToken, std::weak_ptr<Greeting>> expected;  // at the meeting place
+  Random random;
+  NameResolver names;
+  std::unordered_map<NodeId, Dial> dials;
+  std::unordered_set<std::shared_ptr<Greeting>> accepting;
+  std::vector<std::shared_ptr<Peer>> to_flush;
+  std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
+  bool stopped = false;
+
+  mutable std::mutex peers_mutex;  // guards peers
+  std::unordered_map<NodeId, std::shared_ptr<Peer>> peers;
+};
+
+}  // namespace attune::ps
