@@ -24,6 +24,8 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     node.connection = from;
     node.heard = now;
     connections_[from] = id;
+    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
+    SendCutOrder(node, out);  // before a map that rows may move under again
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
@@ -70,7 +72,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 
   const NodeId id = std::exchange(next_node_, next_node_.Next());
   Node& node = nodes_[id];
-  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address};
+  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
@@ -164,10 +166,6 @@ void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
     std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
     AnswerTableWaiters(table, out);
   }
-  const auto writer_gone = [&](const auto& part) { return Find(part.first) == nullptr; };
-  if (!saves_.empty() && !saves_.front().manifest_ordered && std::ranges::any_of(saves_.front().parts, writer_gone)) {
-    EndSave(Error(StatusCode::kAborted, "a server left or was lost meanwhile; save again"), out);
-  }
 }
 
 // What a node that is no longer a member hears when it still speaks.
@@ -216,8 +214,9 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
   UpdateCounted(node);
   ServeLeases(now, out);
   node.leave = message;
-  if (Reports(node) && node.rows && node.rows->rows_held + node.rows->handovers_open > 0) {
-    node.member.leaving = true;  // the homes call its rows back; then it is released
+  if (Reports(node) && map_.formed()) {
+    // The homes call its rows back, those that are still on their way to it too; then it is released.
+    node.member.leaving = true;
     return PublishMembers(out);
   }
   EndLeave(id, out);

@@ -10,7 +10,6 @@ void ServerOutputs::Clear() {
   connect.clear();
   disconnect.clear();
   rows_restored = 0;
-  save.reset();
   write_snapshot.reset();
   call_off_snapshot = false;
   finished = false;
@@ -30,7 +29,11 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
 
 }  // namespace
 
-ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)), rows_(OptionsOfRows(options_)) {}
+ServerCore::ServerCore(ServerOptions options)
+    : options_(std::move(options)),
+      rows_(OptionsOfRows(options_)),
+      links_(options_.link, options_.mutations.link),
+      cut_(options_.index) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   if (coordinator_since_ == kNever) coordinator_since_ = now;
@@ -40,8 +43,7 @@ void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) 
 
 MonotonicTime ServerCore::WakeAt() const {
   if (ended_) return kNever;
-  MonotonicTime wake = std::min(next_heartbeat_, rows_.WakeAt());
-  for (const auto& [peer, link] : links_) wake = std::min(wake, link.WakeAt());
+  MonotonicTime wake = std::min({next_heartbeat_, rows_.WakeAt(), links_.WakeAt()});
   if (!coordinator_connected_ && coordinator_since_ != kNever) {
     wake = std::min(wake, coordinator_since_ + options_.coordinator_lost_after);
   }
@@ -57,46 +59,28 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 
 // --- rows
 
-// Servers number what they send each other; workers issue again what may be lost.
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;
-  RowOutputs rows;
-  if (input.link.sequence == 0 && !std::holds_alternative<LinkAck>(input.message)) {
-    rows_.Receive(input.from, std::move(input.message), now, rows);
-    return Forward(rows, now, out);
-  }
-  const auto link = links_.try_emplace(input.from, options_.link, options_.mutations.link).first;
+  const NodeId from = input.from;
   std::vector<Message> delivered;
-  std::vector<LinkFrame> frames;
-  link->second.Receive({.link = input.link, .message = std::move(input.message)}, now, delivered, frames);
-  SendFrames(input.from, frames, out);
-  for (Message& message : delivered) rows_.Receive(input.from, std::move(message), now, rows);
+  links_.Receive(std::move(input), now, delivered, out.send);
+  RowOutputs rows;
+  for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
   Forward(rows, now, out);
-}
-
-void ServerCore::SendFrames(NodeId to, std::vector<LinkFrame>& frames, ServerOutputs& out) {
-  for (LinkFrame& frame : frames) {
-    out.send.push_back({.to = to, .message = std::move(frame.message), .link = frame.link});
-  }
 }
 
 void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
   for (Outgoing& outgoing : rows.send) {
-    const Member* member = map().Find(outgoing.to);
-    if (member == nullptr) continue;
-    if (member->role == Role::kWorker) {
-      out.send.push_back(std::move(outgoing));
-      continue;
-    }
-    const auto link = links_.try_emplace(outgoing.to, options_.link, options_.mutations.link).first;
-    std::vector<LinkFrame> frames;
-    link->second.Send(std::move(outgoing.message), now, frames);
-    SendFrames(outgoing.to, frames, out);
-    if (link->second.overfull()) {
-      return Lose(Error(StatusCode::kResourceExhausted,
-                        Describe(map(), outgoing.to) + " takes too little of what this server sends it"),
-                  out);
-    }
+    const NodeId to = outgoing.to;
+    if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
+    return Lose(Error(StatusCode::kResourceExhausted,
+                      Describe(map(), to) + " takes too little of what this server sends it"),
+                out);
+  }
+  if (cut_.waits()) {
+    CutPart::Outputs cut;
+    cut_.GoOn(rows_, cut);
+    if (!cut.to_coordinator.empty()) Forward(cut, now, out);
   }
   out.rows_restored += rows.rows_restored;
   if (rows.need_map) AskForMap(now, out);
@@ -108,7 +92,7 @@ void ServerCore::SendReport(ServerOutputs& out) {
   if (!coordinator_connected_ || node_ == NodeId() || !map().formed()) return;
   RowsReport report = rows_.Report();
   report.number = ++report_;
-  for (const auto& [peer, link] : links_) report.operations_waiting += link.queued();
+  report.operations_waiting += links_.queued();
   out.send.push_back({.to = kCoordinator, .message = std::move(report)});
 }
 
@@ -123,23 +107,14 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
   if (coordinator_connected_ && node_ == NodeId() && now >= join_sent_ + options_.ask_again_after) SendJoin(now, out);
   if (now >= next_heartbeat_) SendHeartbeat(now, out);
   rows_.OnTimer(now);
-  for (auto& [peer, link] : links_) {
-    if (now < link.WakeAt()) continue;
-    std::vector<LinkFrame> frames;
-    link.OnTimer(now, frames);
-    SendFrames(peer, frames, out);
-  }
+  links_.OnTimer(now, out.send);
 }
 
 // --- coordinator
 
 void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
-  if (input.peer != kCoordinator) {
-    std::vector<LinkFrame> frames;
-    links_.try_emplace(input.peer, options_.link, options_.mutations.link).first->second.Connected(now, frames);
-    return SendFrames(input.peer, frames, out);
-  }
+  if (input.peer != kCoordinator) return links_.Connected(input.peer, now, out.send);
   coordinator_connected_ = true;
   coordinator_since_ = now;
   SendJoin(now, out);
@@ -149,8 +124,8 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
   if (input.peer == kCoordinator) {
     coordinator_connected_ = false;
     coordinator_since_ = now;
-  } else if (const auto link = links_.find(input.peer); link != links_.end()) {
-    link->second.Disconnected();
+  } else {
+    links_.Disconnected(input.peer);
   }
 }
 
@@ -215,7 +190,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   }
   for (const Member& member : map().members) {
     if (next.Contains(member.node)) continue;
-    links_.erase(member.node);
+    links_.Forget(member.node);
     if (member.role == Role::kServer) out.disconnect.push_back(member.node);
   }
   for (const Member& member : next.members) {
@@ -244,25 +219,40 @@ void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, Se
       {.to = kCoordinator, .message = TableInstalled{.table = message.table, .status = std::move(status)}});
 }
 
-void ServerCore::OnMessage(NodeId, WriteTables&& message, MonotonicTime, ServerOutputs& out) {
-  const auto [it, is_new] = saves_.try_emplace(message.save);
-  if (!is_new) {
-    if (it->second) out.send.push_back({.to = kCoordinator, .message = *it->second});
-    return;
-  }
-  constexpr size_t kRemembered = 8;  // the coordinator runs one save at a time; late copies name an old one
-  while (saves_.size() > kRemembered) saves_.erase(saves_.begin());
-  out.save = SaveOrder{.save = message.save,
-                       .directory = std::move(message.directory),
-                       .part = message.part,
-                       .checkpoint = message.checkpoint,
-                       .base = message.base};
+// --- checkpoints
+
+void ServerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, ServerOutputs& out) {
+  if (node_ == NodeId()) return;
+  CutPart::Outputs cut;
+  cut_.On(std::move(message), rows_, now, cut);
+  Forward(cut, now, out);
 }
 
-void ServerCore::On(SaveEnded input, MonotonicTime, ServerOutputs& out) {
-  TablesWritten written{.save = input.save, .status = std::move(input.status), .files = std::move(input.files)};
-  saves_[input.save] = written;
-  out.send.push_back({.to = kCoordinator, .message = std::move(written)});
+void ServerCore::OnMessage(NodeId, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::OnMessage(NodeId, CutEnded&& message, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(std::move(input), rows_, now, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out) {
+  for (Message& message : cut.to_coordinator) {
+    out.send.push_back({.to = kCoordinator, .message = std::move(message)});
+  }
+  if (cut.write) out.write_snapshot = std::move(cut.write);
+  out.call_off_snapshot = out.call_off_snapshot || cut.call_off;
+  Forward(cut.rows, now, out);
 }
 
 }  // namespace attune::ps

@@ -11,6 +11,7 @@ void RowOutputs::Clear() {
   send.clear();
   need_map = false;
   report = false;
+  arrived.clear();
   rows_restored = 0;
   lost.reset();
 }
@@ -41,6 +42,7 @@ Status RowNode::InstallTable(TableId table, const TableSpec& spec, RowOutputs& o
   const size_t size = std::max<size_t>(rows_.size(), table.value());
   rows_.resize(size);
   copies_.resize(size);
+  if (snapshot_.open && !options_.snapshots_go_home) RETURN_IF_ERROR(rows->BeginSnapshot());  // rows may arrive in it
   rows_[table.value() - 1] = std::move(rows);
   copies_[table.value() - 1] = std::move(copies);
   // Rows that were loaded with the table have no copies yet.
@@ -148,6 +150,10 @@ void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
   }
 }
 
+void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
+  if (filter_.MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
+}
+
 void RowNode::Lose(Status status, RowOutputs& out) {
   if (!out.lost) out.lost = std::move(status);
 }
@@ -221,6 +227,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
 
   std::vector<Queued> operations;
   if (recovery) {
+    ReleaseWithheld(out);
     if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear();
     claims_.clear();
     asked_by_.clear();
