@@ -128,8 +128,11 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
   if (state.empty()) return explanation;
   tuner::PriorCache priors;
   ASSIGN_OR_RETURN(const tuner::Tuner tuner, tuner::Tuner::Load(state, priors));
-  if (tuner.records().empty()) explanation.text += "\nNothing was tried so far.\n";
+  // A tuner that may only recommend keeps records of what it would have done.
+  const bool recommends = job.spec.tuning.mode == api::TuningMode::kRecommend;
+  if (recommends || tuner.records().empty()) explanation.text += "\nNothing was tried so far.\n";
   for (const tuner::DecisionRecord& record : tuner.records()) {
+    if (recommends) break;
     explanation.text += "\n" + std::to_string(record.number) + ". " + tuner::Explain(record, tuner.space()) + "\n";
     explanation.json["decisions"].push_back(ToJson(record, tuner.space()));
   }

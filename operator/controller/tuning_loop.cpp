@@ -59,6 +59,8 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     std::string key;
     for (const tuner::KnobRange& knob : space.knobs)
       key += std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
+    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
+    if (input.policy.mode == api::TuningMode::kRecommend) key += "recommend";
     if (tuner_ && key != space_key_) {  // another policy: what was measured is kept
       history_.Add(tuner_->Summary());
       tuner_.reset();
