@@ -86,8 +86,10 @@ Status Worker::Evaluate() {
     const double bigram_bits = BigramBits(text_, positions_, flags_.judged_characters);
     result.metrics = {{"held_out_bits", bits}, {"bigram_bits", bigram_bits}};
     result.summary = "made up by the network:\n" + MakeUp(network_, flags_.network, parameters_, flags_.sampling);
-    result.model_path = session_.model_directory();
-    if (flags_.save_tables) RETURN_IF_ERROR(session_.SaveTables());
+    if (flags_.save_tables) {
+      RETURN_IF_ERROR(session_.SaveTables());
+      result.model_path = session_.model_directory();
+    }
     std::printf("%s\nheld_out_bits=%.4f bigram_bits=%.4f\n", result.summary.c_str(), bits, bigram_bits);
     RETURN_IF_ERROR(session_.Finish(result));
   }

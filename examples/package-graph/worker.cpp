@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "attune/ps/session.h"
 #include "examples/package-graph/complex_model.h"
@@ -16,12 +17,14 @@ struct PulledBatch {
   Batch batch;
   Rows rows;
   ps::Future entities, relations;
+  bool under_way = false;
 
   PulledBatch() = default;
   PulledBatch(PulledBatch&&) = default;
   PulledBatch& operator=(PulledBatch&&) = default;
   ~PulledBatch() { (void)Wait(); }  // the rows must live until the pulls have ended
   Status Wait() {
+    if (!std::exchange(under_way, false)) return OkStatus();
     const Status first = entities.Wait(), second = relations.Wait();
     return first.ok() ? second : first;
   }
@@ -59,6 +62,7 @@ void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
   pulled.rows.Resize(pulled.batch, flags_.dim);
   pulled.entities = entities_.PullAsync(pulled.batch.entities, pulled.rows.entities);
   pulled.relations = relations_.PullAsync(kRelationKeys, pulled.rows.relations);
+  pulled.under_way = true;
 }
 
 Status Worker::TrainOn(PulledBatch& pulled) {

@@ -94,6 +94,11 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
               cut.unmarked.empty() ? "no time left" : Name(*cut.unmarked.begin()) + " has not copied its rows"),
         out);
   }
+  if (cut.phase == kMarking && clocks_.holding() && clocks_.hold_at() != cut.record.clock) {
+    return EndCut(Error(StatusCode::kAborted, "a worker was found to be beyond step " +
+                                                  std::to_string(cut.record.clock) + "; take another checkpoint"),
+                  out);
+  }
   if (now >= cut.deadline && cut.phase != kCommitting) {
     std::string text = "a lost server's rows are still being recovered, or a server has not taken the newest map";
     if (cut.phase == kHolding && !clocks_.Missing().empty()) {

@@ -207,6 +207,7 @@ class WorkerCore {
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
+  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
   uint64_t steps() const { return steps_; }  // ended by this worker
   const StepGate& gate() const { return gate_; }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
@@ -363,6 +364,7 @@ class WorkerCore {
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
+  void IndexOpenPushes();
   SequenceNumber AckedBelow() const;    // as told to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
@@ -459,8 +461,9 @@ class WorkerCore {
   SequenceNumber next_sequence_{1};
   SequenceNumber next_to_send_{1};  // pushes from here on wait for room
   std::deque<OpenPush> pushes_;     // ascending, without gaps
-  UnacknowledgedKeys unacknowledged_;
-  KeySet unique_;                        // scratch
+  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
+  SequenceNumber next_to_index_{1};
+  KeySet unique_;                       // scratch
   std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
   std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
   std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end

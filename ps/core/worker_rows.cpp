@@ -136,6 +136,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
   const TableStore* const store = StoreOf(table);
   if (store == nullptr || !lost_.ok() || leaving_ || keys.size() > kKeysPerCallMax) return false;
   if (rows.size() != keys.size() * store->spec().options.dim) return false;
+  IndexOpenPushes();
   if (!unacknowledged_.empty() && !options_.mutations.pull_without_after &&
       std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
     return false;  // own pushes that are still on their way belong in the row first

@@ -81,7 +81,7 @@ StatusOr<CheckpointIo::LoadedRows> CheckpointIo::LoadNow(const RestorePoint& poi
               {{"table", spec.name}, {"checkpoint", point.checkpoint}, {"directory", point.directory}});
     return loaded;
   }
-  ASSIGN_OR_RETURN(loaded.rows, TableStore::Create(spec));
+  ASSIGN_OR_RETURN(loaded.rows, TableStore::Create(spec, {.memory_budget = options_.memory_budget}));
   ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), *checkpoint, spec.name));
   ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *loaded.rows));
   ASSIGN_OR_RETURN(loaded.filter, ReadFilterRecords(RealFileSystem(), *checkpoint));

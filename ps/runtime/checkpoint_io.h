@@ -19,6 +19,7 @@
 #include "ps/checkpoint/store_rows.h"
 #include "ps/checkpoint/throttle.h"
 #include "ps/core/server_core.h"
+#include "ps/store/memory_budget.h"
 
 namespace attune::ps {
 
@@ -32,7 +33,8 @@ class CheckpointIo {
  public:
   struct Options {
     std::string job_uid;
-    uint64_t bytes_per_second = 0;  // written at most; 0: no limit
+    uint64_t bytes_per_second = 0;          // written at most; 0: no limit
+    MemoryBudget* memory_budget = nullptr;  // of loaded tables; outlives them
     // Executes a function soon on the thread that owns the stores.
     std::function<void(std::function<void()>)> post;
   };

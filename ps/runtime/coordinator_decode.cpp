@@ -21,7 +21,7 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   RETURN_IF_ERROR(CheckText(from.job_uid(), kNameBytesMax, "bytes of job id"));
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
-  return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address()};
+  return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address(), from.takes_rows()};
 }
 
 StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {

@@ -6,6 +6,7 @@
 #include "base/random_seed.h"
 #include "proto/contract.h"
 #include "ps/runtime/abilities.h"
+#include "ps/runtime/memory_limit.h"
 
 namespace attune::ps {
 
@@ -16,7 +17,10 @@ StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& opt
 }
 
 ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
-    : options_(options), time_(time), reported_at_(time.Now()) {}
+    : options_(options),
+      time_(time),
+      memory_(options.table_bytes_max > 0 ? options.table_bytes_max : MemoryForTables(AvailableMemory())),
+      reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
   reporter_.reset();  // sends the last window
@@ -33,6 +37,7 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
+                                   .memory_budget = &memory_,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
@@ -125,16 +130,21 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
-  core.create_copies = [](const TableSpec& spec) { return TableStore::Create(spec); };
+  core.create_copies = [this](const TableSpec& spec) { return NewStore(spec); };
   return core;
+}
+
+// New rows are refused before the process has more memory than its container gives it.
+StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& spec) {
+  return TableStore::Create(spec, {.memory_budget = &memory_});
 }
 
 // Called within a step of the core, which holds the order back until the table is loaded.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
   const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) return TableStore::Create(spec);
+  if (loaded == loaded_.end() || !loaded->second) return NewStore(spec);
   RETURN_IF_ERROR(loaded->second->status);
-  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : TableStore::Create(spec);
+  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : NewStore(spec);
 }
 
 // --- loading: on the disk thread; the loop answers the coordinator meanwhile

@@ -48,8 +48,9 @@ struct RowOptions {
   // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
-  size_t floats_per_message_max = 1 << 20;
+  size_t floats_per_message_max = 1 << 18;  // 1 MiB: what a pull may have to wait for
   size_t rows_called_back_max = 16384;  // under way to this home at one time
+  size_t bytes_called_back_max = 8 << 20;   // likewise
   size_t installs_in_flight_max = 8;    // messages to one next backup before it answers
   bool snapshots_go_home = false;       // this node writes no files
   bool call_back_from_servers = true;   // rows of shards homed here that other servers own come home
@@ -321,6 +322,7 @@ class RowNode {
   void EraseEntry(TableKey key);
   void SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out);
   void PlanCallBacks();
+  size_t RowsCalledBackMax(TableId table) const;
   void CallBack(MonotonicTime now, RowOutputs& out);
   void HandoverEnded(const OpenHandover& handover);
 
@@ -333,6 +335,7 @@ class RowNode {
   Verdict Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const;
   void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
                      bool again, RowOutputs& out);
+  bool TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
   void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);

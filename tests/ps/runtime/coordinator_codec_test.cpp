@@ -33,6 +33,7 @@ TableSpec SomeSpec(Optimizer optimizer, Initializer initializer) {
 TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
   const Message messages[] = {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
+      Join{78, "uid", Role::kWorker, 2, "127.0.0.1:7402", true},
       MapRequest{MapVersion(1, 4)},
       Heartbeat{3, MapVersion(1, 4), 9, 10, 11, 12, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
       RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
