@@ -175,10 +175,6 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
   const api::Checkpoint& checkpoint = job.spec.checkpoint;
-  if (!checkpoint.resume_from.empty()) {
-    arguments.push_back("--load");
-    arguments.push_back(checkpoint.resume_from);
-  }
   const std::string& host = job.status.coordinator;
   const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
   if (!coordinator_here) return arguments;
@@ -187,6 +183,7 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
     arguments.push_back(flag);
     arguments.push_back(value);
   };
+  if (!checkpoint.resume_from.empty()) add("--load", checkpoint.resume_from);
   const api::Goal& goal = job.spec.goal;
   if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
   if (goal.steps) add("--steps", std::to_string(*goal.steps));
