@@ -8,8 +8,6 @@ namespace attune::ps {
 void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
-  begin_save.reset();
-  write_manifest.reset();
   begin_checkpoint.reset();
   commit_checkpoint.reset();
   command_results.clear();
@@ -84,7 +82,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
     next_again_ = now + options_.send_again_after;
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
-      SendMark(node, out);
+      SendCutOrder(node, out);
     }
   }
 }

@@ -17,6 +17,7 @@
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_runtime.h"
 #include "ps/runtime/reporter.h"
+#include "ps/store/memory_budget.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp_transport.h"
 
@@ -39,6 +40,7 @@ class ServerRuntime {
     std::string token;                         // the job's secret; empty: it has none
     std::string tls_directory;                 // certificates of the job (ps/transport/tls.h); empty: no TLS
     bool shared_memory = true;                 // with workers on this machine
+    uint64_t table_bytes_max = 0;              // of all rows and copies; 0: what the container's limit leaves
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -62,6 +64,7 @@ class ServerRuntime {
   Status Open();
   ServerOptions CoreOptions();
   StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
+  StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
   // True when the order has to wait until the table's rows are loaded; it is then handled again.
   bool LoadBefore(const Message& message);
@@ -69,7 +72,6 @@ class ServerRuntime {
 
   void Step(ServerInput input);
   void End(const Status& status);
-  void StartSave(const SaveOrder& order);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
   std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
@@ -78,6 +80,7 @@ class ServerRuntime {
 
   const Options options_;
   const TimeSource& time_;
+  MemoryBudget memory_;  // of all tables
   std::unique_ptr<CheckpointIo> checkpoints_;
   std::string coordinator_address_;
 

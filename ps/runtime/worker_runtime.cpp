@@ -196,6 +196,19 @@ void WorkerRuntime::OnTimer() {
   Tell(Timer{});
 }
 
+std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
+  NodeId server;
+  {
+    std::lock_guard lock(mutex_);
+    server = core_.only_server();
+    if (stopped_ || server == NodeId()) return nullptr;
+    ++dispatching_;
+  }
+  std::shared_ptr<void> memory = transport_->Reserve(server, bytes);
+  if (--dispatching_ == 0) dispatching_.notify_all();
+  return memory;
+}
+
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   const auto has_room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
   std::unique_lock lock(mutex_);

@@ -70,6 +70,12 @@ void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
   coordinator_->Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
   OnMapPublished();
+  for (const ToConnection& message : out.send) {
+    const auto* mark = std::get_if<Mark>(&message.message);
+    if (mark == nullptr || mark->cut == marked_) continue;
+    marked_ = mark->cut;
+    copied_ = moved_;
+  }
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));
   for (const CommandResult& result : out.command_results) {
     const auto it = commands_.find(result.id);
@@ -87,14 +93,13 @@ void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    copied_.clear();
     After(FromMilliseconds(random().Uniform() * 20), [this, cut] {
       StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
     });
   }
   if (out.commit_checkpoint) {
     Count("checkpoints");
-    CheckCut(out.commit_checkpoint->cut, out.commit_checkpoint->record);
+    CheckCut(out.commit_checkpoint->record);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
           [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });

@@ -1,4 +1,4 @@
-#include "tests/examples/word2vec/local_session.h"
+#include "tests/examples/local_session.h"
 
 #include <algorithm>
 
@@ -14,7 +14,9 @@ LocalSessionWorld& World() {
 struct Future::State {
   Status status;
 };
-Status Future::Wait() const { return state_ ? state_->status : OkStatus(); }
+Status Future::Wait() const {
+  return state_ ? state_->status : Error(StatusCode::kFailedPrecondition, "an empty future has no result");
+}
 bool Future::Done() const { return true; }
 
 struct Table::State {
