@@ -148,10 +148,9 @@ struct LeaveCall {
   MonotonicTime deadline;
 };
 
-using WorkerInput =
-    std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
-                 StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received, PeerConnected, PeerDisconnected,
-                 Timer>;
+using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease,
+                                 EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received,
+                                 PeerConnected, PeerDisconnected, Timer>;
 
 // --- outputs
 
@@ -193,8 +192,9 @@ class WorkerCore {
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
 
-  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or nullopt:
-  // not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have been written.
+  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
+  // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
+  // been written.
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
@@ -231,7 +231,7 @@ class WorkerCore {
     std::vector<NodeId> routes;         // empty: all to the only server
     std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
     MapVersion homes_version;           // under which it was grouped
-    std::vector<uint64_t> settled;     // bit per position
+    std::vector<uint64_t> settled;      // bit per position
     uint32_t open = 0;
     Status refused;
     MonotonicTime send_again = kNever;
@@ -276,6 +276,7 @@ class WorkerCore {
   };
   struct OpenCall {  // waits for an answer of the coordinator, or for pushes
     MonotonicTime deadline;
+    Duration time{};   // it had at first
     std::string what;  // "opening table \"embedding\""
   };
   struct Flush {
@@ -339,6 +340,7 @@ class WorkerCore {
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
   void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
@@ -469,8 +471,8 @@ class WorkerCore {
   std::vector<uint64_t> present_;        // scratch: bit per key
   std::vector<Key> here_keys_;           // scratch
   std::vector<float> here_rows_;         // scratch
-  std::vector<uint32_t> next_place_;    // scratch
-  std::vector<uint32_t> unique_place_;  // scratch
+  std::vector<uint32_t> next_place_;     // scratch
+  std::vector<uint32_t> unique_place_;   // scratch
 
   std::map<CallId, OpenPull> pulls_;
   std::map<RequestId, PullMessage> pull_messages_;
