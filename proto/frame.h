@@ -90,6 +90,7 @@ enum class FrameKind : uint8_t {
   kOwnersReport = 21,
   kFetchRows = 22,
   kFetchedRows = 23,
+  kCoordinatorAt = 24,
 };
 
 inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed, not consecutive

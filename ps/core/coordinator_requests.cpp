@@ -313,7 +313,7 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
                     .asker = node.member.node,
                     .request = request,
                     .directory = message.directory,
-                       .parts = {}});
+                    .parts = {}});
   if (saves_.size() == 1) StartNextSave(out);
 }
 

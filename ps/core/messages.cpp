@@ -10,16 +10,17 @@ bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
 }
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Push",         "PushAck",          "PushRefused",   "Pull",          "PullReply",    "PullRefused",
-    "Moved",        "LinkAck",          "Localize",      "MoveOrder",     "Handover",     "HandoverAck",
-    "Replicate",    "ReplicateRefused", "InstallWanted", "Install",       "InstallAck",   "JoinMarker",
-    "HomeHandoff",  "CollectOwners",    "OwnersReport",  "FetchRows",     "FetchedRows",  "Join",
-    "Welcome",      "JoinRefused",      "MapUpdate",     "MapRequest",    "Heartbeat",    "RowsReport",
-    "HeartbeatAck", "SyncUpdate",       "OpenTable",     "TableOpened",   "InstallTable", "TableInstalled",
-    "OpenDataSet",  "DataSetOpened",    "LeaseRequest",  "LeaseGrant",    "LeasesEnded",  "LeaseDone",
-    "LeaseReturn",  "SaveTables",       "WriteTables",   "TablesWritten", "Mark",         "MarkDone",
-    "SnapshotDone", "CutEnded",         "Leave",         "Done",          "Refused",      "GoalReached",
-    "Finished",     "SessionLost"};
+    "Push",           "PushAck",          "PushRefused",   "Pull",         "PullReply",     "PullRefused",
+    "Moved",          "LinkAck",          "Localize",      "MoveOrder",    "Handover",      "HandoverAck",
+    "Replicate",      "ReplicateRefused", "InstallWanted", "Install",      "InstallAck",    "JoinMarker",
+    "HomeHandoff",    "CollectOwners",    "OwnersReport",  "FetchRows",    "FetchedRows",   "CoordinatorAt",
+    "Join",           "Welcome",          "JoinRefused",   "MapUpdate",    "MapRequest",    "Heartbeat",
+    "RowsReport",     "HeartbeatAck",     "SyncUpdate",    "OpenTable",    "TableOpened",   "InstallTable",
+    "TableInstalled", "OpenDataSet",      "DataSetOpened", "LeaseRequest", "LeaseGrant",    "LeasesEnded",
+    "LeaseDone",      "LeaseReturn",      "SaveTables",    "WriteTables",  "TablesWritten", "Mark",
+    "MarkDone",       "SnapshotDone",     "CutEnded",      "Leave",        "MirrorUpdate",  "MirrorAck",
+    "Promise",        "Promised",         "Done",          "Refused",      "GoalReached",   "Finished",
+    "SessionLost"};
 
 }  // namespace
 
@@ -33,8 +34,8 @@ bool DataSetOpened::operator==(const DataSetOpened& other) const {
 const char* NameOf(const Message& message) { return kNames[message.index()]; }
 
 bool IsRowMessage(const Message& message) {
-  constexpr size_t kLast = 22;
-  static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, FetchedRows>);
+  constexpr size_t kLast = 23;
+  static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, CoordinatorAt>);
   return message.index() <= kLast;
 }
 

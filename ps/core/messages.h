@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/shard_map.h"
@@ -333,7 +335,19 @@ struct FetchedRows {
   bool operator==(const FetchedRows&) const = default;
 };
 
+// --- the coordinator's place
+
+// server -> whoever it is linked with: that server runs the coordinator of this term; join there.
+struct CoordinatorAt {
+  uint32_t term = 0;
+  NodeId host;
+  uint16_t port = 0;  // for control messages, at the host's address
+  bool operator==(const CoordinatorAt&) const = default;
+};
+
 // ------------------------------------------------------------------------------------------------ control messages
+//
+// Each carries the term of its coordinator; a node handles none of a lower term than it has heard of.
 
 // In front of everything that gets an answer. The coordinator answers a request again when it comes again, with the
 // same answer, and forgets answers up to `answered_below`.
@@ -351,6 +365,8 @@ struct Join {
   Role role = Role::kWorker;
   uint32_t index = 0;
   std::string address;  // of a server's data plane, as others reach it
+  NodeId node;          // 0: new; else it has been a member before
+  uint32_t term = 0;    // it obeys no coordinator of a lower one
   bool operator==(const Join&) const = default;
 };
 
@@ -591,6 +607,31 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
+// --- another coordinator (protocol 5.3)
+
+// coordinator -> one server: keep this in place of what was kept before. Repeated until answered.
+struct MirrorUpdate {
+  CoordinatorRecord record;
+  bool operator==(const MirrorUpdate&) const = default;
+};
+struct MirrorAck {
+  uint64_t number = 0;
+  bool operator==(const MirrorAck&) const = default;
+};
+
+// new coordinator -> node: obey no coordinator of a lower term from now on, and say where you stand.
+struct Promise {
+  bool operator==(const Promise&) const = default;
+};
+struct Promised {
+  ShardMap map;
+  Heartbeat standing;  // leases too whose end no coordinator has confirmed, with the position they ended at
+  SyncState sync;
+  std::vector<InstallTable> tables;  // installed at this server
+  std::optional<CoordinatorRecord> mirror;
+  bool operator==(const Promised&) const = default;
+};
+
 // The request was carried out.
 struct Done {
   RequestId request;
@@ -625,12 +666,13 @@ using Message =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
-                 FetchedRows, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport, HeartbeatAck,
+                 FetchedRows, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport,
+                 HeartbeatAck,
                  SyncUpdate,                                            // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, Done, Refused,
-                 GoalReached, Finished, SessionLost>;
+                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, MirrorUpdate,
+                 MirrorAck, Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

@@ -13,6 +13,7 @@ void ServerOutputs::Clear() {
   save.reset();
   write_snapshot.reset();
   call_off_snapshot = false;
+  coordinator.reset();
   finished = false;
   lost.reset();
 }
@@ -33,6 +34,7 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
 ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)), rows_(OptionsOfRows(options_)) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
+  now = now_ = std::max(now, now_);  // a clock that goes back stands still
   if (coordinator_since_ == kNever) coordinator_since_ = now;
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= WakeAt()) On(Timer{}, now, out);
@@ -51,6 +53,11 @@ MonotonicTime ServerCore::WakeAt() const {
 
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
+  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(*at, out);
+  if (input.from == kCoordinator && input.term != 0) {
+    if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
+    term_ = std::max(term_, input.term);
+  }
   if (IsRowMessage(input.message)) return OnRowMessage(std::move(input), now, out);
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
 }
@@ -60,6 +67,8 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 // Servers number what they send each other; workers issue again what may be lost.
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;
+  // Others may have taken its place. What is not taken now comes again: links and workers resend.
+  if (!lease_.Valid(now)) return;
   RowOutputs rows;
   if (input.link.sequence == 0 && !std::holds_alternative<LinkAck>(input.message)) {
     rows_.Receive(input.from, std::move(input.message), now, rows);
@@ -136,6 +145,8 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
 void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
   if (input.peer != kCoordinator) {
+    linked_.insert(input.peer);
+    TellCoordinatorsPlace(input.peer, out);
     std::vector<LinkFrame> frames;
     links_.try_emplace(input.peer, options_.link, options_.mutations.link).first->second.Connected(now, frames);
     return SendFrames(input.peer, frames, out);
@@ -149,9 +160,10 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
   if (input.peer == kCoordinator) {
     coordinator_connected_ = false;
     coordinator_since_ = now;
-  } else if (const auto link = links_.find(input.peer); link != links_.end()) {
-    link->second.Disconnected();
+    return;
   }
+  linked_.erase(input.peer);
+  if (const auto link = links_.find(input.peer); link != links_.end()) link->second.Disconnected();
 }
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
@@ -161,16 +173,18 @@ void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
                                       .job_uid = options_.job_uid,
                                       .role = Role::kServer,
                                       .index = options_.index,
-                                      .address = options_.address}});
+                                      .address = options_.address,
+                                      .node = node_,
+                                      .term = term_}});
 }
 
 void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) {
     node_ = message.node;
     rows_.SetSelf(node_);
-    SendHeartbeat(now, out);
   }
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
+  SendHeartbeat(now, out);
 }
 
 void ServerCore::OnMessage(NodeId, JoinRefused&& message, MonotonicTime, ServerOutputs& out) {
@@ -194,9 +208,14 @@ void ServerCore::Lose(Status status, ServerOutputs& out) {
 void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   if (!coordinator_connected_ || node_ == NodeId()) return;
+  lease_.Sent(++heartbeat_, now);
   out.send.push_back(
-      {.to = kCoordinator, .message = Heartbeat{.number = ++heartbeat_, .map_version = map().version, .leases = {}}});
+      {.to = kCoordinator, .message = Heartbeat{.number = heartbeat_, .map_version = map().version, .leases = {}}});
   SendReport(out);
+}
+
+void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime, ServerOutputs&) {
+  lease_.Answered(message.number, message.liveness);
 }
 
 // --- map

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/link.h"
+#include "ps/core/liveness_lease.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -58,7 +60,14 @@ struct SnapshotWritten {
   std::vector<CutFile> files;
 };
 
-using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, SaveEnded, SnapshotWritten, Timer>;
+// The coordinator of this term runs in this process from now on; others are told.
+struct CoordinatorHere {
+  uint32_t term = 0;
+  uint16_t port = 0;
+};
+
+using ServerInput =
+    std::variant<Received, PeerConnected, PeerDisconnected, SaveEnded, SnapshotWritten, CoordinatorHere, Timer>;
 
 // Write every table's rows now; answer with SaveEnded. Tables stay valid; they must not be stepped meanwhile, or the
 // shell copies what it needs first.
@@ -86,10 +95,11 @@ struct ServerOutputs {
   std::vector<NodeId> disconnect;  // members no longer
   std::optional<SaveOrder> save;
   std::optional<SnapshotOrder> write_snapshot;
-  bool call_off_snapshot = false;  // nobody wants what is being written any more
-  uint64_t rows_restored = 0;  // rows a recovery found no copy of; they begin anew
-  bool finished = false;       // the job is over; end with success
-  std::optional<Status> lost;  // end with this error
+  bool call_off_snapshot = false;               // nobody wants what is being written any more
+  uint64_t rows_restored = 0;                   // rows a recovery found no copy of; they begin anew
+  std::optional<CoordinatorPlace> coordinator;  // join there from now on
+  bool finished = false;                        // the job is over; end with success
+  std::optional<Status> lost;                   // end with this error
 
   void Clear();
 };
@@ -110,6 +120,10 @@ class ServerCore {
   // By TableId - 1; null where a table is not installed here.
   const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_.tables(); }
   const RowNode& rows() const { return rows_; }
+  // Of the coordinator it obeys: no other one of a lower term.
+  uint32_t term() const { return term_; }
+  // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
+  bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
 
  private:
   void On(Received input, MonotonicTime now, ServerOutputs& out);
@@ -117,6 +131,7 @@ class ServerCore {
   void On(PeerDisconnected input, MonotonicTime now, ServerOutputs& out);
   void On(SaveEnded input, MonotonicTime now, ServerOutputs& out);
   void On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out);
+  void On(CoordinatorHere input, MonotonicTime now, ServerOutputs& out);
   void On(Timer input, MonotonicTime now, ServerOutputs& out);
 
   template <typename Other>
@@ -127,6 +142,13 @@ class ServerCore {
   void OnMessage(NodeId from, InstallTable&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, WriteTables&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Finished&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out);
+
+  // server_terms.cpp
+  void OnMessage(NodeId from, MirrorUpdate&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, Promise&& message, MonotonicTime now, ServerOutputs& out);
+  void OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out);
+  void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
 
   // server_cut.cpp
@@ -149,6 +171,12 @@ class ServerCore {
   ServerOptions options_;
   NodeId node_;
   bool ended_ = false;
+  MonotonicTime now_{};  // of the step under way
+  uint32_t term_ = 0;
+  CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
+  std::optional<CoordinatorRecord> mirror_;
+  LivenessLease lease_;
+  std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;
   std::map<NodeId, Link> links_;                          // to other servers
   std::map<SaveId, std::optional<TablesWritten>> saves_;  // the last few; empty while being written

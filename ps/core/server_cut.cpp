@@ -1,5 +1,5 @@
-// A server's part in a checkpoint: at the coordinator's mark every table begins a snapshot, all within one step, so that
-// no push lies between two of them; the shell writes it while training goes on (protocol 5.5).
+// A server's part in a checkpoint: at the coordinator's mark every table begins a snapshot, all within one step, so
+// that no push lies between two of them; the shell writes it while training goes on (protocol 5.5).
 #include <utility>
 
 #include "ps/core/server_core.h"
@@ -40,8 +40,8 @@ void ServerCore::BeginCut(Mark mark, ServerOutputs& out) {
   }
   out.send.push_back({.to = kCoordinator, .message = MarkDone{.cut = begun.cut}});
   // Without its own part of the base a server does not know what has changed since.
-  const bool knows_base = begun.base != 0 && last_written_.checkpoint == begun.base &&
-                          last_written_.directory == begun.directory;
+  const bool knows_base =
+      begun.base != 0 && last_written_.checkpoint == begun.base && last_written_.directory == begun.directory;
   out.write_snapshot = SnapshotOrder{.cut = begun.cut,
                                      .directory = begun.directory,
                                      .checkpoint = begun.checkpoint,
@@ -60,8 +60,7 @@ void ServerCore::EndSnapshots(bool kept) {
 void ServerCore::On(SnapshotWritten input, MonotonicTime, ServerOutputs& out) {
   if (!cut_ || cut_->mark.cut != input.cut || cut_->done) return;
   EndSnapshots(input.status.ok());
-  cut_->done =
-      SnapshotDone{.cut = input.cut, .status = std::move(input.status), .files = std::move(input.files)};
+  cut_->done = SnapshotDone{.cut = input.cut, .status = std::move(input.status), .files = std::move(input.files)};
   if (!cut_->called_off) out.send.push_back({.to = kCoordinator, .message = *cut_->done});
   if (next_mark_) {
     BeginCut(std::move(*next_mark_), out);

@@ -28,6 +28,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
+#include "ps/core/liveness_lease.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -153,10 +154,11 @@ struct Completion {
 struct WorkerOutputs {
   std::vector<Outgoing> send;
   std::vector<Completion> completions;
-  std::vector<Member> connect;              // servers to keep a link to, from now on
-  std::vector<NodeId> disconnect;           // servers that are members no longer
-  std::optional<std::string> goal_reached;  // reason; leases end
-  std::optional<Status> lost;               // the session is over; every call has been completed with this
+  std::vector<Member> connect;                  // servers to keep a link to, from now on
+  std::vector<NodeId> disconnect;               // servers that are members no longer
+  std::optional<std::string> goal_reached;      // reason; leases end
+  std::optional<CoordinatorPlace> coordinator;  // join there from now on
+  std::optional<Status> lost;                   // the session is over; every call has been completed with this
 
   void Clear();
 };
@@ -285,6 +287,8 @@ class WorkerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
@@ -335,6 +339,7 @@ class WorkerCore {
   void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
+  Heartbeat NextHeartbeat();
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
   void Reissue(MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
@@ -393,6 +398,9 @@ class WorkerCore {
   double loss_sum_ = 0;
   uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;
+  uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  LivenessLease lease_;
+  MonotonicTime now_{};  // of the step under way
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};
   std::deque<Received> held_;         // row messages sent under a newer map than this node's

@@ -100,6 +100,8 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .values = kPerKey,
               .halves = kPerKey,
               .extra = Shape::kRecords};
+    case FrameKind::kCoordinatorAt:
+      return {.name = "CoordinatorAt"};
   }
   return {};
 }

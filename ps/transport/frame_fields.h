@@ -237,4 +237,13 @@ void Fields(Codec& codec, M& fetched) {
   Fields(codec, fetched.records);
 }
 
+// --- the coordinator's place
+
+template <typename Codec, Field<CoordinatorAt> M>
+void Fields(Codec& codec, M& at) {
+  codec.Number(&wire::FrameHeader::number, at.term);
+  codec.Number(&wire::FrameHeader::node, at.host);
+  codec.Number(&wire::FrameHeader::detail, at.port);
+}
+
 }  // namespace attune::ps

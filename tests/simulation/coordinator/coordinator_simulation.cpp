@@ -33,6 +33,11 @@ class Simulation {
   Result Run();
 
  private:
+  struct Party {
+    bool is_server;
+    size_t place;
+    auto operator<=>(const Party&) const = default;
+  };
   // A server as the coordinator sees it: it takes maps, takes its time with them, and acknowledges pushes.
   struct Server {
     uint32_t index = 0;
@@ -49,6 +54,11 @@ class Simulation {
     uint64_t map_change = 0;   // counts adoptions, so that late timers do nothing
     std::set<size_t> applied;  // pushes, by their place in pushes_
     CutId cut;                 // marked for it
+    size_t office = 0;         // it joins there
+    uint32_t term = 0;
+    std::optional<CoordinatorRecord> mirror;
+    std::vector<InstallTable> tables;
+    LivenessLease lease;
   };
   struct Worker {
     std::unique_ptr<WorkerCore> core;
@@ -67,6 +77,19 @@ class Simulation {
     uint64_t position = 0, pushes = 0;
     uint64_t lifted = 0;  // the checkers' account: slowest one with work when it got work
     bool slow = false;
+    size_t office = 0;
+  };
+  // One coordinator, in a server.
+  struct Office {
+    std::unique_ptr<CoordinatorCore> core;
+    uint32_t term = 1;
+    size_t host = 0;
+    bool alive = true, taken_over = true;
+    std::optional<MonotonicTime> wake;
+  };
+  struct Stream {
+    Party party;
+    size_t office;
   };
   // One item's push.
   struct PushAccount {
@@ -95,18 +118,27 @@ class Simulation {
   void Digest(uint64_t value) { result_.digest = SplitMix64(result_.digest ^ value); }
 
   // Streams to the coordinator. Messages of one stream keep their order.
-  struct Party {
-    bool is_server;
-    size_t place;
-    auto operator<=>(const Party&) const = default;
-  };
   bool Alive(Party party) const { return party.is_server ? servers_[party.place].alive : workers_[party.place]->alive; }
   void Connect(Party party);
   void Break(Party party, Duration away);
   void ToCoordinator(Party party, Message message);
   void FromCoordinator(ConnectionId connection, Message message);
-  void StepCoordinator(CoordinatorInput input);
-  void OnMapPublished();
+  size_t& OfficeOf(Party party) {
+    return party.is_server ? servers_[party.place].office : workers_[party.place]->office;
+  }
+  void StepCoordinator(size_t office, CoordinatorInput input);
+  void OnMapPublished(size_t office);
+
+  // Another coordinator.
+  size_t StartOffice(CoordinatorOptions options, size_t host);
+  void EndOffice(size_t office);
+  void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void Redirect(Party party, size_t office);
+  void CrashCoordinator(bool really);
+  bool CopyIsSafe(const Server* but) const;
+  bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_].alive && !appointing_; }
+  CoordinatorCore& Chief() { return *offices_[chief_].core; }
+  const CoordinatorCore& Chief() const { return *offices_[chief_].core; }
   void OnMark(size_t place, const Mark& mark);
   void CheckCut(CutId cut, const CutRecord& record);
   void CheckEven();
@@ -115,6 +147,7 @@ class Simulation {
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
+  void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
   void ServerHeartbeat(size_t place);
   void KillServer(size_t place);
@@ -132,10 +165,11 @@ class Simulation {
   size_t Running() const;
 
   void Order(Command command);
+  void Scale();
   void ScheduleChanges();
   void CheckEnd();
   bool Shards(const std::function<bool(const Shard&)>& all) const {
-    return std::ranges::all_of(coordinator_->map().shards, all);
+    return std::ranges::all_of(Chief().map().shards, all);
   }
 
   Parameters parameters_;
@@ -146,16 +180,21 @@ class Simulation {
   MonotonicTime now_{};
   uint64_t next_order_ = 0;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
-  std::unique_ptr<CoordinatorCore> coordinator_;
-  std::optional<MonotonicTime> coordinator_wake_;
+  std::vector<Office> offices_;
+  size_t chief_ = 0;         // the last one that leads the job
+  bool appointing_ = false;  // its server is said to be dead
   bool finished_ = false;
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::map<ConnectionId, Party> connections_;
+  std::map<ConnectionId, Stream> connections_;
   std::map<std::pair<Party, bool>, MonotonicTime> stream_time_;  // last delivery per direction
   uint64_t next_connection_ = 1, next_incarnation_ = 1, next_command_ = 1;
   uint32_t next_worker_index_ = 0;
-  std::map<CommandId, MonotonicTime> commands_;
+  struct Asked {
+    MonotonicTime until;
+    size_t office;
+  };
+  std::map<CommandId, Asked> commands_;
   std::set<CommandId> scalings_;
   uint32_t servers_wanted_ = 1;
   std::map<MapVersion, ShardMap> maps_;
@@ -179,9 +218,11 @@ void Simulation::Connect(Party party) {
   if (!Alive(party)) return;
   bool& connected = party.is_server ? servers_[party.place].connected : workers_[party.place]->connected;
   if (connected) return;
+  const size_t office = OfficeOf(party);
+  if (!offices_[office].alive) return After(milliseconds(50), [this, party] { Connect(party); });
   connected = true;
   const ConnectionId id(next_connection_++);
-  connections_[id] = party;
+  connections_[id] = {party, office};
   ++(party.is_server ? servers_[party.place].link : workers_[party.place]->link);
   (party.is_server ? servers_[party.place].connection : workers_[party.place]->connection) = id;
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
@@ -190,7 +231,9 @@ void Simulation::Connect(Party party) {
                               .job_uid = kJob,
                               .role = Role::kServer,
                               .index = server.index,
-                              .address = "127.0.0.1:" + std::to_string(7000 + party.place)});
+                              .address = "127.0.0.1:" + std::to_string(7000 + party.place),
+                              .node = server.node,
+                              .term = server.term});
 }
 
 void Simulation::Break(Party party, Duration away) {
@@ -199,8 +242,9 @@ void Simulation::Break(Party party, Duration away) {
   connected = false;
   ++result_.breaks;
   const ConnectionId id = party.is_server ? servers_[party.place].connection : workers_[party.place]->connection;
+  const size_t office = connections_.at(id).office;
   connections_.erase(id);
-  After(Delay(), [this, id] { StepCoordinator(ConnectionClosed{.connection = id}); });
+  After(Delay(), [this, office, id] { StepCoordinator(office, ConnectionClosed{.connection = id}); });
   if (!party.is_server && Alive(party)) StepWorker(party.place, PeerDisconnected{.peer = kCoordinator});
   if (Alive(party)) After(away, [this, party] { Connect(party); });
 }
@@ -212,7 +256,9 @@ void Simulation::ToCoordinator(Party party, Message message) {
   MonotonicTime& last = stream_time_[{party, true}];
   last = std::max(last, now_ + Delay());
   At(last, [this, id, message = std::move(message)]() mutable {
-    if (connections_.contains(id)) StepCoordinator(FromConnection{.from = id, .message = std::move(message)});
+    const auto it = connections_.find(id);
+    if (it == connections_.end()) return;
+    StepCoordinator(it->second.office, FromConnection{.from = id, .message = std::move(message)});
   });
   if (random_.Chance(parameters_.break_chance)) {
     After(Delay(), [this, party] { Break(party, FromMilliseconds(random_.Uniform() * 300)); });
@@ -222,26 +268,40 @@ void Simulation::ToCoordinator(Party party, Message message) {
 void Simulation::FromCoordinator(ConnectionId connection, Message message) {
   const auto it = connections_.find(connection);
   if (it == connections_.end()) return;
-  const Party party = it->second;
+  const Party party = it->second.party;
+  const uint32_t term = offices_[it->second.office].term;
   MonotonicTime& last = stream_time_[{party, false}];
   last = std::max(last, now_ + Delay());
-  At(last, [this, party, connection, message = std::move(message)]() mutable {
+  At(last, [this, party, connection, term, message = std::move(message)]() mutable {
     if (!connections_.contains(connection) || !Alive(party)) return;
     Digest(message.index() * 31 + party.place);
-    if (party.is_server) return OnServer(party.place, message);
+    if (party.is_server) {
+      Server& server = servers_[party.place];
+      if (term < server.term && !mutations_.old_term_not_refused) return;
+      server.term = std::max(server.term, term);
+      return OnServer(party.place, message);
+    }
     if (trace_ && std::holds_alternative<SessionLost>(message)) {
       Trace("worker " + std::to_string(party.place) +
             " hears: " + attune::ToString(std::get<SessionLost>(message).status));
     }
-    StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message)});
+    StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message), .term = term});
   });
 }
 
-void Simulation::StepCoordinator(CoordinatorInput input) {
+void Simulation::StepCoordinator(size_t office, CoordinatorInput input) {
+  if (!offices_[office].alive) return;
   CoordinatorOutputs out;
-  coordinator_->Step(std::move(input), now_, out);
+  CoordinatorCore& core = *offices_[office].core;
+  core.Step(std::move(input), now_, out);
   for (const std::string& event : out.events) Trace("event: " + event);
-  OnMapPublished();
+  if (out.superseded) return EndOffice(office);
+  if (!offices_[office].taken_over && !core.progress().taking_over) {
+    ++result_.takeovers;
+    offices_[office].taken_over = true;
+    chief_ = std::max(chief_, office);
+  }
+  OnMapPublished(office);
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));
   for (const CommandResult& result : out.command_results) {
     const auto it = commands_.find(result.id);
@@ -250,7 +310,7 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
       continue;
     }
     Trace("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
-    if (now_ > it->second + seconds(1)) Violation("EveryCallEnds: a command ended after its time");
+    if (now_ > it->second.until + seconds(1)) Violation("EveryCallEnds: a command ended after its time");
     if (result.status.code() == StatusCode::kDeadlineExceeded) {
       Violation("EveryCallEnds: a command was not carried out: " + attune::ToString(result.status));
     }
@@ -260,8 +320,8 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
     copied_.clear();
-    After(FromMilliseconds(random_.Uniform() * 20), [this, cut] {
-      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
+    After(FromMilliseconds(random_.Uniform() * 20), [this, office, cut] {
+      StepCoordinator(office, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
     });
   }
   if (out.commit_checkpoint) {
@@ -269,24 +329,143 @@ void Simulation::StepCoordinator(CoordinatorInput input) {
     CheckCut(out.commit_checkpoint->cut, out.commit_checkpoint->record);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random_.Uniform() * 20),
-          [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
+          [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
   }
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   finished_ = finished_ || out.finished;
-  const MonotonicTime wake = coordinator_->WakeAt();
-  if (wake != kNever && (!coordinator_wake_ || wake < *coordinator_wake_)) {
-    coordinator_wake_ = wake;
-    At(wake, [this, wake] {
-      if (coordinator_wake_ != wake) return;
-      coordinator_wake_.reset();
-      StepCoordinator(CoordinatorTimer{});
+  const MonotonicTime wake = core.WakeAt();
+  std::optional<MonotonicTime>& armed = offices_[office].wake;
+  if (wake != kNever && (!armed || wake < *armed)) {
+    armed = wake;
+    At(wake, [this, office, wake] {
+      if (offices_[office].wake != wake) return;
+      offices_[office].wake.reset();
+      StepCoordinator(office, CoordinatorTimer{});
     });
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ another coordinator
+
+size_t Simulation::StartOffice(CoordinatorOptions options, size_t host) {
+  Office office;
+  office.term = options.term;
+  office.host = host;
+  office.taken_over = !options.takeover;
+  office.core = std::make_unique<CoordinatorCore>(std::move(options));
+  offices_.push_back(std::move(office));
+  return offices_.size() - 1;
+}
+
+// Its process is gone, or another one is obeyed: what was asked of it is asked again of the next one.
+void Simulation::EndOffice(size_t office) {
+  if (!offices_[office].alive) return;
+  Trace("coordinator of term " + std::to_string(offices_[office].term) + " ends");
+  offices_[office].alive = false;
+  std::vector<Party> parties;
+  for (const auto& [id, stream] : connections_) {
+    if (stream.office == office) parties.push_back(stream.party);
+  }
+  for (const Party party : parties) Break(party, milliseconds(20));
+  bool scaling = false;
+  std::erase_if(commands_, [&](const auto& entry) {
+    if (entry.second.office != office) return false;
+    scaling = scalings_.erase(entry.first) > 0 || scaling;
+    return true;
+  });
+  if (scaling) After(milliseconds(300), [this] { Scale(); });
+}
+
+// The copy that answers have waited for is at a server that lives.
+bool Simulation::CopyIsSafe(const Server* but) const {
+  uint64_t newest = 0;
+  for (const Server& server : servers_) newest = std::max(newest, server.mirror ? server.mirror->number : 0);
+  return std::ranges::any_of(servers_, [&](const Server& server) {
+    return &server != but && server.alive && !server.finished && server.mirror && server.mirror->number == newest &&
+           newest >> 32 == offices_[chief_].term && Chief().map().Contains(server.node);
+  });
+}
+
+// The operator's part: the server with the lowest index that fits, under a higher term.
+void Simulation::Appoint(std::vector<NodeGone> gone, uint32_t index_below) {
+  const size_t old_host = offices_.back().host;
+  appointing_ = false;
+  size_t host = servers_.size();
+  for (size_t place = 0; place < servers_.size(); ++place) {
+    const Server& server = servers_[place];
+    if (place == old_host || !server.alive || server.finished || server.index >= index_below) continue;
+    if (!Chief().map().Contains(server.node)) continue;
+    if (host == servers_.size() || server.index < servers_[host].index) host = place;
+  }
+  if (host == servers_.size() || finished_) return;
+  const size_t office = StartOffice({.job_uid = kJob,
+                                     .term = offices_.back().term + 1,
+                                     .takeover = true,
+                                     .proven_gone = std::move(gone),
+                                     .shards = parameters_.shards,
+                                     .liveness_lease = seconds(2),
+                                     .shard_changes_max = 4,
+                                     .host_index = servers_[host].index,
+                                     .mutations = mutations_},
+                                    host);
+  Trace("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
+        std::to_string(offices_.back().term));
+  Redirect({true, host}, office);
+  const auto later = [&](Party party) {
+    Duration delay = Delay();
+    if (random_.Chance(0.05)) {
+      delay = FromMilliseconds(random_.Uniform() * 9000);
+      any_failure_ = true;
+    }
+    After(delay, [this, party, office] { Redirect(party, office); });
+  };
+  for (size_t place = 0; place < servers_.size(); ++place) {
+    if (place != host && servers_[place].alive) later({true, place});
+  }
+  for (size_t place = 0; place < workers_.size(); ++place) later({false, place});
+}
+
+// It hears where the new coordinator is.
+void Simulation::Redirect(Party party, size_t office) {
+  if (!Alive(party) || OfficeOf(party) >= office) return;
+  if (party.is_server) {
+    Server& server = servers_[party.place];
+    server.term = std::max(server.term, offices_[office].term);
+    for (size_t older = 0; older < office; ++older) {
+      if (offices_[older].host == party.place) EndOffice(older);
+    }
+  } else {
+    StepWorker(party.place, Received{.from = servers_[offices_[office].host].node,
+                                     .message = CoordinatorAt{.term = offices_[office].term,
+                                                              .host = servers_[offices_[office].host].node,
+                                                              .port = 7400}});
+    if (!Alive(party)) return;
+  }
+  OfficeOf(party) = office;
+  Break(party, Delay());
+}
+
+// The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while.
+void Simulation::CrashCoordinator(bool really) {
+  if (finished_ || !Settled()) return;
+  const size_t host = offices_[chief_].host;
+  if (!CopyIsSafe(&servers_[host])) return;
+  any_failure_ = true;
+  any_server_died_ = true;
+  const uint32_t index = servers_[host].index;
+  Trace(really ? "the coordinator dies" : "the coordinator is said to be dead");
+  if (really) {
+    KillServer(host);
+  } else {
+    appointing_ = true;
+    After(seconds(12), [this, host] { KillServer(host); });
+    After(FromMilliseconds(random_.Uniform() * 1500), [this, index] { Appoint({{Role::kServer, index}}, UINT32_MAX); });
   }
 }
 
 // What an answered scaling promises.
 void Simulation::CheckEven() {
-  const ShardMap& map = coordinator_->map();
+  const ShardMap& map = Chief().map();
   std::map<NodeId, int> homes;
   for (const Member& member : map.members) {
     if (member.role == Role::kServer) homes[member.node] = 0;
@@ -301,9 +480,9 @@ void Simulation::CheckEven() {
 }
 
 // MapUnique and OneChange, at the moment a map is made.
-void Simulation::OnMapPublished() {
-  const ShardMap& map = coordinator_->map();
-  if (!map.formed()) return;
+void Simulation::OnMapPublished(size_t office) {
+  const ShardMap& map = offices_[office].core->map();
+  if (!map.formed() || office != chief_) return;
   const auto [it, is_new] = maps_.try_emplace(map.version, map);
   if (!is_new) {
     if (!(it->second == map)) Violation("MapUnique: two maps with one version");
@@ -404,6 +583,7 @@ void Simulation::CheckCut(CutId cut, const CutRecord& record) {
 size_t Simulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
+  server.office = offices_.size() - 1;
   server.incarnation = next_incarnation_++;
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
@@ -416,7 +596,8 @@ void Simulation::ServerHeartbeat(size_t place) {
   Server& server = servers_[place];
   if (!server.alive || server.finished) return;
   if (server.node != NodeId()) {
-    SayServer(place, Heartbeat{.number = ++server.heartbeat, .map_version = server.map.version, .leases = {}});
+    server.lease.Sent(++server.heartbeat, now_);
+    SayServer(place, Heartbeat{.number = server.heartbeat, .map_version = server.map.version, .leases = {}});
     Report(place);
   }
   After(milliseconds(200), [this, place] { ServerHeartbeat(place); });
@@ -442,7 +623,19 @@ void Simulation::OnServer(size_t place, const Message& message) {
     if (welcome->map.formed()) AdoptMap(place, welcome->map);
   } else if (const auto* update = std::get_if<MapUpdate>(&message)) {
     AdoptMap(place, update->map);
+  } else if (const auto* ack = std::get_if<HeartbeatAck>(&message)) {
+    server.lease.Answered(ack->number, ack->liveness);
+  } else if (const auto* mirror = std::get_if<MirrorUpdate>(&message)) {
+    if (!server.mirror || server.mirror->number < mirror->record.number) server.mirror = mirror->record;
+    SayServer(place, MirrorAck{.number = mirror->record.number});
+  } else if (std::holds_alternative<Promise>(message)) {
+    SayServer(place, Promised{.map = server.map,
+                              .standing = {.number = server.heartbeat, .map_version = server.map.version},
+                              .sync = {},
+                              .tables = server.tables,
+                              .mirror = server.mirror});
   } else if (const auto* install = std::get_if<InstallTable>(&message)) {
+    OnInstall(server, *install);
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
   } else if (const auto* mark = std::get_if<Mark>(&message)) {
     OnMark(place, *mark);
@@ -460,6 +653,16 @@ void Simulation::OnServer(size_t place, const Message& message) {
     any_failure_ = true;
     KillServer(place);
   }
+}
+
+// OneTable: an id means the same table at every server for ever.
+void Simulation::OnInstall(Server& server, const InstallTable& install) {
+  for (const InstallTable& table : server.tables) {
+    if (table.table != install.table) continue;
+    if (!(table == install)) Violation("OneTable: two tables with one number");
+    return;
+  }
+  server.tables.push_back(install);
 }
 
 void Simulation::AdoptMap(size_t place, const ShardMap& map) {
@@ -509,6 +712,13 @@ void Simulation::KillServer(size_t place) {
   Break({true, place}, seconds(0));
   const uint32_t index = server.index;
   const NodeId node = server.node;
+  for (size_t office = 0; office < offices_.size(); ++office) {
+    if (offices_[office].host != place || !offices_[office].alive) continue;
+    EndOffice(office);
+    if (office + 1 < offices_.size()) continue;
+    appointing_ = true;
+    After(FromMilliseconds(random_.Uniform() * 1500), [this, index] { Appoint({{Role::kServer, index}}, UINT32_MAX); });
+  }
   for (size_t worker = 0; worker < workers_.size(); ++worker) {
     if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
   }
@@ -526,6 +736,7 @@ size_t Simulation::StartWorker(uint32_t index) {
   auto worker = std::make_unique<Worker>();
   worker->index = index;
   worker->slow = random_.Chance(0.3);
+  worker->office = offices_.size() - 1;
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
                                                             .incarnation = 100'000 + workers_.size(),
                                                             .index = index,
@@ -558,7 +769,7 @@ void Simulation::StepWorker(size_t place, WorkerInput input) {
     const size_t account = push_of_sequence_.at({place, push->sequence.value()});
     After(Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
       const auto server = std::ranges::find(servers_, to, &Server::node);
-      if (server == servers_.end() || !server->alive) return;
+      if (server == servers_.end() || !server->alive || !server->lease.Valid(now_)) return;
       server->applied.insert(account);
       After(Delay(), [this, place, to, ack = std::move(ack)]() mutable {
         StepWorker(place, Received{.from = to, .message = std::move(ack)});
@@ -766,10 +977,31 @@ size_t Simulation::Running() const {
 
 void Simulation::Order(Command command) {
   if (finished_) return;
+  if (!Settled()) {  // the operator waits for a word of the new one
+    if (std::holds_alternative<NodeGone>(command) && offices_.back().alive) {
+      const CommandId id(next_command_++);
+      commands_[id] = {now_ + kCallTimeout, offices_.size() - 1};
+      return StepCoordinator(offices_.size() - 1, FromOperator{.id = id, .command = command, .timeout = kCallTimeout});
+    }
+    return After(milliseconds(100), [this, command] { Order(command); });
+  }
   const CommandId id(next_command_++);
-  commands_[id] = now_ + kCallTimeout;
+  commands_[id] = {now_ + kCallTimeout, chief_};
   if (std::holds_alternative<SetServers>(command)) scalings_.insert(id);
-  StepCoordinator(FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
+  StepCoordinator(chief_, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
+}
+
+// As the operator does it: the coordinator moves first when its server is to leave.
+void Simulation::Scale() {
+  if (finished_) return;
+  if (!Settled() || !Chief().map().formed()) return After(milliseconds(100), [this] { Scale(); });
+  const size_t host = offices_[chief_].host;
+  if (servers_[host].index >= servers_wanted_) {
+    ++result_.handovers;
+    Appoint({}, servers_wanted_);
+    return After(milliseconds(100), [this] { Scale(); });
+  }
+  Order(SetServers{servers_wanted_});
 }
 
 void Simulation::ScheduleChanges() {
@@ -807,24 +1039,37 @@ void Simulation::ScheduleChanges() {
       for (size_t place = 0; place < servers_.size(); ++place) {
         if (servers_[place].alive && servers_[place].node != NodeId()) places.push_back(place);
       }
-      if (places.empty() || finished_) return;
+      if (places.empty() || finished_ || !Settled()) return;
+      const size_t place = places[random_.Below(places.size())];
+      // Both at once is the end of the job, and not of interest here.
+      if (place == offices_[chief_].host && !CopyIsSafe(&servers_[place])) return;
       any_failure_ = true;
-      KillServer(places[random_.Below(places.size())]);
+      KillServer(place);
+    });
+  }
+  for (uint32_t i = 0; i < parameters_.coordinator_deaths; ++i) {
+    After(some_time(), [this] { CrashCoordinator(random_.Chance(0.7)); });
+  }
+  for (uint32_t i = 0; i < parameters_.handovers; ++i) {
+    After(some_time(), [this] {
+      if (finished_ || !Settled() || !Chief().map().formed()) return;
+      ++result_.handovers;
+      Appoint({}, UINT32_MAX);
     });
   }
   for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
     After(some_time(), [this] {
-      if (coordinator_->map().formed()) Order(TakeCheckpoint{"checkpoints"});
+      if (Settled() && Chief().map().formed()) Order(TakeCheckpoint{"checkpoints"});
     });
   }
   for (uint32_t i = 0; i < parameters_.scalings; ++i) {
     After(some_time(), [this] {
-      if (finished_ || !coordinator_->map().formed()) return;
-      for (const auto& [id, deadline] : commands_) {
-        if (deadline > now_) return;  // one scaling at a time: the checker knows what is wanted
+      if (finished_ || !Settled() || !Chief().map().formed()) return;
+      for (const auto& [id, asked] : commands_) {
+        if (asked.until > now_) return;  // one scaling at a time: the checker knows what is wanted
       }
       servers_wanted_ = static_cast<uint32_t>(1 + random_.Below(4));
-      Order(SetServers{servers_wanted_});
+      Scale();
       for (uint32_t index = 0; index < servers_wanted_; ++index) {
         const bool here =
             std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
@@ -841,18 +1086,19 @@ void Simulation::ScheduleChanges() {
 
 Result Simulation::Run() {
   servers_wanted_ = parameters_.servers;
-  coordinator_ =
-      std::make_unique<CoordinatorCore>(CoordinatorOptions{.job_uid = kJob,
-                                                           .servers = parameters_.servers,
-                                                           .shards = parameters_.shards,
-                                                           .goal = {.epochs = parameters_.epochs},
-                                                           .items = parameters_.items,
-                                                           .lease_items = parameters_.lease_items,
-                                                           .synchronization = *ParseSyncMode(parameters_.mode),
-                                                           .backups = parameters_.backups,
-                                                           .liveness_lease = seconds(2),
-                                                           .shard_changes_max = 4,
-                                                           .mutations = mutations_});
+  StartOffice({.job_uid = kJob,
+               .servers = parameters_.servers,
+               .shards = parameters_.shards,
+               .goal = {.epochs = parameters_.epochs},
+               .items = parameters_.items,
+               .lease_items = parameters_.lease_items,
+               .synchronization = *ParseSyncMode(parameters_.mode),
+               .backups = parameters_.backups,
+               .liveness_lease = seconds(2),
+               .shard_changes_max = 4,
+               .host_index = 0,
+               .mutations = mutations_},
+              0);
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();
@@ -869,7 +1115,7 @@ Result Simulation::Run() {
 }
 
 void Simulation::CheckEnd() {
-  const JobProgress progress = coordinator_->progress();
+  const JobProgress progress = Chief().progress();
   result_.reprocessed = progress.reprocessed_items;
   if (!result_.violations.empty()) return;
   if (!finished_) {
@@ -918,6 +1164,9 @@ Parameters Parameters::FromSeed(uint64_t seed) {
   p.worker_joins = static_cast<uint32_t>(random.Below(3));
   p.leaves = static_cast<uint32_t>(random.Below(3));
   p.scalings = static_cast<uint32_t>(random.Below(3));
+  if (p.servers == 1 && p.scalings == 0) return p;
+  p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
+  p.handovers = static_cast<uint32_t>(random.Below(2));
   return p;
 }
 
@@ -929,7 +1178,8 @@ std::string ToString(const Parameters& p) {
        << " break_chance=" << p.break_chance << " slow_worker_factor=" << p.slow_worker_factor
        << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
-       << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths;
+       << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
+       << " handovers=" << p.handovers;
   return text.str();
 }
 

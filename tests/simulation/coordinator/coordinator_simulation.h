@@ -11,6 +11,7 @@
 //   CutExact      a checkpoint's rows hold all pushes of steps before the cut and none of later ones, and its leases
 //   say
 //                 exactly which items these were; under Async every item it calls done is in the rows
+//   OneTable      a table's number means the same table at every server
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 
@@ -32,7 +33,7 @@ struct Parameters {
   double break_chance = 0;  // of a stream to the coordinator, per message
   double slow_worker_factor = 1;
   uint32_t switches = 0, worker_deaths = 0, server_deaths = 0, worker_joins = 0, leaves = 0, scalings = 0, drains = 0;
-  uint32_t checkpoints = 0, coordinator_deaths = 0;
+  uint32_t checkpoints = 0, coordinator_deaths = 0, handovers = 0;
 
   static Parameters FromSeed(uint64_t seed);
 };
@@ -42,7 +43,7 @@ struct Result {
   std::vector<std::string> violations;  // the first few; empty: all good
   uint64_t digest = 0;
   uint64_t steps = 0, waits = 0, switches = 0, maps = 0, breaks = 0, reprocessed = 0, recoveries = 0, promotions = 0;
-  uint64_t cuts = 0, takeovers = 0;
+  uint64_t cuts = 0, takeovers = 0, handovers = 0;
 };
 
 Result Simulate(const Parameters& parameters, const Mutations& mutations = {}, bool trace = false);
