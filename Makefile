@@ -6,16 +6,17 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-MANIFEST ?= examples/word2vec/job.yaml
+EXAMPLE ?= word2vec
+MANIFEST ?= examples/$(EXAMPLE)/job.yaml
 
 help:  ## list these commands
 	@echo "Attune: parameter-server training that tunes itself. Two commands are enough: make run, make test."
 	@echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo
-	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  MANIFEST=FILE  ARGS='...'"
+	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  EXAMPLE=NAME  MANIFEST=FILE  ARGS='...'"
 
-run: programs  ## train word vectors on the C and C++ headers of this machine (installs packages, builds, runs)
+run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character (installs, builds, runs)
 	$(BUILD)/bin/attune run $(MANIFEST) $(ARGS)
 
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
@@ -28,7 +29,7 @@ packages:  ## install the Debian packages that are missing
 	@scripts/install-packages build
 
 CONFIGURE = cmake --preset $(PRESET) >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
-PROGRAMS := attune attune-server attune-sidecar attune-word2vec
+PROGRAMS := attune attune-server attune-sidecar attune-$(EXAMPLE)
 
 programs: packages  ## configure and compile what `make run` needs
 	@$(CONFIGURE)
@@ -38,7 +39,7 @@ build: packages  ## configure and compile everything, tests and benchmarks inclu
 	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS)
 
-install: PROGRAMS += attune-operator
+install: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
 install: programs  ## programs and the package for worker programs below PREFIX (default /usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -58,9 +59,10 @@ cluster-down:  ## end that cluster
 cluster-test: build  ## the cluster tier alone: chart, example, scaling, faults, on a real Kubernetes
 	scripts/test --tier cluster
 
-simulate: build  ## the protocol under a simulated network: make simulate SEEDS=10000 FIRST_SEED=1
+simulate:  ## the protocol under a simulated network: make simulate SEEDS=10000 FIRST_SEED=1
+	@$(CONFIGURE)
+	cmake --build --preset $(PRESET) -j$(JOBS) --target attune-simulate
 	$(BUILD)/bin/attune-simulate --seeds $(or $(SEEDS),1000) --first-seed $(or $(FIRST_SEED),1)
-	$(BUILD)/bin/attune-simulate --rows --seeds $(or $(SEEDS),1000) --first-seed $(or $(FIRST_SEED),1)
 
 bench: build  ## benchmarks, printed as ratios side by side (docs/benchmarks.md keeps figures)
 	bench/run $(BUILD) $(ARGS)

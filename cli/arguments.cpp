@@ -22,6 +22,7 @@ struct Values {
   ValidateArguments validate;
   GetArguments get;
   DescribeArguments describe;
+  ReportArguments report;
   LogsArguments logs;
   ScaleArguments scale;
   SyncArguments sync;
@@ -86,6 +87,9 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   run->add_option("--resume", values.run.resume,
                   "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
       ->type_name("DIR");
+  run->add_option("--report", values.run.report,
+                  "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
+      ->type_name("FILE");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
   CLI::App* validate =
       Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
@@ -105,6 +109,12 @@ void AddLooking(CLI::App& app, Values& values) {
   CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
                            "  attune describe word2vec\n");
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
+  CLI::App* report = Add(app, "report", "Write a page with loss, throughput and what happened over time",
+                         "One HTML file that needs nothing else. JOB: a job that a local run trains, or the directory of "
+                         "a run.\n\n"
+                         "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n");
+  report->add_option("JOB", values.report.job, "Name of a job, or directory of a run")->required();
+  report->add_option("-o,--output", values.report.output, "File to write (default report.html)")->type_name("FILE");
   CLI::App* logs = Add(app, "logs", "Print what the pods of a job wrote",
                        "Without ROLE, or with several pods, each line begins with its pod.\n\n"
                        "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
@@ -237,6 +247,7 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "validate") arguments.command = values.validate;
   if (name == "get") arguments.command = values.get;
   if (name == "describe") arguments.command = values.describe;
+  if (name == "report") arguments.command = values.report;
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
   if (name == "sync") arguments.command = values.sync;

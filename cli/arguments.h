@@ -24,6 +24,7 @@ struct RunArguments {
   bool plain = false;
   std::string run_directory;  // "": ./attune-runs/<job>-<time>
   std::string resume;         // directory of a checkpoint; "": from nothing
+  std::string report;         // file for the report page; "": none
 };
 struct ValidateArguments {
   std::vector<std::string> files;
@@ -36,6 +37,10 @@ struct GetArguments {
 };
 struct DescribeArguments {
   std::string job;
+};
+struct ReportArguments {
+  std::string job;  // or a run directory, or its history file
+  std::string output = "report.html";
 };
 struct LogsArguments {
   std::string job, role;
@@ -83,7 +88,7 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, LogsArguments,
+using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, ReportArguments, LogsArguments,
                              ScaleArguments, SyncArguments, CheckpointArguments, StopArguments, ExportArguments,
                              InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 

@@ -6,6 +6,7 @@
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/follow.h"
+#include "cli/run_report.h"
 #include "cli/terminal.h"
 
 namespace attune::cli {
@@ -42,12 +43,15 @@ int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, co
       std::printf("%s applied to %s\n", keys.back().ToString().c_str(), connection->description.c_str());
   }
   if (arguments.detach) return kExitOk;
-  FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = false, .add_telemetry = nullptr};
+  RunReport report("", arguments.report, keys.size());
+  FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = false};
+  options.record = [&](const JobView& view, double now) { report.Add(view, now); };
   const SystemTime time;
   const FollowResult result = Follow(*connection->api, keys, options, time);
   if (result.interrupted)
     std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n",
                  keys.front().name.c_str());
+  report.Finish(arguments.json);
   return Conclude(result, arguments.json);
 }
 

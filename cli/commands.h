@@ -9,6 +9,7 @@ int Run(const RunArguments& arguments, const Target& target);
 int Validate(const ValidateArguments& arguments);
 int Get(const GetArguments& arguments, const Target& target);
 int Describe(const DescribeArguments& arguments, const Target& target);
+int Report(const ReportArguments& arguments, const Target& target);
 int Logs(const LogsArguments& arguments, const Target& target);
 int Scale(const ScaleArguments& arguments, const Target& target);
 int Sync(const SyncArguments& arguments, const Target& target);

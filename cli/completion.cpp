@@ -43,7 +43,7 @@ _attune_words() {
   case "$command:$position" in
     export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
+    get:0|describe:0|report:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
       COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;

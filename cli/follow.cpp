@@ -86,6 +86,9 @@ class Follower {
 
   void Show() {
     const double now = ToUnixSeconds(time_.WallNow());
+    for (const JobView& view : result_.views) {
+      if (options_.record) options_.record(view, now);
+    }
     if (live_) {
       Screen screen = CurrentScreen();
       const int height = screen.height;

@@ -11,6 +11,7 @@
 #include "cli/failure.h"
 #include "cli/follow.h"
 #include "cli/run_directory.h"
+#include "cli/run_report.h"
 #include "cli/terminal.h"
 #include "operator/controller/operator.h"
 #include "operator/local/instance.h"
@@ -123,7 +124,9 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
                 directory->c_str());
     std::fflush(stdout);
   }
-  FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true, .add_telemetry = nullptr};
+  RunReport report(*directory, arguments.report, run.keys.size());
+  FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true};
+  options.record = [&](const JobView& view, double now) { report.Add(view, now); };
   options.add_telemetry = [&](const std::string& uid, JobView& view) {
     AddTelemetry(run.job_operator->telemetry().Sample(uid, run.time.Now()), view);
   };
@@ -138,6 +141,7 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   log.Restore();
   if (result.interrupted && !arguments.json)
     std::printf("stopped; no process is left, logs are in %s\n", directory->c_str());
+  report.Finish(arguments.json);
   return Conclude(result, arguments.json);
 }
 

@@ -1,386 +1,157 @@
 // Remote pull and push between two processes: plain TCP, TLS and shared memory side by side, beside a bare blocking
-// socket loop that moves the same bytes and really gathers or adds the rows; then what an idle job costs.
-//   transport_bench [--seconds S] [--dim D] [--batch N] [--keys N] [--only tcp,tls,memory,bare,idle]
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
+// socket loop that moves the same bytes and really gathers or adds the rows; then what an idle job costs. Goals are
+// printed beside the figures they are for.
+//   transport_bench [--seconds S] [--repetitions N] [--dims 16,64,128] [--batch N] [--keys N]
+//                   [--only bare,tcp,tls,memory,idle] [--distributions uniform,zipf] [--operations pull,push]
+//                   [--in-flight 1,8]
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "attune/ps/session.h"
 #include "base/log.h"
-#include "base/random.h"
-#include "ps/runtime/server_runtime.h"
+#include "bench/transport/candidates.h"
 #include "tests/ps/transport/certificates.h"
 
-namespace attune::ps {
+namespace attune::ps::bench {
 namespace {
 
-struct Settings {
-  double seconds = 2;
-  size_t dim = 64;
-  size_t batch = 256;
-  uint64_t keys = 1'000'000;
-  std::string only = "bare,tcp,tls,memory,idle";
-  bool Wants(const char* what) const {
-    return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos;
-  }
+// In million keys/s, for dim 64 on two cores; 0: none.
+struct Goal {
+  const char* transport;
+  bool push;
+  size_t in_flight;
+  double keys;
 };
-Settings settings;
+constexpr Goal kGoals[] = {{"tcp", false, 1, 1.6},    {"tcp", true, 1, 1.5},   {"tcp", false, 8, 7.0},
+                           {"tcp", true, 8, 6.5},     {"tls", false, 8, 3.5},  {"tls", true, 8, 3.5},
+                           {"memory", false, 1, 8.0}, {"memory", true, 1, 6.5}};
+constexpr size_t kGoalDim = 64;
 
-double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); }
-
-enum Distribution { kUniform, kZipf };
-
-// Batches drawn beforehand, so that drawing is not measured. Zipf with exponent 1.1, scattered over the keys.
-std::vector<std::vector<Key>> Batches(Distribution distribution) {
-  constexpr size_t kBatches = 256;
-  Random random(distribution == kUniform ? 1 : 2);
-  std::vector<double> sums;
-  if (distribution == kZipf) {
-    double sum = 0;
-    for (uint64_t rank = 1; rank <= settings.keys; ++rank) {
-      sums.push_back(sum += 1 / std::pow(static_cast<double>(rank), 1.1));
+double GoalOf(const Result& result) {
+  for (const Goal& goal : kGoals) {
+    if (result.of.dim == kGoalDim && !result.of.zipf && result.of.push == goal.push &&
+        result.of.in_flight == goal.in_flight && std::string(result.transport) == goal.transport) {
+      return goal.keys;
     }
   }
-  std::vector<std::vector<Key>> batches(kBatches);
-  for (std::vector<Key>& batch : batches) {
-    while (batch.size() < settings.batch) {
-      uint64_t key = random.Below(settings.keys);
-      if (distribution == kZipf) {
-        const auto rank = std::ranges::lower_bound(sums, random.Uniform() * sums.back()) - sums.begin();
-        key = SplitMix64(static_cast<uint64_t>(rank)) % settings.keys;
-      }
-      if (std::ranges::find(batch, key) == batch.end()) batch.push_back(key);
-    }
-  }
-  return batches;
-}
-
-struct Rates {
-  double keys_per_second = 0;
-  double p50_us = 0, p99_us = 0;
-  double calls = 0;                       // warm-up included
-  double worker_cpu = 0, server_cpu = 0;  // seconds, likewise
-};
-
-// Calls `issue` (which starts a batch) with `in_flight` batches under way and `finish` (which ends the oldest).
-Rates Measure(size_t in_flight, const std::function<void(size_t slot)>& issue,
-              const std::function<void(size_t slot)>& finish) {
-  std::vector<double> begun_at(in_flight), latencies;
-  size_t begun = 0, ended = 0;
-  double start = Now(), from = start;
-  const double warm = settings.seconds / 4;
-  size_t counted = 0;
-  while (Now() - start < settings.seconds + warm) {
-    if (counted == 0 && Now() - start >= warm) {
-      from = Now();
-      counted = ended;
-      latencies.clear();
-    }
-    while (begun - ended < in_flight) {
-      begun_at[begun % in_flight] = Now();
-      issue(begun++ % in_flight);
-    }
-    finish(ended % in_flight);
-    latencies.push_back(Now() - begun_at[ended % in_flight]);
-    ++ended;
-  }
-  Rates rates{.keys_per_second = static_cast<double>((ended - counted) * settings.batch) / (Now() - from)};
-  while (ended < begun) finish(ended++ % in_flight);
-  rates.calls = static_cast<double>(ended);
-  std::ranges::sort(latencies);
-  rates.p50_us = latencies[latencies.size() / 2] * 1e6;
-  rates.p99_us = latencies[latencies.size() * 99 / 100] * 1e6;
-  return rates;
-}
-
-void Print(const char* transport, const char* operation, const char* distribution, size_t in_flight,
-           const Rates& rates) {
-  std::printf("%-8s %-5s %-8s %zu in flight  %8.2f M keys/s   p50 %7.0f us  p99 %7.0f us", transport, operation,
-              distribution, in_flight, rates.keys_per_second / 1e6, rates.p50_us, rates.p99_us);
-  // What it would cost on cores of its own: tells transports apart also on a busy machine.
-  if (rates.server_cpu > 0) {
-    std::printf("   CPU per call: worker %5.1f us, server %5.1f us", rates.worker_cpu / rates.calls * 1e6,
-                rates.server_cpu / rates.calls * 1e6);
-  }
-  std::printf("\n");
-  std::fflush(stdout);
-}
-
-// --- a bare loop
-
-bool WriteAll(int fd, const void* from, size_t size) {
-  for (const char* at = static_cast<const char*>(from); size > 0;) {
-    const ssize_t n = ::send(fd, at, size, MSG_NOSIGNAL);
-    if (n <= 0) return false;
-    at += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-bool ReadAll(int fd, void* to, size_t size) {
-  for (char* at = static_cast<char*>(to); size > 0;) {
-    const ssize_t n = ::recv(fd, at, size, 0);
-    if (n <= 0) return false;
-    at += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-void Tune(int fd) {
-  const int yes = 1, buffer = 4 << 20;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
-}
-
-// The other process: reads keys (and gradients), touches its slab, answers.
-[[noreturn]] void ServeBare(int listener, bool push) {
-  std::vector<float> slab(settings.keys * settings.dim, 1.0F);
-  const int fd = ::accept(listener, nullptr, nullptr);
-  Tune(fd);
-  std::vector<Key> keys(settings.batch);
-  std::vector<float> rows(settings.batch * settings.dim);
-  uint64_t done = 1;
-  for (;;) {
-    if (!ReadAll(fd, keys.data(), keys.size() * sizeof(Key))) ::_exit(0);
-    if (push && !ReadAll(fd, rows.data(), rows.size() * sizeof(float))) ::_exit(0);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      float* const row = &slab[keys[i] * settings.dim];
-      float* const other = &rows[i * settings.dim];
-      if (push) {
-        for (size_t j = 0; j < settings.dim; ++j) row[j] += other[j];
-      } else {
-        std::memcpy(other, row, settings.dim * sizeof(float));
-      }
-    }
-    const bool answered =
-        push ? WriteAll(fd, &done, sizeof done) : WriteAll(fd, rows.data(), rows.size() * sizeof(float));
-    if (!answered) ::_exit(0);
-  }
-}
-
-Rates MeasureBare(bool push, size_t in_flight, const std::vector<std::vector<Key>>& batches) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(listener, 1) != 0) std::exit(1);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
-  const pid_t child = ::fork();
-  if (child == 0) ServeBare(listener, push);
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  Tune(fd);
-  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), length) != 0) std::exit(1);
-  std::vector<float> rows(settings.batch * settings.dim, 1e-3F);
-  uint64_t done = 0;
-  size_t next = 0;
-  const Rates rates = Measure(
-      in_flight,
-      [&](size_t) {
-        const std::vector<Key>& keys = batches[next++ % batches.size()];
-        (void)WriteAll(fd, keys.data(), keys.size() * sizeof(Key));
-        if (push) (void)WriteAll(fd, rows.data(), rows.size() * sizeof(float));
-      },
-      [&](size_t) {
-        (void)(push ? ReadAll(fd, &done, sizeof done) : ReadAll(fd, rows.data(), rows.size() * sizeof(float)));
-      });
-  ::close(fd);
-  ::close(listener);
-  ::waitpid(child, nullptr, 0);
-  return rates;
-}
-
-// --- Attune
-
-struct Path {
-  std::string name;
-  std::string tls_directory;
-  bool shared_memory = false;
-};
-
-double CpuSeconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-// The server process: prints its coordinator's address into the pipe and serves until the other pipe closes; then
-// prints the seconds of CPU it has used between the two bytes it is sent.
-[[noreturn]] void Serve(const Path& path, int writer, int reader) {
-  log::SetLevel(log::Level::kWarn);
-  static const SystemTime time;
-  ServerRuntime::Options options{
-      .job_uid = "uid", .tls_directory = path.tls_directory, .shared_memory = path.shared_memory};
-  options.coordinator_here.emplace();
-  options.coordinator_here->core.job_uid = "uid";
-  auto server = ServerRuntime::Start(options, time);
-  if (!server.ok()) {
-    std::fprintf(stderr, "%s\n", attune::ToString(server.status()).c_str());
-    std::exit(1);
-  }
-  const std::string line = (*server)->coordinator_address() + "\n";
-  (void)!::write(writer, line.data(), line.size());
-  char byte;
-  while (::read(reader, &byte, 1) == 1) {
-    const double used = CpuSeconds();
-    (void)!::write(writer, &used, sizeof used);
-  }
-  std::_Exit(0);
-}
-
-double ServerCpuSeconds(int writer, int reader) {
-  double used = 0;
-  (void)!::write(writer, "?", 1);
-  (void)!::read(reader, &used, sizeof used);
-  return used;
-}
-
-void MeasureIdle(int writer, int reader) {
-  const auto server_used = [&] { return ServerCpuSeconds(writer, reader); };
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  const double start = Now(), server = server_used(), worker = CpuSeconds();
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  const double took = Now() - start;
-  std::printf("idle     server %.4f cores, worker %.4f cores\n", (server_used() - server) / took,
-              (CpuSeconds() - worker) / took);
-}
-
-int RunAttune(const Path& path, bool measure) {
-  int to_us[2], to_server[2];
-  if (::pipe(to_us) != 0 || ::pipe(to_server) != 0) return 1;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(to_server[1]);
-    Serve(path, to_us[1], to_server[0]);
-  }
-  char buffer[256];
-  const ssize_t n = ::read(to_us[0], buffer, sizeof buffer);
-  if (n <= 1) return 1;
-  auto session = Session::Connect({.job = "bench",
-                                   .job_uid = "uid",
-                                   .coordinator = std::string(buffer, static_cast<size_t>(n) - 1),
-                                   .tls_directory = path.tls_directory,
-                                   .shared_memory = path.shared_memory,
-                                   .drain_on_sigterm = false});
-  if (!session.ok()) return std::fprintf(stderr, "%s\n", attune::ToString(session.status()).c_str()), 1;
-  const auto table = (*session)->OpenTable("bench", {.dim = static_cast<uint32_t>(settings.dim), .optimizer = Sgd{}});
-  if (!table.ok()) return 1;
-  std::vector<Key> all(4096);
-  const std::vector<float> zeros(all.size() * settings.dim);
-  for (Key first = 0; first < settings.keys; first += all.size()) {  // rows exist before anything is measured
-    for (size_t i = 0; i < all.size(); ++i) all[i] = first + i;
-    if (const Status status = table->Push(all, zeros); !status.ok()) {
-      return std::fprintf(stderr, "%s\n", attune::ToString(status).c_str()), 1;
-    }
-  }
-  std::vector<std::vector<float>> rows(8, std::vector<float>(settings.batch * settings.dim, 1e-6F));
-  std::vector<Future> futures(8);
-  const auto finish = [&](size_t slot) {
-    if (const Status status = futures[slot].Wait(); !status.ok()) {
-      std::fprintf(stderr, "%s\n", attune::ToString(status).c_str());
-      std::exit(1);
-    }
-  };
-  for (const Distribution distribution : {kUniform, kZipf}) {
-    if (!measure) break;
-    const std::vector<std::vector<Key>> batches = Batches(distribution);
-    for (const bool push : {false, true}) {
-      for (const size_t in_flight : {size_t{1}, size_t{8}}) {
-        size_t next = 0;
-        const double worker_before = CpuSeconds(), server_before = ServerCpuSeconds(to_server[1], to_us[0]);
-        Rates rates = Measure(
-            in_flight,
-            [&](size_t slot) {
-              const std::vector<Key>& keys = batches[next++ % batches.size()];
-              futures[slot] = push ? table->PushAsync(keys, rows[slot]) : table->PullAsync(keys, rows[slot]);
-            },
-            finish);
-        rates.worker_cpu = CpuSeconds() - worker_before;
-        rates.server_cpu = ServerCpuSeconds(to_server[1], to_us[0]) - server_before;
-        Print(path.name.c_str(), push ? "push" : "pull", distribution == kUniform ? "uniform" : "zipf", in_flight,
-              rates);
-      }
-    }
-  }
-  if (!measure) MeasureIdle(to_server[1], to_us[0]);
-  session->reset();
-  ::close(to_server[1]);
-  ::waitpid(child, nullptr, 0);
   return 0;
 }
 
-// Each transport in a process of its own: gRPC does not survive a fork.
-int InChild(const std::function<int()>& run) {
+// Runs in a process of its own, because gRPC does not survive a fork; what it returns comes back through a pipe.
+template <typename T>
+std::vector<T> InChild(const std::function<std::vector<T>()>& run) {
+  int pipe[2];
+  if (::pipe(pipe) != 0) return {};
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child == 0) {
-    const int code = run();
-    std::fflush(stdout);
-    std::_Exit(code);
+    ::close(pipe[0]);
+    const std::vector<T> results = run();
+    (void)!::write(pipe[1], results.data(), results.size() * sizeof(T));
+    std::_Exit(0);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  ::close(pipe[1]);
+  std::vector<T> results;
+  for (T result; ::read(pipe[0], &result, sizeof result) == static_cast<ssize_t>(sizeof result);) {
+    results.push_back(result);
+  }
+  ::close(pipe[0]);
+  ::waitpid(child, nullptr, 0);
+  return results;
 }
 
-int Run() {
+void Print(const std::vector<Result>& results, const std::vector<Result>& bare) {
+  for (const Result& result : results) {
+    std::printf("%-7s %-4s %-8s dim %3zu  %zu in flight  %6.2f (%5.2f .. %5.2f)", result.transport,
+                result.of.push ? "push" : "pull", result.of.zipf ? "zipf" : "uniform", result.of.dim,
+                result.of.in_flight, result.keys_per_second / 1e6, result.slowest / 1e6, result.fastest / 1e6);
+    const auto same = std::ranges::find(bare, result.of, &Result::of);
+    if (same != bare.end()) std::printf("  %5.2f of bare", result.keys_per_second / same->keys_per_second);
+    std::printf("  p50 %5.0f p99 %6.0f us  CPU per call %5.1f + %5.1f us", result.p50_us, result.p99_us,
+                result.worker_us, result.server_us);
+    if (const double goal = GoalOf(result); goal > 0) {
+      std::printf("  goal %.1f %s", goal, result.keys_per_second >= goal * 1e6 ? "met" : "MISSED");
+    }
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+int Run(const Settings& settings) {
   log::SetLevel(log::Level::kWarn);
-  std::printf("dim %zu, %zu keys per call, %llu rows\n", settings.dim, settings.batch,
-              static_cast<unsigned long long>(settings.keys));
-  if (settings.Wants("bare")) {
-    const std::vector<std::vector<Key>> batches = Batches(kUniform);
-    for (const bool push : {false, true}) {
-      for (const size_t in_flight : {size_t{1}, size_t{8}}) {
-        Print("bare", push ? "push" : "pull", "uniform", in_flight, MeasureBare(push, in_flight, batches));
-      }
+  std::printf(
+      "remote pull and push, 2 processes, %zu keys per call, %llu rows: million keys/s (median, slowest .. fastest), "
+      "share of the bare loop, time of a call, CPU of worker + server per call\n",
+      settings.batch, static_cast<unsigned long long>(settings.keys));
+  const auto wants = [&](const char* what) {
+    return std::ranges::find(settings.transports, what) != settings.transports.end();
+  };
+  const auto certificates = std::filesystem::temp_directory_path() / ("attune-bench-" + std::to_string(::getpid()));
+  if (wants("tls")) TestAuthority().Write(certificates, {});
+  bool complete = true;
+  for (const size_t dim : settings.dims) {
+    std::vector<Result> bare;
+    if (wants("bare")) {
+      bare = InChild<Result>([&] { return MeasureBare(settings, dim); });
+      Print(bare, bare);
+    }
+    for (const Path& path :
+         {Path{.name = "tcp", .tls_directory = ""}, Path{.name = "tls", .tls_directory = certificates},
+          Path{.name = "memory", .tls_directory = "", .shared_memory = true}}) {
+      if (!wants(path.name.c_str())) continue;
+      const std::vector<Result> results = InChild<Result>([&] { return MeasureAttune(settings, path, dim); });
+      complete = complete && !results.empty();
+      Print(results, bare);
     }
   }
-  int worst = 0;
-  const auto run = [&](const Path& path, bool measure) {
-    worst = std::max(worst, InChild([&] { return RunAttune(path, measure); }));
-  };
-  if (settings.Wants("tcp")) run({.name = "tcp"}, true);
-  if (settings.Wants("tls")) {
-    const auto directory = std::filesystem::temp_directory_path() / ("attune-bench-" + std::to_string(::getpid()));
-    TestAuthority().Write(directory, {});
-    run({.name = "tls", .tls_directory = directory}, true);
-    std::filesystem::remove_all(directory);
+  if (wants("idle")) {
+    const auto idle = InChild<IdleCores>([&] { return std::vector{MeasureIdle(settings)}; });
+    if (!idle.empty()) {
+      std::printf("idle    server %.4f cores, worker %.4f cores  goal 0.02 %s\n", idle[0].server, idle[0].worker,
+                  std::max(idle[0].server, idle[0].worker) < 0.02 ? "met" : "MISSED");
+    }
   }
-  if (settings.Wants("memory")) run({.name = "memory", .shared_memory = true}, true);
-  if (settings.Wants("idle")) run({.name = "idle", .shared_memory = true}, false);
-  return worst;
+  std::filesystem::remove_all(certificates);
+  return complete ? 0 : 1;
+}
+
+std::vector<std::string> Words(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+  return words;
+}
+std::vector<size_t> Numbers(const std::string& text) {
+  std::vector<size_t> numbers;
+  for (const std::string& word : Words(text)) numbers.push_back(std::strtoul(word.c_str(), nullptr, 10));
+  return numbers;
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::bench
 
 int main(int argc, char** argv) {
-  using attune::ps::settings;
+  using namespace attune::ps::bench;
+  Settings settings;
   for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string flag = argv[i];
-    const char* const value = argv[i + 1];
-    if (flag == "--seconds") settings.seconds = std::strtod(value, nullptr);
-    if (flag == "--dim") settings.dim = std::strtoul(value, nullptr, 10);
-    if (flag == "--batch") settings.batch = std::strtoul(value, nullptr, 10);
-    if (flag == "--keys") settings.keys = std::strtoull(value, nullptr, 10);
-    if (flag == "--only") settings.only = value;
+    const std::string flag = argv[i], value = argv[i + 1];
+    if (flag == "--seconds") settings.seconds = std::strtod(value.c_str(), nullptr);
+    if (flag == "--repetitions") settings.repetitions = std::max(1, std::atoi(value.c_str()));
+    if (flag == "--dims") settings.dims = Numbers(value);
+    if (flag == "--batch") settings.batch = std::strtoul(value.c_str(), nullptr, 10);
+    if (flag == "--keys") settings.keys = std::strtoull(value.c_str(), nullptr, 10);
+    if (flag == "--only") settings.transports = Words(value);
+    if (flag == "--distributions") settings.distributions = Words(value);
+    if (flag == "--operations") settings.operations = Words(value);
+    if (flag == "--in-flight") settings.in_flight = Numbers(value);
   }
-  return attune::ps::Run();
+  return Run(settings);
 }

@@ -1,13 +1,11 @@
 #include "examples/word2vec/corpus.h"
 
 #include <algorithm>
-#include <deque>
-#include <future>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "base/file.h"
+#include "examples/support/text_files.h"
 #include "examples/word2vec/tokenizer.h"
 
 namespace attune::word2vec {
@@ -15,17 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kFileBytesMax = 8ULL << 20;
-constexpr size_t kFilesAhead = 32;  // being read while one is taken in: cold, a small file costs its trips to the disk
-
 // Words under ids in order of appearance.
 class Reader {
  public:
-  void Read(const StatusOr<std::string>& text) {
-    if (!text.ok() || text->find('\0') != std::string::npos) return;
+  void Read(const std::string& text) {
     ++files_;
-    bytes_ += text->size();
-    ForEachIdentifier(*text, [this](std::string_view word) { Add(word); });
+    bytes_ += text.size();
+    ForEachIdentifier(text, [this](std::string_view word) { Add(word); });
   }
 
   Corpus Finish(uint64_t count_min) && {
@@ -77,34 +71,10 @@ std::string Corpus::Description() const {
          std::to_string(text.size()) + " words, vocabulary " + std::to_string(vocabulary.size());
 }
 
-StatusOr<std::vector<std::string>> ListFiles(const CorpusOptions& options) {
-  std::vector<std::string> files;
-  for (const fs::path& directory : options.directories) {
-    std::error_code error, ignored;
-    fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
-    if (error) {
-      return Error(StatusCode::kNotFound, "cannot read the text directory '" + directory.string() +
-                                              "': " + error.message() + "; name others with --text");
-    }
-    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-      if (!entry->is_symlink(ignored) && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
-  return files;
-}
-
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, ListFiles(options));
-  std::deque<std::future<StatusOr<std::string>>> ahead;
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(options.directories));
   Reader reader;
-  for (size_t started = 0; started < files.size() || !ahead.empty(); ahead.pop_front()) {
-    for (; ahead.size() < kFilesAhead && started < files.size(); ++started) {
-      ahead.push_back(std::async(ReadFile, files[started], kFileBytesMax));
-    }
-    reader.Read(ahead.front().get());
-  }
+  examples::ReadTexts(files, [&](const std::string& text) { reader.Read(text); });
   Corpus corpus = std::move(reader).Finish(options.count_min);
   if (corpus.vocabulary.size() >= 2) return corpus;
   std::string names;

@@ -43,11 +43,7 @@ struct Corpus {
   std::string Description() const;  // a line for people
 };
 
-// The files below the directories by path, without links. NotFound when one of them cannot be read: half a text would
-// be another text.
-StatusOr<std::vector<std::string>> ListFiles(const CorpusOptions& options);
-// InvalidArgument: no two words are frequent enough. Files that cannot be read, are larger than 8 MiB or hold a NUL
-// byte are left out.
+// The files that examples::ListFiles finds. InvalidArgument: no two words are frequent enough.
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options);
 
 // The text in chunks. Every 50th is held out; the others are the items of training, shuffled so that a run of

@@ -1,6 +1,7 @@
 // Word vectors of C++ identifiers: the example worker. Flags: --help. Exit codes: 0 done, 1 failed, 2 wrong flags.
 #include <cstdio>
 
+#include "examples/support/text_files.h"
 #include "examples/word2vec/flags.h"
 #include "examples/word2vec/reader.h"
 #include "examples/word2vec/standalone.h"
@@ -10,7 +11,7 @@ namespace attune::word2vec {
 namespace {
 
 Status ListText(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, ListFiles(flags.corpus));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(flags.corpus.directories));
   for (const std::string& file : files) std::puts(file.c_str());
   return OkStatus();
 }

@@ -30,6 +30,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     node.heard = now;
     connections_[from] = id;
     if (id == mirror_) mirror_again_ = now;
+    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
@@ -77,7 +78,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 
   const NodeId id = std::exchange(next_node_, next_node_.Next());
   Node& node = nodes_[id];
-  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address};
+  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
@@ -236,8 +237,9 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
   UpdateCounted(node);
   ServeLeases(now, out);
   node.leave = message;
-  if (Reports(node) && node.rows && node.rows->rows_held + node.rows->handovers_open > 0) {
-    node.member.leaving = true;  // the homes call its rows back; then it is released
+  if (Reports(node) && map_.formed()) {
+    // The homes call its rows back, those that are still on their way to it too; then it is released.
+    node.member.leaving = true;
     return PublishMembers(out);
   }
   EndLeave(id, out);

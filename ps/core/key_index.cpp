@@ -104,6 +104,14 @@ void UnacknowledgedKeys::Erase(size_t hole) {
   slots_[hole] = Slot{};
 }
 
+bool UnacknowledgedKeys::Contains(TableId table, Key key) const {
+  if (used_ == 0) return false;
+  for (size_t i = StartOf(table, key); slots_[i].table != TableId(); i = (i + 1) & (slots_.size() - 1)) {
+    if (slots_[i].table == table && slots_[i].key == key) return true;
+  }
+  return false;
+}
+
 void UnacknowledgedKeys::Find(TableId table, Key key, uint32_t key_index, std::vector<After>& after) const {
   if (used_ == 0) return;
   size_t i = StartOf(table, key);

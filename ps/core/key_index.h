@@ -38,6 +38,7 @@ class UnacknowledgedKeys {
   void Remove(TableId table, Key key, SequenceNumber sequence);
   // Appends an After for every open push on `key`.
   void Find(TableId table, Key key, uint32_t key_index, std::vector<After>& after) const;
+  bool Contains(TableId table, Key key) const;
   bool empty() const { return used_ == 0; }
 
  private:

@@ -364,9 +364,12 @@ struct Join {
   std::string job_uid;
   Role role = Role::kWorker;
   uint32_t index = 0;
-  std::string address;  // of a server's data plane, as others reach it
-  NodeId node;          // 0: new; else it has been a member before
-  uint32_t term = 0;    // it obeys no coordinator of a lower one
+  std::string address;  // of the node's data plane, as others reach it
+  // A worker that may own rows from now on. It asks for that when it first fetches some, with one more Join; the map
+  // then says so.
+  bool takes_rows = false;
+  NodeId node;        // 0: new; else it has been a member before
+  uint32_t term = 0;  // it obeys no coordinator of a lower one
   bool operator==(const Join&) const = default;
 };
 

@@ -31,7 +31,8 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
 
 }  // namespace
 
-ServerCore::ServerCore(ServerOptions options) : options_(std::move(options)), rows_(OptionsOfRows(options_)) {}
+ServerCore::ServerCore(ServerOptions options)
+    : options_(std::move(options)), rows_(OptionsOfRows(options_)), links_(options_.link, options_.mutations.link) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -42,8 +43,7 @@ void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) 
 
 MonotonicTime ServerCore::WakeAt() const {
   if (ended_) return kNever;
-  MonotonicTime wake = std::min(next_heartbeat_, rows_.WakeAt());
-  for (const auto& [peer, link] : links_) wake = std::min(wake, link.WakeAt());
+  MonotonicTime wake = std::min({next_heartbeat_, rows_.WakeAt(), links_.WakeAt()});
   if (!coordinator_connected_ && coordinator_since_ != kNever) {
     wake = std::min(wake, coordinator_since_ + options_.coordinator_lost_after);
   }
@@ -64,48 +64,25 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 
 // --- rows
 
-// Servers number what they send each other; workers issue again what may be lost.
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;
   // Others may have taken its place. What is not taken now comes again: links and workers resend.
   if (!lease_.Valid(now)) return;
-  RowOutputs rows;
-  if (input.link.sequence == 0 && !std::holds_alternative<LinkAck>(input.message)) {
-    rows_.Receive(input.from, std::move(input.message), now, rows);
-    return Forward(rows, now, out);
-  }
-  const auto link = links_.try_emplace(input.from, options_.link, options_.mutations.link).first;
+  const NodeId from = input.from;
   std::vector<Message> delivered;
-  std::vector<LinkFrame> frames;
-  link->second.Receive({.link = input.link, .message = std::move(input.message)}, now, delivered, frames);
-  SendFrames(input.from, frames, out);
-  for (Message& message : delivered) rows_.Receive(input.from, std::move(message), now, rows);
+  links_.Receive(std::move(input), now, delivered, out.send);
+  RowOutputs rows;
+  for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
   Forward(rows, now, out);
-}
-
-void ServerCore::SendFrames(NodeId to, std::vector<LinkFrame>& frames, ServerOutputs& out) {
-  for (LinkFrame& frame : frames) {
-    out.send.push_back({.to = to, .message = std::move(frame.message), .link = frame.link});
-  }
 }
 
 void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
   for (Outgoing& outgoing : rows.send) {
-    const Member* member = map().Find(outgoing.to);
-    if (member == nullptr) continue;
-    if (member->role == Role::kWorker) {
-      out.send.push_back(std::move(outgoing));
-      continue;
-    }
-    const auto link = links_.try_emplace(outgoing.to, options_.link, options_.mutations.link).first;
-    std::vector<LinkFrame> frames;
-    link->second.Send(std::move(outgoing.message), now, frames);
-    SendFrames(outgoing.to, frames, out);
-    if (link->second.overfull()) {
-      return Lose(Error(StatusCode::kResourceExhausted,
-                        Describe(map(), outgoing.to) + " takes too little of what this server sends it"),
-                  out);
-    }
+    const NodeId to = outgoing.to;
+    if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
+    return Lose(Error(StatusCode::kResourceExhausted,
+                      Describe(map(), to) + " takes too little of what this server sends it"),
+                out);
   }
   out.rows_restored += rows.rows_restored;
   if (rows.need_map) AskForMap(now, out);
@@ -117,7 +94,7 @@ void ServerCore::SendReport(ServerOutputs& out) {
   if (!coordinator_connected_ || node_ == NodeId() || !map().formed()) return;
   RowsReport report = rows_.Report();
   report.number = ++report_;
-  for (const auto& [peer, link] : links_) report.operations_waiting += link.queued();
+  report.operations_waiting += links_.queued();
   out.send.push_back({.to = kCoordinator, .message = std::move(report)});
 }
 
@@ -132,12 +109,7 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
   if (coordinator_connected_ && node_ == NodeId() && now >= join_sent_ + options_.ask_again_after) SendJoin(now, out);
   if (now >= next_heartbeat_) SendHeartbeat(now, out);
   rows_.OnTimer(now);
-  for (auto& [peer, link] : links_) {
-    if (now < link.WakeAt()) continue;
-    std::vector<LinkFrame> frames;
-    link.OnTimer(now, frames);
-    SendFrames(peer, frames, out);
-  }
+  links_.OnTimer(now, out.send);
 }
 
 // --- coordinator
@@ -147,9 +119,7 @@ void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) 
   if (input.peer != kCoordinator) {
     linked_.insert(input.peer);
     TellCoordinatorsPlace(input.peer, out);
-    std::vector<LinkFrame> frames;
-    links_.try_emplace(input.peer, options_.link, options_.mutations.link).first->second.Connected(now, frames);
-    return SendFrames(input.peer, frames, out);
+    return links_.Connected(input.peer, now, out.send);
   }
   coordinator_connected_ = true;
   coordinator_since_ = now;
@@ -163,7 +133,7 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
     return;
   }
   linked_.erase(input.peer);
-  if (const auto link = links_.find(input.peer); link != links_.end()) link->second.Disconnected();
+  links_.Disconnected(input.peer);
 }
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
@@ -234,7 +204,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   }
   for (const Member& member : map().members) {
     if (next.Contains(member.node)) continue;
-    links_.erase(member.node);
+    links_.Forget(member.node);
     if (member.role == Role::kServer) out.disconnect.push_back(member.node);
   }
   for (const Member& member : next.members) {

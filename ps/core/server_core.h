@@ -18,11 +18,11 @@
 #include "base/time_source.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
-#include "ps/core/link.h"
 #include "ps/core/liveness_lease.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
+#include "ps/core/row_links.h"
 #include "ps/core/rows/row_node.h"
 #include "ps/core/shard_map.h"
 #include "ps/store/table_store.h"
@@ -42,7 +42,7 @@ struct ServerOptions {
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_copies;
   // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
-  LinkOptions link;  // to other servers
+  LinkOptions link;  // to others that may hold rows
   Mutations mutations;
 };
 
@@ -162,7 +162,6 @@ class ServerCore {
   void OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out);
   // Sends on what a step of the rows has brought.
   void Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out);
-  static void SendFrames(NodeId to, std::vector<LinkFrame>& frames, ServerOutputs& out);
   void SendReport(ServerOutputs& out);
   void SendJoin(MonotonicTime now, ServerOutputs& out);
   void Lose(Status status, ServerOutputs& out);
@@ -178,7 +177,7 @@ class ServerCore {
   LivenessLease lease_;
   std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;
-  std::map<NodeId, Link> links_;                          // to other servers
+  RowLinks links_;
   std::map<SaveId, std::optional<TablesWritten>> saves_;  // the last few; empty while being written
 
   // The part this server has in the coordinator's last cut.

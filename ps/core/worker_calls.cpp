@@ -90,6 +90,7 @@ void WorkerCore::OnMessage(NodeId, TableOpened&& message, MonotonicTime, WorkerO
   if (!request) return;
   if (const auto* asked = std::get_if<OpenTable>(&request->message)) {
     dims_[message.table] = asked->spec.options.dim;
+    specs_[message.table] = asked->spec;
     EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
   }
 }

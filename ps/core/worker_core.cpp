@@ -15,17 +15,40 @@ void WorkerOutputs::Clear() {
   lost.reset();
 }
 
-WorkerCore::WorkerCore(WorkerOptions options) : options_(std::move(options)) {
+namespace {
+
+RowOptions OptionsOfRows(const WorkerOptions& options) {
+  RowOptions rows;
+  rows.create_store = options.create_store;
+  rows.row_memory = options.row_memory;
+  rows.rows_per_message_max = std::min(rows.rows_per_message_max, options.keys_per_message_max);
+  rows.mutation = options.mutations.row;
+  return rows;
+}
+
+}  // namespace
+
+WorkerCore::WorkerCore(WorkerOptions options)
+    : options_(std::move(options)),
+      rows_(OptionsOfRows(options_)),
+      links_(options_.link, options_.mutations.link),
+      locations_(options_.locations_max) {
   options_.pushes_in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax);
 }
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
-  if (now >= next_wake_) On(Timer{}, now, out);
+  AnswerSelf(now, out);
+  if (now < WakeAt()) return;
+  On(Timer{}, now, out);
+  AnswerSelf(now, out);
 }
 
-MonotonicTime WorkerCore::WakeAt() const { return next_wake_; }
+MonotonicTime WorkerCore::WakeAt() const {
+  if (!lost_.ok() || left_) return kNever;
+  return std::min({next_wake_, rows_.WakeAt(), links_.WakeAt()});
+}
 
 bool WorkerCore::Connected(NodeId peer) const {
   const auto it = peers_.find(peer);
@@ -40,6 +63,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     term_ = std::max(term_, input.term);
   }
   if (IsRowMessage(input.message)) {
+    if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
     if (MapVersionOf(input.message) > map_.version) {  // nothing sent under a map is handled under an older one
       AskForMap(now, out);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
@@ -58,16 +82,18 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
   if (input.peer == kCoordinator) {
     return SendJoin(now, out);
   }
+  links_.Connected(input.peer, now, out.send);
   for (const OpenPush& push : pushes_) {
-    if (push.sent && !options_.mutations.no_reissue) SendOpenKeys(push, input.peer, out);
+    if (push.sent && !options_.mutations.no_reissue) SendOpenKeys(push, input.peer, now, out);
   }
   for (auto& [request, pull] : pull_messages_) {
-    if (pull.home == input.peer) SendPull(request, pull, now, out);
+    if (pull.to == input.peer) SendPull(request, pull, now, out);
   }
   CompleteJoin(out);
 }
 
 void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs&) {
+  links_.Disconnected(input.peer);
   const auto it = peers_.find(input.peer);
   if (it == peers_.end() || !it->second.connected) return;
   it->second = {.connected = false, .since = now};
@@ -83,6 +109,7 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .role = Role::kWorker,
                                       .index = options_.index,
                                       .address = options_.address,
+                                      .takes_rows = takes_rows_wanted_,
                                       .node = node_,
                                       .term = term_}});
 }
@@ -92,6 +119,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   servers_joined_ = message.servers_joined;
   if (node_ == NodeId()) {
     node_ = message.node;
+    rows_.SetSelf(node_);
     (void)gate_.Update(message.sync);
     gate_.LiftTo(message.sync.floor);  // a newcomer does not hold up those who are far ahead
     acknowledged_clock_ = gate_.clock();
@@ -138,20 +166,17 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   const bool homes_changed =
       !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home) || servers != servers_;
   bool somebody_gone = false;
-  for (const NodeId server : servers_) {
-    if (map.Contains(server)) continue;
-    somebody_gone = true;
-    out.disconnect.push_back(server);
-  }
+  for (const NodeId server : servers_) somebody_gone = somebody_gone || !map.Contains(server);
   const bool recovered = map.recovered_at > map_.version;
-  map_ = std::move(map);
+  takes_rows_ = map.Find(node_)->takes_rows;
+  const ShardMap old = std::exchange(map_, std::move(map));
+  ConnectMembers(old, out);
   std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
   if (homes_changed) {
     homes_version_ = map_.version;
     servers_ = std::move(servers);
     for (const Member& member : map_.members) {
-      if (member.role != Role::kServer) continue;
-      if (peers_.try_emplace(member.node, Peer{.connected = false, .since = now}).second) out.connect.push_back(member);
+      if (member.role == Role::kServer) peers_.try_emplace(member.node, Peer{.connected = false, .since = now});
     }
     home_ordinal_.resize(map_.shards.size());
     for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
@@ -161,6 +186,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
     WakeBy(now + options_.peer_lost_after);
     CompleteJoin(out);
   }
+  AdoptRows(now, out);
   if (somebody_gone || recovered) Reissue(now, out);
   for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
 }
@@ -169,11 +195,14 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
   if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
   for (const OpenPush& push : pushes_) {
-    if (push.sent && push.open > 0) SendOpenKeys(push, {}, out);
+    if (push.sent && push.open > 0) SendOpenKeys(push, {}, now, out);
   }
   for (auto& [request, pull] : pull_messages_) {
-    pull.home = map_.HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
+    pull.to = map_.HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
     SendPull(request, pull, now, out);
+  }
+  for (const auto& [id, open] : localizes_) {
+    if (open.begun) SendLocalize(open, now, out);
   }
 }
 
@@ -191,6 +220,7 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   if (!Connected(kCoordinator)) return;
   out.send.push_back({.to = kCoordinator, .message = NextHeartbeat()});
   lease_.Sent(heartbeat_, now);
+  SendReport(out);
 }
 
 Heartbeat WorkerCore::NextHeartbeat() {
@@ -253,6 +283,11 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   }
   for (const auto& [call, pull] : pulls_) out.completions.push_back({.call = call, .status = status, .result = {}});
   for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  for (const auto& [id, open] : localizes_) {
+    out.completions.push_back({.call = open.call, .status = status, .result = open.result});
+  }
+  localizes_.clear();
+  to_self_.clear();
   pushes_.clear();
   pulls_.clear();
   pull_messages_.clear();
@@ -274,6 +309,9 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   CheckPeers(now, out);
   if (!lost_.ok()) return;
   EndOverdueCalls(now, out);
+  EndOverdueLocalizes(now, out);
+  rows_.OnTimer(now);
+  links_.OnTimer(now, out.send);
   SendAgain(now, out);
   if (node_ != NodeId()) {
     if (now >= next_heartbeat_) SendHeartbeat(now, out);
@@ -284,6 +322,7 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::CheckPeers(MonotonicTime now, WorkerOutputs& out) {
   for (const auto& [peer, state] : peers_) {
     if (state.connected) continue;
+    if (const Member* member = map_.Find(peer); member != nullptr && member->role == Role::kWorker) continue;
     const MonotonicTime lost_at = state.since + options_.peer_lost_after;
     if (now < lost_at) {
       WakeBy(lost_at);
@@ -350,9 +389,9 @@ Status WorkerCore::PullTimeout(CallId call) const {
   std::vector<NodeId> silent;
   for (const RequestId request : pull.messages) {
     const auto it = pull_messages_.find(request);
-    if (it != pull_messages_.end() && std::ranges::find(silent, it->second.home) == silent.end()) {
-      silent.push_back(it->second.home);
-      text += separator + Describe(map_, it->second.home);
+    if (it != pull_messages_.end() && std::ranges::find(silent, it->second.to) == silent.end()) {
+      silent.push_back(it->second.to);
+      text += separator + Describe(map_, it->second.to);
       separator = ", ";
     }
   }
@@ -381,10 +420,14 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
     }
     return;
   }
+  if (takes_rows_wanted_ && !takes_rows_ && Connected(kCoordinator)) {
+    if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
+    WakeBy(join_sent_ + options_.reissue_after);
+  }
   for (OpenPush& push : pushes_) {
     if (!push.sent) break;
     if (now >= push.send_again && push.open > 0) {
-      SendOpenKeys(push, {}, out);
+      SendOpenKeys(push, {}, now, out);
       push.backoff = NextBackoff(push.backoff);
       push.send_again = now + push.backoff;
     }
@@ -392,7 +435,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   }
   for (auto& [request, pull] : pull_messages_) {
     if (now >= pull.send_again) {
-      pull.home = map_.HomeOf(pull.keys[0]);
+      pull.to = map_.HomeOf(pull.keys[0]);
       SendPull(request, pull, now, out);
       pull.backoff = NextBackoff(pull.backoff);
       pull.send_again = now + pull.backoff;

@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -28,12 +30,17 @@
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
+#include "ps/core/link.h"
 #include "ps/core/liveness_lease.h"
+#include "ps/core/location_cache.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
 #include "ps/core/request_book.h"
+#include "ps/core/row_links.h"
+#include "ps/core/rows/row_node.h"
 #include "ps/core/shard_map.h"
+#include "ps/store/table_store.h"
 
 namespace attune::ps {
 
@@ -50,6 +57,13 @@ struct WorkerOptions {
   Duration reissue_after_max = std::chrono::seconds(16);
   Duration heartbeat_interval = std::chrono::seconds(1);
   Duration peer_lost_after = std::chrono::seconds(30);  // a server or the coordinator away for so long: session lost
+  // Makes the store of rows that this worker owns; null: it never owns any, and Localize is refused.
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
+  // Memory for rows on their way to a node, see RowOptions.
+  std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
+  uint64_t row_bytes_max = 0;  // rows owned here may take so much, with state and index; more stay where they are
+  size_t locations_max = kLocationsMax;
+  LinkOptions link;  // to others that may hold rows
   Mutations mutations;
 };
 
@@ -120,7 +134,15 @@ struct SaveCall {
   MonotonicTime deadline;
   std::string directory;
 };
-// Settles pushes, hands back leases, then leaves. Later calls are refused.
+// Makes this worker the owner of these rows. Done when they are here (LocalizeResult); with ResourceExhausted, when
+// those are here for which there is memory; with DeadlineExceeded, and what came so far.
+struct LocalizeCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;  // may repeat
+};
+// Settles pushes, hands back leases and rows, then leaves. Later calls are refused.
 struct LeaveCall {
   CallId call;
   MonotonicTime deadline;
@@ -128,7 +150,8 @@ struct LeaveCall {
 
 using WorkerInput =
     std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
-                 StepCall, FlushCall, SaveCall, LeaveCall, Received, PeerConnected, PeerDisconnected, Timer>;
+                 StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received, PeerConnected, PeerDisconnected,
+                 Timer>;
 
 // --- outputs
 
@@ -143,7 +166,7 @@ struct LeaseResult {
   LeaseId lease;
   uint64_t epoch = 0, begin = 0, end = 0;
 };
-using CallResult = std::variant<std::monostate, TableResult, DataSetResult, LeaseResult>;
+using CallResult = std::variant<std::monostate, TableResult, DataSetResult, LeaseResult, LocalizeResult>;
 
 struct Completion {
   CallId call;
@@ -154,8 +177,8 @@ struct Completion {
 struct WorkerOutputs {
   std::vector<Outgoing> send;
   std::vector<Completion> completions;
-  std::vector<Member> connect;                  // servers to keep a link to, from now on
-  std::vector<NodeId> disconnect;               // servers that are members no longer
+  std::vector<Member> connect;                  // nodes to keep a link to, from now on
+  std::vector<NodeId> disconnect;               // of these, members no longer
   std::optional<std::string> goal_reached;      // reason; leases end
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
   std::optional<Status> lost;                   // the session is over; every call has been completed with this
@@ -171,6 +194,11 @@ class WorkerCore {
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
 
+  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or nullopt:
+  // not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have been written.
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
+
   // Of this node's data plane, as others reach it; empty: nobody does. Before the first step.
   void SetAddress(std::string address) { options_.address = std::move(address); }
 
@@ -184,6 +212,8 @@ class WorkerCore {
   const StepGate& gate() const { return gate_; }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
+  const RowNode& rows() const { return rows_; }          // owned here
+  const LocationCache& locations() const { return locations_; }
 
  private:
   // One Push call until all its keys are settled (acknowledged or refused).
@@ -195,10 +225,12 @@ class WorkerCore {
     MonotonicTime deadline;
     TableId table;
     uint32_t dim = 0;
-    Slice<Key> keys;  // grouped by home as of the call
+    uint64_t step = 0;
+    Slice<Key> keys;  // grouped by route as of the call
     Slice<float> gradients;
-    std::vector<uint32_t> home_begin;  // by ordinal of the home, and the end; empty with one server
-    MapVersion homes_version;          // under which it was grouped
+    std::vector<NodeId> routes;         // empty: all to the only server
+    std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
+    MapVersion homes_version;           // under which it was grouped
     std::vector<uint64_t> settled;     // bit per position
     uint32_t open = 0;
     Status refused;
@@ -214,7 +246,7 @@ class WorkerCore {
   };
   struct PullMessage {
     CallId call;
-    NodeId home;
+    NodeId to;
     TableId table;
     uint32_t dim = 0;
     Slice<Key> keys;
@@ -250,6 +282,18 @@ class WorkerCore {
     CallId call;
     SequenceNumber after;
   };
+  struct OpenLocalize {
+    CallId call;
+    MonotonicTime deadline;
+    TableId table;
+    Slice<Key> keys;                // unique; those to come, once it has begun
+    std::vector<uint64_t> arrived;  // bit per key
+    uint32_t open = 0;
+    bool begun = false;
+    LocalizeResult result;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
   struct Peer {
     bool connected = false;
     MonotonicTime since;  // of the last change of `connected`
@@ -266,6 +310,8 @@ class WorkerCore {
   void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
   void On(LeaveCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_localize.cpp
+  void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
   // worker_push.cpp, worker_pull.cpp
   void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
@@ -302,11 +348,14 @@ class WorkerCore {
   // Pushes.
   void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
   void MakeUniqueAndGroup(const PushCall& call, OpenPush& push);
-  void SendWhole(const OpenPush& push, WorkerOutputs& out);
-  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, WorkerOutputs& out);
-  void SendPositions(const OpenPush& push, NodeId home, std::span<const uint32_t> positions, WorkerOutputs& out);
-  void SendPart(const OpenPush& push, NodeId home, Positions positions, Slice<Key> keys, Slice<float> gradients,
-                WorkerOutputs& out);
+  void SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutputs& out);
+  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
+  void SendPositions(const OpenPush& push, NodeId to, std::span<const uint32_t> positions, MonotonicTime now,
+                     WorkerOutputs& out);
+  void SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys, Slice<float> gradients,
+                MonotonicTime now, WorkerOutputs& out);
+  bool ApplyHere(const OpenPush& push, const Positions& positions, std::span<const Key> keys,
+                 std::span<const float> gradients);
   void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
@@ -314,9 +363,31 @@ class WorkerCore {
   SequenceNumber AckedBelow() const;    // as told to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
-  void GroupByHome(const Slice<Key>& keys);  // fills order_ and home_begin_
+  void GroupByRoute(TableId table, const Slice<Key>& keys);  // fills order_, routes_ and route_begin_
+
+  // Rows of this node (worker_rows.cpp).
+  void OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out);
+  void ToRows(Message message, MonotonicTime now, WorkerOutputs& out);  // an operation of this worker
+  void Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out);
+  void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
+  void AdoptRows(MonotonicTime now, WorkerOutputs& out);
+  void ConnectMembers(const ShardMap& old, WorkerOutputs& out);
+  void SendReport(WorkerOutputs& out);
+  TableStore* StoreOf(TableId table) const;  // null: no row of the table is here
+  void Learn(TableId table, std::span<const Key> keys, NodeId owner);
+  uint64_t RowBytes(TableId table) const;
+  uint64_t RowBytesUsed() const;
+
+  // Localize.
+  void BeginLocalize(SequenceNumber id, OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
+  void SendLocalize(const OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
+  void OnArrived(const ArrivedRows& rows, WorkerOutputs& out);
+  void EndLocalize(SequenceNumber id, Status status, WorkerOutputs& out);
+  void EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out);
 
   // Pulls.
+  void PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
+                WorkerOutputs& out);
   void SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out);
   void EndPull(CallId call, const Status& status, WorkerOutputs& out);
 
@@ -366,15 +437,34 @@ class WorkerCore {
   MonotonicTime join_sent_{};
 
   std::unordered_map<TableId, uint32_t> dims_;
+  std::map<TableId, TableSpec> specs_;
+
+  // Rows owned here.
+  RowNode rows_;
+  RowLinks links_;
+  bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
+  std::set<NodeId> dialed_;                              // members that this node keeps a link to
+  std::deque<Message> to_self_;                          // answers of rows_ to this worker's own operations
+  Status rows_lost_;                                     // what they cannot go on for
+  uint64_t report_ = 0;
+  std::map<SequenceNumber, OpenLocalize> localizes_;
+  SequenceNumber next_localize_{1};
+  UnacknowledgedKeys coming_;   // keys of localizes_, by their number
+  std::vector<After> waiting_;  // scratch
+  LocationCache locations_;
 
   SequenceNumber next_sequence_{1};
   SequenceNumber next_to_send_{1};  // pushes from here on wait for room
   std::deque<OpenPush> pushes_;     // ascending, without gaps
   UnacknowledgedKeys unacknowledged_;
   KeySet unique_;                       // scratch
-  std::vector<uint32_t> order_;         // scratch: places of the keys, grouped by home
-  std::vector<uint32_t> home_begin_;    // scratch: by ordinal, and the end
-  std::vector<uint16_t> home_scratch_;  // by place: ordinal of the key's home
+  std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
+  std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
+  std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end
+  std::vector<uint16_t> route_scratch_;  // by place: the key's route
+  std::vector<uint64_t> present_;        // scratch: bit per key
+  std::vector<Key> here_keys_;           // scratch
+  std::vector<float> here_rows_;         // scratch
   std::vector<uint32_t> next_place_;    // scratch
   std::vector<uint32_t> unique_place_;  // scratch
 

@@ -33,50 +33,64 @@ void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
     return;
   }
 
-  GroupByHome(call.keys);
+  GroupByRoute(call.table, call.keys);
   OpenPull& pull = pulls_[call.call];
   pull = {.deadline = call.deadline, .rows = call.rows, .messages = {}, .open = 0, .table = call.table};
   WakeBy(call.deadline);
-  for (size_t home = 0; home < servers_.size(); ++home) {
-    for (size_t at = home_begin_[home]; at < home_begin_[home + 1]; at += chunk) {
-      const size_t count = std::min<size_t>(chunk, home_begin_[home + 1] - at);
-      const RequestId request = std::exchange(next_pull_, next_pull_.Next());
-      PullMessage& message = pull_messages_[request];
-      message = {.call = call.call, .home = servers_[home], .table = call.table, .dim = dim};
-      message.places.assign(order_.begin() + static_cast<ptrdiff_t>(at),
-                            order_.begin() + static_cast<ptrdiff_t>(at + count));
-      const std::vector<uint32_t>& places = message.places;
-      message.keys = Slice<Key>::Filled(count, [&](std::span<Key> keys) {
-        for (size_t i = 0; i < count; ++i) keys[i] = call.keys[places[i]];
-      });
-      if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
-        for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
-      }
-      message.backoff = options_.reissue_after;
-      message.send_again = now + message.backoff;
-      WakeBy(message.send_again);
-      pull.messages.push_back(request);
-      ++pull.open;
-      SendPull(request, message, now, out);
+  for (size_t route = 0; route < routes_.size(); ++route) {
+    for (size_t at = route_begin_[route]; at < route_begin_[route + 1]; at += chunk) {
+      const size_t count = std::min<size_t>(chunk, route_begin_[route + 1] - at);
+      PullPart(call, pull, routes_[route], std::span(order_).subspan(at, count), now, out);
     }
   }
+  if (pull.open == 0) EndPull(call.call, OkStatus(), out);
+}
+
+void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::span<const uint32_t> places,
+                          MonotonicTime now, WorkerOutputs& out) {
+  const uint32_t dim = dims_.at(call.table);
+  const size_t count = places.size();
+  PullMessage message{.call = call.call, .to = to, .table = call.table, .dim = dim};
+  message.keys = Slice<Key>::Filled(count, [&](std::span<Key> keys) {
+    for (size_t i = 0; i < count; ++i) keys[i] = call.keys[places[i]];
+  });
+  if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
+    for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
+  }
+  if (const TableStore* const store = StoreOf(call.table); to == node_ && store != nullptr && message.after.empty()) {
+    here_rows_.resize(count * dim);
+    if (store->PullIfPresent(message.keys.view(), here_rows_, {})) {
+      for (size_t i = 0; i < count; ++i) {
+        std::copy_n(&here_rows_[i * dim], dim, &pull.rows[size_t{places[i]} * dim]);
+      }
+      return;
+    }
+  }
+  message.places.assign(places.begin(), places.end());
+  message.backoff = options_.reissue_after;
+  message.send_again = now + message.backoff;
+  WakeBy(message.send_again);
+  const RequestId request = std::exchange(next_pull_, next_pull_.Next());
+  pull.messages.push_back(request);
+  ++pull.open;
+  SendPull(request, pull_messages_[request] = std::move(message), now, out);
 }
 
 void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out) {
-  if (!Connected(pull.home)) return;  // sent when the connection is there
+  if (pull.to != node_ && !Connected(pull.to)) return;  // sent when the connection is there
   const SequenceNumber acked_below = AckedBelow();
   std::erase_if(pull.after, [&](const After& after) { return after.sequence <= acked_below; });
-  out.send.push_back(
-      {.to = pull.home,
-       .message = Pull{.origin = node_,
-                       .request = request,
-                       .table = pull.table,
-                       .map_version = map_.version,
-                       .acked_below = acked_below,
-                       .remaining = pulls_.at(pull.call).deadline - now,
-                       .keys = pull.keys,
-                       .after = pull.after,
-                       .positions = {.first = 0, .count = static_cast<uint32_t>(pull.keys.size()), .list = {}}}});
+  Pull message{.origin = node_,
+               .request = request,
+               .table = pull.table,
+               .map_version = map_.version,
+               .acked_below = acked_below,
+               .remaining = pulls_.at(pull.call).deadline - now,
+               .keys = pull.keys,
+               .after = pull.after,
+               .positions = {.first = 0, .count = static_cast<uint32_t>(pull.keys.size()), .list = {}}};
+  if (pull.to == node_) return ToRows(std::move(message), now, out);
+  out.send.push_back({.to = pull.to, .message = std::move(message)});
 }
 
 std::span<float> WorkerCore::PlaceOf(RequestId request, size_t values) const {
@@ -109,6 +123,11 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   }
   OpenPull& pull = pulls_.at(part.call);
   const bool whole = count == part.keys.size();
+  if (whole && message.positions.list.empty()) {
+    Learn(part.table, part.keys.view(), from);
+  } else {
+    for (size_t i = 0; i < count; ++i) Learn(part.table, part.keys.view().subspan(message.positions.At(i), 1), from);
+  }
   if (!whole || message.rows.data() != &pull.rows[size_t{part.places[0]} * part.dim]) {
     for (size_t i = 0; i < count; ++i) {
       const size_t place = part.places[whole ? i : message.positions.At(i)];

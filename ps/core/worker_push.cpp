@@ -32,26 +32,45 @@ size_t WorkerCore::KeysPerMessage(uint32_t dim) const {
   return std::max<size_t>(1, std::min({options_.keys_per_message_max, kKeysPerMessageMax, kFloatsPerMessageMax / dim}));
 }
 
-// Counting sort of the keys' places by home: one pass to count, one to place.
-void WorkerCore::GroupByHome(const Slice<Key>& keys) {
+// Own table, else where the row was last seen, else its home; then a counting sort of the keys' places: one pass to
+// count, one to place.
+void WorkerCore::GroupByRoute(TableId table, const Slice<Key>& keys) {
   const auto count = static_cast<uint32_t>(keys.size());
+  const TableStore* const store = StoreOf(table);
+  routes_ = servers_;
   order_.resize(count);
-  home_begin_.assign(servers_.size() + 1, 0);
-  if (servers_.size() == 1) {
+  if (servers_.size() == 1 && store == nullptr && locations_.empty()) {
     for (uint32_t i = 0; i < count; ++i) order_[i] = i;
-    home_begin_[1] = count;
+    route_begin_ = {0, count};
     return;
   }
-  const uint32_t shards = map_.shard_count();
-  home_scratch_.resize(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint16_t home = home_ordinal_[ShardMap::ShardIndex(keys[i], shards)];
-    home_scratch_[i] = home;
-    ++home_begin_[home + 1U];
+  const auto here = static_cast<uint16_t>(routes_.size());
+  if (store != nullptr) {
+    routes_.push_back(node_);
+    present_.assign((count + 63) / 64, 0);
+    store->Contains(keys.view(), present_);
   }
-  for (size_t home = 1; home < home_begin_.size(); ++home) home_begin_[home] += home_begin_[home - 1];
-  next_place_.assign(home_begin_.begin(), home_begin_.end() - 1);
-  for (uint32_t i = 0; i < count; ++i) order_[next_place_[home_scratch_[i]]++] = i;
+  const auto route_of_owner = [&](NodeId owner) {
+    const auto it = std::ranges::find(routes_, owner);
+    if (it == routes_.end()) routes_.push_back(owner);
+    return static_cast<uint16_t>(it - routes_.begin());
+  };
+  const uint32_t shards = map_.shard_count();
+  route_scratch_.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    uint16_t& route = route_scratch_[i];
+    route = home_ordinal_[ShardMap::ShardIndex(keys[i], shards)];
+    if (store != nullptr && ((present_[i / 64] >> (i % 64)) & 1) != 0) {
+      route = here;
+    } else if (const NodeId owner = locations_.Find(table, keys[i]); owner != NodeId() && Connected(owner)) {
+      route = route_of_owner(owner);
+    }
+  }
+  route_begin_.assign(routes_.size() + 1, 0);
+  for (uint32_t i = 0; i < count; ++i) ++route_begin_[route_scratch_[i] + 1U];
+  for (size_t route = 1; route < route_begin_.size(); ++route) route_begin_[route] += route_begin_[route - 1];
+  next_place_.assign(route_begin_.begin(), route_begin_.end() - 1);
+  for (uint32_t i = 0; i < count; ++i) order_[next_place_[route_scratch_[i]]++] = i;
 }
 
 void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -81,7 +100,8 @@ void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
   }
 
   OpenPush push{
-      .sequence = next_sequence_, .call = call.call, .deadline = call.deadline, .table = call.table, .dim = dim};
+      .sequence = next_sequence_, .call = call.call, .deadline = call.deadline, .table = call.table, .dim = dim,
+      .step = gate_.clock()};
   next_sequence_ = next_sequence_.Next();
   MakeUniqueAndGroup(call, push);
   push.open = static_cast<uint32_t>(push.keys.size());
@@ -92,8 +112,8 @@ void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
   SendWaitingPushes(now, out);
 }
 
-// Sums gradients of equal keys, then brings keys and gradients into the order of their homes. Without repeats and with
-// one server the caller's memory is used as it is.
+// Sums gradients of equal keys, then brings keys and gradients into the order of their routes. Without repeats and with
+// one route the caller's memory is used as it is.
 void WorkerCore::MakeUniqueAndGroup(const PushCall& call, OpenPush& push) {
   const uint32_t dim = push.dim;
   const auto count = static_cast<uint32_t>(call.keys.size());
@@ -121,9 +141,9 @@ void WorkerCore::MakeUniqueAndGroup(const PushCall& call, OpenPush& push) {
     gradients = Slice<float>(std::move(sums));
   }
 
-  GroupByHome(keys);
+  GroupByRoute(push.table, keys);
   push.homes_version = homes_version_;
-  if (servers_.size() == 1) {
+  if (routes_.size() == 1) {
     push.keys = std::move(keys);
     push.gradients = std::move(gradients);
     return;
@@ -136,7 +156,8 @@ void WorkerCore::MakeUniqueAndGroup(const PushCall& call, OpenPush& push) {
       std::copy_n(gradients.data() + size_t{order_[i]} * dim, dim, &grouped[size_t{i} * dim]);
     }
   });
-  push.home_begin = home_begin_;
+  push.routes = routes_;
+  push.route_begin = route_begin_;
 }
 
 void WorkerCore::SendWaitingPushes(MonotonicTime now, WorkerOutputs& out) {
@@ -149,30 +170,34 @@ void WorkerCore::SendWaitingPushes(MonotonicTime now, WorkerOutputs& out) {
     push->backoff = options_.reissue_after;
     push->send_again = options_.mutations.no_reissue ? kNever : now + push->backoff;
     WakeBy(push->send_again);
-    SendWhole(*push, out);
+    SendWhole(*push, now, out);
     next_to_send_ = next_to_send_.Next();
   }
 }
 
-// First issue: each home's keys are a consecutive piece.
-void WorkerCore::SendWhole(const OpenPush& push, WorkerOutputs& out) {
-  if (push.homes_version != homes_version_) return SendOpenKeys(push, {}, out);
+// First issue: each route's keys are a consecutive piece.
+void WorkerCore::SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutputs& out) {
+  if (push.homes_version != homes_version_) return SendOpenKeys(push, {}, now, out);
   const size_t chunk = KeysPerMessage(push.dim);
-  for (size_t home = 0; home < servers_.size(); ++home) {
-    const bool alone = push.home_begin.empty();
-    const size_t begin = alone ? 0 : push.home_begin[home];
-    const size_t end = alone ? push.keys.size() : push.home_begin[home + 1];
+  const bool alone = push.routes.empty();
+  for (size_t route = 0; route < (alone ? 1 : push.routes.size()); ++route) {
+    const NodeId to = alone ? servers_[0] : push.routes[route];
+    const size_t begin = alone ? 0 : push.route_begin[route];
+    const size_t end = alone ? push.keys.size() : push.route_begin[route + 1];
     for (size_t at = begin; at < end; at += chunk) {
       const size_t count = std::min(chunk, end - at);
-      SendPart(push, servers_[home],
-               {.first = static_cast<uint32_t>(at), .count = static_cast<uint32_t>(count), .list = {}},
-               push.keys.Part(at, count), push.gradients.Part(at * push.dim, count * push.dim), out);
+      Positions positions{.first = static_cast<uint32_t>(at), .count = static_cast<uint32_t>(count), .list = {}};
+      const Slice<Key> keys = push.keys.Part(at, count);
+      const Slice<float> gradients = push.gradients.Part(at * push.dim, count * push.dim);
+      if (to == node_ && ApplyHere(push, positions, keys.view(), gradients.view())) continue;
+      SendPart(push, to, std::move(positions), keys, gradients, now, out);
     }
   }
 }
 
 // Re-issue: what is still open, routed by the map of today, in whatever pieces that makes.
-void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, WorkerOutputs& out) {
+void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now,
+                              WorkerOutputs& out) {
   std::vector<std::vector<uint32_t>> open(servers_.size());
   const uint32_t shards = map_.shard_count();
   for (uint32_t position = 0; position < push.keys.size(); ++position) {
@@ -184,18 +209,18 @@ void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, 
   for (size_t home = 0; home < servers_.size(); ++home) {
     for (size_t at = 0; at < open[home].size(); at += chunk) {
       const size_t count = std::min(chunk, open[home].size() - at);
-      SendPositions(push, servers_[home], std::span(open[home]).subspan(at, count), out);
+      SendPositions(push, servers_[home], std::span(open[home]).subspan(at, count), now, out);
     }
   }
 }
 
-void WorkerCore::SendPositions(const OpenPush& push, NodeId home, std::span<const uint32_t> positions,
+void WorkerCore::SendPositions(const OpenPush& push, NodeId to, std::span<const uint32_t> positions, MonotonicTime now,
                                WorkerOutputs& out) {
   const size_t count = positions.size();
   if (positions.back() - positions.front() + 1 == count) {
-    SendPart(push, home, {.first = positions.front(), .count = static_cast<uint32_t>(count), .list = {}},
+    SendPart(push, to, {.first = positions.front(), .count = static_cast<uint32_t>(count), .list = {}},
              push.keys.Part(positions.front(), count),
-             push.gradients.Part(size_t{positions.front()} * push.dim, count * push.dim), out);
+             push.gradients.Part(size_t{positions.front()} * push.dim, count * push.dim), now, out);
     return;
   }
   Slice<Key> keys = Slice<Key>::Filled(count, [&](std::span<Key> gathered) {
@@ -206,24 +231,35 @@ void WorkerCore::SendPositions(const OpenPush& push, NodeId home, std::span<cons
       std::copy_n(push.gradients.data() + size_t{positions[i]} * push.dim, push.dim, &gathered[i * push.dim]);
     }
   });
-  SendPart(push, home, {.list = {positions.begin(), positions.end()}}, std::move(keys), std::move(gradients), out);
+  SendPart(push, to, {.list = {positions.begin(), positions.end()}}, std::move(keys), std::move(gradients), now, out);
 }
 
-void WorkerCore::SendPart(const OpenPush& push, NodeId home, Positions positions, Slice<Key> keys,
-                          Slice<float> gradients, WorkerOutputs& out) {
-  if (!Connected(home)) return;  // sent when the connection is there
-  out.send.push_back({.to = home,
-                      .message = Push{.origin = node_,
-                                      .sequence = push.sequence,
-                                      .table = push.table,
-                                      .map_version = map_.version,
-                                      .acked_below = AckedBelow(),
-                                      .positions = std::move(positions),
-                                      .keys = std::move(keys),
-                                      .gradients = std::move(gradients)}});
+void WorkerCore::SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys,
+                          Slice<float> gradients, MonotonicTime now, WorkerOutputs& out) {
+  // An owner that cannot be reached: any server knows the way. A server: sent when the connection is there.
+  if (to != node_ && !Connected(to) && std::ranges::find(servers_, to) == servers_.end()) to = map_.HomeOf(keys[0]);
+  if (to != node_ && !Connected(to)) return;
+  Push message{.origin = node_,
+               .sequence = push.sequence,
+               .table = push.table,
+               .map_version = map_.version,
+               .acked_below = AckedBelow(),
+               .positions = std::move(positions),
+               .keys = std::move(keys),
+               .gradients = std::move(gradients),
+               .step = push.step};
+  if (to == node_) return ToRows(std::move(message), now, out);
+  out.send.push_back({.to = to, .message = std::move(message)});
 }
 
 void WorkerCore::OnMessage(NodeId, PushAck&& message, MonotonicTime now, WorkerOutputs& out) {
+  const OpenPush* const push = FindPush(message.sequence);
+  if (push != nullptr && message.owner != NodeId() && message.owner != node_) {
+    for (size_t i = 0; i < message.positions.size(); ++i) {
+      const uint32_t position = message.positions.At(i);
+      if (position < push->keys.size()) Learn(push->table, push->keys.view().subspan(position, 1), message.owner);
+    }
+  }
   Settle(message.sequence, message.positions, OkStatus(), now, out);
 }
 
@@ -257,6 +293,11 @@ void WorkerCore::Settle(SequenceNumber sequence, const Positions& positions, con
 // acked_below has risen: what waited for it.
 void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   const SequenceNumber settled = SettledBelow();
+  if (takes_rows_) {
+    RowOutputs rows;
+    rows_.LearnSettled(node_, AckedBelow(), rows);
+    Forward(rows, now, out);
+  }
   std::erase_if(flushes_, [&](const Flush& flush) {
     if (flush.after > settled) return false;
     EndCall(flush.call, OkStatus(), {}, out);

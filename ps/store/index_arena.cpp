@@ -46,6 +46,12 @@ void IndexArena::Mark(Block& block, uint64_t first, uint64_t units, bool used) {
   block.free_units = used ? block.free_units - units : block.free_units + units;
 }
 
+void IndexArena::Touch(Block& block, uint64_t end) {
+  if (!block.is_small || end <= block.touched) return;
+  block_bytes_ += (end - block.touched) * kUnitBytes;
+  block.touched = end;
+}
+
 void* IndexArena::Allocate(uint64_t bytes) {
   if (bytes > kBytesMax) {
     std::byte* memory = MapAligned(RoundUpTo(bytes, kBlockBytes));
@@ -62,17 +68,21 @@ void* IndexArena::Allocate(uint64_t bytes) {
     }
     Mark(*block, first, units, true);
     if (first == block->search_from) block->search_from += units;
-    first_block_bytes_ = std::max(first_block_bytes_, (first + units) * kUnitBytes);
+    Touch(*block, first + units);
     return block->memory + first * kUnitBytes;
   }
   auto block = std::unique_ptr<Block>(new (std::nothrow) Block);
   if (!block) return nullptr;
   block->memory = MapAligned(kBlockBytes);
   if (block->memory == nullptr) return nullptr;
-  if (!blocks_.empty()) ::madvise(block->memory, kBlockBytes, MADV_HUGEPAGE);  // a wish; refusal costs speed only
+  block->is_small = blocks_.size() < small_blocks_;
+  if (!block->is_small) {
+    ::madvise(block->memory, kBlockBytes, MADV_HUGEPAGE);  // a wish; refusal costs speed only
+    block_bytes_ += kBlockBytes;
+  }
   Mark(*block, 0, units, true);
   block->search_from = units;
-  first_block_bytes_ = std::max(first_block_bytes_, units * kUnitBytes);
+  Touch(*block, units);
   void* memory = block->memory;
   const auto place = std::ranges::lower_bound(blocks_, block->memory, {}, &Block::memory);
   blocks_.insert(place, std::move(block));

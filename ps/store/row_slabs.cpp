@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kSlabBytes = kHugePage;
-constexpr uint64_t kSlabRowsMax = 32768;  // keeps side records of a slab small when rows are
+constexpr uint64_t kSlabRowsMax = 32768;  // keeps side records of a slab small when rows are; they fit the arena
 constexpr uint64_t kRowBytesMin = 4;      // an erased row holds the number of the next one
 
 uint64_t StrideOf(uint64_t row_bytes) {
@@ -63,8 +63,8 @@ bool RowSlabs::Reserve(uint64_t slots) {
   while (slabs_.size() * rows_per_slab() < slots) {
     Slab slab;
     slab.rows = AllocateRows();
-    slab.side.reset(new (std::nothrow) SideRecord[rows_per_slab()]);
-    if (has_row_state_) slab.row_state.reset(new (std::nothrow) float[rows_per_slab()]);
+    slab.side = static_cast<SideRecord*>(arena_.Allocate(rows_per_slab() * sizeof(SideRecord)));
+    if (has_row_state_) slab.row_state = static_cast<float*>(arena_.Allocate(rows_per_slab() * sizeof(float)));
     if (!slab.rows || !slab.side || (has_row_state_ && !slab.row_state)) return false;
     slabs_.push_back(std::move(slab));
   }
@@ -82,7 +82,7 @@ uint64_t RowSlabs::BytesToReserve(uint64_t slots) const {
 }
 
 uint64_t RowSlabs::memory_bytes() const {
-  return slabs_.size() * slab_total_bytes() + slabs_.capacity() * sizeof(Slab);
+  return slabs_.size() * slab_bytes() + arena_.memory_bytes() + slabs_.capacity() * sizeof(Slab);
 }
 
 }  // namespace attune::ps

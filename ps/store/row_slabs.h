@@ -1,7 +1,7 @@
 // Memory of rows: slabs of a power of two of rows, addressed by slot; each slab has its rows, their side records and,
 // for optimizers that want one, a float of state per row. Addresses never change; slabs stay until the end. Slabs of 2
 // MiB ask the system for huge pages, which saves a page walk per row; the first one does not, so that a small table
-// stays small.
+// stays small. Side records and states of many slabs share huge pages for the same reason.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "ps/store/index_arena.h"
 #include "ps/store/row_version.h"
 
 namespace attune::ps {
@@ -41,7 +42,7 @@ class RowSlabs {
   SideRecord& Side(uint32_t slot) const { return slabs_[slot >> shift_].side[slot & mask_]; }
   // null unless has_row_state
   float* RowState(uint32_t slot) const {
-    float* states = slabs_[slot >> shift_].row_state.get();
+    float* states = slabs_[slot >> shift_].row_state;
     return states == nullptr ? nullptr : states + (slot & mask_);
   }
 
@@ -57,8 +58,8 @@ class RowSlabs {
   };
   struct Slab {
     std::unique_ptr<std::byte, Unmap> rows;
-    std::unique_ptr<SideRecord[]> side;
-    std::unique_ptr<float[]> row_state;
+    SideRecord* side = nullptr;  // both in arena_
+    float* row_state = nullptr;
   };
 
   uint64_t rows_per_slab() const { return mask_ + 1; }
@@ -70,6 +71,8 @@ class RowSlabs {
   bool has_row_state_;
   uint32_t shift_;
   uint64_t mask_;
+  static constexpr uint64_t kSmallBlocks = 8;  // about 1.4 M side records: then 2 MiB more do not weigh
+  IndexArena arena_{kSmallBlocks};
   std::vector<Slab> slabs_;
 };
 

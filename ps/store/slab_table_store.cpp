@@ -128,6 +128,36 @@ void SlabTableStore<kConcurrent>::Pull(std::span<const Key> keys, std::span<floa
 }
 
 template <bool kConcurrent>
+bool SlabTableStore<kConcurrent>::PullIfPresent(std::span<const Key> keys, std::span<float> rows,
+                                                std::span<RowVersion> versions) const {
+  const size_t dim = layout_.dim();
+  ATTUNE_CHECK(rows.size() == keys.size() * dim) << rows.size() << " values for " << keys.size() << " keys";
+  const std::shared_lock lock(structure_);
+  if (keys.empty() || index_.Find(keys[0], index_.Prefetch(RowIndex::Hash(keys[0]))) == RowIndex::kAbsent) {
+    return keys.empty();  // most batches that are not here are seen at once
+  }
+  bool all = true;
+  const auto copy = [&](size_t i, uint32_t slot, auto&& visit) {
+    if (slot == RowIndex::kAbsent) {
+      all = false;
+      return;
+    }
+    SideRecord& side = slabs_.Side(slot);
+    const LockedRow locked(side);
+    visit(side);
+    layout_.LoadValues(slabs_.Row(slot), rows.data() + i * dim);
+  };
+  if (versions.empty()) {
+    ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) { copy(i, slot, [](SideRecord&) {}); });
+  } else {
+    ForEachSlot<Prefetch::kRowAndSide>(keys, [&](size_t i, uint32_t slot) {
+      copy(i, slot, [&](SideRecord& side) { versions[i] = side.version(); });
+    });
+  }
+  return all;
+}
+
+template <bool kConcurrent>
 uint64_t SlabTableStore<kConcurrent>::Contains(std::span<const Key> keys, std::span<uint64_t> present) const {
   ATTUNE_CHECK(present.size() * 64 >= keys.size()) << present.size() << " words for " << keys.size() << " keys";
   uint64_t count = 0;
@@ -424,6 +454,18 @@ StatusOr<PushResult> SlabTableStore<kConcurrent>::Push(std::span<const Key> keys
   if (kConcurrent) FindSlots(keys, slots);  // others may have added or erased some meanwhile
   RETURN_IF_ERROR(AddRows(keys, RowVersion(), true, slots));
   return Apply(keys, gradients, options, may_skip, slots);
+}
+
+template <bool kConcurrent>
+std::optional<StatusOr<PushResult>> SlabTableStore<kConcurrent>::PushIfPresent(std::span<const Key> keys,
+                                                                               std::span<const float> gradients,
+                                                                               const PushOptions& options) {
+  Slots& slots = ScratchSlots(keys.size());
+  const std::shared_lock lock(structure_);
+  if (FindSlots(keys, slots) > 0) return std::nullopt;
+  const StatusOr<bool> may_skip = CheckGradients(keys, gradients);
+  if (!may_skip.ok()) return may_skip.status();
+  return Apply(keys, gradients, options, *may_skip, slots);
 }
 
 template <bool kConcurrent>

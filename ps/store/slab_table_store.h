@@ -35,6 +35,9 @@ class SlabTableStore final : public TableStore {
   void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override;
   StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,
                             const PushOptions& options) override;
+  bool PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override;
+  std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys, std::span<const float> gradients,
+                                                    const PushOptions& options) override;
   uint64_t Contains(std::span<const Key> keys, std::span<uint64_t> present) const override;
   uint64_t VisitRows(std::span<const Key> keys, const std::function<void(const RowView&)>& visit) const override;
   Status Insert(std::span<const RowView> rows) override;

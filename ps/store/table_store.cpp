@@ -1,5 +1,7 @@
 #include "ps/store/table_store.h"
 
+#include <vector>
+
 #include "ps/store/slab_table_store.h"
 
 namespace attune::ps {
@@ -8,6 +10,21 @@ StatusOr<std::unique_ptr<TableStore>> TableStore::Create(const TableSpec& spec, 
   RETURN_IF_ERROR(Validate(spec));
   if (options.concurrent) return std::make_unique<SlabTableStore<true>>(spec, options);
   return std::make_unique<SlabTableStore<false>>(spec, options);
+}
+
+bool TableStore::PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const {
+  std::vector<uint64_t> present((keys.size() + 63) / 64);
+  if (Contains(keys, present) != keys.size()) return false;
+  Pull(keys, rows, versions);
+  return true;
+}
+
+std::optional<StatusOr<PushResult>> TableStore::PushIfPresent(std::span<const Key> keys,
+                                                              std::span<const float> gradients,
+                                                              const PushOptions& options) {
+  std::vector<uint64_t> present((keys.size() + 63) / 64);
+  if (Contains(keys, present) != keys.size()) return std::nullopt;
+  return Push(keys, gradients, options);
 }
 
 }  // namespace attune::ps

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -97,6 +98,13 @@ class TableStore {
   Status Push(std::span<const Key> keys, std::span<const float> gradients) {
     return Push(keys, gradients, PushOptions{}).status();
   }
+
+  // The same for keys that all have rows: false (nullopt) when one has none; nothing has changed then, but `rows` may
+  // have been written to. One look at the index instead of two.
+  virtual bool PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const;
+  virtual std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys,
+                                                            std::span<const float> gradients,
+                                                            const PushOptions& options);
 
   // Sets bit i % 64 of present[i / 64] when keys[i] has a row, clears it otherwise; returns how many have. `present`
   // has a bit for every key; the last word's other bits are cleared.

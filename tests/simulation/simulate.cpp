@@ -1,80 +1,103 @@
-// Long runs of the simulations; ends at the first violation and prints how to see that run again.
-//   attune-simulate [--seeds N] [--first-seed M]             a whole job: coordinator, servers, workers
-//   attune-simulate --rows [--seeds N] [--first-seed M]      rows, moves, copies and recovery alone
-//   attune-simulate --rows --trace --first-seed M            the history of one such run
-//   attune-simulate --mutants [--seeds N] [--first-seed M]   how many seeds each deliberate mistake needs, at most N
-#include <chrono>
+// Long runs of the simulations; ends at the first violation, says what happened and how to see that run again.
+//   attune-simulate [--job] [--rows] [--coordinator] [--seeds N] [--first-seed M]
+//       seeds of these simulations, or of all
+//   attune-simulate --rows --first-seed M --seeds 1 --history [--mutant NUMBER]
+//       the history of one run, with a deliberate mistake or without
+//   attune-simulate --mutants [--rows ...] [--seeds N] [--first-seed M]
+//       how many seeds each deliberate mistake needs, at most N
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/simulation/coordinator/coordinator_simulation.h"
+#include "tests/simulation/job/job_simulation.h"
 #include "tests/simulation/rows/rows_simulation.h"
-#include "tests/simulation/simulation.h"
 
 namespace attune::ps::simulation {
 namespace {
 
-struct Run {
-  std::string parameters;
-  std::vector<std::string> violations;
-  uint64_t messages = 0;
+struct Options {
+  std::vector<Suite> suites;
+  uint64_t seeds = 0, first = 1;
+  bool mutants = false, history = false;
+  std::string mutant;
 };
 
-int RunSeeds(uint64_t first, uint64_t seeds, const char* replay, const std::function<Run(uint64_t)>& simulate) {
-  const auto start = std::chrono::steady_clock::now();
-  uint64_t messages = 0;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const Run run = simulate(seed);
-    messages += run.messages;
-    if (run.violations.empty()) continue;
-    std::printf("FAILED, replay with: %s %llu\n%s\n", replay, static_cast<unsigned long long>(seed),
-                run.parameters.c_str());
-    for (const auto& violation : run.violations) std::printf("  %s\n", violation.c_str());
-    return 1;
+int Usage() {
+  std::fprintf(stderr,
+               "usage: attune-simulate [--job] [--rows] [--coordinator] [--seeds N] [--first-seed M]\n"
+               "                       [--mutants | --history [--mutant NUMBER]]\n");
+  return 2;
+}
+
+int ShowHistory(const Suite& suite, const Options& options) {
+  Mutations mutations;
+  if (!options.mutant.empty()) {
+    const auto it = std::ranges::find(suite.mutants, options.mutant, &Mutant::number);
+    if (it == suite.mutants.end()) return Usage();
+    mutations = it->mutations;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%llu seeds, no violation, %.0f seeds/s, %.0f messages/s\n", static_cast<unsigned long long>(seeds),
-              static_cast<double>(seeds) / seconds, static_cast<double>(messages) / seconds);
-  return 0;
+  int failed = 0;
+  for (uint64_t seed = options.first; seed < options.first + options.seeds; ++seed) {
+    const Outcome outcome = suite.run(seed, mutations, true);
+    std::printf("%s\n", suite.describe(seed).c_str());
+    for (const std::string& line : outcome.history) std::printf("%s\n", line.c_str());
+    failed += outcome.violations.empty() ? 0 : 1;
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+int Seeds(const Suite& suite, const Options& options) {
+  const SeedsResult result = RunSeeds(suite, options.first, options.seeds);
+  std::printf(
+      "%-12s %llu seeds, %s, %.0f seeds/s, %.0f messages/s", suite.name.c_str(),
+      static_cast<unsigned long long>(result.seeds), result.failure.empty() ? "no violation" : "VIOLATION in the last",
+      static_cast<double>(result.seeds) / result.seconds, static_cast<double>(result.sum.messages) / result.seconds);
+  for (const auto& [what, number] : result.sum.counts) {
+    std::printf(", %llu %.*s", static_cast<unsigned long long>(number), static_cast<int>(what.size()), what.data());
+  }
+  std::printf("\n%s", result.failure.c_str());
+  std::fflush(stdout);
+  return result.failure.empty() ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  const std::vector<Suite> all = {JobSuite(), RowSuite(), CoordinatorSuite()};
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    const auto suite = std::ranges::find_if(all, [&](const Suite& one) { return option == "--" + one.name; });
+    if (suite != all.end()) {
+      options.suites.push_back(*suite);
+    } else if (option == "--mutants") {
+      options.mutants = true;
+    } else if (option == "--history") {
+      options.history = true;
+    } else if (option == "--mutant" && i + 1 < argc) {
+      options.mutant = argv[++i];
+    } else if ((option == "--seeds" || option == "--first-seed") && i + 1 < argc) {
+      (option == "--seeds" ? options.seeds : options.first) = std::strtoull(argv[++i], nullptr, 10);
+    } else {
+      return Usage();
+    }
+  }
+  if (options.history != (options.suites.size() == 1 && options.history)) return Usage();  // of one simulation only
+  if (options.suites.empty()) options.suites = all;
+  if (options.seeds == 0) options.seeds = options.history ? 1 : options.mutants ? 5000 : 1000;
+  int failed = 0;
+  for (const Suite& suite : options.suites) {
+    if (options.mutants) {
+      failed += HuntAll(suite, options.first, options.seeds);
+    } else {
+      failed += options.history ? ShowHistory(suite, options) : Seeds(suite, options);
+    }
+  }
+  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace attune::ps::simulation
 
-int main(int argc, char** argv) {
-  using namespace attune::ps::simulation;
-  uint64_t seeds = 0, first = 1;
-  bool rows = false, mutants = false, trace = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string option = argv[i];
-    if (option == "--rows") {
-      rows = true;
-    } else if (option == "--mutants") {
-      mutants = true;
-    } else if (option == "--trace") {
-      trace = true;
-    } else if ((option == "--seeds" || option == "--first-seed") && i + 1 < argc) {
-      (option == "--seeds" ? seeds : first) = std::strtoull(argv[++i], nullptr, 10);
-    } else {
-      std::fprintf(stderr, "usage: attune-simulate [--rows [--trace] | --mutants] [--seeds N] [--first-seed M]\n");
-      return 2;
-    }
-  }
-  if (seeds == 0) seeds = trace ? 1 : mutants ? 5000 : 1000;
-  if (mutants) return RunRowMutants(first, seeds) == 0 ? 0 : 1;
-  if (rows) {
-    return RunSeeds(first, seeds, "attune-simulate --rows --trace --first-seed", [&](uint64_t seed) {
-      const RowParameters parameters = RowParameters::FromSeed(seed);
-      RowResult result = SimulateRows(parameters, {}, trace);
-      return Run{ToString(parameters), std::move(result.violations), result.messages};
-    });
-  }
-  return RunSeeds(first, seeds, "simulation_test with ATTUNE_SEED", [](uint64_t seed) {
-    const Parameters parameters = Parameters::FromSeed(seed);
-    Result result = Simulate(parameters);
-    return Run{ToString(parameters), std::move(result.violations), result.messages};
-  });
-}
+int main(int argc, char** argv) { return attune::ps::simulation::Main(argc, argv); }

@@ -340,6 +340,7 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
     ++shards_[shard].foreign;
     ++foreign_rows_;
   }
+  out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t pending = next_pending_ack_++;
   const size_t installs =
       Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), pending, out);

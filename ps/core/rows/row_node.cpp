@@ -11,6 +11,7 @@ void RowOutputs::Clear() {
   send.clear();
   need_map = false;
   report = false;
+  arrived.clear();
   rows_restored = 0;
   lost.reset();
 }
@@ -146,6 +147,10 @@ void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
       ++it;
     }
   }
+}
+
+void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
+  if (filter_.MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
 }
 
 void RowNode::Lose(Status status, RowOutputs& out) {

@@ -52,10 +52,17 @@ struct RowOptions {
   RowMutation mutation = RowMutation::kNone;
 };
 
+// Rows of one table that have come to this node.
+struct ArrivedRows {
+  TableId table;
+  Slice<Key> keys;
+};
+
 struct RowOutputs {
   std::vector<Outgoing> send;  // to itself: answers to operations this node began
   bool need_map = false;       // somebody has a newer map: ask for it
   bool report = false;         // the report says something somebody may wait for
+  std::vector<ArrivedRows> arrived;
   uint64_t rows_restored = 0;  // rows a recovery found no copy of; they begin anew
   std::optional<Status> lost;  // this node cannot go on
 
@@ -89,6 +96,8 @@ class RowNode {
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
   // `from`: the peer, or self() for operations that begin here.
   void Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out);
+  // All pushes of `origin` up to this one are settled. What a message would say, without one.
+  void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out);
   // Drops pulls whose time is over.
   void OnTimer(MonotonicTime now);
   MonotonicTime WakeAt() const { return next_deadline_; }
@@ -100,6 +109,8 @@ class RowNode {
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
   bool HoldsForeignRows() const { return foreign_rows_ > 0; }
+  // A push is acknowledged by a backup: some shard has one, or is getting one.
+  bool HasGuards() const { return any_guard_; }
 
   // By TableId - 1; null where a table is not installed here.
   const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_; }

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "tests/examples/word2vec/local_session.h"
+#include "tests/examples/local_session.h"
 #include "tests/examples/word2vec/text_directory.h"
 
 namespace attune::word2vec {

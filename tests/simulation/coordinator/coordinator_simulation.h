@@ -15,37 +15,10 @@
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "tests/simulation/suite.h"
 
-#include "ps/core/mutations.h"
+namespace attune::ps::simulation {
 
-namespace attune::ps::coordinator_simulation {
+Suite CoordinatorSuite();
 
-// Drawn from the seed.
-struct Parameters {
-  uint64_t seed = 0;
-  uint32_t servers = 1, workers = 1, shards = 8, backups = 0;
-  uint64_t items = 60, epochs = 1, lease_items = 6;
-  std::string mode = "async";
-  double delay_milliseconds_max = 5;
-  double break_chance = 0;  // of a stream to the coordinator, per message
-  double slow_worker_factor = 1;
-  uint32_t switches = 0, worker_deaths = 0, server_deaths = 0, worker_joins = 0, leaves = 0, scalings = 0, drains = 0;
-  uint32_t checkpoints = 0, coordinator_deaths = 0, handovers = 0;
-
-  static Parameters FromSeed(uint64_t seed);
-};
-std::string ToString(const Parameters& parameters);
-
-struct Result {
-  std::vector<std::string> violations;  // the first few; empty: all good
-  uint64_t digest = 0;
-  uint64_t steps = 0, waits = 0, switches = 0, maps = 0, breaks = 0, reprocessed = 0, recoveries = 0, promotions = 0;
-  uint64_t cuts = 0, takeovers = 0, handovers = 0;
-};
-
-Result Simulate(const Parameters& parameters, const Mutations& mutations = {}, bool trace = false);
-
-}  // namespace attune::ps::coordinator_simulation
+}  // namespace attune::ps::simulation

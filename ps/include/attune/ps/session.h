@@ -165,7 +165,32 @@ class Future {
   explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
  private:
+  friend class LocalizeFuture;
   std::shared_ptr<State> state_;
+};
+
+// What became of a Localize.
+struct LocalizeResult {
+  uint64_t moved = 0;         // rows that have come
+  uint64_t already_here = 0;  // and that were here before
+  uint64_t refused = 0;       // for which this worker has no memory: they stay where they are
+  bool operator==(const LocalizeResult&) const = default;
+};
+
+// Handle to a Localize under way. Copyable; dropping it does not cancel the operation.
+class LocalizeFuture {
+ public:
+  LocalizeFuture() = default;
+  // Blocks until the operation ended, by its deadline. See Table::Localize for the errors.
+  Status Wait() const { return future_.Wait(); }
+  bool Done() const { return future_.Done(); }
+  // After Wait: what has come, also when Wait returned an error.
+  LocalizeResult result() const;
+
+  explicit LocalizeFuture(Future future) : future_(std::move(future)) {}
+
+ private:
+  Future future_;
 };
 
 class Session;
@@ -189,6 +214,17 @@ class Table {
   // The same without waiting; both spans are copied. At most SessionOptions::pushes_in_flight_max are under way; one
   // more waits for room.
   Future PushAsync(std::span<const Key> keys, std::span<const float> gradients) const;
+
+  // Brings rows to this worker, which then owns them: it reads and writes them in its own memory, and other workers'
+  // operations on them come here. Worth it for rows that this worker alone will use many times, before it needs them.
+  // Training goes on meanwhile, here and elsewhere; a row that two workers localize goes to one after the other. Rows
+  // stay until somebody else localizes them or the worker leaves, which gives them back. `keys` are copied and may
+  // repeat. Ends when every row has come, with
+  //   ResourceExhausted  SessionOptions::row_bytes_max is reached: the rows that fit have come, others stay;
+  //   DeadlineExceeded   some have not come within the call's time; they may still come;
+  //   NotFound, InvalidArgument, FailedPrecondition  nothing was asked for (table not open, too many keys, leaving).
+  // Costs a message to the home of the rows per batch, nothing per row and nothing at other nodes.
+  LocalizeFuture Localize(std::span<const Key> keys) const;
 
   struct State;
   explicit Table(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -270,6 +306,8 @@ struct SessionOptions {
   Duration call_timeout = std::chrono::seconds(30);     // each Pull, Push, lease request, ...
   Duration step_timeout = std::chrono::minutes(5);      // of Step: slower workers may take so long
   uint32_t pushes_in_flight_max = 64;
+  // Memory that rows owned by this worker (Table::Localize) may take, with optimizer state and index, all tables.
+  uint64_t row_bytes_max = uint64_t{1} << 30;
   // SIGTERM asks for a drain (Kubernetes ends pods that way). The previous handler returns with the session's end.
   bool drain_on_sigterm = true;
 

@@ -1,4 +1,4 @@
-#include "tests/simulation/rows/describe.h"
+#include "tests/simulation/describe.h"
 
 #include <sstream>
 

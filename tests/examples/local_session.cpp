@@ -1,4 +1,4 @@
-#include "tests/examples/word2vec/local_session.h"
+#include "tests/examples/local_session.h"
 
 #include <algorithm>
 

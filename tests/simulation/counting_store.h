@@ -1,5 +1,5 @@
-// A table for simulations: every push has a column of its own, so that a row shows which pushes it contains and how
-// often. One std::map; optimizer state is a second count that must never differ from the first.
+// A table for simulations: pushes add ones to columns, so that a row shows which pushes it contains and how often. One
+// std::map; optimizer state is a second count that must never differ from the first.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,10 @@ namespace attune::ps::simulation {
 class CountingStore final : public TableStore {
  public:
   using Report = std::function<void(const std::string&)>;
-  // `exclusive`: inserting a row that is there already is reported (two owners).
-  CountingStore(TableSpec spec, bool exclusive, Report report)
-      : spec_(std::move(spec)), exclusive_(exclusive), report_(std::move(report)) {}
+  // `exclusive`: inserting a row that is there already is reported (two owners). `value_max`: more in any place of a
+  // row is reported, too (a push is in it twice).
+  CountingStore(TableSpec spec, bool exclusive, float value_max, Report report)
+      : spec_(std::move(spec)), exclusive_(exclusive), value_max_(value_max), report_(std::move(report)) {}
 
   struct Row {
     RowVersion version;
@@ -49,8 +50,8 @@ class CountingStore final : public TableStore {
       if (!options.versions.empty()) options.versions[i] = row.version;
       for (size_t j = 0; j < dim; ++j) {
         row.values[j] += gradients[i * dim + j];
-        row.state[j] += gradients[i * dim + j] * gradients[i * dim + j];
-        if (row.values[j] > 1.5F) {
+        row.state[j] += gradients[i * dim + j];
+        if (row.values[j] > value_max_) {
           report_("AtMostOnce: push " + std::to_string(j) + " is in key " + std::to_string(keys[i]) +
                   (exclusive_ ? " twice" : "'s copy twice"));
         }
@@ -145,6 +146,7 @@ class CountingStore final : public TableStore {
 
   TableSpec spec_;
   bool exclusive_;
+  float value_max_;
   Report report_;
   std::map<Key, Row> rows_;
 };

@@ -1,0 +1,54 @@
+// A line chart as one <svg> element that needs nothing around it: fonts and colors are inline. Pure.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attune::cli {
+
+struct Series {
+  std::string name;  // "" is not listed
+  std::string color;
+  std::vector<std::pair<double, double>> points;  // x ascending; a y that is not finite leaves a gap
+  bool step = false;                              // holds its value until the next point
+  bool faint = false;
+  bool dashed = false;
+  bool filled = false;
+  bool dots = false;  // points, no line
+};
+
+// An area between two lines: an interval.
+struct Band {
+  std::string name, color;
+  std::vector<double> x, low, high;
+};
+
+struct Mark {
+  double x = 0;
+  int number = 0;  // shown on top; 0: only the line
+  std::string color;
+};
+
+struct Chart {
+  std::string title, note;
+  std::vector<Series> series;
+  std::vector<Band> bands;
+  std::vector<Mark> marks;
+  double x_max = 1;  // seconds
+  bool from_zero = false;
+  bool whole = false;  // y counts things
+  int height = 190;
+  std::function<std::string(double)> format;  // of y
+  std::function<double(double)> y_step;       // of a span; empty: decimal
+};
+
+// Empty when there is nothing to draw.
+std::string SvgText(const Chart& chart);
+// For text between tags and in attributes.
+std::string EscapeHtml(std::string_view text);
+// A step that makes about `count` ticks over `span`: 1, 2 or 5 times a power of ten.
+double TickStep(double span, int count);
+
+}  // namespace attune::cli

@@ -1,0 +1,169 @@
+#include "cli/run_history.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attune::cli {
+namespace {
+
+using kube::Json;
+
+constexpr int kFormat = 1;
+
+Json Number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(); }
+
+std::optional<double> NumberAt(const Json& list, size_t index) {
+  return index < list.size() && list[index].is_number() ? std::optional(list[index].get<double>()) : std::nullopt;
+}
+
+// One row per point keeps the file small; the order is that of `fields`.
+Json ToJson(const RunPoint& point) {
+  return Json::array({point.time, Number(point.loss), Number(point.rate), Number(point.fraction),
+                      Number(point.remaining_seconds), Number(point.moving_rows_per_second),
+                      Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes)});
+}
+
+RunPoint PointFromJson(const Json& row) {
+  RunPoint point;
+  point.time = NumberAt(row, 0).value_or(0);
+  point.loss = NumberAt(row, 1);
+  point.rate = NumberAt(row, 2);
+  point.fraction = NumberAt(row, 3);
+  point.remaining_seconds = NumberAt(row, 4);
+  point.moving_rows_per_second = NumberAt(row, 5);
+  point.moving_bytes_left = NumberAt(row, 6);
+  point.servers = static_cast<int32_t>(std::clamp(NumberAt(row, 7).value_or(0), 0.0, 1e6));
+  point.workers = static_cast<int32_t>(std::clamp(NumberAt(row, 8).value_or(0), 0.0, 1e6));
+  point.memory_bytes = NumberAt(row, 9);
+  return point;
+}
+
+std::string TextAt(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+double DoubleAt(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number() ? at->get<double>() : 0;
+}
+uint64_t CountAt(const Json& object, const char* key) {
+  return static_cast<uint64_t>(std::clamp(DoubleAt(object, key), 0.0, 9e15));
+}
+
+}  // namespace
+
+void RunRecorder::Add(const JobView& view, double now) {
+  history_.name = view.name;
+  history_.name_space = view.name_space;
+  history_.phase = view.phase;
+  if (!view.sample_unit.empty()) history_.sample_unit = view.sample_unit;
+  if (!view.synchronization.empty()) history_.synchronization = view.synchronization;
+  if (view.started > 0) history_.started = view.started;
+  history_.ended = view.ended;
+  history_.reprocessed_items = view.reprocessed_items;
+  history_.recoveries = view.recoveries;
+  history_.restored_rows = view.restored_rows;
+  if (!view.events.empty()) {
+    const size_t kept = std::min(view.events.size(), RunHistory::kEventsMax);
+    history_.events.assign(view.events.end() - static_cast<std::ptrdiff_t>(kept), view.events.end());
+  }
+  if (view.result) history_.results.assign(view.result->metrics.begin(), view.result->metrics.end());
+  AddPoint(view, now);
+}
+
+void RunRecorder::AddPoint(const JobView& view, double now) {
+  std::vector<RunPoint>& points = history_.points;
+  if (view.outcome != JobView::Outcome::kNone || (!view.loss && !view.rate && view.servers_ready == 0)) return;
+  if (!points.empty() && now - points.back().time < spacing_) return;
+  RunPoint point;
+  point.time = now;
+  point.loss = view.loss;
+  point.rate = view.rate;
+  point.fraction = view.fraction;
+  point.remaining_seconds = view.remaining_seconds;
+  point.moving_rows_per_second = view.moving_rows_per_second;
+  if (view.moving_bytes_left) point.moving_bytes_left = static_cast<double>(*view.moving_bytes_left);
+  point.servers = view.servers_ready;
+  point.workers = view.workers_ready;
+  for (const PodView& pod : view.pods) {
+    if (pod.memory_bytes) point.memory_bytes = point.memory_bytes.value_or(0) + static_cast<double>(*pod.memory_bytes);
+  }
+  points.push_back(point);
+  if (points.size() < RunHistory::kPointsMax) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < points.size(); i += 2) points[kept++] = points[i];
+  points.resize(kept);
+  spacing_ *= 2;
+}
+
+std::string SaveHistory(const RunHistory& history) {
+  Json points = Json::array(), events = Json::array(), results = Json::object();
+  for (const RunPoint& point : history.points) points.push_back(ToJson(point));
+  for (const JobEvent& event : history.events) {
+    events.push_back({{"time", event.time},
+                      {"reason", event.reason},
+                      {"note", event.note},
+                      {"object", event.object},
+                      {"warning", event.warning},
+                      {"count", event.count}});
+  }
+  for (const auto& [name, value] : history.results) results[name] = value;
+  const Json object = {{"format", kFormat},
+                       {"job", history.name},
+                       {"namespace", history.name_space},
+                       {"phase", history.phase},
+                       {"sampleUnit", history.sample_unit},
+                       {"synchronization", history.synchronization},
+                       {"started", history.started},
+                       {"ended", history.ended},
+                       {"reprocessedItems", history.reprocessed_items},
+                       {"recoveries", history.recoveries},
+                       {"restoredRows", history.restored_rows},
+                       {"results", results},
+                       {"fields",
+                        {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond",
+                         "movingBytesLeft", "servers", "workers", "memoryBytes"}},
+                       {"points", points},
+                       {"events", events}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+StatusOr<RunHistory> LoadHistory(const std::string& text) {
+  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || DoubleAt(object, "format") != kFormat) {
+    return Error(StatusCode::kInvalidArgument, "this is no history of a run that this version of attune can read");
+  }
+  RunHistory history;
+  history.name = TextAt(object, "job");
+  history.name_space = TextAt(object, "namespace");
+  history.phase = TextAt(object, "phase");
+  history.sample_unit = TextAt(object, "sampleUnit");
+  history.synchronization = TextAt(object, "synchronization");
+  history.started = DoubleAt(object, "started");
+  history.ended = DoubleAt(object, "ended");
+  history.reprocessed_items = CountAt(object, "reprocessedItems");
+  history.recoveries = CountAt(object, "recoveries");
+  history.restored_rows = CountAt(object, "restoredRows");
+  if (const Json& results = kube::At(object, {"results"}); results.is_object()) {
+    for (const auto& [name, value] : results.items()) {
+      if (value.is_number()) history.results.emplace_back(name, value.get<double>());
+    }
+  }
+  const Json& points = kube::At(object, {"points"});
+  for (size_t i = 0; points.is_array() && i < std::min(points.size(), RunHistory::kPointsMax); ++i) {
+    if (points[i].is_array()) history.points.push_back(PointFromJson(points[i]));
+  }
+  const Json& events = kube::At(object, {"events"});
+  for (size_t i = 0; events.is_array() && i < std::min(events.size(), RunHistory::kEventsMax); ++i) {
+    const Json& event = events[i];
+    if (!event.is_object()) continue;
+    history.events.push_back({TextAt(event, "time"), TextAt(event, "reason"), TextAt(event, "note"),
+                              TextAt(event, "object"), event.value("warning", Json()) == true,
+                              static_cast<int64_t>(std::clamp(DoubleAt(event, "count"), 1.0, 1e9))});
+  }
+  return history;
+}
+
+std::string HistoryFile(const std::string& job) { return "history-" + job + ".json"; }
+
+}  // namespace attune::cli

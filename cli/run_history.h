@@ -1,0 +1,54 @@
+// What a report page is made from: one job's figures over time, recorded while somebody follows it. A value of bounded
+// size: when it is full every other point goes, so it covers the whole run however long that is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/job_view.h"
+
+namespace attune::cli {
+
+struct RunPoint {
+  double time = 0;  // seconds since 1970
+  std::optional<double> loss, rate, fraction, remaining_seconds;
+  std::optional<double> moving_rows_per_second, moving_bytes_left;
+  int32_t servers = 0, workers = 0;    // ready
+  std::optional<double> memory_bytes;  // of all processes
+};
+
+struct RunHistory {
+  std::string name, name_space, phase, sample_unit, synchronization;
+  double started = 0, ended = 0;  // seconds since 1970; 0: not yet
+  std::vector<RunPoint> points;   // oldest first
+  std::vector<JobEvent> events;   // oldest first, at most kEventsMax
+  std::vector<std::pair<std::string, double>> results;
+  uint64_t reprocessed_items = 0, recoveries = 0, restored_rows = 0;
+
+  static constexpr size_t kPointsMax = 2000;
+  static constexpr size_t kEventsMax = 300;
+};
+
+class RunRecorder {
+ public:
+  // Looks closer together than the present spacing add no point; events and outcome are taken from each.
+  void Add(const JobView& view, double now);
+  const RunHistory& history() const { return history_; }
+
+ private:
+  void AddPoint(const JobView& view, double now);
+  RunHistory history_;
+  double spacing_ = 0.9;  // seconds
+};
+
+// A file that `attune report` reads later, or while the run goes on.
+std::string SaveHistory(const RunHistory& history);
+// InvalidArgument when it is no such file.
+StatusOr<RunHistory> LoadHistory(const std::string& text);
+// Its name in a run directory.
+std::string HistoryFile(const std::string& job);
+
+}  // namespace attune::cli

@@ -1,0 +1,55 @@
+#include "cli/run_report.h"
+
+#include <cstdio>
+
+#include "base/file.h"
+#include "cli/report_page.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr double kSaveSeconds = 5;  // so that `attune report` in another terminal sees a running job
+
+void Complain(const Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "attune: %s\n", std::string(Message(status)).c_str());
+}
+
+}  // namespace
+
+void RunReport::Add(const JobView& view, double now) {
+  Job& job = recorded_[view.name_space + "/" + view.name];
+  job.recorder.Add(view, now);
+  const bool ended = view.outcome != JobView::Outcome::kNone;
+  if (directory_.empty() || (!ended && now - job.saved_at < kSaveSeconds)) return;
+  // A full disk must not end the training; the end of the run tells.
+  [[maybe_unused]] const Status saved = SaveHistoryOf(job, now);
+}
+
+Status RunReport::SaveHistoryOf(Job& job, double now) const {
+  job.saved_at = now;
+  const RunHistory& history = job.recorder.history();
+  return WriteFileAtomically(directory_ / HistoryFile(history.name), SaveHistory(history));
+}
+
+std::filesystem::path RunReport::PageOf(const std::string& job) const {
+  if (jobs_ < 2) return page_;
+  std::filesystem::path named = page_;
+  return named.replace_filename(page_.stem().string() + "-" + job + page_.extension().string());
+}
+
+void RunReport::Finish(bool quiet) {
+  for (auto& [key, job] : recorded_) {
+    const RunHistory& history = job.recorder.history();
+    if (!directory_.empty()) Complain(SaveHistoryOf(job, 0));
+    if (page_.empty()) continue;
+    const std::filesystem::path file = PageOf(history.name);
+    const Status written = WriteFileAtomically(file, ReportPage(history));
+    if (!written.ok()) {
+      Complain(written);
+    } else if (!quiet) {
+      std::printf("report of %s: %s\n", history.name.c_str(), file.c_str());
+    }
+  }
+}
+
+}  // namespace attune::cli

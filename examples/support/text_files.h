@@ -1,0 +1,25 @@
+// Text that example programs train on: the files below some directories, by default C and C++ headers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace attune::examples {
+
+// Headers that come with the packages Attune is built with, so that this text is the same wherever it was built.
+std::vector<std::filesystem::path> DefaultTextDirectories();
+
+// The files below the directories by path, without links. NotFound when one of them cannot be read: half a text would
+// be another text.
+StatusOr<std::vector<std::string>> ListFiles(const std::vector<std::filesystem::path>& directories);
+
+// Calls `take` with the content of each file, in the order given. Files that cannot be read, are larger than 8 MiB or
+// hold a NUL byte are left out.
+void ReadTexts(const std::vector<std::string>& files, const std::function<void(const std::string& text)>& take);
+
+}  // namespace attune::examples

@@ -1,0 +1,120 @@
+#include "tests/simulation/coordinator/simulation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::ps::simulation {
+
+// What an answered scaling promises.
+void CoordinatorSimulation::CheckEven() {
+  const ShardMap& map = Chief().map();
+  std::map<NodeId, int> homes;
+  for (const Member& member : map.members) {
+    if (member.role == Role::kServer) homes[member.node] = 0;
+  }
+  for (const Shard& shard : map.shards) {
+    ++homes[shard.home];
+    if (homes.size() > 1 && parameters_.backups > 0 && shard.backup == NodeId()) Violation("AtRest: a copy is missing");
+  }
+  const auto [least, most] = std::ranges::minmax_element(homes, {}, [](const auto& entry) { return entry.second; });
+  if (homes.size() != servers_wanted_) Violation("AtRest: " + std::to_string(homes.size()) + " servers");
+  if (most->second - least->second > 1) Violation("AtRest: homes are uneven");
+}
+
+// MapUnique and OneChange, at the moment a map is made.
+void CoordinatorSimulation::OnMapPublished(size_t office) {
+  const ShardMap& map = offices_[office]->core->map();
+  if (!map.formed() || office != chief_) return;
+  const auto [it, is_new] = maps_.try_emplace(map.version, map);
+  if (!is_new) {
+    if (!(it->second == map)) Violation("MapUnique: two maps with one version");
+    return;
+  }
+  Count("maps");
+  if (map.version < last_map_) Violation("MapUnique: an older map after a newer one");
+  if (const Status status = Validate(map); !status.ok()) return Violation("MapUnique: " + attune::ToString(status));
+  const auto before = maps_.find(last_map_);
+  last_map_ = map.version;
+  if (before == maps_.end() || before->second.recovered_at != map.recovered_at) {
+    Count("recoveries", before == maps_.end() ? 0 : 1);
+    return;
+  }
+  bool planned = false;
+  for (size_t i = 0; i < map.shards.size(); ++i) {
+    const Shard& was = before->second.shards[i];
+    const Shard& is = map.shards[i];
+    planned = planned || !(was == is);
+    Count("copies completed", was.next_backup != NodeId() && is.backup == was.next_backup ? 1 : 0);
+    if (was.home != is.home && was.backup == is.home) Violation("OneChange: a home moves to its own backup");
+    if (was.next_backup != NodeId() && is.next_backup != was.next_backup && is.backup != was.next_backup) {
+      Violation("OneChange: a copy under way was dropped without a failure");
+    }
+    if (is.backup == was.next_backup && was.next_backup != NodeId() && is.backup != was.backup) {
+      for (const Server& server : servers_) {
+        if (server.alive && map.Contains(server.node) && !server.joins_done.contains(was.join_id)) {
+          Violation("OneChange: a backup was appointed before all members had sent it their copies");
+        }
+      }
+    }
+  }
+  if (!planned) return;
+  for (const Server& server : servers_) {
+    if (!server.alive || !map.Contains(server.node) || !before->second.Contains(server.node)) continue;
+    if (server.not_ready > 0 || server.map.version < before->second.version) {
+      Violation("OneChange: shards change while server " + std::to_string(server.index) + " is not ready");
+    }
+  }
+}
+
+// CutExact. What a server had that was drained since is elsewhere now.
+void CoordinatorSimulation::CheckCut(CutId cut, const CutRecord& record) {
+  for (const Server& server : servers_) {
+    if (server.finished && server.cut != cut) copied_.insert(server.applied.begin(), server.applied.end());
+  }
+  if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
+  const CutRecord::DataSet& data = record.data_sets.front();
+  const auto contained = [&](uint64_t epoch, uint64_t item) {
+    if (epoch < data.finished_epochs) return true;
+    return std::ranges::any_of(
+               data.done,
+               [&](const auto& range) { return range.epoch == epoch && range.begin <= item && item < range.end; }) ||
+           std::ranges::any_of(data.open, [&](const auto& lease) {
+             return lease.epoch == epoch && lease.begin <= item && item < lease.position;
+           });
+  };
+  const bool exact = record.synchronization != "async";
+  std::map<std::pair<uint64_t, uint64_t>, bool> in_rows;
+  for (size_t i = 0; i < pushes_.size(); ++i) {
+    const PushAccount& push = pushes_[i];
+    const bool copied = copied_.contains(i);
+    in_rows[{push.epoch, push.item}] = in_rows[{push.epoch, push.item}] || copied;
+    const std::string name = "item " + std::to_string(push.item) + " of epoch " + std::to_string(push.epoch) +
+                             ", pushed in step " + std::to_string(push.step) + ", cut at " +
+                             std::to_string(record.clock);
+    if (!exact || workers_[push.worker]->lost) continue;
+    if (copied && push.step >= record.clock) Violation("CutExact: in the rows too early: " + name);
+    if (push.step < record.clock && !copied) Violation("CutExact: not in the rows: " + name);
+    if (push.step < record.clock && !contained(push.epoch, push.item)) {
+      Violation("CutExact: would be processed again: " + name);
+    }
+  }
+  for (const auto& [item, copied] : in_rows) {
+    if (contained(item.first, item.second) && !copied) {
+      Violation("CutExact: item " + std::to_string(item.second) + " of epoch " + std::to_string(item.first) +
+                " would be omitted");
+    }
+  }
+}
+
+void CoordinatorSimulation::CheckEnd() {
+  const JobProgress progress = Chief().progress();
+  if (violated()) return;
+  if (!finished_) {
+    return Violation("EveryCallEnds: the job did not finish: " + std::to_string(progress.items_done) + " of " +
+                     std::to_string(progress.items_total) + " items done, " + std::to_string(Running()) +
+                     " workers, floor held by \"" + progress.floor_holder + "\"");
+  }
+  items_.CheckEnd(parameters_.epochs, parameters_.items, progress, any_failure_);
+}
+
+}  // namespace attune::ps::simulation

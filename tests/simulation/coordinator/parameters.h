@@ -1,0 +1,25 @@
+// What a seed chooses for a run of the coordinator's simulation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace attune::ps::simulation {
+
+// Drawn from the seed.
+struct CoordinatorParameters {
+  uint64_t seed = 0;
+  uint32_t servers = 1, workers = 1, shards = 8, backups = 0;
+  uint64_t items = 60, epochs = 1, lease_items = 6;
+  std::string mode = "async";
+  double delay_milliseconds_max = 5;
+  double break_chance = 0;  // of a stream to the coordinator, per message
+  double slow_worker_factor = 1;
+  uint32_t switches = 0, worker_deaths = 0, server_deaths = 0, worker_joins = 0, leaves = 0, scalings = 0, drains = 0;
+  uint32_t checkpoints = 0, coordinator_deaths = 0, handovers = 0;
+
+  static CoordinatorParameters FromSeed(uint64_t seed);
+};
+std::string ToString(const CoordinatorParameters& parameters);
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,174 @@
+#include "tests/simulation/coordinator/simulation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::ps::simulation {
+
+// The copy is made at once; writing takes a while.
+void CoordinatorSimulation::OnMark(size_t place, const Mark& mark) {
+  Server& server = servers_[place];
+  if (server.cut != mark.cut) {
+    server.cut = mark.cut;
+    copied_.insert(server.applied.begin(), server.applied.end());
+  }
+  SayServer(place, MarkDone{.cut = mark.cut});
+  const CutId cut = mark.cut;
+  After(FromMilliseconds(random().Uniform() * 100), [this, place, cut] {
+    if (servers_[place].alive) SayServer(place, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
+  });
+}
+
+size_t CoordinatorSimulation::StartServer(uint32_t index) {
+  Server server;
+  server.index = index;
+  server.incarnation = next_incarnation_++;
+  server.stream.office = offices_.size() - 1;
+  servers_.push_back(std::move(server));
+  const size_t place = servers_.size() - 1;
+  After(network_.Delay(), [this, place] { Connect({true, place}); });
+  After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
+  return place;
+}
+
+void CoordinatorSimulation::ServerHeartbeat(size_t place) {
+  Server& server = servers_[place];
+  if (!server.alive || server.finished) return;
+  if (server.node != NodeId()) {
+    server.lease.Sent(++server.heartbeat, now());
+    SayServer(place, Heartbeat{.number = server.heartbeat, .map_version = server.map.version, .leases = {}});
+    Report(place);
+  }
+  After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
+}
+
+void CoordinatorSimulation::Report(size_t place) {
+  Server& server = servers_[place];
+  RowsReport report{.number = ++server.report,
+                    .map_version = server.map.version,
+                    .shards_not_ready = server.not_ready,
+                    .joins_done = {server.joins_done.begin(), server.joins_done.end()},
+                    .rows_to_come = server.rows_to_come};
+  const bool named =
+      std::ranges::any_of(server.map.shards, [&](const Shard& shard) { return shard.home == server.node; });
+  report.rows_held = named || server.rows_to_come > 0 ? 10 : 0;
+  SayServer(place, std::move(report));
+}
+
+void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
+  Server& server = servers_[place];
+  if (const auto* welcome = std::get_if<Welcome>(&message)) {
+    server.node = welcome->node;
+    if (welcome->map.formed()) AdoptMap(place, welcome->map);
+  } else if (const auto* update = std::get_if<MapUpdate>(&message)) {
+    AdoptMap(place, update->map);
+  } else if (const auto* ack = std::get_if<HeartbeatAck>(&message)) {
+    server.lease.Answered(ack->number, ack->liveness);
+  } else if (const auto* mirror = std::get_if<MirrorUpdate>(&message)) {
+    if (!server.mirror || server.mirror->number < mirror->record.number) server.mirror = mirror->record;
+    SayServer(place, MirrorAck{.number = mirror->record.number});
+  } else if (std::holds_alternative<Promise>(message)) {
+    SayServer(place, Promised{.map = server.map,
+                              .standing = {.number = server.heartbeat, .map_version = server.map.version, .leases = {}},
+                              .sync = {},
+                              .tables = server.tables,
+                              .mirror = server.mirror});
+  } else if (const auto* install = std::get_if<InstallTable>(&message)) {
+    OnInstall(server, *install);
+    SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
+  } else if (const auto* mark = std::get_if<Mark>(&message)) {
+    OnMark(place, *mark);
+  } else if (std::holds_alternative<Finished>(message)) {
+    server.finished = true;
+    if (!finished_) {
+      const bool named = !Shards([&](const Shard& shard) {
+        return shard.home != server.node && shard.backup != server.node && shard.next_backup != server.node;
+      });
+      if (named) Violation("a server was released while shards lie on it");
+      Break({true, place}, std::chrono::seconds(0));
+      server.alive = false;
+    }
+  } else if (std::holds_alternative<SessionLost>(message) || std::holds_alternative<JoinRefused>(message)) {
+    any_failure_ = true;
+    KillServer(place);
+  }
+}
+
+// OneTable: an id means the same table at every server for ever.
+void CoordinatorSimulation::OnInstall(Server& server, const InstallTable& install) {
+  for (const InstallTable& table : server.tables) {
+    if (table.table != install.table) continue;
+    if (!(table == install)) Violation("OneTable: two tables with one number");
+    return;
+  }
+  server.tables.push_back(install);
+}
+
+void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
+  Server& server = servers_[place];
+  if (map.version <= server.map.version || !map.Contains(server.node)) return;
+  uint32_t changed = 0;
+  bool joins = false;
+  for (size_t i = 0; i < map.shards.size(); ++i) {
+    const bool was_home = !server.map.formed() || server.map.shards[i].home == server.node;
+    changed += map.shards[i].home == server.node && (!was_home || map.recovered_at != server.map.recovered_at) ? 1 : 0;
+    joins = joins || map.shards[i].next_backup != NodeId();
+  }
+  if (!server.map.formed()) changed = 0;
+  server.map = map;
+  const uint64_t change = ++server.map_change;
+  server.not_ready += changed;
+  server.rows_to_come += changed;
+  if (server.not_ready > 0) {
+    After(FromMilliseconds(random().Uniform() * 50), [this, place] {
+      servers_[place].not_ready = 0;
+      if (servers_[place].alive) Report(place);
+      After(FromMilliseconds(random().Uniform() * 100), [this, place] {
+        servers_[place].rows_to_come = 0;
+        if (servers_[place].alive) Report(place);
+      });
+    });
+  }
+  if (joins) {
+    After(FromMilliseconds(random().Uniform() * 100), [this, place, change] {
+      Server& late = servers_[place];
+      if (!late.alive || late.map_change != change) return;
+      for (const Shard& shard : late.map.shards) {
+        if (shard.next_backup != NodeId()) late.joins_done.insert(shard.join_id);
+      }
+      Report(place);
+    });
+  }
+  Report(place);
+}
+
+void CoordinatorSimulation::KillServer(size_t place) {
+  Server& server = servers_[place];
+  if (!server.alive) return;
+  Tell("server " + std::to_string(server.index) + " dies");
+  any_server_died_ = true;
+  server.alive = false;
+  Break({true, place}, std::chrono::seconds(0));
+  const uint32_t index = server.index;
+  const NodeId node = server.node;
+  for (size_t office = 0; office < offices_.size(); ++office) {
+    if (offices_[office]->host != place || !offices_[office]->alive) continue;
+    EndOffice(office);
+    if (office + 1 < offices_.size()) continue;
+    appointing_ = true;
+    After(FromMilliseconds(random().Uniform() * 1500), [this, index] {
+      Appoint({{Role::kServer, index}}, UINT32_MAX);
+    });
+  }
+  for (size_t worker = 0; worker < workers_.size(); ++worker) {
+    if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
+  }
+  if (random().Chance(0.5)) {  // the platform notices
+    After(FromMilliseconds(random().Uniform() * 500), [this, index] { Order(NodeGone{Role::kServer, index}); });
+  }
+  After(FromMilliseconds(random().Uniform() * 4000), [this, index] {
+    if (!finished_ && index < servers_wanted_) StartServer(index);
+  });
+}
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,189 @@
+// The world of this simulation: real CoordinatorCores, real WorkerCores, servers that only answer. The parts of the
+// class are in files of their own: streams, servers, workers, offices (one coordinator after the other), script (what
+// is done to the job), checkers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+#include "ps/core/liveness_lease.h"
+#include "ps/core/worker_core.h"
+#include "tests/simulation/coordinator/parameters.h"
+#include "tests/simulation/network.h"
+#include "tests/simulation/step_checker.h"
+#include "tests/simulation/world.h"
+
+namespace attune::ps::simulation {
+
+constexpr char kJob[] = "job-1";
+constexpr Duration kCallTimeout = std::chrono::seconds(100);
+
+class CoordinatorSimulation : public World {
+ public:
+  CoordinatorSimulation(const CoordinatorParameters& parameters, const Mutations& mutations, bool keep_history)
+      : World(parameters.seed, keep_history),
+        parameters_(parameters),
+        mutations_(mutations),
+        network_(*this, {.delay_max = parameters.delay_milliseconds_max, .break_chance = parameters.break_chance},
+                 [this](Place, Place to) { Break(PartyAt(to), FromMilliseconds(random().Uniform() * 300)); }) {}
+
+  Outcome Simulate();
+
+ private:
+  // To the coordinator.
+  struct Stream {
+    bool connected = false;
+    ConnectionId connection;  // the last one
+    size_t office = 0;        // whom it joins
+  };
+  // A server as the coordinator sees it: it takes maps, takes its time with them, and acknowledges pushes.
+  struct Server {
+    uint32_t index = 0;
+    uint64_t incarnation = 0;
+    Stream stream;
+    bool alive = true, finished = false;
+    NodeId node;
+    ShardMap map;
+    uint64_t heartbeat = 0, report = 0;
+    uint32_t not_ready = 0;
+    uint64_t rows_to_come = 0;
+    std::set<MapVersion> joins_done;
+    uint64_t map_change = 0;   // counts adoptions, so that late timers do nothing
+    std::set<size_t> applied;  // pushes, by their place in pushes_
+    CutId cut;                 // marked for it
+    uint32_t term = 0;
+    std::optional<CoordinatorRecord> mirror;
+    std::vector<InstallTable> tables;
+    LivenessLease lease;
+  };
+  struct Worker {
+    std::unique_ptr<WorkerCore> core;
+    uint32_t index = 0;
+    Stream stream;
+    bool alive = true, left = false, lost = false, asked_to_leave = false;
+    std::optional<MonotonicTime> wake;
+    uint64_t next_call = 1;
+    std::map<CallId, MonotonicTime> calls;
+    enum class At { kJoin, kTable, kData, kLease, kWork, kStep, kLeave, kEnd } at = At::kJoin;
+    TableId table;
+    DataSetId data_set;
+    LeaseResult lease;
+    uint64_t position = 0, pushes = 0;
+    bool slow = false;
+  };
+  // One coordinator, in a server.
+  struct Office {
+    std::unique_ptr<CoordinatorCore> core;
+    uint32_t term = 1;
+    size_t host = 0;
+    bool alive = true, leads = true;
+    std::optional<MonotonicTime> wake;
+  };
+  // One item's push.
+  struct PushAccount {
+    size_t worker;
+    uint64_t epoch, item, step;
+  };
+  // Streams to the coordinator. Messages of one stream keep their order.
+  struct Party {
+    bool is_server;
+    size_t place;
+    auto operator<=>(const Party&) const = default;
+  };
+  static constexpr Place kCoordinatorsPlace = 0;
+  static Party PartyAt(Place place) { return {.is_server = place % 2 == 1, .place = (place - 1) / 2}; }
+  static Place PlaceOf(Party party) { return static_cast<Place>(2 * party.place + (party.is_server ? 1 : 2)); }
+  Stream& StreamOf(Party party) {
+    return party.is_server ? servers_[party.place].stream : workers_[party.place]->stream;
+  }
+  std::string Name(Party party) const;
+  bool Alive(Party party) const { return party.is_server ? servers_[party.place].alive : workers_[party.place]->alive; }
+  void Connect(Party party);
+  void Break(Party party, Duration away);
+  void ToCoordinator(Party party, Message message);
+  void FromCoordinator(ConnectionId connection, Message message);
+  void StepCoordinator(size_t office, CoordinatorInput input);
+  void OnMapPublished(size_t office);
+
+  void StartOffice(CoordinatorOptions options, size_t host);
+  void EndOffice(size_t office);
+  void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void Redirect(Party party, size_t office);
+  void CrashCoordinator(bool really);
+  bool CopyIsSafe(size_t but) const;
+  // One coordinator leads the job, and nobody says that it is dead.
+  bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_]->alive && !appointing_; }
+  CoordinatorCore& Chief() { return *offices_[chief_]->core; }
+  const CoordinatorCore& Chief() const { return *offices_[chief_]->core; }
+  void OnMark(size_t place, const Mark& mark);
+  void CheckCut(CutId cut, const CutRecord& record);
+  void CheckEven();
+
+  size_t StartServer(uint32_t index);
+  void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
+  void OnServer(size_t place, const Message& message);
+  void AdoptMap(size_t place, const ShardMap& map);
+  void OnInstall(Server& server, const InstallTable& install);
+  void Report(size_t place);
+  void ServerHeartbeat(size_t place);
+  void KillServer(size_t place);
+
+  size_t StartWorker(uint32_t index);
+  void StepWorker(size_t place, WorkerInput input);
+  void ConnectPeer(size_t place, NodeId peer, int tries);
+  void Ask(size_t place, Worker::At at);
+  void Completed(size_t place, const Completion& completion);
+  void Work(size_t place);
+  void KillWorker(size_t place);
+  size_t Running() const;
+
+  void Order(Command command);
+  void Scale();
+  void ScheduleChanges();
+  void CheckEnd();
+  bool Shards(const std::function<bool(const Shard&)>& all) const {
+    return std::ranges::all_of(Chief().map().shards, all);
+  }
+
+  CoordinatorParameters parameters_;
+  Mutations mutations_;
+  Network network_;
+  std::vector<std::unique_ptr<Office>> offices_;
+  size_t chief_ = 0;         // the last one that leads the job
+  bool appointing_ = false;  // its server is said to be dead
+  bool finished_ = false;
+  std::vector<Server> servers_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  struct Connection {
+    Party party;
+    size_t office;
+  };
+  std::map<ConnectionId, Connection> connections_;
+  uint64_t next_connection_ = 1, next_incarnation_ = 1, next_command_ = 1;
+  uint32_t next_worker_index_ = 0;
+  struct Asked {
+    MonotonicTime until;
+    size_t office;
+  };
+  std::map<CommandId, Asked> commands_;
+  std::set<CommandId> scalings_;
+  uint32_t servers_wanted_ = 1;
+  std::map<MapVersion, ShardMap> maps_;
+  MapVersion last_map_;
+  StepChecker steps_{*this};
+  ItemChecker items_{*this};
+  std::vector<PushAccount> pushes_;
+  std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
+  std::set<size_t> copied_;                                         // by the cut under way
+  bool any_server_died_ = false;
+  bool any_failure_ = false;
+};
+}  // namespace attune::ps::simulation

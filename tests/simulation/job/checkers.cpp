@@ -1,0 +1,155 @@
+// What must be true of the job, seen from outside.
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
+  Account& account = accounts_[pull.table.value()];
+  for (size_t i = 0; i < pull.keys.size(); ++i) {
+    const Key key = pull.keys[i];
+    for (uint32_t column = 0; column < kColumns; ++column) {
+      const double value = pull.rows[i * kColumns + column];
+      const auto text = [&](const char* what, double bound) {
+        std::ostringstream out;
+        out << what << ": " << Name(WorkerPlace(worker.process)) << " reads " << value << " of key " << key
+            << " column " << column << " of table " << pull.table << ", bound " << bound;
+        return out.str();
+      };
+      if (column == worker.column() && value < pull.own_before.at(key)) {
+        Violation(text("OwnPushes: an own push is missing", pull.own_before.at(key)));
+      }
+      if (value > account.issued[{key, column}]) {
+        Violation(text("AtMostOnce: more than was ever pushed", account.issued[{key, column}]));
+      }
+      const double before = pull.seen_before.at({key, column});
+      // After a crash a row continues from its copy: others' pushes that nobody was told of come once more.
+      const bool may_fall = any_server_died_ && column != worker.column();
+      if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
+      double& seen = worker.seen[pull.table.value()][{key, column}];
+      seen = std::max(seen, value);
+    }
+  }
+}
+
+// OneOwner and StateTravels, over all members. A removed node that does not know it yet may still hold rows.
+void JobSimulation::CheckOwners() {
+  const ShardMap* map = NewestMap();
+  if (map == nullptr) return;
+  std::map<std::pair<uint32_t, Key>, size_t> holder;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const Server& server = *servers_[i];
+    if (server.fate != Fate::kRunning || !map->Contains(server.core->node())) continue;
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      const auto& tables = server.core->tables();
+      if (tables.size() < table || tables[table - 1] == nullptr) continue;
+      for (const auto& [key, row] : static_cast<const CountingStore&>(*tables[table - 1]).rows()) {
+        const auto [it, is_new] = holder.try_emplace({table, key}, i);
+        if (!is_new) {
+          Violation("OneOwner: " + Name(ServerPlace(it->second)) + " and " + Name(ServerPlace(i)) + " hold key " +
+                    std::to_string(key) + " of table " + std::to_string(table));
+        }
+        if (row.values != row.state) {
+          Violation("StateTravels: key " + std::to_string(key) + " of table " + std::to_string(table) +
+                    " has lost optimizer state at " + Name(ServerPlace(i)));
+        }
+      }
+    }
+  }
+}
+
+void JobSimulation::CheckManifest(const ManifestOrder& order) {
+  if (order.checkpoint != checkpoints_) Violation("SaveComplete: a manifest was ordered with another's number");
+  std::set<std::string> names;
+  const std::string prefix = std::to_string(checkpoints_) + "-";
+  for (const WrittenFile& file : order.files) {
+    if (!file.name.starts_with(prefix)) Violation("SaveComplete: a checkpoint has a file of another");
+    names.insert(file.name);
+  }
+  const bool others = any_server_died_ || parameters_.scalings > 0;  // their parts may be fewer or more
+  if (names.size() != order.files.size() || (!others && names.size() != parameters_.servers)) {
+    Violation("SaveComplete: a manifest was ordered with files of some servers missing");
+  }
+}
+
+void JobSimulation::CheckEnd() {
+  const JobProgress progress = coordinator_->progress();
+  for (const auto& server : servers_) {
+    Count("replicated", server->core->counters().replicated_keys);
+    Count("duplicate pushes", server->core->counters().duplicate_pushes);
+    Count("parked pulls", server->core->counters().parked_pulls);
+    Count("rows moved", server->core->counters().rows_received);
+  }
+  if (violated()) return;
+  if (!finished_) {
+    return Violation("EveryCallEnds: the job did not finish: " + std::to_string(progress.items_done) + " of " +
+                     std::to_string(progress.items_total) + " items done, " + std::to_string(RunningWorkers()) +
+                     " workers running, floor held by \"" + progress.floor_holder + "\"");
+  }
+  items_.CheckEnd(parameters_.epochs, parameters_.items, progress, any_failure_);
+  CheckOwners();
+  CheckSums();
+  for (const auto& server : servers_) {
+    if (server->fate == Fate::kRunning && server->core->parked() > 0) {
+      Violation("AtRest: a pull is still parked at a server");
+    }
+  }
+  for (const auto& worker : workers_) {
+    if (worker->fate == Fate::kLeft && !worker->calls.empty()) {
+      Violation(std::string("EveryCallEnds: ") + worker->calls.begin()->second.what + " never ended");
+    }
+  }
+}
+
+// Rows of a home that died are with their backups when the job ended before anybody missed it.
+void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
+  const ShardMap& map = *NewestMap();
+  std::set<NodeId> dead;
+  for (const auto& server : servers_) {
+    if (server->fate != Fate::kRunning) dead.insert(server->core->node());
+  }
+  for (const auto& server : servers_) {
+    if (server->fate != Fate::kRunning || !map.Contains(server->core->node())) continue;
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      const auto add = [&](const std::vector<std::unique_ptr<TableStore>>& tables, bool copies) {
+        if (tables.size() < table || tables[table - 1] == nullptr) return;
+        tables[table - 1]->ForEachRow([&](const RowView& row) {
+          if (copies && !dead.contains(map.HomeOf(row.key))) return;
+          for (uint32_t column = 0; column < kColumns; ++column) sums[table][{row.key, column}] += row.values[column];
+        });
+      };
+      add(server->core->tables(), false);
+      add(server->core->rows().copies(), true);
+    }
+  }
+}
+
+// SumOfPushes: rows = what workers that left cleanly have pushed, plus what dead ones may have got through.
+void JobSimulation::CheckSums() {
+  RowSums rows[kTables + 1];
+  SumRows(rows);
+  for (uint32_t table = 1; table <= kTables; ++table) {
+    for (const auto& [place, issued] : accounts_[table].issued) {
+      const double value = rows[table][place];
+      const double sure = accounts_[table].sure[place];
+      if (value >= sure && value <= issued) continue;
+      std::ostringstream text;
+      text << "SumOfPushes: key " << place.first << " column " << place.second << " of table " << table << " is "
+           << value << ", must be " << sure << " to " << issued;
+      Violation(text.str());
+    }
+  }
+  constexpr uint32_t kItemsTable = 2;  // what counts as done is in the rows
+  for (uint64_t item = 0; item < parameters_.items; ++item) {
+    double runs = 0;
+    for (uint32_t column = 0; column < kColumns; ++column) runs += rows[kItemsTable][{item, column}];
+    if (runs < static_cast<double>(parameters_.epochs)) {
+      Violation("EveryItem: item " + std::to_string(item) + " is done but its pushes are not in the rows");
+    }
+  }
+}
+
+}  // namespace attune::ps::simulation

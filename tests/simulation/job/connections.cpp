@@ -1,0 +1,129 @@
+// The network between the processes: connections open, break and come back; the coordinator's carry streams.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/describe.h"
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+JobSimulation::Wire JobSimulation::WireBetween(Place a, Place b) {
+  if (a > b) std::swap(a, b);
+  if (a == kCoordinatorsPlace) return {b, a};
+  return IsServer(a) == IsServer(b) ? Wire{a, b} : IsWorker(a) ? Wire{a, b} : Wire{b, a};
+}
+
+bool JobSimulation::Runs(Place place) const {
+  if (place == kCoordinatorsPlace) return true;
+  return (IsServer(place) ? servers_[IndexOf(place)]->fate : workers_[IndexOf(place)]->fate) == Fate::kRunning;
+}
+
+NodeId JobSimulation::NodeAt(Place place) const {
+  if (place == kCoordinatorsPlace) return kCoordinator;
+  return IsServer(place) ? servers_[IndexOf(place)]->core->node() : workers_[IndexOf(place)]->core->node();
+}
+
+std::optional<Place> JobSimulation::PlaceOf(NodeId node) const {
+  if (node == kCoordinator) return kCoordinatorsPlace;
+  const auto it = places_.find(node);
+  return it == places_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::string JobSimulation::Name(Place place) const {
+  if (place == kCoordinatorsPlace) return "coordinator";
+  const NodeId node = NodeAt(place);
+  return (IsServer(place) ? "server " : "worker ") +
+         std::to_string(IsServer(place) ? servers_[IndexOf(place)]->index : workers_[IndexOf(place)]->index) +
+         (node == NodeId() ? "" : " (node " + std::to_string(node.value()) + ")");
+}
+
+void JobSimulation::Step(Place place, NodeId peer, bool connected) {
+  if (!Runs(place)) return;
+  if (IsServer(place)) {
+    return StepServer(IndexOf(place),
+                      connected ? ServerInput(PeerConnected{peer}) : ServerInput(PeerDisconnected{peer}));
+  }
+  StepWorker(IndexOf(place), connected ? WorkerInput(PeerConnected{peer}) : WorkerInput(PeerDisconnected{peer}));
+}
+
+void JobSimulation::Open(Wire wire) {
+  const auto [dials, listens] = wire;
+  Connection& connection = connections_[wire];
+  if (connection.up || !Runs(dials) || !Runs(listens)) return;
+  const bool unknown = listens != kCoordinatorsPlace && (NodeAt(listens) == NodeId() || NodeAt(dials) == NodeId());
+  if (unknown || network_.Apart(dials, listens)) {  // no handshake yet
+    return After(std::chrono::milliseconds(5), [this, wire] { Open(wire); });
+  }
+  connection.up = true;
+  connection.id = ConnectionId(next_connection_++);
+  if (listens == kCoordinatorsPlace) to_coordinator_[connection.id] = wire;
+  if (IsServer(dials) && listens != kCoordinatorsPlace) Step(listens, NodeAt(dials), true);
+  Step(dials, NodeAt(listens), true);
+}
+
+// A member that has not heard its own id yet does not answer.
+void JobSimulation::OpenTo(Place from, NodeId node) {
+  if (!Runs(from)) return;
+  if (const auto to = PlaceOf(node)) return Open(WireBetween(from, *to));
+  After(std::chrono::milliseconds(5), [this, from, node] { OpenTo(from, node); });
+}
+
+void JobSimulation::Break(Place a, Place b, Duration away) {
+  const Wire wire = WireBetween(a, b);
+  const auto [dials, listens] = wire;
+  const auto it = connections_.find(wire);
+  if (it == connections_.end() || !it->second.up) return;
+  it->second.up = false;
+  network_.Cut(a, b);
+  Count("breaks");
+  Tell("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
+  if (listens == kCoordinatorsPlace) {
+    to_coordinator_.erase(it->second.id);
+    After(network_.Delay(), [this, id = it->second.id] { StepCoordinator(ConnectionClosed{.connection = id}); });
+  } else {
+    After(IsServer(dials) ? Duration(0) : network_.Delay(),
+          [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
+  }
+  Step(dials, NodeAt(listens), false);
+  After(away, [this, wire] { Open(wire); });
+}
+
+void JobSimulation::BreakAll(Place place, Duration away) {
+  std::vector<Wire> wires;
+  for (const auto& [wire, connection] : connections_) {
+    if (wire.first == place || wire.second == place) wires.push_back(wire);
+  }
+  for (const auto& [a, b] : wires) Break(a, b, away);
+}
+
+void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader header) {
+  const auto it = connections_.find(WireBetween(from, to));
+  if (it == connections_.end() || !it->second.up) return;
+  const auto arrive = [this, from, to, id = it->second.id, header,
+                       message = std::make_shared<const Message>(std::move(message))] {
+    Deliver(from, to, id, *message, header);
+  };
+  if (from != kCoordinatorsPlace && to != kCoordinatorsPlace) return network_.Send(from, to, arrive);
+  network_.SendInOrder(from, to, arrive);
+  network_.MayBreak(from, to);
+}
+
+void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const Message& message, LinkHeader header) {
+  if (!Runs(to)) return;
+  ++outcome().messages;
+  Digest(static_cast<uint64_t>((now() - MonotonicTime{}).count()));
+  Digest(message.index() * 1000003 + from * 8191 + to);
+  if (keeps_history()) Tell(Name(from) + " -> " + Name(to) + "  " + Describe(message));
+  if (to == kCoordinatorsPlace) {
+    StepCoordinator(FromConnection{.from = connection, .message = message});
+  } else if (IsServer(to)) {
+    // Servers end with the job; here they stay until its rows have been looked at.
+    if (finished_ && std::holds_alternative<Finished>(message)) return;
+    StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header});
+  } else {
+    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message});
+  }
+  if (++deliveries_ % 64 == 0) CheckOwners();
+}
+
+}  // namespace attune::ps::simulation

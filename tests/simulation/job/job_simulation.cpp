@@ -1,0 +1,34 @@
+#include "tests/simulation/job/job_simulation.h"
+
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+// At least one for each promise of the header.
+Suite JobSuite() {
+  return {.name = "job",
+          .describe = [](uint64_t seed) { return ToString(JobParameters::FromSeed(seed)); },
+          .run =
+              [](uint64_t seed, const Mutations& mutations, bool keep_history) {
+                return JobSimulation(JobParameters::FromSeed(seed), mutations, keep_history).Simulate();
+              },
+          .mutants = {{"1", "no duplicate filter", {.row = RowMutation::kNoDuplicateFilter}},
+                      {"2", "filter per message", {.row = RowMutation::kFilterPerMessage}},
+                      {"3", "pull without after", {.pull_without_after = true}},
+                      {"4", "acknowledged, then applied", {.row = RowMutation::kAcknowledgeBeforeApplying}},
+                      {"5", "keep leases of lost workers", {.keep_leases_of_lost_workers = true}},
+                      {"6", "done before acknowledged", {.done_before_acknowledged = true}},
+                      {"7", "acked_below skips open", {.acked_below_skips_open = true}},
+                      {"8", "no reissue", {.no_reissue = true}},
+                      {"9", "ignore pull deadline", {.ignore_pull_deadline = true}},
+                      {"10", "optimizer state stays at the source", {.row = RowMutation::kStateStaysAtSource}},
+                      {"11", "stale copy promoted", {.row = RowMutation::kStaleCopyPromoted}},
+                      {"12", "no step gate", {.no_step_gate = true}},
+                      {"13", "clock before acknowledged", {.clock_before_acknowledged = true}},
+                      {"14", "switch without promises", {.switch_without_promises = true}},
+                      {"15", "handover without records", {.row = RowMutation::kHandoverWithoutRecords}},
+                      {"16", "handoff without directory", {.row = RowMutation::kHandoffWithoutDirectory}},
+                      {"17", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}}}};
+}
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,41 @@
+// The whole job under a hostile network. A failure prints its seed and how to see it again; ATTUNE_SEED=<seed> runs
+// that one alone, with its history.
+#include "tests/simulation/job/job_simulation.h"
+
+#include "tests/simulation/suite_test.h"
+
+namespace attune::ps::simulation {
+namespace {
+
+constexpr uint64_t kSeeds = 300;
+constexpr uint64_t kSeedsOfMistakes = 300;
+
+TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
+  // A run that never meets a duplicate proves nothing about duplicates.
+  ExpectSeedsHold(JobSuite(), kSeeds,
+                  {{"duplicate pushes", 100},
+                   {"parked pulls", 100},
+                   {"breaks", 100},
+                   {"items processed again", 10},
+                   {"deadlines passed", 10},
+                   {"lost workers", 10},
+                   {"saves", 10},
+                   {"failed saves", 1},
+                   {"rows moved", 100},
+                   {"server deaths", 10},
+                   {"scalings", 10},
+                   {"partitions", 10},
+                   {"switches", 10}});
+}
+
+TEST(JobSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(JobSuite(), 20); }
+
+class DeliberateMistake : public testing::TestWithParam<Mutant> {};
+
+TEST_P(DeliberateMistake, IsCaught) { ExpectCaught(JobSuite(), GetParam(), kSeedsOfMistakes); }
+
+INSTANTIATE_TEST_SUITE_P(JobSimulation, DeliberateMistake, testing::ValuesIn(JobSuite().mutants),
+                         [](const testing::TestParamInfo<Mutant>& mutant) { return TestNameOf(mutant.param); });
+
+}  // namespace
+}  // namespace attune::ps::simulation

@@ -1,0 +1,66 @@
+#include "tests/simulation/job/parameters.h"
+
+#include <sstream>
+
+#include "base/random.h"
+
+namespace attune::ps::simulation {
+
+JobParameters JobParameters::FromSeed(uint64_t seed) {
+  Random random(SplitMix64(seed ^ 0x5eed));
+  JobParameters p;
+  p.seed = seed;
+  p.servers = static_cast<uint32_t>(1 + random.Below(4));
+  p.workers = static_cast<uint32_t>(1 + random.Below(4));
+  p.shards = static_cast<uint32_t>(p.servers + random.Below(32));
+  p.items = 20 + random.Below(100);
+  p.epochs = 1 + random.Below(2);
+  p.lease_items = 1 + random.Below(25);
+  p.keys = 4 + random.Below(60);
+  p.pushes_in_flight_max = static_cast<uint32_t>(1 + random.Below(12));
+  p.keys_per_message_max = 1 + random.Below(8);
+  p.keys_per_call_max = 1 + random.Below(24);
+  p.delay_milliseconds_max =
+      random.Chance(0.2) ? 400 : 0.5 + random.Uniform() * 20;  // sometimes beyond the re-issue time
+  // Every push crosses between servers then: through a network as slow as that no job would end.
+  p.backups = p.servers > 1 && p.delay_milliseconds_max < 100 && random.Chance(0.5) ? 1 : 0;
+  static constexpr const char* kModes[] = {"async", "bsp", "ssp:1", "ssp:3"};
+  p.mode = random.Chance(0.4) ? kModes[random.Below(4)] : "async";
+  if (random.Chance(0.3)) return p;  // a calm network and no changes
+  p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
+  p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
+  p.late_copy_chance = random.Chance(0.5) ? random.Uniform() : 0;
+  p.short_deadline_chance = random.Chance(0.4) ? random.Uniform() * 0.2 : 0;
+  p.deaths = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(3) : 0);
+  p.isolations = static_cast<uint32_t>(random.Chance(0.2) ? 1 : 0);
+  p.joins = static_cast<uint32_t>(random.Below(3));
+  p.leaves = static_cast<uint32_t>(random.Below(3));
+  p.save_chance = random.Chance(0.3) ? 0.5 : 0;
+  p.full_disk_chance = p.save_chance > 0 && random.Chance(0.3) ? 0.3 : 0;
+  if (p.backups > 0 && p.servers > 2 && random.Chance(0.5))
+    p.server_deaths = 1 + static_cast<uint32_t>(random.Below(2));
+  p.loss_chance = random.Chance(0.3) ? random.Uniform() * 0.05 : 0;
+  p.slow_process_factor = random.Chance(0.3) ? 2 + random.Uniform() * 10 : 1;
+  p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
+  p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
+  p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);
+  return p;
+}
+
+std::string ToString(const JobParameters& p) {
+  std::ostringstream text;
+  text << "seed=" << p.seed << " servers=" << p.servers << " workers=" << p.workers << " shards=" << p.shards
+       << " backups=" << p.backups << " items=" << p.items << " epochs=" << p.epochs << " lease_items=" << p.lease_items
+       << " keys=" << p.keys << " mode=" << p.mode << " pushes_in_flight_max=" << p.pushes_in_flight_max
+       << " keys_per_message_max=" << p.keys_per_message_max << " keys_per_call_max=" << p.keys_per_call_max
+       << " delay_milliseconds_max=" << p.delay_milliseconds_max << " duplicate_chance=" << p.duplicate_chance
+       << " loss_chance=" << p.loss_chance << " break_chance=" << p.break_chance
+       << " late_copy_chance=" << p.late_copy_chance << " short_deadline_chance=" << p.short_deadline_chance
+       << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
+       << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
+       << " scalings=" << p.scalings << " switches=" << p.switches << " partitions=" << p.partitions
+       << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance;
+  return text.str();
+}
+
+}  // namespace attune::ps::simulation

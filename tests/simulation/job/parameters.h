@@ -1,0 +1,37 @@
+// What a seed chooses for a run of the whole job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace attune::ps::simulation {
+
+struct JobParameters {
+  uint64_t seed = 0;
+  uint32_t servers = 1, workers = 1, shards = 8, backups = 0;
+  uint64_t items = 50, epochs = 1, lease_items = 10, keys = 50;
+  std::string mode = "async";
+  uint32_t pushes_in_flight_max = 8;
+  size_t keys_per_message_max = 8, keys_per_call_max = 12;
+  double delay_milliseconds_max = 5;
+  double duplicate_chance = 0;  // of a message
+  double loss_chance = 0;       // of a message, its connection staying
+  double break_chance = 0;      // of a connection, per message sent on it
+  double late_copy_chance = 0;  // a message in flight at a break arrives all the same
+  double short_deadline_chance = 0;
+  double slow_process_factor = 1;  // of the delays to and from one process
+  // How often, at times of chance.
+  uint32_t deaths = 0, isolations = 0, joins = 0, leaves = 0;  // of workers
+  uint32_t server_deaths = 0;                                  // each followed by a new process of that index, or not
+  uint32_t scalings = 0;                                       // servers join, or are drained and leave
+  uint32_t switches = 0;                                       // of the synchronization mode
+  uint32_t partitions = 0;
+  double save_chance = 0;
+  double full_disk_chance = 0;  // of a write
+
+  static JobParameters FromSeed(uint64_t seed);
+};
+std::string ToString(const JobParameters& parameters);
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,191 @@
+// The processes of the job: every step of a core, and what its outputs ask of the world.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+namespace {
+constexpr char kJob[] = "job-1";
+}
+
+void JobSimulation::StepCoordinator(CoordinatorInput input) {
+  CoordinatorOutputs out;
+  coordinator_->Step(std::move(input), now(), out);
+  for (const std::string& event : out.events) Tell("event: " + event);
+  for (ToConnection& message : out.send) {
+    const auto it = to_coordinator_.find(message.to);
+    if (it != to_coordinator_.end()) Carry(kCoordinatorsPlace, it->second.first, std::move(message.message));
+  }
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const NodeId node = workers_[i]->core->node();
+    if (node != NodeId() && !coordinator_->map().Contains(node)) steps_.IsGone(i);
+  }
+  OnCoordinatorsOrders(out);
+  if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
+  finished_ = finished_ || out.finished;
+  WakeAt(coordinator_wake_, coordinator_->WakeAt(), [this] { StepCoordinator(CoordinatorTimer{}); });
+}
+
+void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
+  for (const CommandResult& result : out.command_results) {
+    Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
+    const auto it = commands_.find(result.id);
+    if (it == commands_.end()) {
+      Violation("EveryCallEnds: a command was answered twice");
+      continue;
+    }
+    if (now() > it->second + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
+    commands_.erase(it);
+  }
+  if (out.begin_save) {
+    const SaveId save = out.begin_save->save;
+    After(std::chrono::milliseconds(3), [this, save, checkpoint = ++checkpoints_] {
+      StepCoordinator(SaveBegun{.save = save, .status = OkStatus(), .checkpoint = checkpoint});
+    });
+  }
+  if (out.write_manifest) {
+    CheckManifest(*out.write_manifest);
+    const SaveId save = out.write_manifest->save;
+    After(std::chrono::milliseconds(3),
+          [this, save] { StepCoordinator(ManifestWritten{.save = save, .status = OkStatus()}); });
+  }
+}
+
+void JobSimulation::StepServer(size_t index, ServerInput input) {
+  Server& server = *servers_[index];
+  if (server.fate != Fate::kRunning) return;
+  ServerOutputs out;
+  server.core->Step(std::move(input), now(), out);
+  if (server.core->node() != NodeId()) places_[server.core->node()] = ServerPlace(index);
+  for (Outgoing& message : out.send) {
+    if (const auto to = PlaceOf(message.to)) {
+      Carry(ServerPlace(index), *to, std::move(message.message), message.link);
+    }
+  }
+  if (out.save) {
+    After(FromMilliseconds(random().Uniform() * 20), [this, index, save = *out.save] {
+      SaveEnded ended{.save = save.save, .status = OkStatus(), .files = {}};
+      if (random().Chance(parameters_.full_disk_chance)) {
+        Count("full disks");
+        ended.status = Error(StatusCode::kResourceExhausted, "the disk is full");
+      } else {
+        ended.files.push_back(
+            {.table = TableId(1), .name = std::to_string(save.checkpoint) + "-" + std::to_string(save.part)});
+      }
+      StepServer(index, std::move(ended));
+    });
+  }
+  for (const Member& member : out.connect) {
+    if (member.node <= server.core->node()) continue;
+    After(network_.Delay(), [this, index, node = member.node] { OpenTo(ServerPlace(index), node); });
+  }
+  if (out.rows_restored > 0) Violation("rows were lost although they had copies");
+  if (out.finished) return EndServer(index, Fate::kLeft);
+  if (out.lost) {
+    Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
+    if (!server.taken_for_dead) Violation("a server was lost: " + attune::ToString(*out.lost));
+    return EndServer(index, Fate::kLost);
+  }
+  WakeAt(server.wake, server.core->WakeAt(), [this, index] { StepServer(index, Timer{}); });
+}
+
+void JobSimulation::StepWorker(size_t index, WorkerInput input) {
+  Worker& worker = *workers_[index];
+  if (worker.fate == Fate::kDead) return;
+  WorkerOutputs out;
+  worker.core->Step(std::move(input), now(), out);
+  if (worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
+  for (Outgoing& message : out.send) {
+    if (const auto to = PlaceOf(message.to)) Carry(WorkerPlace(index), *to, std::move(message.message));
+  }
+  for (const Member& member : out.connect) {
+    After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
+  }
+  if (out.lost && worker.fate == Fate::kRunning) {
+    Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
+    EndWorker(worker, Fate::kLost);
+  }
+  for (const Completion& completion : out.completions) {
+    Digest(completion.call.value() * 31 + static_cast<uint64_t>(completion.status.code()));
+    Completed(index, completion);
+  }
+  WakeAt(worker.wake, worker.core->WakeAt(), [this, index] { StepWorker(index, Timer{}); });
+}
+
+size_t JobSimulation::StartServer(uint32_t index) {
+  auto server = std::make_unique<Server>();
+  server->index = index;
+  const auto store = [this](bool exclusive) {
+    return [this, exclusive](const TableSpec& spec) -> StatusOr<std::unique_ptr<TableStore>> {
+      constexpr float kAnyNumber = 1e9F;
+      return std::make_unique<CountingStore>(spec, exclusive, kAnyNumber,
+                                             [this](const std::string& text) { Violation(text); });
+    };
+  };
+  server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
+                                                            .incarnation = 1 + servers_.size(),
+                                                            .index = index,
+                                                            .address = "server-" + std::to_string(servers_.size()),
+                                                            .create_store = store(true),
+                                                            .create_copies = store(false),
+                                                            .link = {.window = 8},  // what a break loses comes again
+                                                            .mutations = mutations_});
+  servers_.push_back(std::move(server));
+  const size_t place = servers_.size() - 1;
+  After(FromMilliseconds(random().Uniform() * 20), [this, place] { Open({ServerPlace(place), kCoordinatorsPlace}); });
+  return place;
+}
+
+void JobSimulation::EndServer(size_t server, Fate fate) {
+  Tell(Name(ServerPlace(server)) + (fate == Fate::kDead ? " dies" : " ends"));
+  servers_[server]->fate = fate;
+  BreakAll(ServerPlace(server), std::chrono::seconds(1));
+}
+
+size_t JobSimulation::StartWorker(uint32_t index) {
+  auto worker = std::make_unique<Worker>();
+  worker->process = static_cast<uint32_t>(workers_.size());
+  worker->index = index;
+  worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
+                                                            .incarnation = 1000 + workers_.size(),
+                                                            .index = index,
+                                                            .pushes_in_flight_max = parameters_.pushes_in_flight_max,
+                                                            .keys_per_message_max = parameters_.keys_per_message_max,
+                                                            .reissue_after = std::chrono::milliseconds(300),
+                                                            .reissue_after_max = std::chrono::seconds(2),
+                                                            .heartbeat_interval = std::chrono::milliseconds(200),
+                                                            .mutations = mutations_});
+  workers_.push_back(std::move(worker));
+  const size_t place = workers_.size() - 1;
+  steps_.Joins(place, workers_[place]->core.get());
+  Ask(place, Worker::At::kJoin);
+  After(network_.Delay(), [this, place] { Open({WorkerPlace(place), kCoordinatorsPlace}); });
+  return place;
+}
+
+void JobSimulation::EndWorker(Worker& worker, Fate fate) {
+  worker.fate = fate;
+  steps_.IsGone(worker.process);
+  const bool failed = fate == Fate::kDead || fate == Fate::kLost;
+  any_failure_ = any_failure_ || failed;
+  if (failed) Count("lost workers");
+  for (uint32_t table = 1; table <= kTables && !failed; ++table) {  // everything a clean leaver issued is in the rows
+    for (const auto& [key, sum] : worker.own[table]) {
+      accounts_[table].sure[{key, worker.column()}] += sum - worker.counted[table][key];
+    }
+  }
+  // What the platform would do: start a failed worker again.
+  const bool again = failed && random().Chance(0.5);
+  After(std::chrono::seconds(1), [this, index = worker.index, again] {
+    if (!finished_ && (again || RunningWorkers() == 0)) StartWorker(index);
+  });
+}
+
+size_t JobSimulation::RunningWorkers() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(workers_, [](const auto& worker) { return worker->fate == Fate::kRunning; }));
+}
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,212 @@
+// The program of a worker: items by lease, pushes and pulls of what they stand for, a step after each batch.
+#include <utility>
+
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+CallId JobSimulation::NewCall(Worker& worker, const char* what, MonotonicTime deadline) {
+  const CallId call(worker.next_call++);
+  worker.calls[call] = {.deadline = deadline, .what = what};
+  return call;
+}
+
+MonotonicTime JobSimulation::CallDeadline(bool may_be_short) {
+  if (may_be_short && random().Chance(parameters_.short_deadline_chance)) {
+    return now() + FromMilliseconds(random().Uniform() * 2 * parameters_.delay_milliseconds_max);
+  }
+  return now() + std::chrono::seconds(60);
+}
+
+void JobSimulation::Ask(size_t index, Worker::At at) {
+  Worker& worker = *workers_[index];
+  worker.at = at;
+  const MonotonicTime deadline = CallDeadline(at == Worker::At::kLease || at == Worker::At::kFlush);
+  const auto call = [&](const char* what) { return NewCall(worker, what, deadline); };
+  const TableOptions options{.dim = kColumns, .optimizer = Sgd{.rate = -1}, .initializer = ConstantInitializer{}};
+  using enum Worker::At;
+  switch (at) {
+    case kJoin:
+      return StepWorker(index, JoinCall{.call = call("join"), .deadline = deadline});
+    case kRows:
+    case kItems:
+      return StepWorker(index, OpenTableCall{.call = call("open table"),
+                                             .deadline = deadline,
+                                             .spec = {at == kRows ? "rows" : "items", options}});
+    case kData:
+      return StepWorker(
+          index, OpenDataSetCall{.call = call("open data"), .deadline = deadline, .name = "train", .options = {}});
+    case kLease:
+      return StepWorker(index, LeaseCall{.call = call("lease"), .deadline = deadline, .data_set = worker.data_set});
+    case kStep:
+      return StepWorker(index, StepCall{.call = call("step"), .deadline = deadline, .loss = 1.0, .samples = 1});
+    case kFlush:
+      return StepWorker(index, FlushCall{.call = call("flush"), .deadline = deadline});
+    case kSave:
+      return StepWorker(index, SaveCall{.call = call("save"), .deadline = deadline, .directory = "m"});
+    case kLeave:
+      return StepWorker(index, LeaveCall{.call = call("leave"), .deadline = deadline});
+    case kWork:
+    case kEnd:
+      return;
+  }
+}
+
+void JobSimulation::Completed(size_t index, const Completion& completion) {
+  Worker& worker = *workers_[index];
+  const auto call = worker.calls.find(completion.call);
+  if (call == worker.calls.end()) return Violation("EveryCallEnds: a call completed twice");
+  const char* what = call->second.what;
+  if (now() > call->second.deadline) Violation(std::string("EveryCallEnds: ") + what + " ended after its deadline");
+  worker.calls.erase(call);
+  const bool late = completion.status.code() == StatusCode::kDeadlineExceeded;
+  if (late) Count("deadlines passed");
+  if (worker.fate != Fate::kRunning) return;
+  const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
+  if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
+    return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
+  }
+
+  if (const auto push = worker.pushes.find(completion.call); push != worker.pushes.end()) {
+    if (completion.status.ok()) {
+      const auto table = push->second.table.value();
+      for (const auto& [key, sum] : push->second.added) {
+        accounts_[table].sure[{key, worker.column()}] += sum;
+        worker.counted[table][key] += sum;
+      }
+    }
+    worker.pushes.erase(push);
+    return;
+  }
+  if (const auto pull = worker.pulls.find(completion.call); pull != worker.pulls.end()) {
+    if (completion.status.ok()) CheckPull(worker, pull->second);
+    worker.pulls.erase(pull);
+    worker.waiting_for_pull = false;
+    return After(FromMilliseconds(random().Uniform() * 3), [this, index] {
+      const Worker& again = *workers_[index];
+      if (again.fate == Fate::kRunning && again.at == Worker::At::kWork) Ask(index, Worker::At::kStep);
+    });
+  }
+  GoOn(index, completion);
+}
+
+void JobSimulation::GoOn(size_t index, const Completion& completion) {
+  Worker& worker = *workers_[index];
+  const bool late = completion.status.code() == StatusCode::kDeadlineExceeded;
+  using enum Worker::At;
+  if (late && worker.at != kLease && worker.at != kFlush) {
+    return Violation("EveryCallEnds: a call with a long deadline was not carried out: " +
+                     attune::ToString(completion.status));
+  }
+  switch (worker.at) {
+    case kJoin:
+      return Ask(index, kRows);
+    case kRows:
+      worker.rows_table = std::get<TableResult>(completion.result).table;
+      return Ask(index, kItems);
+    case kItems:
+      worker.items_table = std::get<TableResult>(completion.result).table;
+      return Ask(index, kData);
+    case kData:
+      worker.data_set = std::get<DataSetResult>(completion.result).data_set;
+      return Ask(index, kLease);
+    case kLease:
+      if (late) return Ask(index, worker.asked_to_leave ? kFlush : kLease);
+      if (!completion.status.ok()) return Ask(index, kFlush);
+      worker.lease = std::get<LeaseResult>(completion.result);
+      worker.position = worker.lease.begin;
+      worker.at = kWork;
+      steps_.GetsWork(index);
+      return WorkOnBatch(index);
+    case kStep:
+      steps_.BeginsStep(index);
+      worker.at = kWork;
+      return WorkOnBatch(index);
+    case kFlush:
+      return Ask(index, random().Chance(parameters_.save_chance) ? kSave : kLeave);
+    case kSave:
+      Count(completion.status.ok() ? "saves" : "failed saves");
+      return Ask(index, kLeave);
+    case kLeave:
+      worker.at = kEnd;
+      return EndWorker(worker, Fate::kLeft);
+    case kWork:
+    case kEnd:
+      return Violation("EveryCallEnds: an answer nobody asked for");
+  }
+}
+
+void JobSimulation::WorkOnBatch(size_t index) {
+  Worker& worker = *workers_[index];
+  if (worker.fate != Fate::kRunning || worker.at != Worker::At::kWork || worker.waiting_for_pull) return;
+  if (worker.core->open_pushes() > 2 * parameters_.pushes_in_flight_max) {  // wait for room
+    return After(std::chrono::milliseconds(2), [this, index] { WorkOnBatch(index); });
+  }
+  if (worker.asked_to_leave && random().Chance(0.5)) {  // hands back the rest
+    steps_.HasNoWork(index);
+    return Ask(index, Worker::At::kLeave);
+  }
+  if (worker.position == worker.lease.end || worker.asked_to_leave) {
+    steps_.HasNoWork(index);
+    StepWorker(index, EndLease{.lease = worker.lease.lease, .position = worker.position});
+    if (worker.fate != Fate::kRunning) return;
+    return Ask(index, worker.asked_to_leave ? Worker::At::kFlush : Worker::At::kLease);
+  }
+
+  std::vector<Key> items;
+  const uint64_t batch = 1 + random().Below(4);
+  for (uint64_t i = 0; i < batch && worker.position < worker.lease.end; ++i, ++worker.position) {
+    items_.Processed(worker.lease.epoch, worker.position);
+    items.push_back(worker.position);
+  }
+  std::vector<Key> keys(1 + random().Below(parameters_.keys_per_call_max));
+  for (Key& key : keys) key = random().Below(1 + random().Below(parameters_.keys));  // skewed
+  worker.waiting_for_pull = true;
+  Push(index, worker.items_table, items);
+  Push(index, worker.rows_table, keys);
+  keys.push_back(random().Below(parameters_.keys));
+  if (random().Chance(0.2)) items.push_back(items.front());  // keys of a pull may repeat
+  const bool rows = random().Chance(0.8);
+  if (worker.fate == Fate::kRunning) {
+    StepWorker(index, AdvanceLease{.lease = worker.lease.lease, .position = worker.position});
+  }
+  if (worker.fate == Fate::kRunning) Pull(index, rows ? worker.rows_table : worker.items_table, rows ? keys : items);
+}
+
+void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& keys) {
+  Worker& worker = *workers_[index];
+  if (worker.fate != Fate::kRunning) return;
+  std::vector<float> gradients(keys.size() * kColumns, 0.0F);
+  PushCheck check{.table = table, .added = {}};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    gradients[i * kColumns + worker.column()] = 1;
+    check.added[keys[i]] += 1;
+    worker.own[table.value()][keys[i]] += 1;
+    accounts_[table.value()].issued[{keys[i], worker.column()}] += 1;
+  }
+  const MonotonicTime deadline = CallDeadline(true);
+  const CallId call = NewCall(worker, "push", deadline);
+  worker.pushes[call] = std::move(check);
+  StepWorker(
+      index,
+      PushCall{.call = call, .deadline = deadline, .table = table, .keys = keys, .gradients = std::move(gradients)});
+}
+
+void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& keys) {
+  Worker& worker = *workers_[index];
+  const MonotonicTime deadline = CallDeadline(true);
+  const CallId call = NewCall(worker, "pull", deadline);
+  PullCheck& check = worker.pulls[call];
+  check.table = table;
+  check.keys = keys;
+  check.rows.assign(keys.size() * kColumns, -1);
+  for (const Key key : keys) {
+    check.own_before[key] = worker.own[table.value()][key];
+    for (uint32_t column = 0; column < kColumns; ++column) {
+      check.seen_before[{key, column}] = worker.seen[table.value()][{key, column}];
+    }
+  }
+  StepWorker(index, PullCall{.call = call, .deadline = deadline, .table = table, .keys = keys, .rows = check.rows});
+}
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,182 @@
+// What is done to the job: processes die, are cut off, join and leave; servers are scaled; modes are switched.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/job/simulation.h"
+
+namespace attune::ps::simulation {
+
+void JobSimulation::ScheduleChanges() {
+  // Within the time a run takes at least: some happen in the middle of everything.
+  const double span = static_cast<double>(parameters_.items * parameters_.epochs) *
+                      (parameters_.delay_milliseconds_max + 2) / (2.0 * parameters_.workers);
+  const auto times = [&](uint32_t count, auto change) {
+    for (uint32_t i = 0; i < count; ++i) {
+      After(FromMilliseconds(20 + random().Uniform() * span), [this, change] {
+        if (!finished_) change();
+      });
+    }
+  };
+  times(parameters_.deaths, [this] { ChangeWorker(Fate::kDead); });
+  times(parameters_.isolations, [this] { ChangeWorker(Fate::kLost); });
+  times(parameters_.leaves, [this] { ChangeWorker(Fate::kLeft); });
+  times(parameters_.joins, [this] { StartWorker(next_worker_index_++); });
+  times(parameters_.server_deaths, [this] { KillServer(); });
+  times(parameters_.scalings, [this] { Scale(); });
+  times(parameters_.partitions, [this] { Part(); });
+  times(parameters_.switches, [this] {
+    static constexpr const char* kModes[] = {"async", "bsp", "ssp:1", "ssp:3"};
+    Count("switches");
+    Order(SetSynchronization{*ParseSyncMode(kModes[random().Below(std::size(kModes))])});
+  });
+  if (parameters_.slow_process_factor > 1) {
+    network_.SlowDown(static_cast<Place>(1 + random().Below(2 * parameters_.servers + 2)),
+                      parameters_.slow_process_factor);
+  }
+}
+
+void JobSimulation::Order(Command command) {
+  constexpr Duration kTimeout = std::chrono::seconds(100);
+  const CommandId id(next_command_++);
+  commands_[id] = now() + kTimeout;
+  StepCoordinator(FromOperator{.id = id, .command = std::move(command), .timeout = kTimeout});
+}
+
+void JobSimulation::ChangeWorker(Fate how) {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const bool works = workers_[i]->at == Worker::At::kWork || workers_[i]->at == Worker::At::kStep;
+    if (workers_[i]->fate == Fate::kRunning && works) candidates.push_back(i);
+  }
+  if (candidates.empty()) return;
+  const size_t victim = candidates[random().Below(candidates.size())];
+  if (how == Fate::kLeft) {
+    if (RunningWorkers() > 1) workers_[victim]->asked_to_leave = true;
+  } else if (how == Fate::kLost) {  // runs on, is declared lost, learns it when it comes back
+    Break(WorkerPlace(victim), kCoordinatorsPlace, std::chrono::seconds(15));
+  } else if (random().Chance(0.5)) {
+    KillWorker(victim);
+  } else {  // cut off from the servers first: it dies with pushes they have not got, while its heartbeats arrive
+    for (size_t server = 0; server < servers_.size(); ++server) {
+      Break(WorkerPlace(victim), ServerPlace(server), std::chrono::seconds(2));
+    }
+    After(std::chrono::milliseconds(500), [this, victim] { KillWorker(victim); });
+  }
+}
+
+void JobSimulation::KillWorker(size_t worker) {
+  if (workers_[worker]->fate != Fate::kRunning) return;
+  Tell(Name(WorkerPlace(worker)) + " dies");
+  EndWorker(*workers_[worker], Fate::kDead);
+  BreakAll(WorkerPlace(worker), std::chrono::seconds(0));
+}
+
+// The newest map that a server has.
+const ShardMap* JobSimulation::NewestMap() const {
+  const ShardMap* newest = nullptr;
+  for (const auto& server : servers_) {
+    if (server->fate != Fate::kRunning) continue;
+    const ShardMap& map = server->core->map();
+    if (map.formed() && (newest == nullptr || map.version > newest->version)) newest = &map;
+  }
+  return newest;
+}
+
+// One at a time, and only when what was lost before has its copies again.
+void JobSimulation::KillServer() {
+  if (finished_) return;
+  std::vector<size_t> alive;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i]->fate == Fate::kRunning && servers_[i]->core->node() != NodeId()) alive.push_back(i);
+  }
+  const ShardMap* map = NewestMap();
+  if (alive.size() < 3 || map == nullptr) return;
+  const bool covered = std::ranges::all_of(map->shards, [](const Shard& shard) { return shard.backup != NodeId(); });
+  const bool settled = std::ranges::all_of(alive, [&](size_t i) {
+    return servers_[i]->core->map().version == map->version && servers_[i]->core->rows().Report().shards_not_ready == 0;
+  });
+  if (!covered || !settled || coordinator_->map().version != map->version) {
+    return After(std::chrono::seconds(1), [this] { KillServer(); });
+  }
+  const size_t victim = alive[random().Below(alive.size())];
+  Count("server deaths");
+  any_server_died_ = true;
+  servers_[victim]->taken_for_dead = true;
+  EndServer(victim, Fate::kDead);
+  const uint32_t index = servers_[victim]->index;
+  const bool again = random().Chance(0.5);
+  if (random().Chance(0.5)) {  // the platform notices
+    After(FromMilliseconds(random().Uniform() * 500), [this, index] {
+      if (!finished_) Order(NodeGone{Role::kServer, index});
+    });
+  }
+  After(FromMilliseconds(random().Uniform() * 15000), [this, index, again] {
+    if (again) StartMissingServer(index);
+  });
+}
+
+// Another number of servers: new ones join, or some are drained.
+void JobSimulation::Scale() {
+  if (!coordinator_->map().formed() || any_server_died_) return;
+  const auto least = std::max<uint32_t>(1, parameters_.server_deaths > 0 ? 3 : 1 + parameters_.backups);
+  servers_wanted_ = least + static_cast<uint32_t>(random().Below(3));
+  Count("scalings");
+  Order(SetServers{servers_wanted_});
+  for (uint32_t index = 0; index < servers_wanted_; ++index) {
+    After(FromMilliseconds(random().Uniform() * 500), [this, index] { StartMissingServer(index); });
+  }
+}
+
+void JobSimulation::StartMissingServer(uint32_t index) {
+  const bool there = std::ranges::any_of(
+      servers_, [&](const auto& server) { return server->fate == Fate::kRunning && server->index == index; });
+  if (!there && !finished_ && index < servers_wanted_) StartServer(index);
+}
+
+// Some processes reach the others no more, for less time than it takes to be declared lost.
+void JobSimulation::Part() {
+  std::set<Place> these;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (random().Chance(0.3)) these.insert(ServerPlace(i));
+  }
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (random().Chance(0.3)) these.insert(WorkerPlace(i));
+  }
+  if (these.empty()) return;
+  Count("partitions");
+  Tell("the network parts");
+  network_.Partition(std::move(these));
+  After(FromMilliseconds(random().Uniform() * 5000), [this] {
+    Tell("the network heals");
+    network_.Heal();
+  });
+}
+
+Outcome JobSimulation::Simulate() {
+  servers_wanted_ = parameters_.servers;
+  coordinator_ =
+      std::make_unique<CoordinatorCore>(CoordinatorOptions{.job_uid = "job-1",
+                                                           .servers = parameters_.servers,
+                                                           .shards = parameters_.shards,
+                                                           .goal = {.epochs = parameters_.epochs},
+                                                           .items = parameters_.items,
+                                                           .lease_items = parameters_.lease_items,
+                                                           .synchronization = *ParseSyncMode(parameters_.mode),
+                                                           .backups = parameters_.backups,
+                                                           .mutations = mutations_});
+  for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
+  for (uint32_t i = 0; i < parameters_.workers; ++i) {
+    const uint32_t index = next_worker_index_++;
+    After(FromMilliseconds(random().Uniform() * 30), [this, index] { StartWorker(index); });
+  }
+  ScheduleChanges();
+  constexpr Duration kLongest = std::chrono::minutes(10);
+  constexpr Duration kRest = std::chrono::seconds(10);  // lets the last rows arrive
+  Run(MonotonicTime{} + kLongest, [this] { return !violated() && !(finished_ && RunningWorkers() == 0); });
+  Run(now() + kRest, [this] { return !violated(); });
+  CheckEnd();
+  Count("simulated seconds", static_cast<uint64_t>(Time()));
+  return std::move(outcome());
+}
+
+}  // namespace attune::ps::simulation

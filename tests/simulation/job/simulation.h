@@ -1,0 +1,191 @@
+// The world of this simulation: a real CoordinatorCore, ServerCores and WorkerCores, each with the program a user might
+// write. The parts of the class are in files of their own: connections (the network between the processes), processes
+// (steps of the cores), program (of a worker), script (what is done to the job), checkers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+#include "ps/core/server_core.h"
+#include "ps/core/worker_core.h"
+#include "tests/simulation/counting_store.h"
+#include "tests/simulation/job/parameters.h"
+#include "tests/simulation/network.h"
+#include "tests/simulation/step_checker.h"
+#include "tests/simulation/world.h"
+
+namespace attune::ps::simulation {
+
+constexpr uint32_t kColumns = 8;  // of the rows; each worker process adds to one of them
+constexpr uint32_t kTables = 2;   // "rows", by chance, and "items", one row for each item of the data
+
+// What checkers know of one table from outside, by key and column.
+struct Account {
+  std::map<std::pair<Key, uint32_t>, double> issued;  // all pushes ever issued
+  std::map<std::pair<Key, uint32_t>, double> sure;    // at least this much must be there at the end
+};
+
+class JobSimulation : public World {
+ public:
+  JobSimulation(const JobParameters& parameters, const Mutations& mutations, bool keep_history)
+      : World(parameters.seed, keep_history),
+        parameters_(parameters),
+        mutations_(mutations),
+        network_(*this,
+                 {.delay_max = parameters.delay_milliseconds_max,
+                  .loss = parameters.loss_chance,
+                  .duplicate = parameters.duplicate_chance,
+                  .break_chance = parameters.break_chance,
+                  .late_copy = parameters.late_copy_chance},
+                 [this](Place a, Place b) { Break(a, b, FromMilliseconds(random().Uniform() * 400)); }) {}
+
+  Outcome Simulate();
+
+ private:
+  enum class Fate { kRunning, kDead, kLost, kLeft };
+
+  struct Server {
+    std::unique_ptr<ServerCore> core;
+    uint32_t index = 0;
+    Fate fate = Fate::kRunning;
+    bool taken_for_dead = false;  // others go on without it; it may not know yet
+    std::optional<MonotonicTime> wake;
+  };
+  struct PullCheck {
+    TableId table;
+    std::vector<Key> keys;
+    std::vector<float> rows;
+    std::map<Key, double> own_before;  // own column
+    std::map<std::pair<Key, uint32_t>, double> seen_before;
+  };
+  struct PushCheck {
+    TableId table;
+    std::map<Key, double> added;
+  };
+  struct CallCheck {
+    MonotonicTime deadline;
+    const char* what;
+  };
+  struct Worker {
+    std::unique_ptr<WorkerCore> core;
+    uint32_t process = 0;  // its place in workers_
+    uint32_t index = 0;
+    Fate fate = Fate::kRunning;
+    bool asked_to_leave = false;
+    std::optional<MonotonicTime> wake;
+    uint64_t next_call = 1;
+    std::map<CallId, CallCheck> calls;
+    std::map<CallId, PullCheck> pulls;
+    std::map<CallId, PushCheck> pushes;
+    std::map<std::pair<Key, uint32_t>, double> seen[kTables + 1];  // by table: highest value seen
+    std::map<Key, double> own[kTables + 1];                        // own pushes issued
+    std::map<Key, double> counted[kTables + 1];                    // of these, in Account::sure
+    // The program's place.
+    enum class At { kJoin, kRows, kItems, kData, kLease, kWork, kStep, kFlush, kSave, kLeave, kEnd } at = At::kJoin;
+    TableId rows_table, items_table;
+    DataSetId data_set;
+    LeaseResult lease;
+    uint64_t position = 0;
+    bool waiting_for_pull = false;
+    uint32_t column() const { return process % kColumns; }
+  };
+
+  // --- connections
+  static constexpr Place kCoordinatorsPlace = 0;
+  static Place ServerPlace(size_t server) { return static_cast<Place>(2 * server + 1); }
+  static Place WorkerPlace(size_t worker) { return static_cast<Place>(2 * worker + 2); }
+  static bool IsServer(Place place) { return place % 2 == 1; }
+  static bool IsWorker(Place place) { return place != kCoordinatorsPlace && place % 2 == 0; }
+  static size_t IndexOf(Place place) { return (place - 1) / 2; }
+  // Who dials comes first: workers to all, servers to the coordinator; of two servers the one that was started first.
+  using Wire = std::pair<Place, Place>;
+  static Wire WireBetween(Place a, Place b);
+  struct Connection {
+    bool up = false;
+    ConnectionId id;  // as the coordinator calls it
+  };
+  void Open(Wire wire);
+  void OpenTo(Place from, NodeId node);
+  void Break(Place a, Place b, Duration away);
+  void BreakAll(Place place, Duration away);
+  void Carry(Place from, Place to, Message message, LinkHeader header = {});
+  void Deliver(Place from, Place to, ConnectionId connection, const Message& message, LinkHeader header);
+  bool Runs(Place place) const;
+  NodeId NodeAt(Place place) const;
+  std::optional<Place> PlaceOf(NodeId node) const;
+  std::string Name(Place place) const;
+
+  // --- processes
+  void StepCoordinator(CoordinatorInput input);
+  void StepServer(size_t server, ServerInput input);
+  void StepWorker(size_t worker, WorkerInput input);
+  void Step(Place place, NodeId peer, bool connected);
+  void OnCoordinatorsOrders(CoordinatorOutputs& out);
+  size_t StartServer(uint32_t index);
+  size_t StartWorker(uint32_t index);
+  void EndServer(size_t server, Fate fate);
+  void EndWorker(Worker& worker, Fate fate);
+  size_t RunningWorkers() const;
+
+  // --- a worker's program
+  CallId NewCall(Worker& worker, const char* what, MonotonicTime deadline);
+  MonotonicTime CallDeadline(bool may_be_short);
+  void Ask(size_t worker, Worker::At at);
+  void Completed(size_t worker, const Completion& completion);
+  void GoOn(size_t worker, const Completion& completion);
+  void WorkOnBatch(size_t worker);
+  void Push(size_t worker, TableId table, const std::vector<Key>& keys);
+  void Pull(size_t worker, TableId table, const std::vector<Key>& keys);
+
+  // --- script
+  void ScheduleChanges();
+  void ChangeWorker(Fate how);
+  void KillWorker(size_t worker);
+  void KillServer();
+  void Scale();
+  void StartMissingServer(uint32_t index);
+  void Part();
+  void Order(Command command);
+  const ShardMap* NewestMap() const;
+
+  // --- checkers
+  void CheckPull(Worker& worker, const PullCheck& pull);
+  void CheckOwners();
+  void CheckManifest(const ManifestOrder& order);
+  void CheckEnd();
+  void CheckSums();
+  using RowSums = std::map<std::pair<Key, uint32_t>, double>;
+  void SumRows(RowSums (&sums)[kTables + 1]) const;
+
+  JobParameters parameters_;
+  Mutations mutations_;
+  Network network_;
+  std::unique_ptr<CoordinatorCore> coordinator_;
+  std::optional<MonotonicTime> coordinator_wake_;
+  bool finished_ = false;
+  uint64_t checkpoints_ = 0;  // numbers given
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::map<Wire, Connection> connections_;
+  std::map<ConnectionId, Wire> to_coordinator_;
+  std::map<NodeId, Place> places_;
+  uint64_t next_connection_ = 1, next_command_ = 1;
+  uint32_t next_worker_index_ = 0;
+  uint32_t servers_wanted_ = 1;
+  std::map<CommandId, MonotonicTime> commands_;
+  uint64_t deliveries_ = 0;
+
+  Account accounts_[kTables + 1];  // by TableId
+  StepChecker steps_{*this};
+  ItemChecker items_{*this};
+  bool any_failure_ = false, any_server_died_ = false;
+};
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,154 @@
+#include "tests/simulation/rows/simulation.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "tests/simulation/describe.h"
+
+namespace attune::ps::simulation {
+
+Link& RowSimulation::LinkTo(Node& node, NodeId peer) {
+  const auto [it, is_new] = node.links.try_emplace(peer,
+                                                   LinkOptions{.window = 8,
+                                                               .ahead_max = 4,
+                                                               .acknowledge_every = 4,
+                                                               .acknowledge_after = FromMilliseconds(p_.delay_max),
+                                                               .resend_after = FromMilliseconds(p_.delay_max * 4 + 1)},
+                                                   mutations_.link);
+  if (is_new) {
+    std::vector<LinkFrame> frames;
+    it->second.Connected(now(), frames);
+  }
+  return it->second;
+}
+
+void RowSimulation::SendFrames(Node& node, NodeId to, std::vector<LinkFrame> frames) {
+  for (LinkFrame& frame : frames) Carry(node.id, to, std::move(frame));
+}
+
+void RowSimulation::Carry(NodeId from, NodeId to, LinkFrame frame) {
+  network_.Send(from.value(), to.value(), [this, from, to, frame = std::move(frame)] { Deliver(from, to, frame); });
+}
+
+void RowSimulation::Break(NodeId a, NodeId b) {
+  if (!Alive(a) || !Alive(b)) return;
+  network_.Cut(a.value(), b.value());
+  Tell("link " + std::to_string(a.value()) + "-" + std::to_string(b.value()) + " breaks");
+  const Duration away = network_.Delay(6);
+  for (const auto& [self, peer] : {std::pair(a, b), std::pair(b, a)}) {
+    Node& node = At(self);
+    const auto it = node.links.find(peer);
+    if (it == node.links.end()) continue;
+    it->second.Disconnected();
+    After(away, [this, self = self, peer = peer] {
+      if (!Alive(self)) return;
+      Node& again = At(self);
+      const auto link = again.links.find(peer);
+      if (link == again.links.end() || link->second.connected()) return;
+      std::vector<LinkFrame> frames;
+      link->second.Connected(now(), frames);
+      SendFrames(again, peer, std::move(frames));
+      Arm(again);
+    });
+  }
+}
+
+void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame) {
+  if (!Alive(to)) return;
+  Node& node = At(to);
+  const bool accept_gone =
+      RowMutant(RowMutation::kRemovedNodeAccepted) || RowMutant(RowMutation::kRemovedNodesHandoverAccepted);
+  if (node.gone.contains(from) && !accept_gone) return;
+  ++outcome().messages;
+  std::vector<Message> delivered;
+  std::vector<LinkFrame> frames;
+  LinkTo(node, from).Receive(frame, now(), delivered, frames);
+  SendFrames(node, from, std::move(frames));
+  delivering_ = true;  // what a link gives at once is neither in flight nor in a row until all of it is handled
+  for (Message& message : delivered) {
+    Digest((message.index() * 1000003 + from.value() * 8191 + to.value()) ^
+           static_cast<uint64_t>((now() - MonotonicTime{}).count()));
+    if (keeps_history()) {
+      Tell(std::to_string(from.value()) + " -> " + std::to_string(to.value()) + "  " + Describe(message));
+    }
+    const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PullReply>(message);
+    if (answer) {
+      // The view rule holds for answers too: a worker that takes one has the map it was sent under.
+      if (MapVersionOf(message) > node.rows->map().version && map_->Contains(to)) Adopt(node, *map_);
+      if (node.rows->map().Contains(from) || accept_gone) Answer(node, message);
+      continue;
+    }
+    RowOutputs out;
+    node.rows->Receive(from, std::move(message), now(), out);
+    Stepped(node, out);
+  }
+  delivering_ = false;
+  if (!delivered.empty()) CheckRows();
+  Arm(node);
+}
+
+void RowSimulation::SendAll(Node& node, RowOutputs& out) {
+  for (Outgoing& outgoing : out.send) {
+    if (outgoing.to == node.id) {
+      if (keeps_history()) Tell(std::to_string(node.id.value()) + " itself  " + Describe(outgoing.message));
+      Answer(node, outgoing.message);
+    } else {
+      if (keeps_history() && std::getenv("ATTUNE_TRACE_SENDS") != nullptr) {
+        Tell("    " + std::to_string(node.id.value()) + " sends to " + std::to_string(outgoing.to.value()) + "  " +
+             Describe(outgoing.message));
+      }
+      ToNode(node, outgoing.to, std::move(outgoing.message));
+    }
+  }
+}
+
+void RowSimulation::ToNode(Node& node, NodeId to, Message message) {
+  std::vector<LinkFrame> frames;
+  LinkTo(node, to).Send(std::move(message), now(), frames);
+  SendFrames(node, to, std::move(frames));
+  Arm(node);
+}
+
+void RowSimulation::Arm(Node& node) {
+  MonotonicTime wake = node.rows->WakeAt();
+  for (const auto& [peer, link] : node.links) wake = std::min(wake, link.WakeAt());
+  WakeAt(node.wake, wake, [this, id = node.id] {
+    if (!Alive(id)) return;
+    Node& again = At(id);
+    again.rows->OnTimer(now());
+    for (auto& [peer, link] : again.links) {
+      std::vector<LinkFrame> frames;
+      if (now() >= link.WakeAt()) link.OnTimer(now(), frames);
+      SendFrames(again, peer, std::move(frames));
+    }
+    Arm(again);
+  });
+}
+
+// After every step of a RowNode.
+void RowSimulation::Stepped(Node& node, RowOutputs& out) {
+  SendAll(node, out);
+  if (out.lost) Violation("node " + std::to_string(node.id.value()) + " gave up: " + attune::ToString(*out.lost));
+  if (out.need_map && !node.asked_map) {
+    node.asked_map = true;
+    After(network_.Delay(2), [this, id = node.id] {
+      if (!Alive(id)) return;
+      At(id).asked_map = false;
+      DeliverMap(id, map_);
+    });
+  }
+  if (out.report || draining_) {
+    RowsReport report = node.rows->Report();
+    report.number = ++next_report_;
+    After(network_.Delay(2), [this, id = node.id, report] {
+      if (report.number < reports_[id].number) return;
+      reports_[id] = report;
+      Advance();
+    });
+  }
+  CheckNode(node);
+  if (!delivering_) CheckRows();
+}
+
+}  // namespace attune::ps::simulation

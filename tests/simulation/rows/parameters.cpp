@@ -1,0 +1,79 @@
+#include "tests/simulation/rows/parameters.h"
+
+#include <sstream>
+
+#include "base/random.h"
+
+namespace attune::ps::simulation {
+
+RowParameters RowParameters::FromSeed(uint64_t seed) {
+  Random random(SplitMix64(seed ^ 0x0905));
+  const auto below = [&](uint64_t bound) { return static_cast<uint32_t>(random.Below(bound)); };
+  RowParameters p;
+  p.seed = seed;
+  p.servers = 2 + below(3);
+  p.workers = 1 + below(3);
+  p.shards = random.Chance(0.6) ? 1 : 1 + below(4);
+  p.keys = 1 + below(random.Chance(0.7) ? 2 : 6);
+  p.tables = random.Chance(0.85) ? 1 : 2;
+  p.backups = random.Chance(0.75);
+  p.pushes = 2 + below(random.Chance(0.5) ? 8 : 24);
+  p.pulls = below(8);
+  p.reissues = below(5);
+  p.localizes = below(random.Chance(0.5) ? 6 : 16);
+  p.home_moves = random.Chance(0.4) ? 1 + below(2) : 0;
+  p.joins = random.Chance(0.5) ? 1 + below(2) : 0;
+  p.crashes = random.Chance(0.55) ? 1 + below(2) : 0;
+  p.suspicions = random.Chance(0.2) ? 1 : 0;
+  p.drains = random.Chance(0.15) ? 1 : 0;
+  p.call_back = random.Chance(0.3);
+  p.delay_max = random.Chance(0.5) ? 1.0 : 0.2 + random.Uniform() * 3;
+  p.span = 4 + random.Uniform() * 30;
+  p.rows_per_message = random.Chance(0.7) ? 4096 : 1 + below(2);
+  p.slow_link = random.Chance(0.5) ? 5 + random.Uniform() * 30 : 0;
+  p.slow_map = random.Chance(0.5) ? 4 + random.Uniform() * 20 : 0;
+  if (random.Chance(0.5)) {  // little happens, but at once: what the protocol's own checker looked at
+    p.servers = 2 + below(3);
+    p.workers = 2 + below(2);
+    p.shards = 1;
+    p.keys = 1 + below(2);
+    p.tables = 1;
+    p.pushes = 3 + below(6);
+    p.pulls = below(2) * (2 + below(8));
+    p.reissues = below(6);
+    p.localizes = 2 + below(8);
+    p.drains = 0;
+    const uint32_t kind = below(5);  // crash; homes move; both and joins; two crashes and joins; dead or not
+    p.backups = kind != 1 && random.Chance(0.85);
+    p.crashes = kind == 3 ? 2 : kind == 0 || kind == 2 ? 1 : 0;
+    p.suspicions = kind == 4 ? 1 : 0;
+    p.home_moves = kind == 1 ? 2 + below(2) : kind == 2 ? below(3) : 0;
+    p.joins = kind >= 2 ? 1 + below(3) : 0;
+    p.call_back = random.Chance(0.15);
+    p.span = 3 + random.Uniform() * 12 * (1 + p.joins / 2.0);
+    p.slow_link = random.Chance(0.6) ? 3 + random.Uniform() * 12 : 0;
+    p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
+    return p;
+  }
+  if (random.Chance(0.3)) return p;  // a network in good order
+  p.loss = random.Chance(0.6) ? random.Uniform() * 0.15 : 0;
+  p.duplicate = random.Chance(0.6) ? random.Uniform() * 0.2 : 0;
+  p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.05 : 0;
+  p.late_copy = random.Chance(0.5) ? random.Uniform() : 0;
+  return p;
+}
+
+std::string ToString(const RowParameters& p) {
+  std::ostringstream text;
+  text << "seed=" << p.seed << " servers=" << p.servers << " workers=" << p.workers << " shards=" << p.shards
+       << " keys=" << p.keys << " tables=" << p.tables << " backups=" << p.backups << " pushes=" << p.pushes
+       << " pulls=" << p.pulls << " reissues=" << p.reissues << " localizes=" << p.localizes
+       << " home_moves=" << p.home_moves << " joins=" << p.joins << " crashes=" << p.crashes
+       << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
+       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
+       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
+       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
+  return text.str();
+}
+
+}  // namespace attune::ps::simulation

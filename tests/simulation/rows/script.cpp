@@ -1,0 +1,269 @@
+#include "tests/simulation/rows/simulation.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace attune::ps::simulation {
+
+bool RowSimulation::Quiet() const {
+  for (const Member& member : map_->members) {
+    if (!Alive(member.node) || nodes_.at(member.node.value())->suspected) return false;
+    const auto report = reports_.find(member.node);
+    if (report == reports_.end() || report->second.map_version != map_->version) {
+      return false;
+    }
+    if (report->second.shards_not_ready > 0 && !RowMutant(RowMutation::kPlannedChangeBeforeRecoveryDone)) return false;
+  }
+  return std::ranges::all_of(map_->shards, [](const Shard& shard) { return shard.next_backup == NodeId(); });
+}
+
+void RowSimulation::MoveHome() {
+  ShardMap next = *map_;
+  next.version = next.version.Next();
+  const std::vector<NodeId> servers = Members(Role::kServer);
+  bool any = false;
+  for (size_t i = 0; i < next.shards.size(); ++i) {
+    Shard& shard = next.shards[i];
+    const NodeId to = servers[random().Below(servers.size())];
+    if (to == shard.home || to == shard.backup || map_->Find(to)->leaving || (any && random().Chance(0.5))) continue;
+    shard.home = to;
+    shard.routing_since = next.version;
+    any = true;
+  }
+  if (!any) return;
+  --home_moves_left_;
+  Count("home moves");
+  Publish(std::move(next), "a home moves");
+}
+
+void RowSimulation::BeginJoin() {
+  ShardMap next = *map_;
+  next.version = next.version.Next();
+  const std::vector<NodeId> servers = Members(Role::kServer);
+  bool any = false;
+  for (size_t i = 0; i < next.shards.size(); ++i) {
+    Shard& shard = next.shards[i];
+    const NodeId to = servers[random().Below(servers.size())];
+    if (to == shard.home || to == shard.backup || map_->Find(to)->leaving || (any && random().Chance(0.5))) continue;
+    shard.next_backup = to;
+    shard.join_id = next.version;
+    any = true;
+  }
+  if (!any) return;
+  --joins_left_;
+  Count("joins");
+  Publish(std::move(next), "a backup joins");
+}
+
+void RowSimulation::BeginDrain() {
+  const std::vector<NodeId> servers = Members(Role::kServer);
+  if (servers.size() < (p_.backups ? 3U : 2U)) return;
+  ShardMap next = *map_;
+  next.version = next.version.Next();
+  const size_t index = random().Below(next.members.size());
+  Member& member = next.members[index];
+  member.leaving = true;
+  draining_ = member.node;
+  --drains_left_;
+  Publish(std::move(next), "a node leaves");
+}
+
+// The coordinator looks at the reports: joins that are complete, planned changes that may begin, a drain's next step.
+void RowSimulation::Advance() {
+  std::set<MapVersion> complete;
+  for (const Shard& shard : map_->shards) {
+    if (shard.next_backup != NodeId()) complete.insert(shard.join_id);
+  }
+  for (const MapVersion join : std::set(complete)) {
+    for (const Member& member : map_->members) {
+      const auto report = reports_.find(member.node);
+      const bool done = report != reports_.end() && report->second.map_version >= join && Alive(member.node) &&
+                        std::ranges::find(report->second.joins_done, join) != report->second.joins_done.end();
+      if (!done) complete.erase(join);
+    }
+  }
+  if (!complete.empty()) {
+    ShardMap next = *map_;
+    next.version = next.version.Next();
+    for (Shard& shard : next.shards) {
+      if (!complete.contains(shard.join_id) || shard.next_backup == NodeId()) continue;
+      shard.backup = std::exchange(shard.next_backup, NodeId());
+    }
+    return Publish(std::move(next), "a backup is complete");
+  }
+  if (!Quiet()) return;
+  if (draining_) {
+    const NodeId node = *draining_;
+    if (!map_->Contains(node)) {
+      draining_.reset();
+      return;
+    }
+    ShardMap next = *map_;
+    next.version = next.version.Next();
+    std::vector<NodeId> others = Members(Role::kServer);
+    std::erase(others, node);
+    if (others.empty()) {  // a crash has taken the others: it stays
+      draining_.reset();
+      return;
+    }
+    bool changed = false;
+    for (Shard& shard : next.shards) {
+      if (shard.home != node && shard.backup != node) continue;
+      const NodeId other = others[random().Below(others.size())];
+      if (shard.home == node && other != shard.backup) {
+        shard.home = other;
+        shard.routing_since = next.version;
+        changed = true;
+      } else if (shard.backup == node && other != shard.home) {
+        shard.next_backup = other;
+        shard.join_id = next.version;
+        changed = true;
+      }
+    }
+    if (changed) return Publish(std::move(next), "shards leave a draining node");
+    const RowsReport& report = reports_.at(node);
+    bool named = false, to_come = false;
+    for (const Shard& shard : map_->shards) named = named || shard.home == node || shard.backup == node;
+    for (const auto& [id, other] : reports_) to_come = to_come || (map_->Contains(id) && other.rows_to_come > 0);
+    const bool idle = std::ranges::all_of(At(node).pushes, [&](size_t i) { return pushes_[i].All(); });
+    // What it has sent must have arrived: orders it gave as a home, for example.
+    const bool sent = std::ranges::all_of(At(node).links, [](const auto& link) { return link.second.queued() == 0; });
+    if (named || to_come || !sent || report.rows_held > 0 || report.handovers_open > 0 ||
+        report.operations_waiting > 0 || !idle) {
+      After(network_.Delay(4), [this, node] {
+        if (Alive(node)) {
+          reports_[node] = At(node).rows->Report();
+          reports_[node].number = ++next_report_;
+        }
+        if (draining_) Advance();
+      });
+      return;
+    }
+    std::erase_if(next.members, [&](const Member& member) { return member.node == node; });
+    draining_.reset();
+    Count("drains");
+    At(node).alive = false;
+    return Publish(std::move(next), "a node has left");
+  }
+}
+
+void RowSimulation::Script() {
+  const auto planned = [this](uint32_t count, void (RowSimulation::*begin)(), uint32_t& left) {
+    left = count;
+    for (uint32_t i = 0; i < count * 3; ++i) {  // some come at a bad time
+      After(Sometime(), [this, begin, &left] {
+        if (left > 0 && Quiet() && !draining_) (this->*begin)();
+      });
+    }
+  };
+  planned(p_.home_moves, &RowSimulation::MoveHome, home_moves_left_);
+  planned(p_.joins, &RowSimulation::BeginJoin, joins_left_);
+  planned(p_.drains, &RowSimulation::BeginDrain, drains_left_);
+  for (uint32_t i = 0; i < p_.crashes; ++i) After(Sometime(), [this] { Crash(false); });
+  for (uint32_t i = 0; i < p_.suspicions; ++i) After(Sometime(), [this] { Crash(true); });
+  for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(), [this] { IssuePush(); });
+  for (uint32_t i = 0; i < p_.pulls; ++i) After(Sometime(), [this] { IssuePull(); });
+  for (uint32_t i = 0; i < p_.reissues; ++i) After(Sometime(), [this] { Reissue(); });
+  for (uint32_t i = 0; i < p_.localizes; ++i) After(Sometime(), [this] { IssueLocalize(); });
+  After(FromMilliseconds(p_.span * 1.2), [this] { network_.Calm(); });
+}
+
+void RowSimulation::Crash(bool only_suspect) {
+  const size_t servers = Members(Role::kServer).size();
+  std::vector<NodeId> victims;
+  for (const Member& member : map_->members) {
+    if (!Alive(member.node) || At(member.node).suspected) continue;
+    if (member.role == Role::kServer && servers < 2) continue;
+    victims.push_back(member.node);
+  }
+  size_t live_servers = 0, live_workers = 0;
+  for (const NodeId node : victims) (At(node).role == Role::kServer ? live_servers : live_workers) += 1;
+  if (victims.empty() || declared_.size() > 0) return;  // one at a time
+  const NodeId victim = victims[random().Below(victims.size())];
+  if (At(victim).role == Role::kServer ? live_servers < 2 : live_workers < 2) return;
+  // A shard without a complete backup may lose what this node holds; so may all, while an earlier loss is not healed.
+  const bool healed = std::ranges::all_of(map_->members, [&](const Member& member) {
+    const auto report = reports_.find(member.node);
+    return report != reports_.end() && report->second.map_version >= map_->recovered_at &&
+           report->second.shards_not_ready == 0;
+  });
+  for (uint32_t i = 0; i < map_->shard_count(); ++i) {
+    if (map_->shards[i].backup == NodeId() || !healed) exposed_.insert(i);
+  }
+  declared_[victim] = true;
+  // Readers see what the node did last, and look again when others have taken over.
+  for (uint32_t i = 0; i < p_.pulls / 2; ++i) {
+    After(network_.Delay(), [this] { IssuePull(); });
+    After(network_.Delay(12), [this] { IssuePull(); });
+  }
+  if (!only_suspect) {  // of what it has sent last, some peers get less than others
+    for (const auto& [peer, link] : At(victim).links) {
+      if (random().Chance(0.5)) network_.Cut(victim.value(), peer.value());
+    }
+  }
+  Tell(std::to_string(victim.value()) + (only_suspect ? " is suspected" : " crashes"));
+  if (only_suspect) {
+    At(victim).suspected = true;
+  } else {
+    At(victim).alive = false;
+  }
+  After(network_.Delay(4), [this, victim] { Declare(victim); });
+}
+
+void RowSimulation::Declare(NodeId id) {
+  Count("recoveries");
+  const NodeId failed[] = {id};
+  ShardMap next = WithoutFailed(*map_, failed);
+  if (RowMutant(RowMutation::kFailureKeepsNextBackup)) {
+    for (size_t i = 0; i < next.shards.size(); ++i) {
+      const Shard& before = map_->shards[i];
+      if (before.next_backup == NodeId() || before.next_backup == id || before.next_backup == next.shards[i].home)
+        continue;
+      next.shards[i].next_backup = before.next_backup;
+      next.shards[i].join_id = before.join_id;
+    }
+  }
+  if (draining_ == id) draining_.reset();
+  declared_.clear();
+  Publish(std::move(next), "a node has failed");
+}
+
+Outcome RowSimulation::Simulate() {
+  for (uint32_t i = 0; i < p_.servers; ++i) AddNode(Role::kServer);
+  for (uint32_t i = 0; i < p_.workers; ++i) AddNode(Role::kWorker);
+  if (p_.slow_link > 0) {
+    const auto from = static_cast<Place>(1 + random().Below(nodes_.size()));
+    const auto to = static_cast<Place>(1 + random().Below(nodes_.size()));
+    network_.SlowDown(from, to, p_.slow_link);
+  }
+  if (p_.slow_map > 0) slow_map_ = NodeId(static_cast<uint32_t>(1 + random().Below(nodes_.size())));
+  ShardMap map;
+  map.version = MapVersion(1, 0);
+  std::vector<NodeId> servers;
+  for (const auto& [id, node] : nodes_) {
+    map.members.push_back({.node = node->id, .role = node->role, .index = id, .address = "", .takes_rows = true});
+    if (node->role == Role::kServer) servers.push_back(node->id);
+  }
+  map.shards = EvenShards(p_.shards, servers, p_.backups, map.version);
+  map_ = std::make_shared<const ShardMap>(std::move(map));
+  for (const auto& [id, node] : nodes_) Adopt(*node, *map_);
+  Script();
+  // An idle network has no events. The limit is far beyond what any run needs.
+  const MonotonicTime limit =
+      now() + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.slow_link * p_.delay_max * 500);
+  Run(limit, [this] { return !violated(); });
+  CheckEnd();
+  for (const auto& [id, node] : nodes_) {
+    const RowCounters& counters = node->rows->counters();
+    Count("handovers", counters.rows_sent);
+    Count("forwarded", counters.forwarded);
+    Count("waited", counters.waited);
+    Count("parked", counters.parked_pulls);
+    Count("replicated", counters.replicated_keys);
+    for (const auto& [peer, link] : node->links) Count("resent", link.resent());
+  }
+  return std::move(outcome());
+}
+
+}  // namespace attune::ps::simulation

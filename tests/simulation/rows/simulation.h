@@ -1,0 +1,153 @@
+// The world of this simulation: RowNodes and the links between them, with programs of workers that issue pushes and
+// pulls by hand. The parts of the class are in files of their own: links, maps, script (what is done to the nodes),
+// workload, checkers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/link.h"
+#include "ps/core/rows/row_node.h"
+#include "tests/simulation/counting_store.h"
+#include "tests/simulation/network.h"
+#include "tests/simulation/rows/parameters.h"
+#include "tests/simulation/world.h"
+
+namespace attune::ps::simulation {
+
+constexpr uint32_t kColumnsMax = 40;  // pushes of a run
+
+struct SimPush {
+  NodeId origin;
+  SequenceNumber sequence;
+  TableId table;
+  uint32_t column = 0;
+  std::vector<Key> keys;
+  std::vector<bool> acked;
+  bool All() const {
+    return std::ranges::all_of(acked, [](bool one) { return one; });
+  }
+};
+
+struct SimPull {
+  RequestId request;
+  TableId table;
+  std::vector<Key> keys;
+  std::vector<std::vector<uint32_t>> must;  // per key: columns
+  std::vector<After> after;
+  std::vector<RowVersion> seen;  // per key, when issued
+  std::vector<bool> answered;
+  bool open = true;
+};
+
+class RowSimulation : public World {
+ public:
+  RowSimulation(const RowParameters& parameters, const Mutations& mutations, bool keep_history)
+      : World(SplitMix64(parameters.seed ^ 0x10ad), keep_history),
+        p_(parameters),
+        mutations_(mutations),
+        network_(*this,
+                 {.delay_max = parameters.delay_max,
+                  .loss = parameters.loss,
+                  .duplicate = parameters.duplicate,
+                  .break_chance = parameters.break_chance,
+                  .late_copy = parameters.late_copy},
+                 [this](Place a, Place b) { Break(NodeId(a), NodeId(b)); }) {}
+
+  Outcome Simulate();
+
+ private:
+  struct Node {
+    NodeId id;
+    Role role = Role::kServer;
+    bool alive = true;
+    bool suspected = false;  // taken for dead, but running
+    std::unique_ptr<RowNode> rows;
+    std::map<NodeId, Link> links;
+    std::set<NodeId> gone;  // peers that were dropped from the map
+    std::optional<MonotonicTime> wake;
+    bool asked_map = false;
+    // A worker's program.
+    std::vector<size_t> pushes;  // indexes into pushes_
+    uint64_t next_sequence = 1;
+    uint64_t next_request = 1;
+    std::map<RequestId, SimPull> pulls;
+    std::map<TableKey, RowVersion> seen;
+  };
+  Duration Sometime(double share = 1) { return FromMilliseconds(random().Uniform() * p_.span * share); }
+  bool RowMutant(RowMutation mutation) const { return mutations_.row == mutation; }
+  using World::At;
+  Node& At(NodeId id) { return *nodes_.at(id.value()); }
+  bool Alive(NodeId id) const { return nodes_.contains(id.value()) && nodes_.at(id.value())->alive; }
+
+  // --- network
+  Link& LinkTo(Node& node, NodeId peer);
+  void Carry(NodeId from, NodeId to, LinkFrame frame);
+  void Deliver(NodeId from, NodeId to, const LinkFrame& frame);
+  void Break(NodeId a, NodeId b);
+  void SendAll(Node& node, RowOutputs& out);
+  void SendFrames(Node& node, NodeId to, std::vector<LinkFrame> frames);
+  void Arm(Node& node);
+  void Stepped(Node& node, RowOutputs& out);
+
+  // --- maps
+  void AddNode(Role role);
+  void Publish(ShardMap map, const char* why);
+  void DeliverMap(NodeId to, const std::shared_ptr<const ShardMap>& map);
+  void Adopt(Node& node, const ShardMap& map);
+  bool Quiet() const;  // planned changes may happen
+  void Script();
+  void MoveHome();
+  void BeginJoin();
+  void Advance();
+  void Crash(bool only_suspect);
+  void Declare(NodeId id);
+  void BeginDrain();
+  std::vector<NodeId> Members(Role role) const;
+
+  // --- programs of workers
+  void IssuePush();
+  void SendPush(Node& node, const SimPush& push, bool to_home);
+  void IssuePull();
+  void SendPull(Node& node, SimPull& pull, bool to_home);
+  void Reissue();
+  void Recover(Node& node, bool somebody_gone);
+  void IssueLocalize();
+  void Answer(Node& node, const Message& message);
+  SequenceNumber AckedBelow(const Node& node) const;
+  NodeId AnyMember(const Node& node);
+  void ToNode(Node& node, NodeId to, Message message);
+
+  // --- checkers
+  const CountingStore* Store(const Node& node, TableId table, bool copies) const;
+  void CheckNode(const Node& node);
+  void CheckRows();
+  bool InFlight(TableKey key, const SimPush* push, bool& contains);
+  void CheckEnd();
+
+  RowParameters p_;
+  Mutations mutations_;
+  Network network_;
+  std::map<uint32_t, std::unique_ptr<Node>> nodes_;
+  NodeId slow_map_;
+  bool delivering_ = false;
+  uint64_t next_report_ = 0;
+  uint32_t next_node_ = 1;
+
+  std::shared_ptr<const ShardMap> map_;
+  std::map<NodeId, RowsReport> reports_;  // as the coordinator has heard
+  std::map<NodeId, bool> declared_;
+  std::optional<NodeId> draining_;
+  uint32_t home_moves_left_ = 0, joins_left_ = 0, drains_left_ = 0;
+  std::vector<SimPush> pushes_;
+  std::set<uint32_t> exposed_;  // shards that lost, or may have lost, rows without a backup
+};
+
+}  // namespace attune::ps::simulation

@@ -1,0 +1,74 @@
+#include "tests/simulation/suite.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+namespace attune::ps::simulation {
+namespace {
+
+constexpr size_t kLinesExplained = 80;  // of the history, before the violation
+
+}  // namespace
+
+SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count) {
+  const auto start = std::chrono::steady_clock::now();
+  SeedsResult result;
+  for (uint64_t seed = first; seed < first + count && result.failure.empty(); ++seed) {
+    const Outcome outcome = suite.run(seed, {}, false);
+    ++result.seeds;
+    result.sum.messages += outcome.messages;
+    for (const auto& [what, number] : outcome.counts) result.sum.counts[what] += number;
+    if (!outcome.violations.empty()) result.failure = Explain(suite, seed);
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::string Explain(const Suite& suite, uint64_t seed, const Mutant* mutant) {
+  const Outcome again = suite.run(seed, mutant == nullptr ? Mutations() : mutant->mutations, true);
+  const std::string command = "attune-simulate --" + suite.name + " --first-seed " + std::to_string(seed) +
+                              " --seeds 1" + (mutant == nullptr ? "" : " --mutant " + mutant->number) + " --history";
+  std::string text = "seed " + std::to_string(seed) + " of the simulation \"" + suite.name + "\"" +
+                     (mutant == nullptr ? "" : " with the mistake \"" + mutant->name + "\"") + "\n  " +
+                     suite.describe(seed) + "\n";
+  if (again.violations.empty()) text += "  (not violated when run again: the simulation is not deterministic)\n";
+  for (const std::string& violation : again.violations) text += "violated " + violation + "\n";
+  const size_t lines = again.history.size();
+  const size_t from = lines > kLinesExplained ? lines - kLinesExplained : 0;
+  text += "the last " + std::to_string(lines - from) + " of " + std::to_string(lines) + " lines of its history:\n";
+  for (size_t i = from; i < lines; ++i) text += again.history[i] + "\n";
+  return text + "replay with all of its history: " + command + "\n";
+}
+
+std::optional<Catch> Hunt(const Suite& suite, const Mutant& mutant, uint64_t first, uint64_t seeds_max) {
+  for (uint64_t seed = first; seed < first + seeds_max; ++seed) {
+    const Outcome outcome = suite.run(seed, mutant.mutations, false);
+    if (!outcome.violations.empty()) return Catch{seed - first + 1, outcome.violations.front()};
+  }
+  return std::nullopt;
+}
+
+int HuntAll(const Suite& suite, uint64_t first, uint64_t seeds_max) {
+  int escaped = 0;
+  for (const Mutant& mutant : suite.mutants) {
+    const std::optional<Catch> caught = Hunt(suite, mutant, first, seeds_max);
+    escaped += caught ? 0 : 1;
+    std::printf("%-8s %-12s %3s %-48s %6llu seeds  %s\n", caught ? "caught" : "ESCAPED", suite.name.c_str(),
+                mutant.number.c_str(), mutant.name.c_str(),
+                static_cast<unsigned long long>(caught ? caught->seeds : seeds_max),
+                caught ? caught->violation.c_str() : "");
+    std::fflush(stdout);
+  }
+  std::printf("%s: %zu of %zu deliberate mistakes caught\n", suite.name.c_str(),
+              suite.mutants.size() - static_cast<size_t>(escaped), suite.mutants.size());
+  return escaped;
+}
+
+std::optional<uint64_t> ChosenSeed() {
+  const char* text = std::getenv("ATTUNE_SEED");
+  if (text == nullptr) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace attune::ps::simulation
