@@ -90,7 +90,9 @@ enum class FrameKind : uint8_t {
   kOwnersReport = 21,
   kFetchRows = 22,
   kFetchedRows = 23,
-  kCoordinatorAt = 24,
+  kSnapshotRows = 24,
+  kSnapshotRowsAck = 25,
+  kCoordinatorAt = 26,
 };
 
 inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed, not consecutive
@@ -118,7 +120,7 @@ struct FrameHeader {
   uint64_t number;       // sequence of a push, request of a pull, handover, install
   uint64_t map_version;  // the sender's
   uint64_t acked_below;
-  uint64_t detail;          // pull: nanoseconds until its deadline; join_id, recovered_at, arrived_at
+  uint64_t detail;          // pull: nanoseconds until its deadline; join_id, recovered_at, arrived_at; cut
   uint64_t step;            // of the origin
   uint64_t inner_version;   // ReplicateRefused: map version of what comes back
   uint32_t node;            // owner, or whom rows shall go to

@@ -7,9 +7,10 @@ namespace attune::ps {
 namespace {
 
 constexpr std::string_view kMagic = "ATTUNFLT";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kOriginBytes = 4 + 8;
-constexpr size_t kPushBytes = 4 + 8 + 4 + 4;  // without keys
+constexpr size_t kKeyBytes = 8 + 4;
+constexpr size_t kPushBytes = 4 + 8 + 4 + 4 + 4;  // without keys
 
 Status Damaged(const std::string& how) { return Error(StatusCode::kInvalidArgument, how); }
 
@@ -30,8 +31,12 @@ std::string EncodeFilterRecords(uint64_t checkpoint, const FilterRecords& record
     writer.Put(push.origin);
     writer.Put(push.sequence);
     writer.Put(push.table);
+    writer.Put(static_cast<uint32_t>(push.refused ? 1 : 0));
     writer.Put(static_cast<uint32_t>(push.keys.size()));
-    for (const Key key : push.keys) writer.Put(key);
+    for (size_t i = 0; i < push.keys.size(); ++i) {
+      writer.Put(push.keys[i]);
+      writer.Put(push.positions[i]);
+    }
   }
   writer.Put(Crc32c(0, writer.bytes()));
   return std::move(writer.bytes());
@@ -67,9 +72,15 @@ StatusOr<FilterRecords> DecodeFilterRecords(uint64_t checkpoint, std::string_vie
     push.origin = reader.Get<uint32_t>();
     push.sequence = reader.Get<uint64_t>();
     push.table = reader.Get<uint32_t>();
+    const auto refused = reader.Get<uint32_t>();
+    if (refused > 1) return Damaged("a push is neither applied nor refused");
+    push.refused = refused == 1;
     const auto keys = reader.Get<uint32_t>();
-    if (keys > reader.left() / sizeof(Key)) return Damaged("a push claims " + std::to_string(keys) + " keys");
-    for (uint32_t k = 0; k < keys; ++k) push.keys.push_back(reader.Get<Key>());
+    if (keys > reader.left() / kKeyBytes) return Damaged("a push claims " + std::to_string(keys) + " keys");
+    for (uint32_t k = 0; k < keys; ++k) {
+      push.keys.push_back(reader.Get<Key>());
+      push.positions.push_back(reader.Get<uint32_t>());
+    }
     records.pushes.push_back(std::move(push));
   }
   if (!reader.IsComplete()) return Damaged("it has the wrong length");

@@ -3,7 +3,8 @@
 // rows may hold it already. Pure but for the file system; written once.
 //
 //   magic "ATTUNFLT" | version u32 | checkpoint u64 | origins u32: (node u32, acked_below u64) ...
-//   | pushes u32: (origin u32, sequence u64, table u32, keys u32: u64 ...) ... | CRC-32C of all that u32
+//   | pushes u32: (origin u32, sequence u64, table u32, refused u32, keys u32: (key u64, position u32)
+//   ...) ... | CRC-32C of all that u32
 #pragma once
 
 #include <cstdint>
@@ -15,29 +16,11 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "ps/checkpoint/file_system.h"
+#include "ps/core/filter_records.h"
 
 namespace attune::ps {
 
 inline constexpr uint64_t kFilterFileBytesMax = 1ULL << 30;
-
-struct FilterRecords {
-  struct Origin {  // all pushes of `node` up to `acked_below` are acknowledged
-    uint32_t node = 0;
-    uint64_t acked_below = 0;
-    bool operator==(const Origin&) const = default;
-  };
-  struct Push {  // these keys of (origin, sequence) are contained in the rows of the same node's files
-    uint32_t origin = 0;
-    uint64_t sequence = 0;
-    uint32_t table = 0;
-    std::vector<Key> keys;
-    bool operator==(const Push&) const = default;
-  };
-  std::vector<Origin> origins;
-  std::vector<Push> pushes;
-  bool empty() const { return origins.empty() && pushes.empty(); }
-  bool operator==(const FilterRecords&) const = default;
-};
 
 std::string EncodeFilterRecords(uint64_t checkpoint, const FilterRecords& records);
 // InvalidArgument says what is wrong.

@@ -1,32 +1,45 @@
 #include "ps/checkpoint/part_writer.h"
 
+#include <optional>
+
 #include "ps/checkpoint/checkpoint_directory.h"
 #include "ps/checkpoint/row_file_writer.h"
 
 namespace attune::ps {
 namespace {
 
-StatusOr<CheckpointFile> WriteTable(FileSystem& files, const PartOrder& order, RowSource& source, Throttle& throttle) {
+// Nothing when the table has no rows here.
+StatusOr<std::optional<CheckpointFile>> WriteTable(FileSystem& files, const PartOrder& order, RowSource& source,
+                                                   Throttle& throttle, std::vector<std::string>& begun) {
   const TableSpec& spec = source.spec();
   const RowSizes sizes = RowSizesOf(spec);
   const std::string name = RowFileName(order.checkpoint, spec.name, order.part);
-  ASSIGN_OR_RETURN(
-      const auto writer,
-      RowFileWriter::Create(files, order.directory / name,
-                            {.checkpoint = order.checkpoint,
-                             .job_uid = order.job_uid,
-                             .table = spec.name,
-                             .value_bytes = sizes.value_bytes,
-                             .state_bytes = sizes.state_bytes},
-                            {.before_write = [&throttle](uint64_t bytes) { return throttle.Take(bytes); }}));
-  RETURN_IF_ERROR(source.ForEach([&](const StoredRow& row) { return writer->Add(row); }));
+  std::unique_ptr<RowFileWriter> writer;
+  const auto create = [&]() -> Status {
+    begun.push_back(name);
+    ASSIGN_OR_RETURN(
+        writer, RowFileWriter::Create(files, order.directory / name,
+                                      {.checkpoint = order.checkpoint,
+                                       .job_uid = order.job_uid,
+                                       .table = spec.name,
+                                       .value_bytes = sizes.value_bytes,
+                                       .state_bytes = sizes.state_bytes},
+                                      {.before_write = [&throttle](uint64_t bytes) { return throttle.Take(bytes); }}));
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(source.ForEach([&](const StoredRow& row) -> Status {
+    if (writer == nullptr) RETURN_IF_ERROR(create());
+    return writer->Add(row);
+  }));
+  if (writer == nullptr && source.row_count() == 0) return std::optional<CheckpointFile>();
+  if (writer == nullptr) RETURN_IF_ERROR(create());  // it says that none has changed
   ASSIGN_OR_RETURN(const RowFileSummary summary, writer->Finish());
-  return CheckpointFile{.name = name,
-                        .checkpoint = order.checkpoint,
-                        .rows = summary.rows,
-                        .erased = summary.erased,
-                        .bytes = summary.bytes,
-                        .digest = summary.digest};
+  return std::optional(CheckpointFile{.name = name,
+                                      .checkpoint = order.checkpoint,
+                                      .rows = summary.rows,
+                                      .erased = summary.erased,
+                                      .bytes = summary.bytes,
+                                      .digest = summary.digest});
 }
 
 StatusOr<CheckpointFile> WriteFilter(FileSystem& files, const PartOrder& order, const FilterRecords& filter) {
@@ -43,12 +56,12 @@ StatusOr<CheckpointFile> WriteFilter(FileSystem& files, const PartOrder& order, 
 Status WriteAll(FileSystem& files, const PartOrder& order, const std::vector<RowSource*>& sources,
                 const FilterRecords& filter, Throttle& throttle, std::vector<std::string>& begun, WrittenPart& part) {
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i] == nullptr || sources[i]->row_count() == 0) continue;
-    begun.push_back(RowFileName(order.checkpoint, sources[i]->spec().name, order.part));
-    StatusOr<CheckpointFile> file = WriteTable(files, order, *sources[i], throttle);
+    if (sources[i] == nullptr) continue;
+    StatusOr<std::optional<CheckpointFile>> file = WriteTable(files, order, *sources[i], throttle, begun);
     if (!file.ok()) return Annotate(file.status(), "saving table '" + sources[i]->spec().name + "'");
+    if (!*file) continue;
     part.tables.push_back(
-        {.table = static_cast<uint32_t>(i), .rows = sources[i]->row_count(), .file = *std::move(file)});
+        {.table = static_cast<uint32_t>(i), .rows = sources[i]->row_count(), .file = **std::move(file)});
   }
   if (!filter.empty()) {
     begun.push_back(FilterFileName(order.checkpoint, order.part));

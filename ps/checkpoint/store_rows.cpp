@@ -49,6 +49,7 @@ Status SnapshotRowSource::ForEach(const std::function<Status(const StoredRow&)>&
     size_t visited = 0;
     const auto copy = [&](const RowView& row, bool changed) {
       ++visited;
+      ++rows_;
       if (changed_only_ && !changed) return;
       rows.push_back({.key = row.key, .row_version = row.version.value()});
       bytes.append(AsBytes(row.values));

@@ -22,7 +22,7 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
   virtual const TableSpec& spec() const = 0;
-  virtual uint64_t row_count() const = 0;  // rows the table has here, changed or not
+  virtual uint64_t row_count() const = 0;  // rows the table has here, changed or not; known after ForEach
   // Every row, or every row changed since the checkpoint this one builds on; in any order. Ends at the first error of
   // `visit` and returns it.
   virtual Status ForEach(const std::function<Status(const StoredRow&)>& visit) = 0;
@@ -50,7 +50,7 @@ class SnapshotRowSource final : public RowSource {
   // After store.BeginSnapshot(), on the store's thread; EndSnapshot is the caller's. `changed_only`: rows that have not
   // changed since the snapshot before are left out.
   SnapshotRowSource(TableStore& store, bool changed_only, Run run)
-      : store_(store), rows_(store.row_count()), changed_only_(changed_only), run_(std::move(run)) {}
+      : store_(store), changed_only_(changed_only), run_(std::move(run)) {}
   const TableSpec& spec() const override { return store_.spec(); }
   uint64_t row_count() const override { return rows_; }
   Status ForEach(const std::function<Status(const StoredRow&)>& visit) override;
@@ -60,7 +60,7 @@ class SnapshotRowSource final : public RowSource {
   static constexpr uint64_t kVisitRows = 64;
 
   TableStore& store_;
-  const uint64_t rows_;
+  uint64_t rows_ = 0;  // visited
   const bool changed_only_;
   const Run run_;
 };

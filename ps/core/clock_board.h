@@ -99,6 +99,12 @@ class StepGate {
   void End();
   // Begins the next step if that is allowed now. `regardless` is a mistake for tests.
   bool TryBegin(bool regardless = false);
+  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody else.
+  void Join(const SyncState& state) {
+    (void)Update(state);
+    LiftTo(state.floor);
+    in_step_ = state_.hold == 0 || clock_ < state_.hold_at;
+  }
   // A worker that gets work stands at the floor.
   void LiftTo(uint64_t floor) { clock_ = clock_ > floor ? clock_ : floor; }
 

@@ -8,8 +8,6 @@ namespace attune::ps {
 void CoordinatorOutputs::Clear() {
   send.clear();
   close.clear();
-  begin_save.reset();
-  write_manifest.reset();
   begin_checkpoint.reset();
   commit_checkpoint.reset();
   command_results.clear();
@@ -28,7 +26,6 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   // Numbers of different terms never meet.
   const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
   next_lease_ = LeaseId(terms_before + 1);
-  next_save_ = SaveId(terms_before + 1);
   next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
   record_number_ = mirrored_ = uint64_t{options_.term} << 32;
   taking_over_ = options_.takeover;
@@ -97,7 +94,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
     record_changed_ = true;  // positions and losses, which nobody waits for
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
-      SendMark(node, out);
+      SendCutOrder(node, out);
     }
   }
 }

@@ -87,17 +87,22 @@ class CoordinatorCore {
   };
   // Checkpoints wait for each other; the first is under way.
   struct Cut {
-    CommandId command;
     CutId id;
     std::string directory;
     MonotonicTime deadline;
+    // Who asked: an operator, or a worker program, whose save is not cut between steps.
+    std::optional<CommandId> command;
+    NodeId asker;
+    RequestId request;
     enum class Phase : uint8_t { kWaiting, kBeginning, kHolding, kMarking, kWriting, kCommitting };
     Phase phase = Phase::kWaiting;
+    bool holds = false;  // the clocks are held for it
     uint64_t checkpoint = 0, base = 0;
-    MonotonicTime marked_at;
+    MonotonicTime marked_at = kNever;
     CutRecord record;
     std::set<NodeId> unmarked;
     std::map<NodeId, std::optional<SnapshotDone>> parts;
+    bool exact() const { return command.has_value(); }
   };
   // Drains, and numbers of servers: answered when the shards lie as asked.
   struct PlacementOrder {
@@ -105,20 +110,8 @@ class CoordinatorCore {
     MonotonicTime deadline;
     NodeId leaving;  // 0: until nothing is left to change
   };
-  struct Save {
-    SaveId id;
-    NodeId asker;
-    RequestId request;
-    std::string directory;
-    uint64_t checkpoint = 0, base = 0;                     // from the shell; 0: not begun
-    std::map<NodeId, std::optional<TablesWritten>> parts;  // empty until begun
-    bool manifest_ordered = false;
-  };
-
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
-  void On(SaveBegun input, MonotonicTime now, CoordinatorOutputs& out);
-  void On(ManifestWritten input, MonotonicTime now, CoordinatorOutputs& out);
   void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
   void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
 
@@ -136,7 +129,6 @@ class CoordinatorCore {
   void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
-  void SendWriteOrder(const Node& server, CoordinatorOutputs& out);
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
@@ -193,9 +185,12 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
   void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
-  void SendMark(const Node& node, CoordinatorOutputs& out);
+  void SendCutOrder(const Node& node, CoordinatorOutputs& out);
+  void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
+  void CommitWhenWritten(CoordinatorOutputs& out);
   void EndCut(const Status& status, CoordinatorOutputs& out);
-  bool NothingMoves() const;
+  bool CanMark() const;
+  bool HasOpenPart(NodeId node) const;
   bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
   CutRecord RecordNow() const;
 
@@ -226,7 +221,6 @@ class CoordinatorCore {
   void OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out);
-  void OnMessage(Node& node, const TablesWritten& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out);
 
   // True when the request is new and is to be handled now.
@@ -238,9 +232,6 @@ class CoordinatorCore {
   bool TrainingIsEnding(const DataSet& asked) const;
   const DataSet* TrainedToTheEnd() const;
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
-  void StartNextSave(CoordinatorOutputs& out);
-  void OrderManifestWhenWritten(CoordinatorOutputs& out);
-  void EndSave(const Status& status, CoordinatorOutputs& out);
   const CutRecord::DataSet* FindRecord(const std::string& name) const;
   StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
@@ -267,8 +258,6 @@ class CoordinatorCore {
   std::optional<DataSetId> current_data_set_;
   LeaseId next_lease_{1};
   std::deque<WaitingLease> waiting_leases_;
-  std::deque<Save> saves_;  // the first is under way
-  SaveId next_save_{1};
 
   uint32_t servers_wanted_ = 0;
   bool placement_changed_ = false;  // look again

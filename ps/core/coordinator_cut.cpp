@@ -1,42 +1,71 @@
 // Checkpoints: all workers stand before a step, all nodes copy their rows, workers go on, nodes write (protocol 5.5).
-// Under Async nobody stands; then only items known to be done before the first mark count as contained.
+// Under Async nobody stands; then only items known to be done before the first mark count as contained. What a program
+// saves goes the same way, but waits for no step and says nothing about data.
 #include <algorithm>
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
 
 namespace attune::ps {
+namespace {
+
+Status CheckDirectory(const std::string& directory, bool serves) {
+  if (!serves) return Error(StatusCode::kFailedPrecondition, "the job does not serve yet; ask again when it does");
+  if (!directory.empty() && directory.size() <= kPathBytesMax) return OkStatus();
+  return Error(StatusCode::kInvalidArgument, "a checkpoint needs a directory of 1 to " + std::to_string(kPathBytesMax) +
+                                                 " bytes that all servers share");
+}
+
+}  // namespace
 
 void CoordinatorCore::OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline,
                                 CoordinatorOutputs& out) {
-  if (command.directory.empty() || command.directory.size() > kPathBytesMax || !map_.formed()) {
-    return Answer(
-        id,
-        Error(StatusCode::kInvalidArgument, "a checkpoint needs a job that serves and a directory of at most " +
-                                                std::to_string(kPathBytesMax) + " bytes"),
-        {}, out);
+  if (Status status = CheckDirectory(command.directory, map_.formed()); !status.ok()) {
+    return Answer(id, std::move(status), {}, out);
   }
   if (cuts_.size() >= kCommandsMax) {
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many checkpoints wait; wait for some"), {}, out);
   }
-  cuts_.push_back({.command = id,
-                   .id = std::exchange(next_cut_, next_cut_.Next()),
+  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
                    .directory = command.directory,
                    .deadline = deadline,
-                   .marked_at = kNever,
+                   .command = id,
+                   .asker = {},
+                   .request = {},
                    .record = {},
                    .unmarked = {},
                    .parts = {}});
 }
 
-// No rows on their way, so that each is copied by exactly one node.
-bool CoordinatorCore::NothingMoves() const {
-  if (!AllReady() || last_server_lost_ != kNever) return false;
-  const bool copying =
-      std::ranges::any_of(map_.shards, [](const Shard& shard) { return shard.next_backup != NodeId(); });
-  return !copying && std::ranges::all_of(nodes_, [](const auto& entry) {
-    return !entry.second.rows || (entry.second.rows->rows_to_come == 0 && entry.second.rows->handovers_open == 0);
-  });
+void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const RequestId request = message.header.request;
+  Status status = CheckDirectory(message.directory, map_.formed());
+  if (status.ok() && cuts_.size() >= kCommandsMax) {
+    status = Error(StatusCode::kResourceExhausted, "too many checkpoints wait; save again later");
+  }
+  if (!status.ok()) {
+    return Reply(node.member.node, request, Refused{.request = request, .status = std::move(status)}, out);
+  }
+  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
+                   .directory = message.directory,
+                   .deadline = message.header.remaining < kNever - now ? now + message.header.remaining : kNever,
+                   .command = {},
+                   .asker = node.member.node,
+                   .request = request,
+                   .record = {},
+                   .unmarked = {},
+                   .parts = {}});
+}
+
+// Every row is at some node or on its way between two; marks see to the latter (ps/core/rows/row_snapshot.cpp). During
+// a recovery some are only in copies.
+bool CoordinatorCore::CanMark() const { return AllReady() && last_server_lost_ == kNever; }
+
+bool CoordinatorCore::HasOpenPart(NodeId node) const {
+  if (cuts_.empty()) return false;
+  const auto part = cuts_.front().parts.find(node);
+  return part != cuts_.front().parts.end() && !part->second;
 }
 
 CutRecord CoordinatorCore::RecordNow() const {
@@ -65,8 +94,13 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
               cut.unmarked.empty() ? "no time left" : Name(*cut.unmarked.begin()) + " has not copied its rows"),
         out);
   }
+  if (cut.phase == kMarking && clocks_.holding() && clocks_.hold_at() != cut.record.clock) {
+    return EndCut(Error(StatusCode::kAborted, "a worker was found to be beyond step " +
+                                                  std::to_string(cut.record.clock) + "; take another checkpoint"),
+                  out);
+  }
   if (now >= cut.deadline && cut.phase != kCommitting) {
-    std::string text = "rows are still moving";
+    std::string text = "a lost server's rows are still being recovered, or a server has not taken the newest map";
     if (cut.phase == kHolding && !clocks_.Missing().empty()) {
       text = Name(clocks_.Missing().front()) + " has not come to step " + std::to_string(clocks_.hold_at());
     } else if (cut.phase == kWriting) {
@@ -74,18 +108,16 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
     }
     return EndCut(Error(StatusCode::kDeadlineExceeded, text), out);
   }
-  if (cut.phase == kWaiting && NothingMoves() && clocks_.CanPrepare()) {
+  if (cut.phase == kWaiting && CanMark() && (!cut.exact() || clocks_.CanPrepare())) {
     cut.phase = kBeginning;
     out.begin_checkpoint = CheckpointOrder{.cut = cut.id, .directory = cut.directory};
   }
-  if (cut.phase == kHolding && NothingMoves() &&
-      (!clocks_.mode().bounded() || clocks_.AllStand() || options_.mutations.mark_before_all_stand)) {
+  if (cut.phase == kHolding && CanMark() &&
+      (!cut.holds || clocks_.AllStand() || options_.mutations.mark_before_all_stand)) {
     MarkAll(now, out);
   }
   if (cut.phase == kMarking && (cut.unmarked.empty() || options_.mutations.release_before_all_marks)) {
-    cut.phase = kWriting;
-    if (clocks_.holding()) clocks_.Release();
-    ServeLeases(now, out);
+    WriteAll(now, out);
   }
 }
 
@@ -96,27 +128,39 @@ void CoordinatorCore::On(CheckpointBegun input, MonotonicTime, CoordinatorOutput
   cut.checkpoint = input.checkpoint;
   cut.base = input.base;
   cut.phase = Cut::Phase::kHolding;
-  if (clocks_.mode().bounded()) clocks_.Prepare();
+  cut.holds = cut.exact() && clocks_.mode().bounded();
+  if (cut.holds) clocks_.Prepare();
 }
 
 void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();
   cut.phase = Cut::Phase::kMarking;
   cut.marked_at = now;
-  cut.record = RecordNow();
+  if (cut.exact()) cut.record = RecordNow();
   for (const auto& [id, node] : nodes_) {
     if (!Reports(node)) continue;
     cut.unmarked.insert(id);
     cut.parts[id] = std::nullopt;
   }
-  for (const auto& [id, node] : nodes_) SendMark(node, out);
+  for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
 }
 
-void CoordinatorCore::SendMark(const Node& node, CoordinatorOutputs& out) {
-  if (cuts_.empty()) return;
+// All have copied: workers go on, nodes write.
+void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
+  Cut& cut = cuts_.front();
+  cut.phase = Cut::Phase::kWriting;
+  cut.unmarked.clear();
+  if (std::exchange(cut.holds, false)) clocks_.Release();
+  for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
+  placement_changed_ = true;
+  ServeLeases(now, out);
+}
+
+// What this node has been told about the cut and has not answered.
+void CoordinatorCore::SendCutOrder(const Node& node, CoordinatorOutputs& out) {
+  if (!HasOpenPart(node.member.node)) return;
   const Cut& cut = cuts_.front();
-  const auto part = cut.parts.find(node.member.node);
-  if (part == cut.parts.end() || part->second) return;
+  if (cut.phase == Cut::Phase::kWriting) return Send(node, WriteSnapshot{.cut = cut.id}, out);
   Send(node,
        Mark{.cut = cut.id,
             .checkpoint = cut.checkpoint,
@@ -138,11 +182,15 @@ void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, Monoton
   const auto part = cut.parts.find(node.member.node);
   if (part == cut.parts.end() || part->second) return;
   if (!message.status.ok()) return EndCut(Annotate(message.status, Name(node.member.node)), out);
-  cut.unmarked.erase(node.member.node);
   part->second = message;
+  placement_changed_ = true;  // a node that leaves may go now
+  CommitWhenWritten(out);
+}
+
+void CoordinatorCore::CommitWhenWritten(CoordinatorOutputs& out) {
+  Cut& cut = cuts_.front();
   const bool all = std::ranges::all_of(cut.parts, [](const auto& entry) { return entry.second.has_value(); });
-  if (!all || cut.phase == Cut::Phase::kCommitting) return;
-  if (clocks_.holding()) clocks_.Release();
+  if (!all || cut.phase != Cut::Phase::kWriting) return;
   cut.phase = Cut::Phase::kCommitting;
   CheckpointCommit commit{.cut = cut.id,
                           .directory = cut.directory,
@@ -167,22 +215,26 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   const Cut cut = std::move(cuts_.front());
   cuts_.pop_front();
   cut_failed_ = false;
-  const bool held = cut.phase == Cut::Phase::kHolding || cut.phase == Cut::Phase::kMarking;
-  if (held && clocks_.holding()) clocks_.Release();
+  if (cut.holds) clocks_.Release();
   for (const auto& [id, part] : cut.parts) {
     if (const Node* node = Find(id)) Send(*node, CutEnded{.cut = cut.id}, out);
   }
   placement_changed_ = true;
-  if (!status.ok()) {
-    out.events.push_back("checkpoint to " + cut.directory + " failed: " + std::string(attune::Message(status)));
-    return Answer(cut.command, Annotate(status, "checkpoint to " + cut.directory), {}, out);
+  std::string text = "checkpoint to " + cut.directory + " failed: " + std::string(attune::Message(status));
+  if (status.ok()) {
+    text =
+        "checkpoint " + std::to_string(cut.checkpoint) +
+        (cut.exact() ? " at step " + std::to_string(cut.record.clock) + " (" + cut.record.synchronization + ")" : "");
   }
-  ++checkpoints_;
-  checkpoint_clock_ = cut.record.clock;
-  const std::string text = "checkpoint " + std::to_string(cut.checkpoint) + " at step " +
-                           std::to_string(cut.record.clock) + " (" + cut.record.synchronization + ")";
-  out.events.push_back(text + " written to " + cut.directory);
-  Answer(cut.command, OkStatus(), text, out);
+  out.events.push_back(status.ok() ? text + " written to " + cut.directory : text);
+  if (cut.command) {
+    if (status.ok()) ++checkpoints_, checkpoint_clock_ = cut.record.clock;
+    Answer(*cut.command, Annotate(status, "checkpoint to " + cut.directory), status.ok() ? text : std::string(), out);
+  } else if (status.ok()) {
+    Reply(cut.asker, cut.request, Done{.request = cut.request}, out);
+  } else {
+    Reply(cut.asker, cut.request, Refused{.request = cut.request, .status = status}, out);
+  }
   ServeLeases(now_, out);
 }
 

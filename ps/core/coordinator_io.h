@@ -45,7 +45,7 @@ struct CoordinatorOptions {
   Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
   std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
-  Duration send_again_after = std::chrono::seconds(2);  // InstallTable, WriteTables
+  Duration send_again_after = std::chrono::seconds(2);  // InstallTable, Mark, WriteSnapshot
   Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
   Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
   Mutations mutations;
@@ -58,23 +58,12 @@ struct FromConnection {
 struct ConnectionClosed {
   ConnectionId connection;
 };
-// The shell's answer to CoordinatorOutputs::begin_save.
-struct SaveBegun {
-  SaveId save;
-  Status status;
-  uint64_t checkpoint = 0;  // its number
-  uint64_t base = 0;        // the checkpoint it builds on; 0: none
-};
-// The shell's answer to CoordinatorOutputs::write_manifest.
-struct ManifestWritten {
-  SaveId save;
-  Status status;
-};
 // The shell's answers to CoordinatorOutputs::begin_checkpoint and commit_checkpoint.
 struct CheckpointBegun {
   CutId cut;
   Status status;
-  uint64_t checkpoint = 0, base = 0;
+  uint64_t checkpoint = 0;  // its number
+  uint64_t base = 0;        // the checkpoint it builds on; 0: none
 };
 struct CheckpointCommitted {
   CutId cut;
@@ -87,27 +76,12 @@ struct FromOperator {
 };
 struct CoordinatorTimer {};
 
-using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, SaveBegun, ManifestWritten, CheckpointBegun,
-                                      CheckpointCommitted, FromOperator, CoordinatorTimer>;
+using CoordinatorInput = std::variant<FromConnection, ConnectionClosed, CheckpointBegun, CheckpointCommitted,
+                                      FromOperator, CoordinatorTimer>;
 
 struct ToConnection {
   ConnectionId to;
   Message message;
-};
-
-// A save comes up: give it the number that its files carry; answer with SaveBegun.
-struct SaveStart {
-  SaveId save;
-  std::string directory;
-};
-// All servers have written: check that the files are there and write the manifest that makes them a checkpoint; answer
-// with ManifestWritten.
-struct ManifestOrder {
-  SaveId save;
-  std::string directory;
-  uint64_t checkpoint = 0, base = 0;
-  std::vector<TableSpec> tables;  // by TableId - 1
-  std::vector<WrittenFile> files;
 };
 
 // Give the next checkpoint in this directory its number; answer with CheckpointBegun.
@@ -115,7 +89,8 @@ struct CheckpointOrder {
   CutId cut;
   std::string directory;
 };
-// All nodes have written: write the manifest; answer with CheckpointCommitted.
+// All nodes have written: check that their files are there and write the manifest that makes them a checkpoint; answer
+// with CheckpointCommitted.
 struct CheckpointCommit {
   CutId cut;
   std::string directory;
@@ -128,8 +103,6 @@ struct CheckpointCommit {
 struct CoordinatorOutputs {
   std::vector<ToConnection> send;
   std::vector<ConnectionId> close;  // after sending
-  std::optional<SaveStart> begin_save;
-  std::optional<ManifestOrder> write_manifest;
   std::optional<CheckpointOrder> begin_checkpoint;
   std::optional<CheckpointCommit> commit_checkpoint;
   std::vector<CommandResult> command_results;

@@ -31,6 +31,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     connections_[from] = id;
     if (id == mirror_) mirror_again_ = now;
     if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
+    SendCutOrder(node, out);  // before a map that rows may move under again
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
@@ -180,10 +181,6 @@ void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
   for (TableEntry& table : tables_) {
     std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
     AnswerTableWaiters(table, out);
-  }
-  const auto writer_gone = [&](const auto& part) { return Find(part.first) == nullptr; };
-  if (!saves_.empty() && !saves_.front().manifest_ordered && std::ranges::any_of(saves_.front().parts, writer_gone)) {
-    EndSave(Error(StatusCode::kAborted, "a server left or was lost meanwhile; save again"), out);
   }
 }
 

@@ -78,7 +78,7 @@ bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
 bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : nodes_) {
-    if (node.member.leaving && Empty(node)) released.push_back(id);
+    if (node.member.leaving && Empty(node) && !HasOpenPart(id)) released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = nodes_.at(id);

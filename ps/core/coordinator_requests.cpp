@@ -1,4 +1,4 @@
-// What workers ask of the coordinator: tables, data leases, saves.
+// What workers ask of the coordinator: tables and data leases.
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -297,112 +297,12 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, Monotoni
   CheckGoals(now, out);
 }
 
-// --- saves
-
-void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, MonotonicTime, CoordinatorOutputs& out) {
-  if (!TakeUp(node, message.header, out)) return;
-  const RequestId request = message.header.request;
-  if (message.directory.empty() || message.directory.size() > kPathBytesMax || !map_.formed()) {
-    return Reply(node.member.node, request,
-                 Refused{.request = request,
-                         .status = Error(StatusCode::kInvalidArgument,
-                                         "a directory has 1 to " + std::to_string(kPathBytesMax) + " bytes")},
-                 out);
-  }
-  saves_.push_back({.id = std::exchange(next_save_, next_save_.Next()),
-                    .asker = node.member.node,
-                    .request = request,
-                    .directory = message.directory,
-                    .parts = {}});
-  if (saves_.size() == 1) StartNextSave(out);
-}
-
-void CoordinatorCore::StartNextSave(CoordinatorOutputs& out) {
-  if (saves_.empty()) return;
-  out.begin_save = SaveStart{.save = saves_.front().id, .directory = saves_.front().directory};
-}
-
-void CoordinatorCore::On(SaveBegun input, MonotonicTime, CoordinatorOutputs& out) {
-  if (saves_.empty() || saves_.front().id != input.save || saves_.front().checkpoint != 0) return;
-  if (!input.status.ok()) return EndSave(input.status, out);
-  Save& save = saves_.front();
-  save.checkpoint = input.checkpoint;
-  save.base = input.base;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kServer) save.parts[id] = std::nullopt;
-  }
-  for (const auto& [id, part] : save.parts) SendWriteOrder(nodes_.at(id), out);
-}
-
-void CoordinatorCore::SendWriteOrder(const Node& server, CoordinatorOutputs& out) {
-  const Save& save = saves_.front();
-  Send(server,
-       WriteTables{.save = save.id,
-                   .directory = save.directory,
-                   .part = server.member.index,
-                   .parts = static_cast<uint32_t>(save.parts.size()),
-                   .checkpoint = save.checkpoint,
-                   .base = save.base},
-       out);
-}
-
-void CoordinatorCore::OnMessage(Node& node, const TablesWritten& message, MonotonicTime, CoordinatorOutputs& out) {
-  if (saves_.empty() || saves_.front().id != message.save || saves_.front().manifest_ordered) return;
-  Save& save = saves_.front();
-  const auto part = save.parts.find(node.member.node);
-  if (part == save.parts.end() || part->second) return;
-  part->second = message;
-  if (!message.status.ok()) return EndSave(Annotate(message.status, Name(node.member.node)), out);
-  OrderManifestWhenWritten(out);
-}
-
-// The manifest makes the files a checkpoint, so it is written when all of them are complete.
-void CoordinatorCore::OrderManifestWhenWritten(CoordinatorOutputs& out) {
-  Save& save = saves_.front();
-  for (const auto& [id, part] : save.parts) {
-    if (!part) return;
-  }
-  ManifestOrder order{.save = save.id,
-                      .directory = save.directory,
-                      .checkpoint = save.checkpoint,
-                      .base = save.base,
-                      .tables = {},
-                      .files = {}};
-  for (const TableEntry& table : tables_) order.tables.push_back(table.spec);
-  for (const auto& [id, part] : save.parts) {
-    order.files.insert(order.files.end(), part->files.begin(), part->files.end());
-  }
-  save.manifest_ordered = true;
-  out.write_manifest = std::move(order);
-}
-
-void CoordinatorCore::On(ManifestWritten input, MonotonicTime, CoordinatorOutputs& out) {
-  if (saves_.empty() || saves_.front().id != input.save) return;
-  EndSave(input.status, out);
-}
-
-void CoordinatorCore::EndSave(const Status& status, CoordinatorOutputs& out) {
-  const Save save = std::move(saves_.front());
-  saves_.pop_front();
-  if (status.ok()) {
-    out.events.push_back("checkpoint " + std::to_string(save.checkpoint) + " saved to " + save.directory);
-    Reply(save.asker, save.request, Done{.request = save.request}, out);
-  } else {
-    out.events.push_back("saving tables to " + save.directory + " failed: " + std::string(status.message()));
-    Reply(save.asker, save.request, Refused{.request = save.request, .status = status}, out);
-  }
-  StartNextSave(out);
-}
-
 // Everything this server has been told to do and has not reported: after a reconnect, and now and then.
 void CoordinatorCore::SendOpenOrders(const Node& server, CoordinatorOutputs& out) {
   const NodeId id = server.member.node;
   for (const TableEntry& table : tables_) {
     if (table.missing.contains(id)) Send(server, InstallTable{.table = table.id, .spec = table.spec}, out);
   }
-  if (saves_.empty()) return;
-  const auto part = saves_.front().parts.find(id);
-  if (part != saves_.front().parts.end() && !part->second) SendWriteOrder(server, out);
 }
 
 }  // namespace attune::ps

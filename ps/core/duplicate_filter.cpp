@@ -96,8 +96,7 @@ void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, TableId tab
     for (const uint32_t position : positions.list) SetRange(bits, position - base, 1);
   }
   record.decided += static_cast<uint32_t>(positions.size());
-  record.pieces.push_back(
-      {.first = positions.first, .positions = positions.list, .keys = {keys.begin(), keys.end()}});
+  record.pieces.push_back({.first = positions.first, .positions = positions.list, .keys = {keys.begin(), keys.end()}});
 }
 
 void DuplicateFilter::Clear(PushRecord& record, uint32_t position) {
@@ -133,18 +132,15 @@ void DuplicateFilter::Collect(TableId table, std::span<const Key> keys, Held hel
                               std::vector<FilterRecord>& out) {
   places_.Clear();
   for (size_t i = 0; i < keys.size(); ++i) places_[{table, keys[i]}] = static_cast<uint32_t>(i);
-  ForEachDecided(table, held,
-                 [&](NodeId origin, SequenceNumber sequence, PushRecord& record, uint32_t position, Key key,
-                     bool refused) {
-                   const uint32_t* place = places_.Find({table, key});
-                   if (place == nullptr) return;
-                   out.push_back({.sequence = sequence,
-                                  .origin = origin,
-                                  .position = position,
-                                  .key_index = *place,
-                                  .refused = refused});
-                   if (take) Clear(record, position);
-                 });
+  ForEachDecided(
+      table, held,
+      [&](NodeId origin, SequenceNumber sequence, PushRecord& record, uint32_t position, Key key, bool refused) {
+        const uint32_t* place = places_.Find({table, key});
+        if (place == nullptr) return;
+        out.push_back(
+            {.sequence = sequence, .origin = origin, .position = position, .key_index = *place, .refused = refused});
+        if (take) Clear(record, position);
+      });
 }
 
 void DuplicateFilter::Add(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
@@ -154,6 +150,28 @@ void DuplicateFilter::Add(TableId table, std::span<const Key> keys, std::span<co
     Record(record.origin, record.sequence, table, {.first = record.position, .count = 1, .list = {}},
            keys.subspan(record.key_index, 1), decision, held);
   }
+}
+
+void DuplicateFilter::Copy(FilterRecords& out) {
+  for (const auto& [origin, entry] : origins_) {
+    if (entry.acked_below > SequenceNumber()) out.origins.push_back({origin.value(), entry.acked_below.value()});
+  }
+  ForEachDecided(
+      TableId(), Held::kRow,
+      [&](NodeId origin, SequenceNumber sequence, PushRecord& record, uint32_t position, Key key, bool refused) {
+        const bool same = !out.pushes.empty() && out.pushes.back().origin == origin.value() &&
+                          out.pushes.back().sequence == sequence.value() && out.pushes.back().refused == refused;
+        if (!same) {
+          out.pushes.push_back({.origin = origin.value(),
+                                .sequence = sequence.value(),
+                                .table = record.table.value(),
+                                .refused = refused,
+                                .keys = {},
+                                .positions = {}});
+        }
+        out.pushes.back().keys.push_back(key);
+        out.pushes.back().positions.push_back(position);
+      });
 }
 
 void DuplicateFilter::DropIf(Held held, const std::function<bool(TableId, Key)>& drop) {

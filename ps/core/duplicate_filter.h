@@ -1,6 +1,6 @@
-// What makes every push count once: per origin the highest settled sequence number, and for the pushes above it which of
-// their keys were decided for the rows and copies held here. The unit is (origin, sequence, key); since the keys of a
-// push are unique and their places fixed, a key is found by its position. Records travel with rows (Collect, Add).
+// What makes every push count once: per origin the highest settled sequence number, and for the pushes above it which
+// of their keys were decided for the rows and copies held here. The unit is (origin, sequence, key); since the keys of
+// a push are unique and their places fixed, a key is found by its position. Records travel with rows (Collect, Add).
 //
 // Memory: 8 bytes per origin, about 12 per key of pushes in flight, nothing per row.
 #pragma once
@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
 #include "ps/core/messages.h"
 #include "ps/core/rows/key_map.h"
@@ -43,6 +44,8 @@ class DuplicateFilter {
   // Appends the records of these keys (key_index: place in `keys`); with `take` they are forgotten here.
   void Collect(TableId table, std::span<const Key> keys, Held held, bool take, std::vector<FilterRecord>& out);
   void Add(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held);
+  // Everything known of rows: what is settled, and what is decided beyond that.
+  void Copy(FilterRecords& out);
   // Forgets the records of keys for which `drop` is true.
   void DropIf(Held held, const std::function<bool(TableId, Key)>& drop);
 

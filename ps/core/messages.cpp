@@ -9,18 +9,70 @@ bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
   return a.items == b.items && a.epochs == b.epochs && a.lease_items == b.lease_items;
 }
 
-constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Push",           "PushAck",          "PushRefused",   "Pull",         "PullReply",     "PullRefused",
-    "Moved",          "LinkAck",          "Localize",      "MoveOrder",    "Handover",      "HandoverAck",
-    "Replicate",      "ReplicateRefused", "InstallWanted", "Install",      "InstallAck",    "JoinMarker",
-    "HomeHandoff",    "CollectOwners",    "OwnersReport",  "FetchRows",    "FetchedRows",   "CoordinatorAt",
-    "Join",           "Welcome",          "JoinRefused",   "MapUpdate",    "MapRequest",    "Heartbeat",
-    "RowsReport",     "HeartbeatAck",     "SyncUpdate",    "OpenTable",    "TableOpened",   "InstallTable",
-    "TableInstalled", "OpenDataSet",      "DataSetOpened", "LeaseRequest", "LeaseGrant",    "LeasesEnded",
-    "LeaseDone",      "LeaseReturn",      "SaveTables",    "WriteTables",  "TablesWritten", "Mark",
-    "MarkDone",       "SnapshotDone",     "CutEnded",      "Leave",        "MirrorUpdate",  "MirrorAck",
-    "Promise",        "Promised",         "Done",          "Refused",      "GoalReached",   "Finished",
-    "SessionLost"};
+constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {"Push",
+                                                                          "PushAck",
+                                                                          "PushRefused",
+                                                                          "Pull",
+                                                                          "PullReply",
+                                                                          "PullRefused",
+                                                                          "Moved",
+                                                                          "LinkAck",
+                                                                          "Localize",
+                                                                          "MoveOrder",
+                                                                          "Handover",
+                                                                          "HandoverAck",
+                                                                          "Replicate",
+                                                                          "ReplicateRefused",
+                                                                          "InstallWanted",
+                                                                          "Install",
+                                                                          "InstallAck",
+                                                                          "JoinMarker",
+                                                                          "HomeHandoff",
+                                                                          "CollectOwners",
+                                                                          "OwnersReport",
+                                                                          "FetchRows",
+                                                                          "FetchedRows",
+                                                                          "SnapshotRows",
+                                                                          "SnapshotRowsAck",
+                                                                          "CoordinatorAt",
+                                                                          "Join",
+                                                                          "Welcome",
+                                                                          "JoinRefused",
+                                                                          "MapUpdate",
+                                                                          "MapRequest",
+                                                                          "Heartbeat",
+                                                                          "RowsReport",
+                                                                          "HeartbeatAck",
+                                                                          "SyncUpdate",
+                                                                          "OpenTable",
+                                                                          "TableOpened",
+                                                                          "InstallTable",
+                                                                          "TableInstalled",
+                                                                          "NewestCheckpoint",
+                                                                          "StillWorking",
+                                                                          "OpenDataSet",
+                                                                          "DataSetOpened",
+                                                                          "LeaseRequest",
+                                                                          "LeaseGrant",
+                                                                          "LeasesEnded",
+                                                                          "LeaseDone",
+                                                                          "LeaseReturn",
+                                                                          "SaveTables",
+                                                                          "Mark",
+                                                                          "MarkDone",
+                                                                          "WriteSnapshot",
+                                                                          "SnapshotDone",
+                                                                          "CutEnded",
+                                                                          "Leave",
+                                                                          "MirrorUpdate",
+                                                                          "MirrorAck",
+                                                                          "Promise",
+                                                                          "Promised",
+                                                                          "Done",
+                                                                          "Refused",
+                                                                          "GoalReached",
+                                                                          "Finished",
+                                                                          "SessionLost"};
 
 }  // namespace
 
@@ -34,7 +86,7 @@ bool DataSetOpened::operator==(const DataSetOpened& other) const {
 const char* NameOf(const Message& message) { return kNames[message.index()]; }
 
 bool IsRowMessage(const Message& message) {
-  constexpr size_t kLast = 23;
+  constexpr size_t kLast = 25;
   static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, CoordinatorAt>);
   return message.index() <= kLast;
 }

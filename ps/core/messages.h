@@ -208,6 +208,7 @@ struct MoveOrder {
 struct Handover {
   MapVersion map_version;
   uint64_t handover = 0;  // numbers the sender's handovers
+  CutId mark;             // the last the sender has had: the rows are in its snapshot, not in an earlier one of others
   RowBatch rows;
   Records records;
   bool operator==(const Handover&) const = default;
@@ -335,6 +336,24 @@ struct FetchedRows {
   bool operator==(const FetchedRows&) const = default;
 };
 
+// --- checkpoints
+
+// owner that writes no files -> home: rows of its snapshot of this cut. The home's snapshot holds them from then on.
+struct SnapshotRows {
+  MapVersion map_version;
+  CutId cut;
+  uint64_t number = 0;  // numbers the sender's messages of this kind
+  RowBatch rows;
+  Records records;
+  bool operator==(const SnapshotRows&) const = default;
+};
+struct SnapshotRowsAck {
+  MapVersion map_version;
+  CutId cut;
+  uint64_t number = 0;
+  bool operator==(const SnapshotRowsAck&) const = default;
+};
+
 // --- the coordinator's place
 
 // server -> whoever it is linked with: that server runs the coordinator of this term; join there.
@@ -444,7 +463,9 @@ struct RowsReport {
   uint64_t rows_received = 0, rows_sent = 0;  // by handovers, totals
   uint64_t copies = 0;
   uint64_t copies_to_send = 0;  // to next backups
-  uint64_t rows_restored = 0;   // total: rows a recovery could take from no copy
+  // Totals of recoveries: shards whose rows had no copy, rows of such that came from a checkpoint, and rows known to
+  // have been there that no checkpoint has, which begin anew.
+  uint64_t shards_restored = 0, rows_restored = 0, rows_begun_anew = 0;
   bool operator==(const RowsReport&) const = default;
 };
 
@@ -474,16 +495,40 @@ struct TableOpened {
   bool operator==(const TableOpened&) const = default;
 };
 
-// coordinator -> server, repeated until answered.
+// A checkpoint rows can be taken from.
+struct RestorePoint {
+  std::string directory;
+  uint64_t checkpoint = 0;  // its number; 0: there is none
+  uint64_t clock = 0;       // where it was cut
+  bool operator==(const RestorePoint&) const = default;
+};
+
+// coordinator -> server, repeated until answered. The rows of shards homed here are first loaded from `load`, if that
+// is one and has the table.
 struct InstallTable {
   TableId table;
   TableSpec spec;
+  RestorePoint load;
   bool operator==(const InstallTable&) const = default;
 };
 struct TableInstalled {
   TableId table;
   Status status;  // not OK: the server cannot; openers are told
   bool operator==(const TableInstalled&) const = default;
+};
+
+// coordinator -> server: rows that are lost without a copy come from this checkpoint from now on. Said before the map
+// of any recovery after it, also at the begin of each connection.
+struct NewestCheckpoint {
+  RestorePoint point;
+  bool operator==(const NewestCheckpoint&) const = default;
+};
+
+// coordinator -> asker: the request is being carried out, and that takes longer than you may wait; its time begins
+// again.
+struct StillWorking {
+  RequestId request;
+  bool operator==(const StillWorking&) const = default;
 };
 
 struct OpenDataSet {
@@ -535,40 +580,18 @@ struct LeaseReturn {
   bool operator==(const LeaseReturn&) const = default;
 };
 
-// worker -> coordinator: all servers write all tables. Answered by Done (after the manifest is written) or Refused.
+// worker -> coordinator: write all tables, in no relation to the steps of workers. Answered by Done (the manifest is
+// written) or Refused.
 struct SaveTables {
   RequestHeader header;
   std::string directory;
   bool operator==(const SaveTables&) const = default;
 };
-// coordinator -> server, repeated until answered. `part` of `parts` names the files of this server.
-struct WriteTables {
-  SaveId save;
-  std::string directory;
-  uint32_t part = 0, parts = 0;
-  uint64_t checkpoint = 0;  // the number of what is written, never used before in this directory
-  uint64_t base = 0;        // rows unchanged since this checkpoint may be left out; 0: none
-  bool operator==(const WriteTables&) const = default;
-};
-struct WrittenFile {
-  TableId table;     // 0: records of the duplicate filter
-  std::string name;  // relative to the directory
-  uint64_t rows = 0;
-  uint64_t bytes = 0;
-  uint64_t checksum = 0;
-  uint64_t erased = 0;  // keys that the file says are gone
-  uint64_t held = 0;    // rows of the table at this server, changed or not
-  bool operator==(const WrittenFile&) const = default;
-};
-struct TablesWritten {
-  SaveId save;
-  Status status;
-  std::vector<WrittenFile> files;
-  bool operator==(const TablesWritten&) const = default;
-};
 
+// A checkpoint: Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded.
+//
 // coordinator -> every node that may hold rows, repeated until answered: copy the rows you own as they are now (a
-// copy-on-write snapshot), say MarkDone at once, write the copy, then say SnapshotDone.
+// copy-on-write snapshot).
 struct Mark {
   CutId cut;
   uint64_t checkpoint = 0;  // its number; see CheckpointPlan for both
@@ -577,9 +600,15 @@ struct Mark {
   uint64_t clock = 0;  // the copy holds all pushes of steps below it
   bool operator==(const Mark&) const = default;
 };
+// They are copied, and what this node handed over before its mark has arrived.
 struct MarkDone {
   CutId cut;
   bool operator==(const MarkDone&) const = default;
+};
+// coordinator -> the same nodes, repeated until answered: all have copied, no snapshot grows any more; write yours.
+struct WriteSnapshot {
+  CutId cut;
+  bool operator==(const WriteSnapshot&) const = default;
 };
 // One file of a checkpoint (CheckpointFile) as its writer describes it.
 struct CutFile {
@@ -588,7 +617,7 @@ struct CutFile {
   uint64_t checkpoint = 0;
   uint64_t rows = 0, erased = 0, bytes = 0;
   uint32_t digest = 0;
-  uint64_t table_rows = 0;  // the table has on this node
+  uint64_t table_rows = 0;  // the table has on this node, changed or not
   bool operator==(const CutFile&) const = default;
 };
 struct SnapshotDone {
@@ -669,13 +698,12 @@ using Message =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
-                 FetchedRows, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport,
-                 HeartbeatAck,
-                 SyncUpdate,                                            // membership
-                 OpenTable, TableOpened, InstallTable, TableInstalled,  // tables
+                 FetchedRows, SnapshotRows, SnapshotRowsAck, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate,
+                 MapRequest, Heartbeat, RowsReport, HeartbeatAck, SyncUpdate,                           // membership
+                 OpenTable, TableOpened, InstallTable, TableInstalled, NewestCheckpoint, StillWorking,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, WriteTables, TablesWritten, Mark, MarkDone, SnapshotDone, CutEnded, Leave, MirrorUpdate,
-                 MirrorAck, Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
+                 SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate, MirrorAck,
+                 Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

@@ -64,6 +64,7 @@ enum class RowMutation : uint8_t {
   kStaleCopyPromoted = 44,          // a copy becomes the row although a live node reported it
   kCopiesFilterForgotten = 45,      // a promoted copy comes without its records
   kNoDuplicateFilter = 46,          // a re-issued push is applied again
+  kUnmarkedArrivalNotWritten = 47,  // a row handed over before its sender's mark misses the snapshot of the cut
   kCount
 };
 

@@ -10,7 +10,6 @@ void ServerOutputs::Clear() {
   connect.clear();
   disconnect.clear();
   rows_restored = 0;
-  save.reset();
   write_snapshot.reset();
   call_off_snapshot = false;
   coordinator.reset();
@@ -32,7 +31,10 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
-    : options_(std::move(options)), rows_(OptionsOfRows(options_)), links_(options_.link, options_.mutations.link) {}
+    : options_(std::move(options)),
+      rows_(OptionsOfRows(options_)),
+      links_(options_.link, options_.mutations.link),
+      cut_(options_.index) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -83,6 +85,11 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
     return Lose(Error(StatusCode::kResourceExhausted,
                       Describe(map(), to) + " takes too little of what this server sends it"),
                 out);
+  }
+  if (cut_.waits()) {
+    CutPart::Outputs cut;
+    cut_.GoOn(rows_, cut);
+    if (!cut.to_coordinator.empty()) Forward(cut, now, out);
   }
   out.rows_restored += rows.rows_restored;
   if (rows.need_map) AskForMap(now, out);
@@ -233,25 +240,40 @@ void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, Se
       {.to = kCoordinator, .message = TableInstalled{.table = message.table, .status = std::move(status)}});
 }
 
-void ServerCore::OnMessage(NodeId, WriteTables&& message, MonotonicTime, ServerOutputs& out) {
-  const auto [it, is_new] = saves_.try_emplace(message.save);
-  if (!is_new) {
-    if (it->second) out.send.push_back({.to = kCoordinator, .message = *it->second});
-    return;
-  }
-  constexpr size_t kRemembered = 8;  // the coordinator runs one save at a time; late copies name an old one
-  while (saves_.size() > kRemembered) saves_.erase(saves_.begin());
-  out.save = SaveOrder{.save = message.save,
-                       .directory = std::move(message.directory),
-                       .part = message.part,
-                       .checkpoint = message.checkpoint,
-                       .base = message.base};
+// --- checkpoints
+
+void ServerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, ServerOutputs& out) {
+  if (node_ == NodeId()) return;
+  CutPart::Outputs cut;
+  cut_.On(std::move(message), rows_, now, cut);
+  Forward(cut, now, out);
 }
 
-void ServerCore::On(SaveEnded input, MonotonicTime, ServerOutputs& out) {
-  TablesWritten written{.save = input.save, .status = std::move(input.status), .files = std::move(input.files)};
-  saves_[input.save] = written;
-  out.send.push_back({.to = kCoordinator, .message = std::move(written)});
+void ServerCore::OnMessage(NodeId, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::OnMessage(NodeId, CutEnded&& message, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(std::move(input), rows_, now, cut);
+  Forward(cut, now, out);
+}
+
+void ServerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out) {
+  for (Message& message : cut.to_coordinator) {
+    out.send.push_back({.to = kCoordinator, .message = std::move(message)});
+  }
+  if (cut.write) out.write_snapshot = std::move(cut.write);
+  out.call_off_snapshot = out.call_off_snapshot || cut.call_off;
+  Forward(cut.rows, now, out);
 }
 
 }  // namespace attune::ps

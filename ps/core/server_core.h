@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/liveness_lease.h"
@@ -46,56 +47,20 @@ struct ServerOptions {
   Mutations mutations;
 };
 
-// The shell's answer to ServerOutputs::save.
-struct SaveEnded {
-  SaveId save;
-  Status status;
-  std::vector<WrittenFile> files;
-};
-
-// The shell's answer to ServerOutputs::write_snapshot, whether or not it was called off.
-struct SnapshotWritten {
-  CutId cut;
-  Status status;
-  std::vector<CutFile> files;
-};
-
 // The coordinator of this term runs in this process from now on; others are told.
 struct CoordinatorHere {
   uint32_t term = 0;
   uint16_t port = 0;
 };
 
-using ServerInput =
-    std::variant<Received, PeerConnected, PeerDisconnected, SaveEnded, SnapshotWritten, CoordinatorHere, Timer>;
-
-// Write every table's rows now; answer with SaveEnded. Tables stay valid; they must not be stepped meanwhile, or the
-// shell copies what it needs first.
-struct SaveOrder {
-  SaveId save;
-  std::string directory;
-  uint32_t part = 0;
-  uint64_t checkpoint = 0;  // the number its files carry
-  uint64_t base = 0;        // rows unchanged since this checkpoint may be left out; 0: none
-};
-
-// Write the snapshot that every table's store has begun; answer with SnapshotWritten. The stores are stepped on
-// meanwhile, so each piece of a snapshot is taken between two steps. The core ends the snapshots.
-struct SnapshotOrder {
-  CutId cut;
-  std::string directory;
-  uint64_t checkpoint = 0;    // the number its files carry
-  uint32_t part = 0;          // names the files of this server
-  bool changed_only = false;  // rows that have not changed since the snapshot before are in an earlier file
-};
+using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, CoordinatorHere, Timer>;
 
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
   std::vector<NodeId> disconnect;  // members no longer
-  std::optional<SaveOrder> save;
   std::optional<SnapshotOrder> write_snapshot;
-  bool call_off_snapshot = false;               // nobody wants what is being written any more
+  bool call_off_snapshot = false;               // the one being written
   uint64_t rows_restored = 0;                   // rows a recovery found no copy of; they begin anew
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
   bool finished = false;                        // the job is over; end with success
@@ -129,7 +94,6 @@ class ServerCore {
   void On(Received input, MonotonicTime now, ServerOutputs& out);
   void On(PeerConnected input, MonotonicTime now, ServerOutputs& out);
   void On(PeerDisconnected input, MonotonicTime now, ServerOutputs& out);
-  void On(SaveEnded input, MonotonicTime now, ServerOutputs& out);
   void On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out);
   void On(CoordinatorHere input, MonotonicTime now, ServerOutputs& out);
   void On(Timer input, MonotonicTime now, ServerOutputs& out);
@@ -140,7 +104,10 @@ class ServerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, InstallTable&& message, MonotonicTime now, ServerOutputs& out);
-  void OnMessage(NodeId from, WriteTables&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, ServerOutputs& out);
+  void Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Finished&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out);
 
@@ -150,12 +117,6 @@ class ServerCore {
   void OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out);
   void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
-
-  // server_cut.cpp
-  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, ServerOutputs& out);
-  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, ServerOutputs& out);
-  void BeginCut(Mark mark, ServerOutputs& out);
-  void EndSnapshots(bool kept);
 
   void AdoptMap(ShardMap map, MonotonicTime now, ServerOutputs& out);
   void AskForMap(MonotonicTime now, ServerOutputs& out);
@@ -178,20 +139,7 @@ class ServerCore {
   std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;
   RowLinks links_;
-  std::map<SaveId, std::optional<TablesWritten>> saves_;  // the last few; empty while being written
-
-  // The part this server has in the coordinator's last cut.
-  struct Cut {
-    Mark mark;
-    std::optional<SnapshotDone> done;  // written, or failed
-    bool called_off = false;
-  };
-  std::optional<Cut> cut_;
-  std::optional<Mark> next_mark_;  // came while the part of a cut that was called off is still being written
-  struct {
-    std::string directory;
-    uint64_t checkpoint = 0;
-  } last_written_;  // what has changed since is known; 0: nothing is
+  CutPart cut_;
 
   bool coordinator_connected_ = false;
   MonotonicTime coordinator_since_ = kNever;  // of the last change, or the first step

@@ -64,6 +64,7 @@ void WorkerCore::On(JoinCall call, MonotonicTime, WorkerOutputs& out) {
 void WorkerCore::CompleteJoin(WorkerOutputs& out) {
   if (!join_call_ || node_ == NodeId() || !map_.formed()) return;
   if (!std::ranges::all_of(servers_, [&](NodeId server) { return Connected(server); })) return;
+  if (!gate_.in_step()) return;  // rows are being copied before this step: pushes of the program would be in them
   EndCall(*std::exchange(join_call_, std::nullopt), OkStatus(), {}, out);
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 RowOptions OptionsOfRows(const WorkerOptions& options) {
   RowOptions rows;
+  rows.snapshots_go_home = true;
   rows.create_store = options.create_store;
   rows.row_memory = options.row_memory;
   rows.rows_per_message_max = std::min(rows.rows_per_message_max, options.keys_per_message_max);
@@ -120,8 +121,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   if (node_ == NodeId()) {
     node_ = message.node;
     rows_.SetSelf(node_);
-    (void)gate_.Update(message.sync);
-    gate_.LiftTo(message.sync.floor);  // a newcomer does not hold up those who are far ahead
+    gate_.Join(message.sync);  // a newcomer does not hold up those who are far ahead
     acknowledged_clock_ = gate_.clock();
   }
   SendHeartbeat(now, out);

@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
+#include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
@@ -208,8 +209,11 @@ class WorkerCore {
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
+  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
   uint64_t steps() const { return steps_; }  // ended by this worker
   const StepGate& gate() const { return gate_; }
+  // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
+  bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
   const RowNode& rows() const { return rows_; }          // owned here
@@ -336,6 +340,10 @@ class WorkerCore {
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
   void OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
+  void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
@@ -360,6 +368,7 @@ class WorkerCore {
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
+  void IndexOpenPushes();
   SequenceNumber AckedBelow() const;    // as told to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
@@ -441,6 +450,7 @@ class WorkerCore {
 
   // Rows owned here.
   RowNode rows_;
+  CutPart cut_{std::nullopt};  // rows owned here go into the snapshots of their homes
   RowLinks links_;
   bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
   std::set<NodeId> dialed_;                              // members that this node keeps a link to
@@ -456,7 +466,8 @@ class WorkerCore {
   SequenceNumber next_sequence_{1};
   SequenceNumber next_to_send_{1};  // pushes from here on wait for room
   std::deque<OpenPush> pushes_;     // ascending, without gaps
-  UnacknowledgedKeys unacknowledged_;
+  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
+  SequenceNumber next_to_index_{1};
   KeySet unique_;                       // scratch
   std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
   std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners

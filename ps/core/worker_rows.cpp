@@ -41,6 +41,11 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
     }
   }
   for (const ArrivedRows& arrived : rows.arrived) OnArrived(arrived, out);
+  if (cut_.waits()) {
+    CutPart::Outputs cut;
+    cut_.GoOn(rows_, cut);
+    if (!cut.to_coordinator.empty()) Forward(cut, now, out);
+  }
   if (rows.need_map) AskForMap(now, out);
   if (rows.report) SendReport(out);
   if (rows.lost && rows_lost_.ok()) rows_lost_ = std::move(*rows.lost);
@@ -54,6 +59,31 @@ void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
     to_self_.pop_front();
     std::visit([&](auto&& body) { OnMessage(node_, std::move(body), now, out); }, std::move(message));
   }
+}
+
+// --- checkpoints
+
+void WorkerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(std::move(message), rows_, now, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, CutEnded&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out) {
+  for (Message& message : cut.to_coordinator) out.send.push_back({.to = kCoordinator, .message = std::move(message)});
+  Forward(cut.rows, now, out);
 }
 
 void WorkerCore::SendReport(WorkerOutputs& out) {
@@ -106,6 +136,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
   const TableStore* const store = StoreOf(table);
   if (store == nullptr || !lost_.ok() || leaving_ || keys.size() > kKeysPerCallMax) return false;
   if (rows.size() != keys.size() * store->spec().options.dim) return false;
+  IndexOpenPushes();
   if (!unacknowledged_.empty() && !options_.mutations.pull_without_after &&
       std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
     return false;  // own pushes that are still on their way belong in the row first

@@ -56,6 +56,7 @@ void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
   const bool begun = gate_.TryBegin(options_.mutations.no_step_gate);
   if (gate_.clock() != clock) MarkClock(now, out);  // lifted
   if (!begun) return;
+  CompleteJoin(out);
   for (const CallId call : std::exchange(step_calls_, {})) EndCall(call, OkStatus(), {}, out);
 }
 

@@ -9,8 +9,8 @@ namespace attune::ps {
 namespace {
 
 StatusOr<std::unique_ptr<TableStore>> LoadStore(const OpenedCheckpoint& checkpoint, const TableSpec& spec,
-                                                const HashRanges& ranges) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec));
+                                                const HashRanges& ranges, MemoryBudget* memory_budget) {
+  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec, {.memory_budget = memory_budget}));
   ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), checkpoint, spec.name));
   ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *store));
   log::Info("loaded a table", {{"table", spec.name}, {"rows", rows}, {"checkpoint", checkpoint.manifest.number}});
@@ -31,23 +31,6 @@ std::vector<CutFile> CutFilesOf(const WrittenPart& part) {
   };
   for (const WrittenTable& table : part.tables) add(TableId(table.table + 1), table.rows, table.file);
   for (const CheckpointFile& file : part.filters) add(TableId(), 0, file);
-  return files;
-}
-
-std::vector<WrittenFile> Describe(const WrittenPart& part) {
-  std::vector<WrittenFile> files;
-  for (const WrittenTable& table : part.tables) {
-    files.push_back({.table = TableId(table.table + 1),
-                     .name = table.file.name,
-                     .rows = table.file.rows,
-                     .bytes = table.file.bytes,
-                     .checksum = table.file.digest,
-                     .erased = table.file.erased,
-                     .held = table.rows});
-  }
-  for (const CheckpointFile& file : part.filters) {
-    files.push_back({.table = TableId(), .name = file.name, .bytes = file.bytes, .checksum = file.digest});
-  }
   return files;
 }
 
@@ -91,56 +74,12 @@ Status CheckpointIo::Open(const std::filesystem::path& directory, std::optional<
 void CheckpointIo::Load(const TableSpec& spec, HashRanges ranges,
                         std::function<void(Status, std::unique_ptr<TableStore>)> done) {
   thread_->Post([this, spec, ranges = std::move(ranges), done = std::move(done)] {
-    StatusOr<std::unique_ptr<TableStore>> store = LoadStore(*opened_, spec, ranges);
+    StatusOr<std::unique_ptr<TableStore>> store = LoadStore(*opened_, spec, ranges, options_.memory_budget);
     done(store.status(), store.ok() ? *std::move(store) : nullptr);
   });
 }
 
 // --- writing
-
-void CheckpointIo::Write(const SaveOrder& order, const std::vector<TableStore*>& stores,
-                         std::function<void(SaveEnded)> done) {
-  if (writing_) {
-    return done({.save = order.save,
-                 .status = Error(StatusCode::kFailedPrecondition, "another checkpoint is being written"),
-                 .files = {}});
-  }
-  writing_ = true;
-  const bool changed_only = order.base != 0 && order.base == last_written_;
-  auto sources = std::make_shared<std::vector<std::unique_ptr<RowSource>>>();
-  Status status;
-  for (TableStore* store : stores) {
-    sources->push_back(nullptr);
-    if (store == nullptr || !status.ok()) continue;
-    status = store->BeginSnapshot();
-    if (!status.ok()) continue;
-    snapshots_.push_back(store);
-    sources->back() = std::make_unique<SnapshotRowSource>(
-        *store, changed_only, [this](const std::function<void()>& task) { return RunOnOwner(task); });
-  }
-  if (!status.ok()) {
-    EndSnapshots(order, false);
-    return done({.save = order.save, .status = status, .files = {}});
-  }
-  thread_->Post([this, order, sources, done = std::move(done)] {
-    std::vector<RowSource*> by_table;
-    for (const auto& source : *sources) by_table.push_back(source.get());
-    StatusOr<std::vector<WrittenFile>> files = WriteNow(order, by_table);
-    SaveEnded ended{.save = order.save, .status = files.status(), .files = {}};
-    if (files.ok()) ended.files = *std::move(files);
-    options_.post([this, order, done, ended = std::move(ended)] {
-      EndSnapshots(order, ended.status.ok());
-      done(ended);
-    });
-  });
-}
-
-StatusOr<std::vector<WrittenFile>> CheckpointIo::WriteNow(const SaveOrder& order,
-                                                          const std::vector<RowSource*>& sources) {
-  ASSIGN_OR_RETURN(const WrittenPart part,
-                   WriteNow(Part{order.directory, order.checkpoint, order.part}, sources, NewThrottle()));
-  return Describe(part);
-}
 
 void CheckpointIo::WriteSnapshot(const SnapshotOrder& order, const std::vector<TableStore*>& stores,
                                  std::function<void(SnapshotWritten)> done) {
@@ -154,10 +93,9 @@ void CheckpointIo::WriteSnapshot(const SnapshotOrder& order, const std::vector<T
   thread_->Post([this, order, sources, throttle = NewThrottle(), done = std::move(done)] {
     std::vector<RowSource*> by_table;
     for (const auto& source : *sources) by_table.push_back(source.get());
-    const StatusOr<WrittenPart> part =
-        WriteNow(Part{order.directory, order.checkpoint, order.part}, by_table, throttle);
-    SnapshotWritten written{.cut = order.cut, .status = part.status(), .files = {}};
-    if (part.ok()) written.files = CutFilesOf(*part);
+    StatusOr<std::vector<CutFile>> files = WriteNow(order, by_table, *throttle);
+    SnapshotWritten written{.cut = order.cut, .status = files.status(), .files = {}};
+    if (files.ok()) written.files = *std::move(files);
     options_.post([done, written = std::move(written)] { done(written); });
   });
 }
@@ -175,21 +113,15 @@ std::shared_ptr<Throttle> CheckpointIo::NewThrottle() {
   return throttle;
 }
 
-StatusOr<WrittenPart> CheckpointIo::WriteNow(const Part& order, const std::vector<RowSource*>& sources,
-                                             const std::shared_ptr<Throttle>& throttle) {
-  return WritePart(RealFileSystem(),
-                   {.directory = order.directory,
-                    .checkpoint = order.checkpoint,
-                    .job_uid = options_.job_uid,
-                    .part = std::to_string(order.part)},
-                   sources, {}, *throttle);
-}
-
-void CheckpointIo::EndSnapshots(const SaveOrder& order, bool kept) {
-  for (TableStore* store : snapshots_) store->EndSnapshot(kept);
-  snapshots_.clear();
-  writing_ = false;
-  last_written_ = kept ? order.checkpoint : 0;
+StatusOr<std::vector<CutFile>> CheckpointIo::WriteNow(const SnapshotOrder& order,
+                                                      const std::vector<RowSource*>& sources, Throttle& throttle) {
+  ASSIGN_OR_RETURN(const WrittenPart part, WritePart(RealFileSystem(),
+                                                     {.directory = order.directory,
+                                                      .checkpoint = order.checkpoint,
+                                                      .job_uid = options_.job_uid,
+                                                      .part = std::to_string(order.part)},
+                                                     sources, order.filter, throttle));
+  return CutFilesOf(part);
 }
 
 Status CheckpointIo::RunOnOwner(const std::function<void()>& task) {

@@ -16,10 +16,10 @@
 #include "ps/checkpoint/background.h"
 #include "ps/checkpoint/checkpoint_directory.h"
 #include "ps/checkpoint/hash_ranges.h"
-#include "ps/checkpoint/part_writer.h"
 #include "ps/checkpoint/store_rows.h"
 #include "ps/checkpoint/throttle.h"
 #include "ps/core/server_core.h"
+#include "ps/store/memory_budget.h"
 
 namespace attune::ps {
 
@@ -30,7 +30,8 @@ class CheckpointIo {
  public:
   struct Options {
     std::string job_uid;
-    uint64_t bytes_per_second = 0;  // written at most; 0: no limit
+    uint64_t bytes_per_second = 0;          // written at most; 0: no limit
+    MemoryBudget* memory_budget = nullptr;  // of loaded tables; outlives them
     // Executes a function soon on the thread that owns the stores.
     std::function<void(std::function<void()>)> post;
   };
@@ -48,11 +49,6 @@ class CheckpointIo {
   // Reads the table's rows that lie in `ranges` into a new store; `done` is called on this object's thread.
   void Load(const TableSpec& spec, HashRanges ranges, std::function<void(Status, std::unique_ptr<TableStore>)> done);
 
-  // Writes the rows of these stores (by TableId - 1, maybe null) as they are now, or those that have changed since the
-  // checkpoint the order builds on, if this object has written its part of that one. The stores go on changing. Called,
-  // and answered by `done`, on the thread that owns them. One at a time; another is refused.
-  void Write(const SaveOrder& order, const std::vector<TableStore*>& stores, std::function<void(SaveEnded)> done);
-
   // Writes the snapshots that these stores (by TableId - 1, maybe null) have begun, while the stores go on changing.
   // Called, and answered by `done`, on the thread that owns them. One at a time.
   void WriteSnapshot(const SnapshotOrder& order, const std::vector<TableStore*>& stores,
@@ -61,26 +57,14 @@ class CheckpointIo {
   void CallOff();
 
  private:
-  struct Part {
-    std::string directory;
-    uint64_t checkpoint = 0;
-    uint32_t part = 0;
-  };
-  StatusOr<WrittenPart> WriteNow(const Part& order, const std::vector<RowSource*>& sources,
-                                 const std::shared_ptr<Throttle>& throttle);
+  StatusOr<std::vector<CutFile>> WriteNow(const SnapshotOrder& order, const std::vector<RowSource*>& sources,
+                                          Throttle& throttle);
   std::shared_ptr<Throttle> NewThrottle();
-  StatusOr<std::vector<WrittenFile>> WriteNow(const SaveOrder& order, const std::vector<RowSource*>& sources);
   Status RunOnOwner(const std::function<void()>& task);
-  void EndSnapshots(const SaveOrder& order, bool kept);
 
   const TimeSource& time_;
   const Options options_;
   std::optional<OpenedCheckpoint> opened_;
-  // Of the thread that owns the stores.
-  bool writing_ = false;
-  std::vector<TableStore*> snapshots_;  // begun
-  uint64_t last_written_ = 0;           // checkpoint; what has changed is known since then
-
   std::mutex mutex_;  // guards throttle_, stopping_ and the calls under way
   std::condition_variable called_;
   std::shared_ptr<Throttle> throttle_;

@@ -21,7 +21,8 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   RETURN_IF_ERROR(CheckText(from.job_uid(), kNameBytesMax, "bytes of job id"));
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
-  return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address(), NodeId(from.node()), from.term()};
+  return Join{from.incarnation(), from.job_uid(),      role,       from.index(), from.address(),
+              from.takes_rows(),  NodeId(from.node()), from.term()};
 }
 
 StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
@@ -40,7 +41,9 @@ StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
                     .rows_sent = from.rows_sent(),
                     .copies = from.copies(),
                     .copies_to_send = from.copies_to_send(),
-                    .rows_restored = from.rows_restored()};
+                    .shards_restored = from.shards_restored(),
+                    .rows_restored = from.rows_restored(),
+                    .rows_begun_anew = from.rows_begun_anew()};
   for (const uint64_t join : from.joins_done()) report.joins_done.push_back(MapVersion(join));
   return report;
 }
@@ -48,18 +51,6 @@ StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
 StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
   ASSIGN_OR_RETURN(Heartbeat heartbeat, Get(from));
   return heartbeat;
-}
-
-StatusOr<Message> ReadTablesWritten(const v1::TablesWritten& from) {
-  const auto files = static_cast<size_t>(from.files_size());
-  if (files > kTablesMax) return TooMany("files", files, kTablesMax);
-  TablesWritten written{SaveId(from.save()), Get(from.status()), {}};
-  for (const v1::WrittenFile& file : from.files()) {
-    RETURN_IF_ERROR(CheckText(file.name(), kPathBytesMax, "bytes of path"));
-    written.files.push_back(
-        {TableId(file.table()), file.name(), file.rows(), file.bytes(), file.checksum(), file.erased(), file.held()});
-  }
-  return written;
 }
 
 StatusOr<Message> ReadMark(const v1::Mark& from) {
@@ -121,14 +112,20 @@ StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
   return MapUpdate{std::move(map)};
 }
 
-StatusOr<Message> ReadInstallTable(const v1::InstallTable& from) {
-  ASSIGN_OR_RETURN(TableSpec spec, Get(from.spec()));
-  return InstallTable{TableId(from.table()), std::move(spec)};
+StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
 }
 
-StatusOr<Message> ReadWriteTables(const v1::WriteTables& from) {
-  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
-  return WriteTables{SaveId(from.save()), from.directory(), from.part(), from.parts(), from.checkpoint(), from.base()};
+StatusOr<Message> ReadNewestCheckpoint(const v1::RestorePoint& from) {
+  ASSIGN_OR_RETURN(RestorePoint point, Get(from));
+  return NewestCheckpoint{std::move(point)};
+}
+
+StatusOr<Message> ReadInstallTable(const v1::InstallTable& from) {
+  ASSIGN_OR_RETURN(TableSpec spec, Get(from.spec()));
+  ASSIGN_OR_RETURN(RestorePoint load, Get(from.load()));
+  return InstallTable{TableId(from.table()), std::move(spec), std::move(load)};
 }
 
 StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {
@@ -168,8 +165,6 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
                          message.lease_return().position()};
     case Kind::kSaveTables:
       return ReadSaveTables(message.save_tables());
-    case Kind::kTablesWritten:
-      return ReadTablesWritten(message.tables_written());
     case Kind::kMirrorAck:
       return MirrorAck{message.mirror_ack()};
     case Kind::kPromised:
@@ -196,6 +191,8 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
                           Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0))};
     case Kind::kMark:
       return ReadMark(message.mark());
+    case Kind::kWriteSnapshot:
+      return WriteSnapshot{CutId(message.write_snapshot().cut())};
     case Kind::kCutEnded:
       return CutEnded{CutId(message.cut_ended().cut())};
     case Kind::kMirrorUpdate:
@@ -206,6 +203,10 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
       return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:
       return TableOpened{RequestId(message.table_opened().request()), TableId(message.table_opened().table())};
+    case Kind::kNewestCheckpoint:
+      return ReadNewestCheckpoint(message.newest_checkpoint());
+    case Kind::kStillWorking:
+      return StillWorking{RequestId(message.still_working())};
     case Kind::kInstallTable:
       return ReadInstallTable(message.install_table());
     case Kind::kDataSetOpened:
@@ -225,8 +226,6 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
       return LeasesEnded{RequestId(message.leases_ended().request()), message.leases_ended().goal_reached()
                                                                           ? LeasesEndReason::kGoalReached
                                                                           : LeasesEndReason::kAllDone};
-    case Kind::kWriteTables:
-      return ReadWriteTables(message.write_tables());
     case Kind::kDone:
       return Done{RequestId(message.done().request())};
     case Kind::kRefused:

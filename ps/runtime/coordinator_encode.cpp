@@ -5,6 +5,12 @@
 namespace attune::ps {
 namespace {
 
+void Put(const RestorePoint& from, v1::RestorePoint* to) {
+  to->set_directory(from.directory);
+  to->set_checkpoint(from.checkpoint);
+  to->set_clock(from.clock);
+}
+
 using codec::Put;
 
 // The template catches what does not travel in this direction.
@@ -20,6 +26,7 @@ struct NodeWriter {
     to->set_role(from.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
     to->set_index(from.index);
     to->set_address(from.address);
+    to->set_takes_rows(from.takes_rows);
     to->set_node(from.node.value());
     to->set_term(from.term);
     return true;
@@ -43,7 +50,9 @@ struct NodeWriter {
     to->set_rows_sent(from.rows_sent);
     to->set_copies(from.copies);
     to->set_copies_to_send(from.copies_to_send);
+    to->set_shards_restored(from.shards_restored);
     to->set_rows_restored(from.rows_restored);
+    to->set_rows_begun_anew(from.rows_begun_anew);
     return true;
   }
   bool operator()(const Heartbeat& from) {
@@ -85,22 +94,6 @@ struct NodeWriter {
   bool operator()(const SaveTables& from) {
     Put(from.header, out.mutable_save_tables()->mutable_header());
     out.mutable_save_tables()->set_directory(from.directory);
-    return true;
-  }
-  bool operator()(const TablesWritten& from) {
-    v1::TablesWritten* to = out.mutable_tables_written();
-    to->set_save(from.save.value());
-    Put(from.status, to->mutable_status());
-    for (const WrittenFile& file : from.files) {
-      v1::WrittenFile* written = to->add_files();
-      written->set_table(file.table.value());
-      written->set_name(file.name);
-      written->set_rows(file.rows);
-      written->set_bytes(file.bytes);
-      written->set_checksum(file.checksum);
-      written->set_erased(file.erased);
-      written->set_held(file.held);
-    }
     return true;
   }
   bool operator()(const MarkDone& from) {
@@ -187,6 +180,10 @@ struct CoordinatorWriter {
     to->set_clock(from.clock);
     return true;
   }
+  bool operator()(const WriteSnapshot& from) {
+    out.mutable_write_snapshot()->set_cut(from.cut.value());
+    return true;
+  }
   bool operator()(const CutEnded& from) {
     out.mutable_cut_ended()->set_cut(from.cut.value());
     return true;
@@ -211,6 +208,15 @@ struct CoordinatorWriter {
   bool operator()(const InstallTable& from) {
     out.mutable_install_table()->set_table(from.table.value());
     Put(from.spec, out.mutable_install_table()->mutable_spec());
+    if (from.load.checkpoint != 0) Put(from.load, out.mutable_install_table()->mutable_load());
+    return true;
+  }
+  bool operator()(const NewestCheckpoint& from) {
+    Put(from.point, out.mutable_newest_checkpoint());
+    return true;
+  }
+  bool operator()(const StillWorking& from) {
+    out.set_still_working(from.request.value());
     return true;
   }
   bool operator()(const DataSetOpened& from) {
@@ -233,15 +239,6 @@ struct CoordinatorWriter {
   bool operator()(const LeasesEnded& from) {
     out.mutable_leases_ended()->set_request(from.request.value());
     out.mutable_leases_ended()->set_goal_reached(from.reason == LeasesEndReason::kGoalReached);
-    return true;
-  }
-  bool operator()(const WriteTables& from) {
-    out.mutable_write_tables()->set_save(from.save.value());
-    out.mutable_write_tables()->set_directory(from.directory);
-    out.mutable_write_tables()->set_part(from.part);
-    out.mutable_write_tables()->set_parts(from.parts);
-    out.mutable_write_tables()->set_checkpoint(from.checkpoint);
-    out.mutable_write_tables()->set_base(from.base);
     return true;
   }
   bool operator()(const Done& from) {

@@ -9,55 +9,26 @@
 namespace attune::ps {
 namespace {
 
-// Files sorted to their tables; `held` of a file: rows its table has on the node that wrote it.
-class Parts {
- public:
-  explicit Parts(const std::vector<TableSpec>& tables) {
-    for (const TableSpec& spec : tables) parts_.tables.push_back({.spec = spec, .rows = 0, .files = {}});
-  }
-  void Add(TableId table, uint64_t held, CheckpointFile file) {
-    if (table == TableId()) {
-      parts_.filters.push_back(std::move(file));
-    } else if (table.value() <= parts_.tables.size()) {
-      parts_.tables[table.value() - 1].rows += held;
-      parts_.tables[table.value() - 1].files.push_back(std::move(file));
+// Files sorted to their tables.
+CheckpointParts PartsOf(const CheckpointCommit& commit) {
+  CheckpointParts parts;
+  for (const TableSpec& spec : commit.tables) parts.tables.push_back({.spec = spec, .rows = 0, .files = {}});
+  for (const CutFile& file : commit.files) {
+    CheckpointFile entry{.name = file.name,
+                         .checkpoint = file.checkpoint,
+                         .rows = file.rows,
+                         .erased = file.erased,
+                         .bytes = file.bytes,
+                         .digest = file.digest};
+    if (file.table == TableId()) {
+      parts.filters.push_back(std::move(entry));
+    } else if (file.table.value() <= parts.tables.size()) {
+      parts.tables[file.table.value() - 1].rows += file.table_rows;
+      parts.tables[file.table.value() - 1].files.push_back(std::move(entry));
     }
   }
-  CheckpointParts Take(CutRecord cut) && {
-    parts_.cut = std::move(cut);
-    return std::move(parts_);
-  }
-
- private:
-  CheckpointParts parts_;
-};
-
-CheckpointParts PartsOf(const ManifestOrder& order) {
-  Parts parts(order.tables);
-  for (const WrittenFile& file : order.files) {
-    parts.Add(file.table, file.held,
-              {.name = file.name,
-               .checkpoint = order.checkpoint,
-               .rows = file.rows,
-               .erased = file.erased,
-               .bytes = file.bytes,
-               .digest = static_cast<uint32_t>(file.checksum)});
-  }
-  return std::move(parts).Take({});
-}
-
-CheckpointParts PartsOf(const CheckpointCommit& commit) {
-  Parts parts(commit.tables);
-  for (const CutFile& file : commit.files) {
-    parts.Add(file.table, file.table_rows,
-              {.name = file.name,
-               .checkpoint = file.checkpoint,
-               .rows = file.rows,
-               .erased = file.erased,
-               .bytes = file.bytes,
-               .digest = file.digest});
-  }
-  return std::move(parts).Take(commit.record);
+  parts.cut = commit.record;
+  return parts;
 }
 
 }  // namespace
@@ -167,30 +138,11 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const CommandResult& result : out.command_results) {
     if (auto waiting = commands_.extract(result.id); !waiting.empty() && waiting.mapped()) waiting.mapped()(result);
   }
-  if (out.begin_save) BeginSave(*out.begin_save);
-  if (out.write_manifest) WriteManifest(*out.write_manifest);
   if (out.begin_checkpoint) BeginCheckpoint(*out.begin_checkpoint);
   if (out.commit_checkpoint) CommitCheckpoint(*std::move(out.commit_checkpoint));
 }
 
 // --- checkpoints: a disk may block for long, and this loop answers heartbeats
-
-void CoordinatorRuntime::BeginSave(const SaveStart& start) {
-  disk_->Post([this, start] {
-    const StatusOr<CheckpointPlan> plan = checkpoints_.Begin(start.directory);
-    SaveBegun begun{.save = start.save, .status = plan.status()};
-    if (plan.ok()) begun.checkpoint = plan->number, begun.base = plan->base;
-    loop_->Post([this, begun = std::move(begun)] { Step(begun); });
-  });
-}
-
-void CoordinatorRuntime::WriteManifest(const ManifestOrder& order) {
-  disk_->Post([this, order] {
-    const Status status =
-        Commit({.directory = order.directory, .number = order.checkpoint, .base = order.base}, PartsOf(order));
-    loop_->Post([this, save = order.save, status] { Step(ManifestWritten{.save = save, .status = status}); });
-  });
-}
 
 void CoordinatorRuntime::BeginCheckpoint(const CheckpointOrder& order) {
   disk_->Post([this, order] {
@@ -203,9 +155,12 @@ void CoordinatorRuntime::BeginCheckpoint(const CheckpointOrder& order) {
 
 void CoordinatorRuntime::CommitCheckpoint(CheckpointCommit commit) {
   disk_->Post([this, commit = std::move(commit)] {
-    const Status status =
-        Commit({.directory = commit.directory, .number = commit.checkpoint, .base = commit.base}, PartsOf(commit));
-    if (status.ok()) {
+    const Status status = checkpoints_.Commit(
+        {.directory = commit.directory, .number = commit.checkpoint, .base = commit.base}, PartsOf(commit));
+    if (status.ok() && !checkpoints_.leftover().ok()) {
+      log::Warn("files of old checkpoints were not removed", {{"reason", checkpoints_.leftover()}});
+    }
+    if (status.ok() && !commit.record.synchronization.empty()) {  // else a program has saved its tables
       const Manifest& manifest = *checkpoints_.last();
       std::lock_guard lock(mutex_);
       checkpoint_ = {.directory = commit.directory,
@@ -217,14 +172,6 @@ void CoordinatorRuntime::CommitCheckpoint(CheckpointCommit commit) {
     }
     loop_->Post([this, cut = commit.cut, status] { Step(CheckpointCommitted{.cut = cut, .status = status}); });
   });
-}
-
-Status CoordinatorRuntime::Commit(const CheckpointPlan& plan, CheckpointParts parts) {
-  const Status status = checkpoints_.Commit(plan, std::move(parts));
-  if (status.ok() && !checkpoints_.leftover().ok()) {
-    log::Warn("files of old checkpoints were not removed", {{"reason", checkpoints_.leftover()}});
-  }
-  return status;
 }
 
 void CoordinatorRuntime::Arm(MonotonicTime wake) {

@@ -54,11 +54,8 @@ class CoordinatorRuntime {
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
   void Arm(MonotonicTime wake);
-  void BeginSave(const SaveStart& start);
-  void WriteManifest(const ManifestOrder& order);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
-  Status Commit(const CheckpointPlan& plan, CheckpointParts parts);
 
   const TimeSource& time_;
   const uint32_t term_;

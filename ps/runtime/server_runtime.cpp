@@ -8,6 +8,7 @@
 #include "base/random_seed.h"
 #include "proto/contract.h"
 #include "ps/runtime/abilities.h"
+#include "ps/runtime/memory_limit.h"
 
 namespace attune::ps {
 
@@ -18,7 +19,10 @@ StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& opt
 }
 
 ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
-    : options_(options), time_(time), reported_at_(time.Now()) {}
+    : options_(options),
+      time_(time),
+      memory_(options.table_bytes_max > 0 ? options.table_bytes_max : MemoryForTables(AvailableMemory())),
+      reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
   reporter_.reset();  // sends the last window
@@ -37,6 +41,7 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
+                                   .memory_budget = &memory_,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
@@ -195,8 +200,13 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
-  core.create_copies = [](const TableSpec& spec) { return TableStore::Create(spec); };
+  core.create_copies = [this](const TableSpec& spec) { return NewStore(spec); };
   return core;
+}
+
+// New rows are refused before the process has more memory than its container gives it.
+StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& spec) {
+  return TableStore::Create(spec, {.memory_budget = &memory_});
 }
 
 // Called within a step of the core, which holds the order back until the table is loaded.
@@ -204,7 +214,7 @@ StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec
   const auto loaded = loaded_.find(spec.name);
   if (loaded == loaded_.end() || !loaded->second) {
     const OpenedCheckpoint* checkpoint = checkpoints_->opened();
-    if (checkpoint == nullptr || checkpoint->manifest.Find(spec.name) == nullptr) return TableStore::Create(spec);
+    if (checkpoint == nullptr || checkpoint->manifest.Find(spec.name) == nullptr) return NewStore(spec);
     return Error(StatusCode::kUnavailable,
                  "table '" + spec.name + "' cannot be loaded yet: the shard map is not known");
   }
@@ -278,7 +288,6 @@ void ServerRuntime::Step(ServerInput input) {
       Step(Timer{});
     });
   }
-  if (out.save) StartSave(*out.save);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
   if (out.finished) End(OkStatus());
@@ -300,17 +309,6 @@ Status ServerRuntime::Wait() {
 void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
 
 // --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
-
-void ServerRuntime::StartSave(const SaveOrder& order) {
-  std::lock_guard lock(mutex_);  // telemetry looks at the tables too
-  std::vector<TableStore*> stores;
-  for (const auto& store : core_->tables()) stores.push_back(store.get());
-  checkpoints_->Write(order, stores, [this](SaveEnded ended) {
-    if (!ended.status.ok()) log::Error("cannot write a checkpoint", {{"reason", ended.status}});
-    // Not from within: the order may have been refused at once.
-    loop_->Post([this, ended = std::move(ended)] { Step(ended); });
-  });
-}
 
 void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
   std::lock_guard lock(mutex_);

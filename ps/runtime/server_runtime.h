@@ -18,6 +18,7 @@
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_runtime.h"
 #include "ps/runtime/reporter.h"
+#include "ps/store/memory_budget.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp_transport.h"
 
@@ -43,6 +44,7 @@ class ServerRuntime {
     std::string token;                         // the job's secret; empty: it has none
     std::string tls_directory;                 // certificates of the job (ps/transport/tls.h); empty: no TLS
     bool shared_memory = true;                 // with workers on this machine
+    uint64_t table_bytes_max = 0;              // of all rows and copies; 0: what the container's limit leaves
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -66,6 +68,7 @@ class ServerRuntime {
   Status Open();
   ServerOptions CoreOptions();
   StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
+  StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
   // True when the order has to wait until the table's rows are loaded; it is then handled again.
   bool LoadBefore(const Message& message);
@@ -73,7 +76,6 @@ class ServerRuntime {
 
   void Step(ServerInput input);
   void End(const Status& status);
-  void StartSave(const SaveOrder& order);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
   // Coordinators of this server, one after the other.
@@ -86,6 +88,7 @@ class ServerRuntime {
 
   const Options options_;
   const TimeSource& time_;
+  MemoryBudget memory_;  // of all tables
   std::unique_ptr<CheckpointIo> checkpoints_;
   std::string coordinator_address_;
 

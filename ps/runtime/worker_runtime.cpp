@@ -14,6 +14,8 @@ WorkerOptions CoreOptions(const SessionOptions& options) {
   core.incarnation = RandomSeed();
   core.index = options.index;
   core.pushes_in_flight_max = std::clamp<uint32_t>(options.pushes_in_flight_max, 1, kPushWindowMax);
+  core.row_bytes_max = options.row_bytes_max;
+  core.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); };
   return core;
 }
 
@@ -41,7 +43,9 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   loop_ = EventLoop::Start("attune-worker", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
-  events.on_message = [this](NodeId from, Message message) { Tell(Received{from, std::move(message)}); };
+  events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
+    Tell(Received{.from = from, .message = std::move(message), .link = link});
+  };
   events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
   events.on_disconnected = [this](NodeId peer, const Status& reason) {
     Tell(PeerDisconnected{peer});
@@ -107,6 +111,17 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
   StepAndDispatch(std::move(lock), std::move(input));
 }
 
+bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  std::lock_guard lock(mutex_);
+  return !stopped_ && core_.PullHere(table, keys, rows);
+}
+
+std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
+                                              std::span<const float> gradients) {
+  std::lock_guard lock(mutex_);
+  return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients);
+}
+
 void WorkerRuntime::Tell(WorkerInput input) {
   std::unique_lock lock(mutex_);
   if (!stopped_) StepAndDispatch(std::move(lock), std::move(input));
@@ -146,9 +161,9 @@ void WorkerRuntime::Dispatch(WorkerOutputs& out) {
   for (Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {
       coordinator_->Send(outgoing.message);
-    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message);
+    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message, outgoing.link);
                !status.ok() && status.code() != StatusCode::kUnavailable) {
-      log::Warn("a message to a server was not sent; it will be sent again", {{"reason", status}});
+      log::Warn("a message to another node was not sent; it will be sent again", {{"reason", status}});
     }
   }
   if (out.coordinator) {
@@ -183,6 +198,19 @@ void WorkerRuntime::OnTimer() {
     armed_ = kNever;
   }
   Tell(Timer{});
+}
+
+std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
+  NodeId server;
+  {
+    std::lock_guard lock(mutex_);
+    server = core_.only_server();
+    if (stopped_ || server == NodeId()) return nullptr;
+    ++dispatching_;
+  }
+  std::shared_ptr<void> memory = transport_->Reserve(server, bytes);
+  if (--dispatching_ == 0) dispatching_.notify_all();
+  return memory;
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,11 +45,17 @@ class WorkerRuntime {
         std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
     return state;
   }
+  // Any thread. WorkerCore::PullHere and PushHere: at once, when all rows are in this process.
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
   // Inputs without a completion.
   void Tell(WorkerInput input);
 
   // Ends the session for good with this error; every open and later call gets it.
   void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
+
+  // Any thread. Memory for the gradients of a push, from where they need not be copied again; null: any will do.
+  std::shared_ptr<void> PushMemory(size_t bytes);
 
   // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when
   // lost.

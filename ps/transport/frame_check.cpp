@@ -100,6 +100,15 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .values = kPerKey,
               .halves = kPerKey,
               .extra = Shape::kRecords};
+    case FrameKind::kSnapshotRows:
+      return {.name = "SnapshotRows",
+              .keys = kAny,
+              .versions = kPerKey,
+              .values = kPerKey,
+              .halves = kPerKey,
+              .extra = Shape::kRecords};
+    case FrameKind::kSnapshotRowsAck:
+      return {.name = "SnapshotRowsAck"};
     case FrameKind::kCoordinatorAt:
       return {.name = "CoordinatorAt"};
   }

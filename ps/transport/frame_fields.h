@@ -154,6 +154,7 @@ void Fields(Codec& codec, M& order) {
 template <typename Codec, Field<Handover> M>
 void Fields(Codec& codec, M& handover) {
   codec.Number(&wire::FrameHeader::number, handover.handover);
+  codec.Number(&wire::FrameHeader::detail, handover.mark);
   Fields(codec, handover.rows);
   Fields(codec, handover.records);
 }
@@ -235,6 +236,21 @@ void Fields(Codec& codec, M& fetched) {
   codec.Flag(wire::kFlagLast, fetched.last);
   Fields(codec, fetched.rows);
   Fields(codec, fetched.records);
+}
+
+// --- checkpoints
+
+template <typename Codec, Field<SnapshotRows> M>
+void Fields(Codec& codec, M& snapshot) {
+  codec.Number(&wire::FrameHeader::detail, snapshot.cut);
+  codec.Number(&wire::FrameHeader::number, snapshot.number);
+  Fields(codec, snapshot.rows);
+  Fields(codec, snapshot.records);
+}
+template <typename Codec, Field<SnapshotRowsAck> M>
+void Fields(Codec& codec, M& ack) {
+  codec.Number(&wire::FrameHeader::detail, ack.cut);
+  codec.Number(&wire::FrameHeader::number, ack.number);
 }
 
 // --- the coordinator's place

@@ -57,8 +57,12 @@ void RowNode::EndJoins(RowOutputs& out) {
 }
 
 void RowNode::InstallEnded(const OpenInstall& install, RowOutputs& out) {
-  if (!install.pending_ack) return;
-  const auto it = pending_acks_.find(*install.pending_ack);
+  if (install.pending_ack) StopWithholding(*install.pending_ack, out);
+}
+
+// One of the answers has come that the HandoverAck waits for.
+void RowNode::StopWithholding(uint64_t pending_ack, RowOutputs& out) {
+  const auto it = pending_acks_.find(pending_ack);
   if (it == pending_acks_.end() || --it->second.installs > 0) return;
   Send(it->second.to, it->second.ack, out);
   pending_acks_.erase(it);

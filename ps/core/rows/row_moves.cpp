@@ -218,23 +218,27 @@ RowBatch RowNode::Gather(TableStore& store, TableId table, std::span<const Key> 
           .values = std::move(values)};
 }
 
-// `only`: these rows of the batch; empty: all.
-void RowNode::Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out) {
-  const size_t count = only.empty() ? rows.keys.size() : only.size();
-  if (count == 0) return;
+// `only`: these rows of the batch; empty: all. Spans point into the batch.
+std::vector<RowView> RowNode::ViewsOf(const TableStore& store, const RowBatch& rows, std::span<const uint32_t> only) {
   const size_t width = rows.values.size() / rows.keys.size();
-  const size_t dim = store.spec().options.dim;
-  std::vector<RowView> views(count);
-  for (size_t i = 0; i < count; ++i) {
+  const size_t dim = std::min<size_t>(store.spec().options.dim, width);
+  std::vector<RowView> views(only.empty() ? rows.keys.size() : only.size());
+  for (size_t i = 0; i < views.size(); ++i) {
     const size_t place = only.empty() ? i : only[i];
     const std::span<const float> row = rows.values.view().subspan(place * width, width);
     views[i] = {.key = rows.keys[place],
                 .version = rows.versions[place],
                 .move_number = rows.move_numbers[place],
-                .values = row.first(std::min(dim, width)),
-                .state = row.subspan(std::min(dim, width))};
+                .values = row.first(dim),
+                .state = row.subspan(dim)};
   }
-  if (Status status = store.Insert(views); !status.ok()) {
+  return views;
+}
+
+void RowNode::Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out) {
+  const size_t count = only.empty() ? rows.keys.size() : only.size();
+  if (count == 0) return;
+  if (Status status = store.Insert(ViewsOf(store, rows, only)); !status.ok()) {
     Lose(Annotate(status, "taking over " + std::to_string(count) + " rows of table \"" + store.spec().name + "\""),
          out);
   }
@@ -262,7 +266,7 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
-    Handover message{.map_version = {}, .handover = next_handover_++};
+    Handover message{.map_version = {}, .handover = next_handover_++, .mark = snapshot_.mark};
     message.rows = Gather(store, table, part);
     const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
     message.rows.move_numbers = std::vector<uint16_t>(numbers.begin(), numbers.end());
@@ -342,12 +346,13 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   }
   out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t pending = next_pending_ack_++;
-  const size_t installs =
+  size_t awaited =
       Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), pending, out);
-  if (installs == 0) {
+  awaited += ArrivedUnmarked(handover, pending, out);
+  if (awaited == 0) {
     Send(from, ack, out);
   } else {
-    pending_acks_[pending] = {.to = from, .ack = ack, .installs = installs};
+    pending_acks_[pending] = {.to = from, .ack = ack, .installs = awaited};
   }
   Arrive(std::move(handover.rows), handover.records, now, out);
 }
@@ -465,11 +470,21 @@ void RowNode::PlanCallBacks() {
   });
 }
 
+// Long rows are called back fewer at a time, so that links and memory hold a bounded number of bytes of them.
+size_t RowNode::RowsCalledBackMax(TableId table) const {
+  const TableStore* store = Rows(table);
+  if (store == nullptr) return options_.rows_called_back_max;
+  const size_t row_bytes = size_t{store->spec().options.dim} * 3 * sizeof(float);
+  return std::clamp<size_t>(options_.bytes_called_back_max / row_bytes, 1, options_.rows_called_back_max);
+}
+
 void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
-  while (!call_back_.empty() && calling_back_ < options_.rows_called_back_max) {
+  while (!call_back_.empty()) {
     const TableId table = call_back_.front().table;
+    const size_t under_way_max = RowsCalledBackMax(table);
+    if (calling_back_ >= under_way_max) return;
     std::vector<Key> keys;
-    const size_t room = std::min(options_.rows_called_back_max - calling_back_, options_.rows_per_message_max);
+    const size_t room = std::min(under_way_max - calling_back_, options_.rows_per_message_max);
     while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
       const TableKey key = call_back_.front();
       call_back_.pop_front();

@@ -42,6 +42,7 @@ Status RowNode::InstallTable(TableId table, const TableSpec& spec, RowOutputs& o
   const size_t size = std::max<size_t>(rows_.size(), table.value());
   rows_.resize(size);
   copies_.resize(size);
+  if (snapshot_.open && !options_.snapshots_go_home) RETURN_IF_ERROR(rows->BeginSnapshot());  // rows may arrive in it
   rows_[table.value() - 1] = std::move(rows);
   copies_[table.value() - 1] = std::move(copies);
   // Rows that were loaded with the table have no copies yet.
@@ -226,6 +227,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
 
   std::vector<Queued> operations;
   if (recovery) {
+    ReleaseWithheld(out);
     if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear();
     claims_.clear();
     asked_by_.clear();

@@ -9,6 +9,7 @@
 //   row_copies.cpp    Replicate at the backup, Install
 //   row_joins.cpp     a next backup becomes complete
 //   row_recovery.cpp  after a failure: who owns what
+//   row_snapshot.cpp  the rows at the mark of a checkpoint
 //
 // Messages of one peer must come in order and once (ps/core/link.h). Externally synchronized.
 #pragma once
@@ -28,6 +29,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/duplicate_filter.h"
+#include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
@@ -45,9 +47,11 @@ struct RowOptions {
   // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
-  size_t floats_per_message_max = 1 << 20;
+  size_t floats_per_message_max = 1 << 18;  // 1 MiB: what a pull may have to wait for
   size_t rows_called_back_max = 16384;  // under way to this home at one time
+  size_t bytes_called_back_max = 8 << 20;   // likewise
   size_t installs_in_flight_max = 8;    // messages to one next backup before it answers
+  bool snapshots_go_home = false;       // this node writes no files
   bool call_back_from_servers = true;   // rows of shards homed here that other servers own come home
   RowMutation mutation = RowMutation::kNone;
 };
@@ -111,6 +115,17 @@ class RowNode {
   bool HoldsForeignRows() const { return foreign_rows_ > 0; }
   // A push is acknowledged by a backup: some shard has one, or is getting one.
   bool HasGuards() const { return any_guard_; }
+
+  // --- snapshots (protocol 5.5). Every table of rows begins one within this call: no push lies between two of them.
+  // Rows that arrive later and were handed over before their sender's mark are added. Cut numbers rise.
+  // With RowOptions::snapshots_go_home nothing is begun; the rows as they are now go to the snapshots of their homes.
+  Status BeginSnapshot(CutId cut, MonotonicTime now, RowOutputs& out);
+  // What this node sent before its mark has arrived: from its side nothing is missing in any snapshot.
+  bool SnapshotSettled() const;
+  // All nodes have settled: nothing is added any more. Returns the decided pushes of the rows in the snapshot.
+  FilterRecords SealSnapshot();
+  // `kept`: all of it is on a disk; the next snapshot then knows what has changed.
+  void EndSnapshot(bool kept, RowOutputs& out);
 
   // By TableId - 1; null where a table is not installed here.
   const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_; }
@@ -284,6 +299,7 @@ class RowNode {
   void EraseEntry(TableKey key);
   void SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out);
   void PlanCallBacks();
+  size_t RowsCalledBackMax(TableId table) const;
   void CallBack(MonotonicTime now, RowOutputs& out);
   void HandoverEnded(const OpenHandover& handover);
 
@@ -296,6 +312,7 @@ class RowNode {
   Verdict Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const;
   void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
                      bool again, RowOutputs& out);
+  bool TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
   void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);
@@ -312,6 +329,16 @@ class RowNode {
   bool JoinDone(const JoinKey& key, const Join& join) const;
   size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t pending, RowOutputs& out);
   void InstallEnded(const OpenInstall& install, RowOutputs& out);
+  void StopWithholding(uint64_t pending_ack, RowOutputs& out);
+
+  // --- row_snapshot.cpp
+  void On(NodeId from, SnapshotRows&& message, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
+  size_t ArrivedUnmarked(const Handover& handover, uint64_t pending_ack, RowOutputs& out);
+  void AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records);
+  size_t SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t pending_ack, RowOutputs& out);
+  void ReleaseWithheld(RowOutputs& out);
+  static std::vector<RowView> ViewsOf(const TableStore& store, const RowBatch& rows, std::span<const uint32_t> only);
 
   // --- row_recovery.cpp
   void On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out);
@@ -380,6 +407,18 @@ class RowNode {
   };
   std::map<NodeId, FetchRequest> fetch_requests_;  // pieces so far, by home
   uint64_t rows_restored_ = 0;
+
+  // Snapshots.
+  struct {
+    CutId mark;  // of the last one begun
+    bool open = false;
+    bool sealed = false;
+    uint64_t first_handover = 1;  // that was sent after the mark
+    FilterRecords filter;
+    uint64_t next_sent = 1;
+    std::map<uint64_t, uint64_t> unanswered;  // SnapshotRows sent -> key into pending_acks_, 0: none
+    std::vector<SnapshotRows> early;          // came before this node's mark
+  } snapshot_;
 };
 
 }  // namespace attune::ps

@@ -1,7 +1,9 @@
 // A training program for tests: "trains" by adding one to the row of every item it is handed, so that rows count
 // pushes.
 //   counting_worker ITEMS PAUSE_MILLISECONDS     (environment as in proto/contract.h)
-// Prints "lease BEGIN END" when it takes a lease and "left" at the end.
+// Prints "lease BEGIN END" when it takes a lease and "left" at the end. In a job with an operator one worker ends by
+// telling how often the items were counted (metrics counts_min, counts_max).
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,11 +12,26 @@
 #include <vector>
 
 #include "attune/ps/session.h"
+#include "proto/contract.h"
 
 namespace attune::ps {
 namespace {
 
 constexpr uint64_t kBatch = 10;
+
+Status Verify(Session& session, const Table& counts, uint64_t items) {
+  for ([[maybe_unused]] const DataLease& lease : session.DataLeases("verify", {.items = 1, .epochs = 1})) {
+    std::vector<Key> keys(items);
+    std::iota(keys.begin(), keys.end(), 0);
+    std::vector<float> values(items);
+    RETURN_IF_ERROR(counts.Pull(keys, values));
+    const auto [min, max] = std::ranges::minmax(values);
+    FinalResult result;
+    result.metrics = {{"counts_min", min}, {"counts_max", max}};
+    RETURN_IF_ERROR(session.Finish(result));
+  }
+  return session.status();
+}
 
 Status Train(uint64_t items, std::chrono::milliseconds pause) {
   ASSIGN_OR_RETURN(SessionOptions options, SessionOptions::FromEnvironment());
@@ -36,7 +53,9 @@ Status Train(uint64_t items, std::chrono::milliseconds pause) {
     if (session->draining()) break;
   }
   RETURN_IF_ERROR(session->status());
-  return session->Flush();
+  RETURN_IF_ERROR(session->Flush());
+  return session->draining() || std::getenv(contract::kEnvSidecarSocket) == nullptr ? OkStatus()
+                                                                                    : Verify(*session, counts, items);
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ TrainingJobStatus FullStatus() {
   status.coordinator_term = 2;
   status.synchronization = Synchronization{SyncMode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
-  status.checkpoint = CheckpointStatus{"/shared/c/7", "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
+  status.checkpoint = CheckpointStatus{"/shared/c", 7, 412, "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
   status.recovery = RecoveryStatus{1, 3};
   return status;
 }

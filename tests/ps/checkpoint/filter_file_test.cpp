@@ -7,9 +7,10 @@
 namespace attune::ps {
 namespace {
 
-const FilterRecords kRecords{.origins = {{4, 17}, {5, 0}},
-                             .pushes = {{.origin = 4, .sequence = 18, .table = 1, .keys = {1, 2, UINT64_MAX}},
-                                        {.origin = 4, .sequence = 19, .table = 2, .keys = {}}}};
+const FilterRecords kRecords{
+    .origins = {{4, 17}, {5, 0}},
+    .pushes = {{.origin = 4, .sequence = 18, .table = 1, .keys = {1, 2, UINT64_MAX}, .positions = {0, 7, 9}},
+               {.origin = 4, .sequence = 19, .table = 2, .refused = true}}};
 
 TEST(FilterFileTest, ReadsBackWhatWasWritten) {
   for (const FilterRecords& records : {kRecords, FilterRecords()}) {

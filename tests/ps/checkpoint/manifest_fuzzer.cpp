@@ -119,7 +119,8 @@ std::vector<uint8_t> attune::fuzz::Example(uint64_t seed) {
   const std::string bytes =
       random.Chance(0.7)
           ? ps::EncodeManifest(ps::Some(random))
-          : ps::EncodeFilterRecords(7, {.origins = {{1, 2}}, .pushes = {{.origin = 1, .sequence = 3, .keys = {4, 5}}}});
+          : ps::EncodeFilterRecords(7, {.origins = {{1, 2}},
+                                        .pushes = {{.origin = 1, .sequence = 3, .keys = {4, 5}, .positions = {0, 1}}}});
   return {bytes.begin(), bytes.end()};
 }
 

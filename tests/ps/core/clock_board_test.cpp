@@ -56,6 +56,27 @@ TEST(ClockBoard, OneBeyondTheHoldRaisesIt) {
   EXPECT_TRUE(board.AllPromised());
 }
 
+TEST(StepGate, ANewcomerIsNotInTheStepBeforeWhichAllAreHeld) {
+  SyncState state{.revision = 5, .floor = 7, .hold = 3, .hold_at = 7};
+  StepGate gate;
+  gate.Join(state);
+  EXPECT_FALSE(gate.in_step());
+  EXPECT_EQ(gate.clock(), 7U);
+  EXPECT_EQ(gate.promise(), 3U) << "it stands like the others, and nobody need wait for it";
+  EXPECT_FALSE(gate.TryBegin());
+  state.revision = 6;
+  state.hold = 0;
+  ASSERT_TRUE(gate.Update(state));
+  EXPECT_TRUE(gate.TryBegin());
+}
+
+TEST(StepGate, ANewcomerBelowTheHoldIsInItsStep) {
+  StepGate gate;
+  gate.Join({.revision = 5, .floor = 6, .hold = 3, .hold_at = 7});
+  EXPECT_TRUE(gate.in_step());
+  EXPECT_EQ(gate.promise(), 3U);
+}
+
 TEST(StepGate, BspWaitsForTheFloorAndSspForLess) {
   for (const uint32_t slack : {0U, 2U}) {
     StepGate gate;

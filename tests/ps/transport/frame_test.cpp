@@ -80,7 +80,7 @@ TEST(FrameTest, EveryKindOfRowMessageIsAmongThem) {
       EXPECT_GT(kind, *kinds.rbegin()) << "row messages come first";
     }
   }
-  EXPECT_TRUE(kinds.contains(Message(FetchedRows{}).index()));
+  EXPECT_TRUE(kinds.contains(Message(SnapshotRowsAck{}).index()));
 }
 
 TEST(FrameTest, EveryRowMessageArrivesAsItWasSentHoweverTheStreamIsCut) {

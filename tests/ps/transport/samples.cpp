@@ -89,8 +89,8 @@ std::vector<Message> OneOfEach() {
       CoordinatorAt{7, NodeId(4), 7400},
       Localize{map, TableId(2), NodeId(4), std::vector<Key>{1, 2}},
       MoveOrder{map, TableId(2), NodeId(4), std::vector<Key>{1, 2}, std::vector<uint16_t>{7, 0}},
-      Handover{map, 12, SomeRows(300, 9), SomeRecords()},
-      Handover{map, 13, SomeRows(2, 1), {}},
+      Handover{map, 12, CutId(7), SomeRows(300, 9), SomeRecords()},
+      Handover{map, 13, {}, SomeRows(2, 1), {}},
       HandoverAck{map, 12, MapVersion(1, 3)},
       SomeReplicate(),
       probe,
@@ -105,6 +105,8 @@ std::vector<Message> OneOfEach() {
       OwnersReport{map, MapVersion(1, 2), SomeDirectory(), true},
       FetchRows{map, MapVersion(1, 2), TableId(2), std::vector<Key>{1, 2}, true, {ShardId(4), ShardId(0)}, true},
       FetchedRows{map, MapVersion(1, 2), SomeRows(2, 3), SomeRecords(), true},
+      SnapshotRows{map, CutId(7), 4, SomeRows(3, 2), SomeRecords()},
+      SnapshotRowsAck{map, CutId(7), 4},
   };
 }
 

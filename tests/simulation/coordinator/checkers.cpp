@@ -35,6 +35,11 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
   if (const Status status = Validate(map); !status.ok()) return Violation("MapUnique: " + attune::ToString(status));
   const auto before = maps_.find(last_map_);
   last_map_ = map.version;
+  for (Server& server : servers_) {  // drained: what it had applied is elsewhere, and it applies nothing more
+    if (server.released || server.node == NodeId() || map.Contains(server.node)) continue;
+    server.released = true;
+    if (server.alive) moved_.insert(server.applied.begin(), server.applied.end());
+  }
   if (before == maps_.end() || before->second.recovered_at != map.recovered_at) {
     Count("recoveries", before == maps_.end() ? 0 : 1);
     return;
@@ -66,11 +71,8 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
   }
 }
 
-// CutExact. What a server had that was drained since is elsewhere now.
-void CoordinatorSimulation::CheckCut(CutId cut, const CutRecord& record) {
-  for (const Server& server : servers_) {
-    if (server.finished && server.cut != cut) copied_.insert(server.applied.begin(), server.applied.end());
-  }
+// CutExact.
+void CoordinatorSimulation::CheckCut(const CutRecord& record) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const CutRecord::DataSet& data = record.data_sets.front();
   const auto contained = [&](uint64_t epoch, uint64_t item) {

@@ -13,7 +13,9 @@ void CoordinatorSimulation::OnMark(size_t place, const Mark& mark) {
     copied_.insert(server.applied.begin(), server.applied.end());
   }
   SayServer(place, MarkDone{.cut = mark.cut});
-  const CutId cut = mark.cut;
+}
+
+void CoordinatorSimulation::OnWriteSnapshot(size_t place, CutId cut) {
   After(FromMilliseconds(random().Uniform() * 100), [this, place, cut] {
     if (servers_[place].alive) SayServer(place, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
   });
@@ -78,6 +80,8 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
   } else if (const auto* mark = std::get_if<Mark>(&message)) {
     OnMark(place, *mark);
+  } else if (const auto* write = std::get_if<WriteSnapshot>(&message)) {
+    OnWriteSnapshot(place, write->cut);
   } else if (std::holds_alternative<Finished>(message)) {
     server.finished = true;
     if (!finished_) {

@@ -49,7 +49,7 @@ class CoordinatorSimulation : public World {
     uint32_t index = 0;
     uint64_t incarnation = 0;
     Stream stream;
-    bool alive = true, finished = false;
+    bool alive = true, finished = false, released = false;
     NodeId node;
     ShardMap map;
     uint64_t heartbeat = 0, report = 0;
@@ -124,7 +124,8 @@ class CoordinatorSimulation : public World {
   CoordinatorCore& Chief() { return *offices_[chief_]->core; }
   const CoordinatorCore& Chief() const { return *offices_[chief_]->core; }
   void OnMark(size_t place, const Mark& mark);
-  void CheckCut(CutId cut, const CutRecord& record);
+  void OnWriteSnapshot(size_t place, CutId cut);
+  void CheckCut(const CutRecord& record);
   void CheckEven();
 
   size_t StartServer(uint32_t index);
@@ -182,7 +183,9 @@ class CoordinatorSimulation : public World {
   ItemChecker items_{*this};
   std::vector<PushAccount> pushes_;
   std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
-  std::set<size_t> copied_;                                         // by the cut under way
+  CutId marked_;                                                    // the cut under way
+  std::set<size_t> copied_;                                         // by it
+  std::set<size_t> moved_;                                          // applied by servers that were drained since
   bool any_server_died_ = false;
   bool any_failure_ = false;
 };

@@ -90,6 +90,12 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
     chief_ = std::max(chief_, office);
   }
   OnMapPublished(office);
+  for (const ToConnection& message : out.send) {
+    const auto* mark = std::get_if<Mark>(&message.message);
+    if (mark == nullptr || mark->cut == marked_) continue;
+    marked_ = mark->cut;
+    copied_ = moved_;
+  }
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));
   for (const CommandResult& result : out.command_results) {
     const auto it = commands_.find(result.id);
@@ -107,14 +113,13 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    copied_.clear();
     After(FromMilliseconds(random().Uniform() * 20), [this, office, cut] {
       StepCoordinator(office, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
     });
   }
   if (out.commit_checkpoint) {
     Count("checkpoints");
-    CheckCut(out.commit_checkpoint->cut, out.commit_checkpoint->record);
+    CheckCut(out.commit_checkpoint->record);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
           [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });

@@ -43,7 +43,7 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     const size_t account = push_of_sequence_.at({place, push->sequence.value()});
     After(network_.Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
       const auto server = std::ranges::find(servers_, to, &Server::node);
-      if (server == servers_.end() || !server->alive || !server->lease.Valid(now())) return;
+      if (server == servers_.end() || !server->alive || server->released || !server->lease.Valid(now())) return;
       server->applied.insert(account);
       After(network_.Delay(), [this, place, to, ack = std::move(ack)]() mutable {
         StepWorker(place, Received{.from = to, .message = std::move(ack)});

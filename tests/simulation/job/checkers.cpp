@@ -61,11 +61,11 @@ void JobSimulation::CheckOwners() {
   }
 }
 
-void JobSimulation::CheckManifest(const ManifestOrder& order) {
+void JobSimulation::CheckManifest(const CheckpointCommit& order) {
   if (order.checkpoint != checkpoints_) Violation("SaveComplete: a manifest was ordered with another's number");
   std::set<std::string> names;
   const std::string prefix = std::to_string(checkpoints_) + "-";
-  for (const WrittenFile& file : order.files) {
+  for (const CutFile& file : order.files) {
     if (!file.name.starts_with(prefix)) Violation("SaveComplete: a checkpoint has a file of another");
     names.insert(file.name);
   }

@@ -22,13 +22,12 @@ Suite JobSuite() {
                       {"8", "no reissue", {.no_reissue = true}},
                       {"9", "ignore pull deadline", {.ignore_pull_deadline = true}},
                       {"10", "optimizer state stays at the source", {.row = RowMutation::kStateStaysAtSource}},
-                      {"11", "stale copy promoted", {.row = RowMutation::kStaleCopyPromoted}},
-                      {"12", "no step gate", {.no_step_gate = true}},
-                      {"13", "clock before acknowledged", {.clock_before_acknowledged = true}},
-                      {"14", "switch without promises", {.switch_without_promises = true}},
-                      {"15", "handover without records", {.row = RowMutation::kHandoverWithoutRecords}},
-                      {"16", "handoff without directory", {.row = RowMutation::kHandoffWithoutDirectory}},
-                      {"17", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}}}};
+                      {"11", "no step gate", {.no_step_gate = true}},
+                      {"12", "clock before acknowledged", {.clock_before_acknowledged = true}},
+                      {"13", "switch without promises", {.switch_without_promises = true}},
+                      {"14", "handover without records", {.row = RowMutation::kHandoverWithoutRecords}},
+                      {"15", "handoff without directory", {.row = RowMutation::kHandoffWithoutDirectory}},
+                      {"16", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}}}};
 }
 
 }  // namespace attune::ps::simulation

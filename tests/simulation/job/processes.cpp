@@ -39,17 +39,17 @@ void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
     if (now() > it->second + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
     commands_.erase(it);
   }
-  if (out.begin_save) {
-    const SaveId save = out.begin_save->save;
-    After(std::chrono::milliseconds(3), [this, save, checkpoint = ++checkpoints_] {
-      StepCoordinator(SaveBegun{.save = save, .status = OkStatus(), .checkpoint = checkpoint});
+  if (out.begin_checkpoint) {
+    const CutId cut = out.begin_checkpoint->cut;
+    After(std::chrono::milliseconds(3), [this, cut, checkpoint = ++checkpoints_] {
+      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
-  if (out.write_manifest) {
-    CheckManifest(*out.write_manifest);
-    const SaveId save = out.write_manifest->save;
+  if (out.commit_checkpoint) {
+    CheckManifest(*out.commit_checkpoint);
+    const CutId cut = out.commit_checkpoint->cut;
     After(std::chrono::milliseconds(3),
-          [this, save] { StepCoordinator(ManifestWritten{.save = save, .status = OkStatus()}); });
+          [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
   }
 }
 
@@ -64,15 +64,15 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
       Carry(ServerPlace(index), *to, std::move(message.message), message.link);
     }
   }
-  if (out.save) {
-    After(FromMilliseconds(random().Uniform() * 20), [this, index, save = *out.save] {
-      SaveEnded ended{.save = save.save, .status = OkStatus(), .files = {}};
+  if (out.write_snapshot) {
+    After(FromMilliseconds(random().Uniform() * 20), [this, index, order = *out.write_snapshot] {
+      SnapshotWritten ended{.cut = order.cut, .status = OkStatus(), .files = {}};
       if (random().Chance(parameters_.full_disk_chance)) {
         Count("full disks");
         ended.status = Error(StatusCode::kResourceExhausted, "the disk is full");
       } else {
         ended.files.push_back(
-            {.table = TableId(1), .name = std::to_string(save.checkpoint) + "-" + std::to_string(save.part)});
+            {.table = TableId(1), .name = std::to_string(order.checkpoint) + "-" + std::to_string(order.part)});
       }
       StepServer(index, std::move(ended));
     });

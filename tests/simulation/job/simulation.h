@@ -158,7 +158,7 @@ class JobSimulation : public World {
   // --- checkers
   void CheckPull(Worker& worker, const PullCheck& pull);
   void CheckOwners();
-  void CheckManifest(const ManifestOrder& order);
+  void CheckManifest(const CheckpointCommit& order);
   void CheckEnd();
   void CheckSums();
   using RowSums = std::map<std::pair<Key, uint32_t>, double>;

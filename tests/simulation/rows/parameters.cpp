@@ -6,6 +6,51 @@
 
 namespace attune::ps::simulation {
 
+namespace {
+
+// Few nodes and one coincidence that a mistake needs to show; everything else stays kind.
+void BadLuck(Random& random, RowParameters& p) {
+  const auto below = [&](uint64_t bound) { return static_cast<uint32_t>(random.Below(bound)); };
+  p.servers = 3;
+  p.workers = 2 + below(2);
+  p.shards = p.tables = 1;
+  p.keys = 1 + below(2);
+  p.backups = true;
+  p.pushes = 3 + below(8);
+  p.pulls = 2 + below(8);
+  p.reissues = below(3);
+  p.localizes = below(6);
+  p.home_moves = p.suspicions = p.drains = 0;
+  p.joins = 0;
+  p.crashes = 1;
+  p.call_back = random.Chance(0.15);
+  p.delay_max = 1;
+  p.rows_per_message = 4096;
+  p.slow_link = 8 + random.Uniform() * 40;
+  p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
+  p.span = 5 + random.Uniform() * 30;
+  const uint32_t kind = below(5);
+  p.chain = kind == 0;
+  p.slow_backup = kind == 1 || kind == 2;
+  p.slow_spare = kind >= 3;
+  if (kind >= 2) {
+    p.joins = 3 + below(3);
+    p.span *= 2;
+  }
+  if (kind == 2) {  // many rows are begun
+    p.keys = 8;
+    p.key_share = 0.12;
+    p.pushes = 10 + below(20);
+  }
+  if (p.slow_spare) {
+    p.workers = 3;
+    p.localizes = 4 + below(16);
+    p.slow_link = 20 + random.Uniform() * 60;
+  }
+}
+
+}  // namespace
+
 RowParameters RowParameters::FromSeed(uint64_t seed) {
   Random random(SplitMix64(seed ^ 0x0905));
   const auto below = [&](uint64_t bound) { return static_cast<uint32_t>(random.Below(bound)); };
@@ -55,6 +100,10 @@ RowParameters RowParameters::FromSeed(uint64_t seed) {
     p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
     return p;
   }
+  if (random.Chance(0.4)) {
+    BadLuck(random, p);
+    return p;
+  }
   if (random.Chance(0.3)) return p;  // a network in good order
   p.loss = random.Chance(0.6) ? random.Uniform() * 0.15 : 0;
   p.duplicate = random.Chance(0.6) ? random.Uniform() * 0.2 : 0;
@@ -70,9 +119,10 @@ std::string ToString(const RowParameters& p) {
        << " pulls=" << p.pulls << " reissues=" << p.reissues << " localizes=" << p.localizes
        << " home_moves=" << p.home_moves << " joins=" << p.joins << " crashes=" << p.crashes
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
-       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
-       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
-       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
+       << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
+       << " key_share=" << p.key_share << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss
+       << " duplicate=" << p.duplicate << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy
+       << " slow_link=" << p.slow_link << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
   return text.str();
 }
 

@@ -13,6 +13,12 @@ struct RowParameters {
   uint32_t pushes = 8, pulls = 5, reissues = 3, localizes = 6;
   uint32_t home_moves = 0, joins = 0, crashes = 0, suspicions = 0, drains = 0;
   bool call_back = false;
+  // Bad luck that chance alone would have to wait for:
+  bool chain = false;        // a row goes on and on, its last owner crashes, and one before knows least of it
+  bool slow_backup = false;  // the home's messages to the backup are the slow ones, and the home is what crashes
+  bool slow_spare =
+      false;  // a worker's messages to a server are that becomes a backup again and again, and is given rows
+  double key_share = 0.6;  // of all keys, in one push
   double delay_max = 1.0;  // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;
   double slow_link = 0;  // factor of one link's delay; 0: none

@@ -151,7 +151,8 @@ void RowSimulation::Advance() {
 void RowSimulation::Script() {
   const auto planned = [this](uint32_t count, void (RowSimulation::*begin)(), uint32_t& left) {
     left = count;
-    for (uint32_t i = 0; i < count * 3; ++i) {  // some come at a bad time
+    const uint32_t tries = p_.slow_backup || p_.slow_spare ? 10 : 3;
+    for (uint32_t i = 0; i < count * tries; ++i) {  // some come at a bad time
       After(Sometime(), [this, begin, &left] {
         if (left > 0 && Quiet() && !draining_) (this->*begin)();
       });
@@ -160,7 +161,8 @@ void RowSimulation::Script() {
   planned(p_.home_moves, &RowSimulation::MoveHome, home_moves_left_);
   planned(p_.joins, &RowSimulation::BeginJoin, joins_left_);
   planned(p_.drains, &RowSimulation::BeginDrain, drains_left_);
-  for (uint32_t i = 0; i < p_.crashes; ++i) After(Sometime(), [this] { Crash(false); });
+  if (p_.chain) After(Sometime(), [this] { Chain(); });
+  for (uint32_t i = 0; i < p_.crashes && !p_.chain; ++i) After(Sometime(), [this] { Crash(false); });
   for (uint32_t i = 0; i < p_.suspicions; ++i) After(Sometime(), [this] { Crash(true); });
   for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(), [this] { IssuePush(); });
   for (uint32_t i = 0; i < p_.pulls; ++i) After(Sometime(), [this] { IssuePull(); });
@@ -169,25 +171,41 @@ void RowSimulation::Script() {
   After(FromMilliseconds(p_.span * 1.2), [this] { network_.Calm(); });
 }
 
+// One at a time, and never the last of its kind.
+bool RowSimulation::MayCrash(NodeId victim) const {
+  if (!declared_.empty() || !Alive(victim) || !map_->Contains(victim)) return false;
+  const Node& node = *nodes_.at(victim.value());
+  const auto others = std::ranges::count_if(map_->members, [&](const Member& member) {
+    return member.node != victim && member.role == node.role && Alive(member.node) &&
+           !nodes_.at(member.node.value())->suspected;
+  });
+  return !node.suspected && others > 0;
+}
+
 void RowSimulation::Crash(bool only_suspect) {
-  const size_t servers = Members(Role::kServer).size();
   std::vector<NodeId> victims;
   for (const Member& member : map_->members) {
-    if (!Alive(member.node) || At(member.node).suspected) continue;
-    if (member.role == Role::kServer && servers < 2) continue;
-    victims.push_back(member.node);
+    if (Alive(member.node) && !At(member.node).suspected) victims.push_back(member.node);
   }
-  size_t live_servers = 0, live_workers = 0;
-  for (const NodeId node : victims) (At(node).role == Role::kServer ? live_servers : live_workers) += 1;
-  if (victims.empty() || declared_.size() > 0) return;  // one at a time
-  const NodeId victim = victims[random().Below(victims.size())];
-  if (At(victim).role == Role::kServer ? live_servers < 2 : live_workers < 2) return;
+  if (victims.empty()) return;
+  NodeId victim = victims[random().Below(victims.size())];
+  if (p_.slow_backup && random().Chance(p_.joins > 0 ? 0.3 : 0.7)) victim = map_->shards[0].home;
+  if (p_.slow_spare && random().Chance(0.7)) victim = Members(Role::kWorker).back();
+  if (!p_.slow_backup || p_.joins > 0) return CrashNode(victim, only_suspect);
+  // Readers see what nobody else knows of yet.
+  for (uint32_t i = 0; i < p_.pulls; ++i) IssuePull();
+  After(network_.Delay(3), [this, victim, only_suspect] { CrashNode(victim, only_suspect); });
+}
+
+void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
+  if (!MayCrash(victim)) return;
   // A shard without a complete backup may lose what this node holds; so may all, while an earlier loss is not healed.
-  const bool healed = std::ranges::all_of(map_->members, [&](const Member& member) {
+  const auto has_recovered = [&](const Member& member) {
     const auto report = reports_.find(member.node);
     return report != reports_.end() && report->second.map_version >= map_->recovered_at &&
            report->second.shards_not_ready == 0;
-  });
+  };
+  const bool healed = map_->recovered_at == MapVersion() || std::ranges::all_of(map_->members, has_recovered);
   for (uint32_t i = 0; i < map_->shard_count(); ++i) {
     if (map_->shards[i].backup == NodeId() || !healed) exposed_.insert(i);
   }
@@ -229,14 +247,54 @@ void RowSimulation::Declare(NodeId id) {
   Publish(std::move(next), "a node has failed");
 }
 
+// A row goes from one to the next before anybody has heard that it arrived; then the last one crashes with it. The
+// first one hears of its arrival late.
+void RowSimulation::Chain() {
+  std::vector<NodeId> nodes;
+  const Shard& shard = map_->shards[0];
+  for (const Member& member : map_->members) {
+    if (member.node != shard.home && member.node != shard.backup) nodes.push_back(member.node);
+  }
+  if (nodes.size() < 3) return;
+  for (size_t i = nodes.size() - 1; i > 0; --i) std::swap(nodes[i], nodes[random().Below(i + 1)]);
+  network_.SlowDown(nodes[1].value(), nodes[0].value(), p_.slow_link);
+  Duration at{};
+  for (size_t i = 0; i < 3; ++i) {
+    After(at, [this, to = nodes[i]] { LocalizeAt(map_->shards[0].home, TableId(1), {1}, to); });
+    at += network_.Delay(4);
+  }
+  After(at + network_.Delay(3), [this, last = nodes[2]] { CrashNode(last, false); });
+}
+
+// One that serves nothing of the first shard, or the first one.
+NodeId RowSimulation::SpareServer() const {
+  const std::vector<NodeId> servers = Members(Role::kServer);
+  const Shard& shard = map_->shards[0];
+  const auto spare =
+      std::ranges::find_if(servers, [&](NodeId server) { return server != shard.home && server != shard.backup; });
+  return spare == servers.end() ? servers.front() : *spare;
+}
+
+// One direction between two nodes.
+void RowSimulation::SlowDownOne() {
+  if (p_.slow_link == 0 || p_.chain) return;
+  const auto any = [&] { return static_cast<Place>(1 + random().Below(nodes_.size())); };
+  const Shard& shard = map_->shards[0];
+  Place from = any(), to = any();
+  if (p_.slow_backup) {
+    from = shard.home.value();
+    to = shard.backup.value();
+  }
+  if (p_.slow_spare) {
+    from = Members(Role::kWorker).front().value();
+    to = SpareServer().value();
+  }
+  network_.SlowDown(from, to, p_.slow_link);
+}
+
 Outcome RowSimulation::Simulate() {
   for (uint32_t i = 0; i < p_.servers; ++i) AddNode(Role::kServer);
   for (uint32_t i = 0; i < p_.workers; ++i) AddNode(Role::kWorker);
-  if (p_.slow_link > 0) {
-    const auto from = static_cast<Place>(1 + random().Below(nodes_.size()));
-    const auto to = static_cast<Place>(1 + random().Below(nodes_.size()));
-    network_.SlowDown(from, to, p_.slow_link);
-  }
   if (p_.slow_map > 0) slow_map_ = NodeId(static_cast<uint32_t>(1 + random().Below(nodes_.size())));
   ShardMap map;
   map.version = MapVersion(1, 0);
@@ -247,6 +305,7 @@ Outcome RowSimulation::Simulate() {
   }
   map.shards = EvenShards(p_.shards, servers, p_.backups, map.version);
   map_ = std::make_shared<const ShardMap>(std::move(map));
+  SlowDownOne();
   for (const auto& [id, node] : nodes_) Adopt(*node, *map_);
   Script();
   // An idle network has no events. The limit is far beyond what any run needs.

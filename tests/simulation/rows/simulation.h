@@ -108,6 +108,11 @@ class RowSimulation : public World {
   void BeginJoin();
   void Advance();
   void Crash(bool only_suspect);
+  bool MayCrash(NodeId victim) const;
+  void CrashNode(NodeId victim, bool only_suspect);
+  void SlowDownOne();
+  NodeId SpareServer() const;
+  void Chain();
   void Declare(NodeId id);
   void BeginDrain();
   std::vector<NodeId> Members(Role role) const;
@@ -120,6 +125,7 @@ class RowSimulation : public World {
   void Reissue();
   void Recover(Node& node, bool somebody_gone);
   void IssueLocalize();
+  void LocalizeAt(NodeId from, TableId table, std::vector<Key> keys, NodeId to);
   void Answer(Node& node, const Message& message);
   SequenceNumber AckedBelow(const Node& node) const;
   NodeId AnyMember(const Node& node);

@@ -37,7 +37,7 @@ void RowSimulation::IssuePush() {
                .table = TableId(static_cast<uint32_t>(1 + random().Below(p_.tables))),
                .column = static_cast<uint32_t>(pushes_.size())};
   for (Key key = 1; key <= p_.keys; ++key) {
-    if (random().Chance(0.6)) push.keys.push_back(key);
+    if (random().Chance(p_.key_share)) push.keys.push_back(key);
   }
   if (push.keys.empty()) push.keys.push_back(1 + random().Below(p_.keys));
   push.acked.resize(push.keys.size());
@@ -163,22 +163,25 @@ void RowSimulation::Recover(Node& node, bool somebody_gone) {
 void RowSimulation::IssueLocalize() {
   const auto& members = map_->members;
   const NodeId from = members[random().Below(members.size())].node;
-  const NodeId to = members[random().Below(members.size())].node;
+  NodeId to = members[random().Below(members.size())].node;
+  if (p_.slow_spare && random().Chance(0.8)) to = random().Chance(0.5) ? SpareServer() : Members(Role::kWorker).front();
   if (!Alive(from) || !At(from).rows->map().formed()) return;
-  Node& node = At(from);
   std::vector<Key> keys;
   for (Key key = 1; key <= p_.keys; ++key) {
     if (random().Chance(0.6)) keys.push_back(key);
   }
   if (keys.empty()) return;
-  RowOutputs out;
-  node.rows->Receive(from,
-                     Localize{.map_version = node.rows->map().version,
-                              .table = TableId(static_cast<uint32_t>(1 + random().Below(p_.tables))),
-                              .to = to,
-                              .keys = std::move(keys)},
-                     now(), out);
+  LocalizeAt(from, TableId(static_cast<uint32_t>(1 + random().Below(p_.tables))), std::move(keys), to);
+}
+
+void RowSimulation::LocalizeAt(NodeId from, TableId table, std::vector<Key> keys, NodeId to) {
+  if (!Alive(from) || !map_->Contains(to)) return;
+  Node& node = At(from);
   Tell(std::to_string(from.value()) + " wants rows at " + std::to_string(to.value()));
+  RowOutputs out;
+  node.rows->Receive(
+      from, Localize{.map_version = node.rows->map().version, .table = table, .to = to, .keys = std::move(keys)}, now(),
+      out);
   Stepped(node, out);
   Arm(node);
 }

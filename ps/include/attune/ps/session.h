@@ -230,6 +230,10 @@ class Table {
   explicit Table(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
  private:
+  // For batches of which some row is elsewhere.
+  Future PullRemote(std::span<const Key> keys, std::span<float> rows) const;
+  Future PushRemote(std::span<const Key> keys, std::span<const float> gradients) const;
+
   std::shared_ptr<State> state_;
 };
 

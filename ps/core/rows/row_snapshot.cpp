@@ -1,0 +1,147 @@
+// The rows at the mark of a checkpoint (protocol 5.5). Each row is in at least one snapshot of the cut, as it was
+// before any push of a step that begins after it:
+//   here at the mark                          in this node's snapshot
+//   arrives later, sent before its sender's mark   added when it arrives; the sender says MarkDone only when it has
+//   arrives later, sent after its sender's mark    in the sender's snapshot; its Handover carries that mark
+// A row may be in two (sent by a marked node to one that is not yet): both hold the same pushes, and whoever reads them
+// takes the higher version. So nothing has to stand still but the workers, and rows may move at any time.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/rows/row_node.h"
+
+namespace attune::ps {
+namespace {
+
+using Held = DuplicateFilter::Held;
+
+}  // namespace
+
+Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
+  EndSnapshot(false, out);
+  snapshot_.mark = cut;
+  snapshot_.open = true;
+  snapshot_.sealed = false;
+  snapshot_.first_handover = next_handover_;
+  if (options_.snapshots_go_home) {
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i] == nullptr || rows_[i]->row_count() == 0) continue;
+      std::vector<Key> keys;
+      rows_[i]->ForEachKey(HashRange{}, [&](Key key) { keys.push_back(key); });
+      SendSnapshotHome(TableId(static_cast<uint32_t>(i + 1)), keys, 0, out);
+    }
+    return OkStatus();
+  }
+  Status status;
+  for (const auto& table : rows_) {
+    if (table != nullptr && status.ok()) status = table->BeginSnapshot();
+  }
+  if (!status.ok()) {
+    EndSnapshot(false, out);
+    return status;
+  }
+  filter_.Copy(snapshot_.filter);
+  for (const SnapshotRows& early : std::exchange(snapshot_.early, {})) {
+    if (early.cut == cut) AddToSnapshot(early.rows, early.records.records);
+  }
+  return OkStatus();
+}
+
+bool RowNode::SnapshotSettled() const {
+  const bool arrived = handovers_.empty() || handovers_.begin()->first >= snapshot_.first_handover;
+  return snapshot_.open && arrived && snapshot_.unanswered.empty();
+}
+
+FilterRecords RowNode::SealSnapshot() {
+  snapshot_.sealed = true;
+  if (snapshot_.filter.pushes.empty()) return {};
+  return std::exchange(snapshot_.filter, {});
+}
+
+void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
+  if (!std::exchange(snapshot_.open, false)) return;
+  snapshot_.filter = {};
+  ReleaseWithheld(out);
+  if (options_.snapshots_go_home) return;
+  for (const auto& table : rows_) {
+    if (table != nullptr) table->EndSnapshot(kept);
+  }
+}
+
+// Returns how many answers the HandoverAck has to wait for.
+size_t RowNode::ArrivedUnmarked(const Handover& handover, uint64_t pending_ack, RowOutputs& out) {
+  if (!snapshot_.open || snapshot_.sealed || handover.mark >= snapshot_.mark) return 0;
+  if (Mutant(RowMutation::kUnmarkedArrivalNotWritten)) return 0;
+  if (options_.snapshots_go_home)
+    return SendSnapshotHome(handover.rows.table, handover.rows.keys.view(), pending_ack, out);
+  AddToSnapshot(handover.rows, handover.records.records);
+  return 0;
+}
+
+// Requires that the table is installed, which it is where its rows come to.
+void RowNode::AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records) {
+  if (rows.keys.empty()) return;
+  TableStore& store = *Rows(rows.table);
+  store.AddToSnapshot(ViewsOf(store, rows, {}));
+  for (const FilterRecord& record : records) {
+    snapshot_.filter.pushes.push_back({.origin = record.origin.value(),
+                                       .sequence = record.sequence.value(),
+                                       .table = rows.table.value(),
+                                       .refused = record.refused,
+                                       .keys = {rows.keys[record.key_index]},
+                                       .positions = {record.position}});
+  }
+}
+
+// --- owners that write no files
+
+// Returns how many messages were sent.
+size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t pending_ack, RowOutputs& out) {
+  TableStore& store = *Rows(table);
+  std::map<NodeId, std::vector<Key>> by_home;
+  for (const Key key : keys) by_home[ShardAt(key).home].push_back(key);
+  const size_t chunk = std::max<size_t>(
+      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (store.spec().options.dim * 3)));
+  size_t sent = 0;
+  for (const auto& [home, list] : by_home) {
+    for (size_t begin = 0; begin < list.size(); begin += chunk, ++sent) {
+      const std::span<const Key> part = std::span(list).subspan(begin, std::min(chunk, list.size() - begin));
+      SnapshotRows message{.map_version = {}, .cut = snapshot_.mark, .number = snapshot_.next_sent++};
+      message.rows = Gather(store, table, part);
+      filter_.Collect(table, message.rows.keys.view(), Held::kRow, false, message.records.records);
+      snapshot_.unanswered[message.number] = pending_ack;
+      Send(home, std::move(message), out);
+    }
+  }
+  return sent;
+}
+
+// The cut has ended, or a recovery has begun, which ends it.
+void RowNode::ReleaseWithheld(RowOutputs& out) {
+  for (const auto& [number, pending_ack] : std::exchange(snapshot_.unanswered, {})) {
+    if (pending_ack != 0) StopWithholding(pending_ack, out);
+  }
+}
+
+void RowNode::On(NodeId from, SnapshotRows&& message, MonotonicTime, RowOutputs& out) {
+  const SnapshotRowsAck ack{.map_version = {}, .cut = message.cut, .number = message.number};
+  if (!message.rows.keys.empty() && Rows(message.rows.table) == nullptr) return;
+  if (message.cut == snapshot_.mark && snapshot_.open && !snapshot_.sealed && !options_.snapshots_go_home) {
+    AddToSnapshot(message.rows, message.records.records);
+  } else if (message.cut > snapshot_.mark) {
+    // Bounded by what one cut has: rows of an older one will not be asked for any more.
+    std::erase_if(snapshot_.early, [&](const SnapshotRows& early) { return early.cut < message.cut; });
+    snapshot_.early.push_back(std::move(message));
+  }
+  Send(from, ack, out);
+}
+
+void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) {
+  const auto it = snapshot_.unanswered.find(ack.number);
+  if (it == snapshot_.unanswered.end()) return;
+  const uint64_t pending_ack = it->second;
+  snapshot_.unanswered.erase(it);
+  if (pending_ack != 0) StopWithholding(pending_ack, out);
+}
+
+}  // namespace attune::ps
