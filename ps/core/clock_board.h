@@ -99,7 +99,8 @@ class StepGate {
   void End();
   // Begins the next step if that is allowed now. `regardless` is a mistake for tests.
   bool TryBegin(bool regardless = false);
-  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody else.
+  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody
+  // else.
   void Join(const SyncState& state) {
     (void)Update(state);
     LiftTo(state.floor);

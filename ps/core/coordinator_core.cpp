@@ -33,7 +33,9 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
+    restore_steps_ = options_.resume->steps;
   }
+  restore_point_ = options_.load;
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -88,6 +90,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
   WatchFloor(now, out);
+  TellOpenersToWait(now, out);
   AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
@@ -272,7 +275,10 @@ JobProgress CoordinatorCore::progress() const {
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
-  progress.rows_restored = rows_restored_;
+  progress.rows_restored = restored_.rows;
+  progress.shards_restored = restored_.shards;
+  progress.rows_begun_anew = restored_.begun_anew;
+  if (restored_.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
   progress.recoveries = map_.recoveries;
   progress.checkpoints = checkpoints_;
   progress.checkpoint_clock = checkpoint_clock_;

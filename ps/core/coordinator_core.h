@@ -62,6 +62,8 @@ class CoordinatorCore {
     TableSpec spec;
     TableId id;
     std::set<NodeId> missing;  // servers that have not installed it
+    std::set<NodeId> loads;    // that take the rows of their shards from CoordinatorOptions::load
+    MonotonicTime asked_at;
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
     bool opened = false;  // by all servers of that time
@@ -145,6 +147,8 @@ class CoordinatorCore {
   void ReplaceLastServer(CoordinatorOutputs& out);
   bool Reports(const Node& node) const;
   bool AllReady() const;
+  std::string WhatIsRestored(size_t uncovered) const;
+  std::string WhatWasRestored() const;
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
   bool PromoteBackups(CoordinatorOutputs& out);
@@ -189,6 +193,7 @@ class CoordinatorCore {
   void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
   void CommitWhenWritten(CoordinatorOutputs& out);
   void EndCut(const Status& status, CoordinatorOutputs& out);
+  void RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out);
   bool CanMark() const;
   bool HasOpenPart(NodeId node) const;
   bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
@@ -229,6 +234,10 @@ class CoordinatorCore {
   void Send(const Node& node, Message message, CoordinatorOutputs& out);
 
   void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
+  bool Loads(const TableEntry& table) const;
+  bool IsLoading() const;
+  void TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
+  void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
   bool TrainingIsEnding(const DataSet& asked) const;
   const DataSet* TrainedToTheEnd() const;
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
@@ -265,7 +274,13 @@ class CoordinatorCore {
   bool moving_ = false;             // said so
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
-  uint64_t rows_restored_ = 0;
+  struct Restored {
+    uint64_t shards = 0, rows = 0, begun_anew = 0;
+  } restored_, restored_before_;  // totals; when the last recovery began
+  RestorePoint restore_point_;    // the newest checkpoint
+  uint64_t restore_steps_ = 0;    // of all workers that it contains
+  RestorePoint restore_taken_;    // by the last recovery that needed one
+  uint64_t steps_lost_ = 0;       // by the last recovery that took rows from it
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
 

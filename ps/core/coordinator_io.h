@@ -40,8 +40,11 @@ struct CoordinatorOptions {
   // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
   Duration liveness_lease = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
-  size_t shard_changes_max = 32;                     // moved or copied at a time; the next when their rows are there
-  std::optional<CutRecord> resume;                   // go on where this checkpoint was cut
+  size_t shard_changes_max = 32;  // moved or copied at a time; the next when their rows are there
+  // The tables begin with the rows of this checkpoint, if that is one, and the job goes on where it was cut.
+  RestorePoint load;
+  std::optional<CutRecord> resume;
+  Duration load_timeout = std::chrono::hours(1);     // a table; whoever opens it is told to wait for so long
   Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
   std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
@@ -128,7 +131,12 @@ struct JobProgress {
   Duration floor_held_for{};
   // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
-  uint64_t rows_moved = 0, rows_restored = 0, recoveries = 0;
+  uint64_t rows_moved = 0, recoveries = 0;
+  // Of all recoveries, what had no copy: rows and shards that came from a checkpoint, and rows that began anew; then
+  // the checkpoint the last one took, where it was cut, and how many steps of all workers that lost.
+  uint64_t rows_restored = 0, shards_restored = 0, rows_begun_anew = 0;
+  RestorePoint restored_from;
+  uint64_t steps_lost = 0;
   uint32_t servers_wanted = 0, backups = 0;
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;

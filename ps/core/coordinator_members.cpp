@@ -79,7 +79,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 
   const NodeId id = std::exchange(next_node_, next_node_.Next());
   Node& node = nodes_[id];
-  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
+  node.member = {
+      .node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
@@ -109,6 +110,10 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
   for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
+  // Before any map: a recovery may need it.
+  if (node.member.role == Role::kServer && restore_point_.checkpoint != 0) {
+    Send(node, NewestCheckpoint{.point = restore_point_}, out);
+  }
   Send(node,
        Welcome{.node = node.member.node,
                .map = map_,

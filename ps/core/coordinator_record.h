@@ -55,6 +55,7 @@ struct CoordinatorRecord {
   uint64_t items = 0, lease_items = 0;
   uint32_t servers = 1;
   std::string synchronization;  // "ssp:4"
+  RestorePoint load;            // and from where
   std::optional<CutRecord> resume;
 
   uint32_t servers_wanted = 0, backups = 0;
@@ -62,6 +63,8 @@ struct CoordinatorRecord {
   std::vector<Node> nodes;         // members
   std::vector<Table> tables;       // by TableId - 1
   std::vector<DataSet> data_sets;  // by DataSetId - 1
+  RestorePoint newest;             // checkpoint
+  uint64_t newest_steps = 0;       // of all workers that it contains
   uint64_t steps_of_gone = 0;
   std::optional<double> trained_seconds;  // since the first worker joined
   std::optional<double> smoothed_loss;

@@ -194,7 +194,10 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   options_.lease_items = record.lease_items;
   options_.servers = record.servers;
   options_.backups = record.backups;
+  options_.load = record.load;
   options_.resume = record.resume;
+  restore_point_ = record.newest;
+  restore_steps_ = record.newest_steps;
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
   servers_wanted_ = record.servers_wanted;
   next_node_ = std::max(next_node_, record.next_node);

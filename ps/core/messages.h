@@ -495,14 +495,6 @@ struct TableOpened {
   bool operator==(const TableOpened&) const = default;
 };
 
-// A checkpoint rows can be taken from.
-struct RestorePoint {
-  std::string directory;
-  uint64_t checkpoint = 0;  // its number; 0: there is none
-  uint64_t clock = 0;       // where it was cut
-  bool operator==(const RestorePoint&) const = default;
-};
-
 // coordinator -> server, repeated until answered. The rows of shards homed here are first loaded from `load`, if that
 // is one and has the table.
 struct InstallTable {

@@ -9,7 +9,8 @@ void ServerOutputs::Clear() {
   send.clear();
   connect.clear();
   disconnect.clear();
-  rows_restored = 0;
+  restore.clear();
+  rows_restored = rows_begun_anew = 0;
   write_snapshot.reset();
   call_off_snapshot = false;
   coordinator.reset();
@@ -82,16 +83,18 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
-    return Lose(Error(StatusCode::kResourceExhausted,
-                      Describe(map(), to) + " takes too little of what this server sends it"),
-                out);
+    return Lose(
+        Error(StatusCode::kResourceExhausted, Describe(map(), to) + " takes too little of what this server sends it"),
+        out);
   }
   if (cut_.waits()) {
     CutPart::Outputs cut;
     cut_.GoOn(rows_, cut);
     if (!cut.to_coordinator.empty()) Forward(cut, now, out);
   }
+  for (RestoreOrder& order : rows.restore) out.restore.push_back(std::move(order));
   out.rows_restored += rows.rows_restored;
+  out.rows_begun_anew += rows.rows_begun_anew;
   if (rows.need_map) AskForMap(now, out);
   if (rows.report) SendReport(out);
   if (rows.lost) Lose(std::move(*rows.lost), out);
@@ -241,6 +244,17 @@ void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, Se
 }
 
 // --- checkpoints
+
+void ServerCore::OnMessage(NodeId, NewestCheckpoint&& message, MonotonicTime, ServerOutputs&) {
+  rows_.SetRestorePoint(std::move(message.point));
+}
+
+void ServerCore::On(RowsRead input, MonotonicTime now, ServerOutputs& out) {
+  if (ended_) return;
+  RowOutputs rows;
+  rows_.Restore(input.order, input.status.ok() ? input.rows.get() : nullptr, input.filter, now, rows);
+  Forward(rows, now, out);
+}
 
 void ServerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;

@@ -53,15 +53,26 @@ struct CoordinatorHere {
   uint16_t port = 0;
 };
 
-using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, CoordinatorHere, Timer>;
+// The shell's answer to ServerOutputs::restore. `rows` null: the checkpoint does not have the table; with an error: it
+// cannot be read, so the rows begin anew.
+struct RowsRead {
+  RestoreOrder order;
+  Status status;
+  std::shared_ptr<const TableStore> rows;
+  FilterRecords filter;
+};
+
+using ServerInput =
+    std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, RowsRead, CoordinatorHere, Timer>;
 
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
   std::vector<NodeId> disconnect;  // members no longer
   std::optional<SnapshotOrder> write_snapshot;
-  bool call_off_snapshot = false;               // the one being written
-  uint64_t rows_restored = 0;                   // rows a recovery found no copy of; they begin anew
+  bool call_off_snapshot = false;     // the one being written
+  std::vector<RestoreOrder> restore;  // read these rows, see RowOutputs
+  uint64_t rows_restored = 0, rows_begun_anew = 0;
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
   bool finished = false;                        // the job is over; end with success
   std::optional<Status> lost;                   // end with this error
@@ -96,6 +107,7 @@ class ServerCore {
   void On(PeerDisconnected input, MonotonicTime now, ServerOutputs& out);
   void On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out);
   void On(CoordinatorHere input, MonotonicTime now, ServerOutputs& out);
+  void On(RowsRead input, MonotonicTime now, ServerOutputs& out);
   void On(Timer input, MonotonicTime now, ServerOutputs& out);
 
   template <typename Other>
@@ -104,6 +116,7 @@ class ServerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, InstallTable&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, NewestCheckpoint&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Mark&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, ServerOutputs& out);

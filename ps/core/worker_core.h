@@ -149,10 +149,9 @@ struct LeaveCall {
   MonotonicTime deadline;
 };
 
-using WorkerInput =
-    std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
-                 StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received, PeerConnected, PeerDisconnected,
-                 Timer>;
+using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease,
+                                 EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received,
+                                 PeerConnected, PeerDisconnected, Timer>;
 
 // --- outputs
 
@@ -195,8 +194,9 @@ class WorkerCore {
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
 
-  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or nullopt:
-  // not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have been written.
+  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
+  // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
+  // been written.
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
@@ -210,7 +210,7 @@ class WorkerCore {
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
   NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
-  uint64_t steps() const { return steps_; }  // ended by this worker
+  uint64_t steps() const { return steps_; }                                             // ended by this worker
   const StepGate& gate() const { return gate_; }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
@@ -235,7 +235,7 @@ class WorkerCore {
     std::vector<NodeId> routes;         // empty: all to the only server
     std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
     MapVersion homes_version;           // under which it was grouped
-    std::vector<uint64_t> settled;     // bit per position
+    std::vector<uint64_t> settled;      // bit per position
     uint32_t open = 0;
     Status refused;
     MonotonicTime send_again = kNever;
@@ -280,6 +280,7 @@ class WorkerCore {
   };
   struct OpenCall {  // waits for an answer of the coordinator, or for pushes
     MonotonicTime deadline;
+    Duration time{};   // it had at first
     std::string what;  // "opening table \"embedding\""
   };
   struct Flush {
@@ -345,6 +346,7 @@ class WorkerCore {
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
   void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
@@ -464,11 +466,11 @@ class WorkerCore {
   LocationCache locations_;
 
   SequenceNumber next_sequence_{1};
-  SequenceNumber next_to_send_{1};  // pushes from here on wait for room
-  std::deque<OpenPush> pushes_;     // ascending, without gaps
+  SequenceNumber next_to_send_{1};     // pushes from here on wait for room
+  std::deque<OpenPush> pushes_;        // ascending, without gaps
   UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
   SequenceNumber next_to_index_{1};
-  KeySet unique_;                       // scratch
+  KeySet unique_;                        // scratch
   std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
   std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
   std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end
@@ -476,8 +478,8 @@ class WorkerCore {
   std::vector<uint64_t> present_;        // scratch: bit per key
   std::vector<Key> here_keys_;           // scratch
   std::vector<float> here_rows_;         // scratch
-  std::vector<uint32_t> next_place_;    // scratch
-  std::vector<uint32_t> unique_place_;  // scratch
+  std::vector<uint32_t> next_place_;     // scratch
+  std::vector<uint32_t> unique_place_;   // scratch
 
   std::map<CallId, OpenPull> pulls_;
   std::map<RequestId, PullMessage> pull_messages_;

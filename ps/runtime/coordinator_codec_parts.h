@@ -19,6 +19,7 @@ void Put(const SyncState& from, v1::SyncState* to);
 void Put(const RequestHeader& from, v1::RequestHeader* to);
 void Put(const DataSetOptions& from, v1::DataSetOptions* to);
 void Put(const TableSpec& from, v1::TableSpec* to);
+void Put(const RestorePoint& from, v1::RestorePoint* to);
 void Put(const Heartbeat& from, v1::Heartbeat* to);
 void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to);
 
@@ -29,6 +30,7 @@ SyncState Get(const v1::SyncState& from);
 RequestHeader Get(const v1::RequestHeader& from);
 DataSetOptions Get(const v1::DataSetOptions& from);
 StatusOr<TableSpec> Get(const v1::TableSpec& from);
+StatusOr<RestorePoint> Get(const v1::RestorePoint& from);
 StatusOr<Heartbeat> Get(const v1::Heartbeat& from);
 StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from);
 

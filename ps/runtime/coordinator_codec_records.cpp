@@ -109,6 +109,17 @@ StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& f
 
 }  // namespace
 
+void Put(const RestorePoint& from, v1::RestorePoint* to) {
+  to->set_directory(from.directory);
+  to->set_checkpoint(from.checkpoint);
+  to->set_clock(from.clock);
+}
+
+StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
+}
+
 void Put(const Heartbeat& from, v1::Heartbeat* to) {
   to->set_number(from.number);
   to->set_map_version(from.map_version.value());
@@ -183,6 +194,9 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   if (from.smoothed_loss) to->set_smoothed_loss(*from.smoothed_loss);
   to->set_loss_windows(from.loss_windows);
   to->set_goal_reached(from.goal_reached);
+  Put(from.load, to->mutable_load());
+  Put(from.newest, to->mutable_newest());
+  to->set_newest_steps(from.newest_steps);
 }
 
 StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
@@ -200,6 +214,7 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
                            .lease_items = from.lease_items(),
                            .servers = from.servers(),
                            .synchronization = from.synchronization(),
+                           .load = {},
                            .resume = {},
                            .servers_wanted = from.servers_wanted(),
                            .backups = from.backups(),
@@ -207,11 +222,16 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
                            .nodes = {},
                            .tables = {},
                            .data_sets = {},
+                           .newest = {},
+                           .newest_steps = 0,
                            .steps_of_gone = from.steps_of_gone(),
                            .trained_seconds = {},
                            .smoothed_loss = {},
                            .loss_windows = from.loss_windows(),
                            .goal_reached = from.goal_reached()};
+  ASSIGN_OR_RETURN(record.load, Get(from.load()));
+  ASSIGN_OR_RETURN(record.newest, Get(from.newest()));
+  record.newest_steps = from.newest_steps();
   if (from.has_resume()) {
     ASSIGN_OR_RETURN(record.resume, Get(from.resume()));
   }

@@ -112,11 +112,6 @@ StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
   return MapUpdate{std::move(map)};
 }
 
-StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
-  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
-  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
-}
-
 StatusOr<Message> ReadNewestCheckpoint(const v1::RestorePoint& from) {
   ASSIGN_OR_RETURN(RestorePoint point, Get(from));
   return NewestCheckpoint{std::move(point)};

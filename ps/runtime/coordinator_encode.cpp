@@ -5,12 +5,6 @@
 namespace attune::ps {
 namespace {
 
-void Put(const RestorePoint& from, v1::RestorePoint* to) {
-  to->set_directory(from.directory);
-  to->set_checkpoint(from.checkpoint);
-  to->set_clock(from.clock);
-}
-
 using codec::Put;
 
 // The template catches what does not travel in this direction.

@@ -41,23 +41,27 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
-                                   .memory_budget = &memory_,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .memory_budget = &memory_,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
                                        std::lock_guard lock(mutex_);  // telemetry looks at the tables too
                                        task();
                                      });
                                    }});
-  if (!options_.load_directory.empty()) {
-    RETURN_IF_ERROR(checkpoints_->Open(options_.load_directory, options_.load_checkpoint));
-  }
   const ControlSecurity security{
       .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) {
     CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
     coordinator.security = security;
+    if (!options_.load_directory.empty()) {
+      ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenToStart(options_.load_directory, options_.load_checkpoint));
+      const CutRecord& cut = opened.manifest.cut;
+      coordinator.core.load = {
+          .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
+      if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
     coordinator_runtime_ = std::move(started);
     coordinator_address_ = coordinator_runtime_->address();
@@ -212,46 +216,76 @@ StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& s
 // Called within a step of the core, which holds the order back until the table is loaded.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
   const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) {
-    const OpenedCheckpoint* checkpoint = checkpoints_->opened();
-    if (checkpoint == nullptr || checkpoint->manifest.Find(spec.name) == nullptr) return NewStore(spec);
-    return Error(StatusCode::kUnavailable,
-                 "table '" + spec.name + "' cannot be loaded yet: the shard map is not known");
-  }
+  if (loaded == loaded_.end() || !loaded->second) return NewStore(spec);
   RETURN_IF_ERROR(loaded->second->status);
-  return std::move(loaded->second->store);
+  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : NewStore(spec);
 }
 
 // --- loading: on the disk thread; the loop answers the coordinator meanwhile
 
 bool ServerRuntime::LoadBefore(const Message& message) {
   const auto* install = std::get_if<InstallTable>(&message);
-  if (install == nullptr || checkpoints_->opened() == nullptr) return false;
-  const std::string& name = install->spec.name;
-  if (checkpoints_->opened()->manifest.Find(name) == nullptr) return false;
-  if (loaded_.contains(name)) return true;  // being read; the order has come again
-  std::unique_lock lock(mutex_);
-  const auto& tables = core_->tables();
-  const size_t index = size_t{install->table.value()} - 1;
-  if (index < tables.size() && tables[index] != nullptr) return false;
-  // The map is known, because workers open tables only when all servers have joined.
-  if (!core_->map().formed()) return false;
-  HashRanges ranges = HomeRanges(core_->map(), core_->node());
-  lock.unlock();
-  loaded_[name] = std::nullopt;
-  checkpoints_->Load(install->spec, std::move(ranges),
-                     [this, install = *install](Status status, std::unique_ptr<TableStore> store) {
-                       auto shared = std::make_shared<std::unique_ptr<TableStore>>(std::move(store));
-                       loop_->Post([this, install, status, shared] { OnLoaded(install, status, std::move(*shared)); });
-                     });
+  if (install == nullptr || install->load.checkpoint == 0) return false;
+  if (loaded_.contains(install->spec.name)) return true;  // being read; the order has come again
+  {
+    std::lock_guard lock(mutex_);
+    if (!core_->map().formed()) return true;  // it comes again
+    const auto& tables = core_->tables();
+    const size_t index = size_t{install->table.value()} - 1;
+    if (index < tables.size() && tables[index] != nullptr) return false;
+  }
+  Load(*install);
   return true;
 }
 
-void ServerRuntime::OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store) {
-  if (!status.ok()) log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", status}});
-  loaded_[install.spec.name] = Loaded{.status = std::move(status), .store = std::move(store)};
+void ServerRuntime::Load(const InstallTable& install) {
+  HashRanges ranges = HashRanges::All();
+  {
+    std::lock_guard lock(mutex_);
+    ranges = HomeRanges(core_->map(), core_->node());
+  }
+  loaded_[install.spec.name] = std::nullopt;
+  checkpoints_->Load(install.load, install.spec, ranges, [this, install, ranges](CheckpointIo::LoadedRows loaded) {
+    auto shared = std::make_shared<CheckpointIo::LoadedRows>(std::move(loaded));
+    loop_->Post([this, install, ranges, shared] { OnLoaded(install, ranges, std::move(*shared)); });
+  });
+}
+
+void ServerRuntime::OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded) {
+  {
+    std::unique_lock lock(mutex_);
+    const bool more = HomeRanges(core_->map(), core_->node()) != ranges;
+    lock.unlock();
+    if (more && loaded.status.ok()) return Load(install);  // another server was lost meanwhile
+  }
+  if (!loaded.status.ok()) {
+    log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", loaded.status}});
+  }
+  loaded_[install.spec.name] = std::move(loaded);
   Step(Received{kCoordinator, install});
   loaded_.erase(install.spec.name);
+}
+
+// Rows that a lost server has left no copy of.
+void ServerRuntime::Restore(const RestoreOrder& order) {
+  std::vector<HashRange> ranges;
+  TableSpec spec;
+  {
+    std::lock_guard lock(mutex_);
+    for (const ShardId shard : order.shards) {
+      ranges.push_back(HashRange::OfShard(shard.value(), core_->map().shard_count()));
+    }
+    spec = core_->tables()[order.table.value() - 1]->spec();
+  }
+  checkpoints_->Load(order.point, spec, HashRanges(std::move(ranges)), [this, order](CheckpointIo::LoadedRows loaded) {
+    if (!loaded.status.ok()) {
+      log::Error("lost rows cannot be restored and begin anew", {{"reason", loaded.status}});
+    }
+    loop_->Post([this, read = RowsRead{.order = order,
+                                       .status = loaded.status,
+                                       .rows = std::move(loaded.rows),
+                                       .filter = std::move(loaded.filter)}] { Step(read); });
+  });
 }
 
 void ServerRuntime::Step(ServerInput input) {
@@ -272,7 +306,10 @@ void ServerRuntime::Step(ServerInput input) {
     coordinator_->Redirect(out.coordinator->address);
   }
   if (out.rows_restored > 0) {
-    log::Warn("rows were lost with a server and begin anew; nobody had a copy", {{"rows", out.rows_restored}});
+    log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
+  }
+  if (out.rows_begun_anew > 0) {
+    log::Warn("rows that were lost with a server begin anew; no checkpoint has them", {{"rows", out.rows_begun_anew}});
   }
   for (const Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {
@@ -288,6 +325,7 @@ void ServerRuntime::Step(ServerInput input) {
       Step(Timer{});
     });
   }
+  for (const RestoreOrder& order : out.restore) Restore(order);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
   if (out.finished) End(OkStatus());
@@ -391,7 +429,13 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .recovery = std::nullopt};
     if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
     if (progress.recoveries > 0) {
-      window.job->recovery = JobTelemetry::Recovery{progress.recoveries, progress.rows_restored};
+      window.job->recovery = JobTelemetry::Recovery{.count = progress.recoveries,
+                                                    .restored_rows = progress.rows_restored + progress.rows_begun_anew,
+                                                    .rows_begun_anew = progress.rows_begun_anew,
+                                                    .restored_shards = progress.shards_restored,
+                                                    .checkpoint = progress.restored_from.checkpoint,
+                                                    .step = progress.restored_from.clock,
+                                                    .steps_lost = progress.steps_lost};
     }
     window.job->term = coordinator->term();
   }

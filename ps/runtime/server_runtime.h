@@ -33,7 +33,9 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;               // of checkpoints, one of which the tables start from; empty: none
+    // Where the coordinator runs: checkpoints, one of which the job goes on from; empty: none. Every server then loads
+    // the rows of its shards from it.
+    std::string load_directory;
     std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
     // Of a coordinator that this server is to run later, when another one is lost or leaves.
     uint16_t coordinator_port = 0;
@@ -72,7 +74,9 @@ class ServerRuntime {
 
   // True when the order has to wait until the table's rows are loaded; it is then handled again.
   bool LoadBefore(const Message& message);
-  void OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store);
+  void Load(const InstallTable& install);
+  void OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded);
+  void Restore(const RestoreOrder& order);
 
   void Step(ServerInput input);
   void End(const Status& status);
@@ -97,11 +101,7 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
-  struct Loaded {
-    Status status;
-    std::unique_ptr<TableStore> store;
-  };
-  std::map<std::string, std::optional<Loaded>> loaded_;  // of the checkpoint, by table: empty while being read
+  std::map<std::string, std::optional<CheckpointIo::LoadedRows>> loaded_;  // by table: empty while being read
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;

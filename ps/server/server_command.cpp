@@ -84,8 +84,8 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();
   app.add_option("--load", flags.load,
-                 "Start with the tables of the newest whole checkpoint in this directory, written by any number of "
-                 "servers");
+                 "Where the coordinator runs: go on from the newest whole checkpoint in this directory, written by any "
+                 "number of servers");
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
       ->check(CLI::PositiveNumber)
       ->needs("--load");

@@ -54,6 +54,7 @@ TEST_F(PackageGraphWorker, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
 }
 
 TEST_F(PackageGraphWorker, AskedToLeaveItHandsBackWhatItDidNotDo) {
+  ps::World().lease_items = 1;  // nothing to fetch ahead
   ps::World().drain_after_steps = 5;
   EXPECT_TRUE(RunWorker(flags_).ok());
   const auto& done = ps::World().items_done.at("train");
