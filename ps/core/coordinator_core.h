@@ -12,12 +12,14 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
 #include "ps/core/coordinator_io.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
@@ -118,6 +120,7 @@ class CoordinatorCore {
   // coordinator_members.cpp
   void OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   Status CheckJoin(const Join& join) const;
+  void ForgetFormer(ConnectionId from, const Join& join);
   void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
@@ -131,6 +134,7 @@ class CoordinatorCore {
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+  bool HearsOthers(MonotonicTime now) const;
 
   // coordinator_placement.cpp
   void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
@@ -152,6 +156,30 @@ class CoordinatorCore {
   void EndLeave(NodeId id, CoordinatorOutputs& out);
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
   void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_mirror.cpp
+  void OnMessage(Node& node, const MirrorAck& message, MonotonicTime now, CoordinatorOutputs& out);
+  CoordinatorRecord RecordAll() const;
+  const Node* MirrorHost() const;
+  void Hold(NodeId node, RequestId request, Message message);
+  void GoOnWithMirror(CoordinatorOutputs& out);
+  void Release(uint64_t up_to, CoordinatorOutputs& out);
+
+  // coordinator_takeover.cpp
+  struct Former;
+  void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  void OnPromised(ConnectionId from, const Promised& message);
+  bool ProvenGone(const Member& member) const;
+  const Promised* AnswerOf(NodeId node) const;
+  const ShardMap* NewestMap() const;
+  const CoordinatorRecord* NewestRecord() const;
+  void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
+  void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
+  void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
+  void RestoreTables(const CoordinatorRecord& record);
+  void RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out);
+  bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
+                      std::vector<NodeId>& dead);
 
   // coordinator_cut.cpp
   void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
@@ -180,6 +208,7 @@ class CoordinatorCore {
   void AnswerAll(const Status& status, CoordinatorOutputs& out);
   void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
   bool IsTraining(const DataSet& data_set) const;
+  bool HasWork(const Node& node) const;
   void UpdateCounted(Node& node);
   void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
   void TellSync(CoordinatorOutputs& out);
@@ -254,6 +283,36 @@ class CoordinatorCore {
   uint64_t steps_lost_ = 0;       // by the last recovery that took rows from it
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
+
+  // Answers that wait until the mirror knows what they tell.
+  struct Held {
+    uint64_t number;
+    NodeId node;
+    std::optional<ConnectionId> connection;  // of a node that has left
+    RequestId request;
+    Message message;
+  };
+  std::deque<Held> held_;
+  uint64_t record_number_ = 0;   // of the last copy sent
+  uint64_t mirrored_ = 0;        // acknowledged
+  bool record_changed_ = false;  // though nobody waits for it
+  NodeId mirror_;                // who has it
+  MonotonicTime mirror_again_ = kNever;
+
+  // Until all members of the job have answered.
+  struct Former {
+    Join join;
+    std::optional<ConnectionId> connection;
+    std::optional<Promised> answer;
+  };
+  std::map<NodeId, Former> formers_;
+  std::set<std::pair<Role, uint32_t>> proven_gone_;  // or replaced by another process
+  bool taking_over_ = false;
+  MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
+  MonotonicTime last_said_ = kNever;
+
+  bool suspended_ = false;   // no other server has been heard of for so long that another coordinator may be at work
+  bool superseded_ = false;  // one is
 
   std::deque<Cut> cuts_;
   CutId next_cut_;

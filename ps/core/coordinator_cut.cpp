@@ -217,6 +217,7 @@ void CoordinatorCore::RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out
   checkpoint_clock_ = cut.record.clock;
   restore_point_ = {.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock};
   restore_steps_ = cut.record.steps;
+  record_changed_ = true;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = restore_point_}, out);
   }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator_commands.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
@@ -22,17 +23,14 @@ namespace attune::ps {
 // Given by the shell to each connection, unique per coordinator.
 using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
 
-// When training is over: whichever comes first. All empty: one epoch.
-struct JobGoal {
-  std::optional<uint64_t> epochs;
-  std::optional<uint64_t> steps;         // of all workers together
-  std::optional<double> target_loss;     // smoothed loss at or below
-  std::optional<Duration> max_duration;  // since the first worker joined
-};
-
 struct CoordinatorOptions {
   std::string job_uid;
-  uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
+  uint32_t term = 1;
+  // Of a job that another coordinator has led: it starts from what the members answer, and what the job was started
+  // with comes from the copy that one of them keeps.
+  bool takeover = false;
+  std::vector<NodeGone> proven_gone;  // by the platform, before it began
+  uint32_t servers = 1;               // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
   JobGoal goal;
   uint64_t items = 0;        // of a data set that does not say; 0: it must
@@ -113,6 +111,7 @@ struct CoordinatorOutputs {
   std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
+  bool superseded = false;       // a node obeys a higher term: end this coordinator
   bool finished = false;         // goal reached and all workers have left
   std::optional<Status> failed;  // the job cannot go on
 
@@ -142,6 +141,7 @@ struct JobProgress {
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
+  bool taking_over = false;  // members have not answered yet: nothing else is known
   std::string goal_reached;  // reason; empty: not yet
 };
 

@@ -214,6 +214,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
   }
   servers_wanted_ = command.servers;
+  record_changed_ = true;
   const bool any_stays = std::ranges::any_of(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
     return node.member.role == Role::kServer && node.member.index < command.servers && !node.lost;
@@ -231,12 +232,14 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
     return Answer(id, Error(StatusCode::kInvalidArgument, "backups: 0 or 1 are allowed"), {}, out);
   }
   options_.backups = command.backups;
+  record_changed_ = true;
   placement_changed_ = true;
   Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
 }
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
   Answer(id, OkStatus(), {}, out);
+  if (taking_over_) proven_gone_.emplace(command.role, command.index);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
     // With its connection there it may be the replacement of the one that is gone: it has to be silent, too.

@@ -1,6 +1,8 @@
 #include "ps/runtime/server_runtime.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "base/log.h"
 #include "base/random_seed.h"
@@ -29,6 +31,8 @@ ServerRuntime::~ServerRuntime() {
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
   checkpoints_.reset();
+  closing_.reset();
+  coordinator_runtime_.reset();
   timer_.reset();
   loop_.reset();
 }
@@ -37,8 +41,8 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
-                                   .memory_budget = &memory_,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .memory_budget = &memory_,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
                                        std::lock_guard lock(mutex_);  // telemetry looks at the tables too
@@ -58,9 +62,11 @@ Status ServerRuntime::Open() {
           .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
       if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
     }
-    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
+    ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
+    coordinator_runtime_ = std::move(started);
     coordinator_address_ = coordinator_runtime_->address();
   }
+  closing_ = std::make_unique<BackgroundThread>();
   loop_ = EventLoop::Start("attune-server", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
@@ -89,8 +95,9 @@ Status ServerRuntime::Open() {
                                {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
-                                    [this](Message message) {
-                                      if (!LoadBefore(message)) Step(Received{kCoordinator, std::move(message)});
+                                    [this](Message message, uint32_t term) {
+                                      if (LoadBefore(message)) return;
+                                      Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
                                     }},
                                security);
   reporter_ = Reporter::Start(
@@ -109,7 +116,12 @@ Status ServerRuntime::Open() {
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
-  if (coordinator_runtime_ == nullptr) {
+  if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
+    const StatusOr<std::string> text = Host(*wanted);
+    return answer(text.status(), text.ok() ? *text : "");
+  }
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  if (coordinator == nullptr) {
     return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
   }
   Command complete = command;
@@ -118,8 +130,70 @@ void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answe
     checkpoint->directory = options_.checkpoint_directory;
   }
   constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
-  coordinator_runtime_->Execute(complete, kCommandTimeout,
-                                [answer](const CommandResult& result) { answer(result.status, result.text); });
+  coordinator->Execute(complete, kCommandTimeout,
+                       [answer](const CommandResult& result) { answer(result.status, result.text); });
+}
+
+// --- another coordinator
+
+std::shared_ptr<CoordinatorRuntime> ServerRuntime::coordinator_here() const {
+  std::lock_guard lock(coordinator_mutex_);
+  return coordinator_runtime_ == nullptr || coordinator_runtime_->superseded() ? nullptr : coordinator_runtime_;
+}
+
+// On the reporter's thread.
+StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
+  const std::string who = "coordinator of term " + std::to_string(wanted.term);
+  if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
+    return who + " is at work";
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
+                       (core_->term() >= wanted.term ? "obeys term " + std::to_string(core_->term())
+                                                     : std::string("is not a member of the job yet")));
+    }
+  }
+  EndCoordinatorBelow(wanted.term);
+  CoordinatorRuntime::Options options;
+  options.core.job_uid = options_.job_uid;
+  options.core.term = wanted.term;
+  options.core.takeover = true;
+  options.core.proven_gone = wanted.gone;
+  options.core.host_index = options_.index;
+  options.bind_address = options_.bind_address;
+  options.port = options_.coordinator_port;
+  options.retained_checkpoints = options_.retained_checkpoints;
+  options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
+  ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
+  const std::string address = started->address();
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    coordinator_runtime_ = std::move(started);
+  }
+  log::Info("takes over as the job's coordinator", {{"term", wanted.term}, {"address", address}});
+  uint16_t port = 0;
+  (void)std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  loop_->Post([this, term = wanted.term, port, address] {
+    coordinator_->Redirect(address);
+    Step(CoordinatorHere{.term = term, .port = port});
+  });
+  return who + " begins";
+}
+
+// It does nothing from now on; its threads and sockets end elsewhere, for that may take a while.
+void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
+  std::shared_ptr<CoordinatorRuntime> old;
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
+    old = std::exchange(coordinator_runtime_, nullptr);
+  }
+  old->Supersede();
+  log::Info("no longer the job's coordinator", {{"term", old->term()}});
+  closing_->Post([old = std::move(old)]() mutable { old.reset(); });
 }
 
 ServerOptions ServerRuntime::CoreOptions() {
@@ -227,6 +301,10 @@ void ServerRuntime::Step(ServerInput input) {
   if (node != NodeId()) transport_->SetSelf(node);
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
   for (const NodeId server : out.disconnect) transport_->Disconnect(server);
+  if (out.coordinator) {
+    EndCoordinatorBelow(out.coordinator->term);  // before this server promises anything to the new one
+    coordinator_->Redirect(out.coordinator->address);
+  }
   if (out.rows_restored > 0) {
     log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
   }
@@ -329,8 +407,9 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
   reported_ = total;
   reported_bytes_ = bytes;
   TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
-  if (coordinator_runtime_ != nullptr) {
-    const JobProgress progress = coordinator_runtime_->progress();
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
+  if (coordinator != nullptr && !progress.taking_over) {
     window.job = JobTelemetry{.data_set = progress.data_set,
                               .epoch = progress.epoch,
                               .epochs = progress.epochs,
@@ -344,9 +423,9 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,
-                              .server_states = coordinator_runtime_->servers(),
+                              .server_states = coordinator->servers(),
                               .relocation = RelocationOf(progress, server, window.duration),
-                              .checkpoint = coordinator_runtime_->checkpoint(),
+                              .checkpoint = coordinator->checkpoint(),
                               .recovery = std::nullopt};
     if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
     if (progress.recoveries > 0) {
@@ -358,6 +437,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                                                     .step = progress.restored_from.clock,
                                                     .steps_lost = progress.steps_lost};
     }
+    window.job->term = coordinator->term();
   }
   return window;
 }

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/checkpoint/background.h"
 #include "ps/core/server_core.h"
 #include "ps/runtime/checkpoint_io.h"
 #include "ps/runtime/coordinator_client.h"
@@ -35,7 +36,10 @@ class ServerRuntime {
     // Where the coordinator runs: checkpoints, one of which the job goes on from; empty: none. Every server then loads
     // the rows of its shards from it.
     std::string load_directory;
-    std::optional<uint64_t> load_checkpoint;   // its number; else the newest that is whole
+    std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
+    // Of a coordinator that this server is to run later, when another one is lost or leaves.
+    uint16_t coordinator_port = 0;
+    uint32_t retained_checkpoints = kRetainedDefault;
     uint64_t checkpoint_bytes_per_second = 0;  // written at most; 0: no limit
     std::string checkpoint_directory;          // for checkpoints that are asked for without one
     std::string sidecar_socket;                // empty: no telemetry
@@ -78,6 +82,10 @@ class ServerRuntime {
   void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
+  // Coordinators of this server, one after the other.
+  StatusOr<std::string> Host(const HostCoordinator& wanted);
+  std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
+  void EndCoordinatorBelow(uint32_t term);
   std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
                                                        Duration window);
   TelemetryWindow TakeWindow(MonotonicTime now);
@@ -105,7 +113,9 @@ class ServerRuntime {
   MonotonicTime reported_at_;
   uint64_t reported_moved_ = 0;
 
-  std::unique_ptr<CoordinatorRuntime> coordinator_runtime_;
+  mutable std::mutex coordinator_mutex_;  // guards coordinator_runtime_
+  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_;
+  std::unique_ptr<BackgroundThread> closing_;  // of coordinators that have ended
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;

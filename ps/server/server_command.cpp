@@ -130,6 +130,8 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
+  options.coordinator_port = flags.coordinator_port;
+  options.retained_checkpoints = flags.checkpoints_retained;
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;
