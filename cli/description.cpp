@@ -84,7 +84,11 @@ std::string RecoveryText(const api::TrainingJobStatus& status) {
   if (!status.recovery || status.recovery->count == 0) return "";
   return std::to_string(status.recovery->count) + (status.recovery->count == 1 ? " loss" : " losses") +
          " of servers, " + std::to_string(status.recovery->restored_rows) +
-         " rows went back to a checkpoint or their first value";
+         " rows went back to a checkpoint or their first value" +
+         (status.recovery->checkpoint == 0
+              ? ""
+              : "; the last loss took checkpoint " + std::to_string(status.recovery->checkpoint) + ", " +
+                    std::to_string(status.recovery->steps_lost) + " steps before it");
 }
 
 void AddTable(std::string& text, const std::string& title, const Table& table) {

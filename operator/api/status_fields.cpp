@@ -127,6 +127,14 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(PartMember("status.recovery.restoredRows",
                               "Rows that went back to a checkpoint or to their first value.", kRecovery,
                               &RecoveryStatus::restored_rows));
+  const auto recovery = [&](const char* name, const char* description, auto member) {
+    fields.push_back(PartMember(std::string("status.recovery.") + name, description, kRecovery, member));
+  };
+  recovery("restoredShards", "Shards they lie in.", &RecoveryStatus::restored_shards);
+  recovery("checkpoint", "Number of the checkpoint the last loss took; 0: there was none.",
+           &RecoveryStatus::checkpoint);
+  recovery("step", "Where that was cut.", &RecoveryStatus::step);
+  recovery("stepsLost", "Steps of all workers since then, as far as those rows go.", &RecoveryStatus::steps_lost);
 }
 
 void AddTuningStatus(std::vector<Field>& fields) {

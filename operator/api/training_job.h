@@ -170,6 +170,10 @@ std::string CheckpointName(const CheckpointStatus& checkpoint);
 struct RecoveryStatus {
   uint64_t count = 0;          // recoveries so far
   uint64_t restored_rows = 0;  // rows that went back to a checkpoint or their first value
+  uint64_t restored_shards = 0;
+  uint64_t checkpoint = 0;  // that the last one took; 0: there was none
+  uint64_t step = 0;        // where that was cut
+  uint64_t steps_lost = 0;  // of all workers, since then
 };
 
 // Where the tuner stands. `state` is for the operator: a new one carries on from it.

@@ -75,11 +75,14 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
   }
   const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
   if (next.recovery && next.recovery->restored_rows > restored_before) {
-    const bool known = next.checkpoint && !next.checkpoint->directory.empty();
+    const api::RecoveryStatus& recovery = *next.recovery;
     draft.Warn(kEventRowsRestored, "Recover",
-               Counted(next.recovery->restored_rows - restored_before, "row") + " of a lost server went back to " +
-                   (known ? api::CheckpointName(*next.checkpoint) : std::string("their first values")) +
-                   "; what was pushed to them since then is lost");
+               Counted(recovery.restored_rows - restored_before, "row") + " of a lost server went back to " +
+                   (recovery.checkpoint == 0 ? std::string("their first values")
+                                             : "checkpoint " + std::to_string(recovery.checkpoint) + " at step " +
+                                                   std::to_string(recovery.step)) +
+                   "; what was pushed to them since then (" + Counted(recovery.steps_lost, "step") +
+                   " of all workers) is lost");
   }
 }
 

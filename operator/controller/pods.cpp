@@ -175,18 +175,17 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
   const api::Checkpoint& checkpoint = job.spec.checkpoint;
-  if (!checkpoint.resume_from.empty()) {
-    arguments.push_back("--load");
-    arguments.push_back(checkpoint.resume_from);
-  }
   const std::string& host = job.status.coordinator;
   const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
-  if (!coordinator_here) return arguments;
-  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
   const auto add = [&](const char* flag, const auto& value) {
     arguments.push_back(flag);
     arguments.push_back(value);
   };
+  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
+  add("--checkpoints-retained", std::to_string(checkpoint.keep));  // any server may run the coordinator later
+  if (!coordinator_here) return arguments;
+  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
+  if (!checkpoint.resume_from.empty()) add("--load", checkpoint.resume_from);
   const api::Goal& goal = job.spec.goal;
   if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
   if (goal.steps) add("--steps", std::to_string(*goal.steps));
@@ -197,8 +196,6 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");
   if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
   if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
-  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
-  add("--checkpoints-retained", std::to_string(checkpoint.keep));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }

@@ -118,7 +118,13 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
                                       can.synchronization_modes(), can.checkpoints()};
     if (can.synchronization_modes()) status.synchronization = FromProto(window->synchronization());
     if (window->has_recovery()) {
-      status.recovery = api::RecoveryStatus{window->recovery().count(), window->recovery().restored_rows()};
+      const v1::Recovery& recovery = window->recovery();
+      status.recovery = api::RecoveryStatus{.count = recovery.count(),
+                                            .restored_rows = recovery.restored_rows(),
+                                            .restored_shards = recovery.restored_shards(),
+                                            .checkpoint = recovery.checkpoint(),
+                                            .step = recovery.step(),
+                                            .steps_lost = recovery.steps_lost()};
     }
     if (window->has_checkpoint()) {
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();

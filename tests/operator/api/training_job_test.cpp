@@ -218,7 +218,7 @@ TrainingJobStatus FullStatus() {
   status.synchronization = Synchronization{SyncMode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
   status.checkpoint = CheckpointStatus{"/shared/c", 7, 412, "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
-  status.recovery = RecoveryStatus{1, 3};
+  status.recovery = RecoveryStatus{1, 3, 2, 7, 412, 30};
   status.tuning = TuningStatus{.stage = "Trying",
                                .message = "trying 2 servers",
                                .servers = 2,

@@ -50,7 +50,7 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
 }
 
 TEST(PodsTest, ServersGetTheirNumberAndTheFirstTheCoordinatorWithTheGoal) {
-  const auto job =
+  auto job =
       MakeTrainingJob("w").Goal({.epochs = 2, .steps = {}, .target_loss = 0.1, .max_duration_seconds = 60}).Build();
   const auto arguments = [&](int32_t index) {
     return Named(BuildPod(job, RoleName::kServer, index, 2, {})["spec"]["containers"], "server")["args"];
@@ -58,6 +58,10 @@ TEST(PodsTest, ServersGetTheirNumberAndTheFirstTheCoordinatorWithTheGoal) {
   EXPECT_THAT(arguments(0), ElementsAre("--servers", "2", "--coordinator-here", "--epochs", "2", "--target-loss", "0.1",
                                         "--max-duration", "60", "--checkpoints-retained", "3"));
   EXPECT_THAT(arguments(1), ElementsAre("--servers", "2"));
+  job.spec.checkpoint.resume_from = "/c";
+  job.spec.checkpoint.keep = 5;
+  EXPECT_THAT(arguments(0), testing::IsSupersetOf({"--load", "/c", "--checkpoints-retained", "5"}));
+  EXPECT_THAT(arguments(1), ElementsAre("--servers", "2")) << "each loads what the coordinator names";
 }
 
 TEST(PodsTest, WorkersKnowWhoTheyAreAndNeverHowManyThereAre) {

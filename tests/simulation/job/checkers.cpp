@@ -27,7 +27,7 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
       }
       const double before = pull.seen_before.at({key, column});
       // After a crash a row continues from its copy: others' pushes that nobody was told of come once more.
-      const bool may_fall = any_server_died_ && column != worker.column();
+      const bool may_fall = (any_server_died_ || any_owner_died_) && column != worker.column();
       if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
       double& seen = worker.seen[pull.table.value()][{key, column}];
       seen = std::max(seen, value);
@@ -39,26 +39,27 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
 void JobSimulation::CheckOwners() {
   const ShardMap* map = NewestMap();
   if (map == nullptr) return;
-  std::map<std::pair<uint32_t, Key>, size_t> holder;
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const Server& server = *servers_[i];
-    if (server.fate != Fate::kRunning || !map->Contains(server.core->node())) continue;
+  std::map<std::pair<uint32_t, Key>, Place> holder;
+  const auto look = [&](Place place, const RowNode& rows) {
+    if (!Runs(place) || !map->Contains(NodeAt(place))) return;
     for (uint32_t table = 1; table <= kTables; ++table) {
-      const auto& tables = server.core->tables();
+      const auto& tables = rows.tables();
       if (tables.size() < table || tables[table - 1] == nullptr) continue;
       for (const auto& [key, row] : static_cast<const CountingStore&>(*tables[table - 1]).rows()) {
-        const auto [it, is_new] = holder.try_emplace({table, key}, i);
+        const auto [it, is_new] = holder.try_emplace({table, key}, place);
         if (!is_new) {
-          Violation("OneOwner: " + Name(ServerPlace(it->second)) + " and " + Name(ServerPlace(i)) + " hold key " +
+          Violation("OneOwner: " + Name(it->second) + " and " + Name(place) + " hold key " +
                     std::to_string(key) + " of table " + std::to_string(table));
         }
         if (row.values != row.state) {
           Violation("StateTravels: key " + std::to_string(key) + " of table " + std::to_string(table) +
-                    " has lost optimizer state at " + Name(ServerPlace(i)));
+                    " has lost optimizer state at " + Name(place));
         }
       }
     }
-  }
+  };
+  for (size_t i = 0; i < servers_.size(); ++i) look(ServerPlace(i), servers_[i]->core->rows());
+  for (size_t i = 0; i < workers_.size(); ++i) look(WorkerPlace(i), workers_[i]->core->rows());
 }
 
 void JobSimulation::CheckManifest(const CheckpointCommit& order) {

@@ -29,6 +29,8 @@ struct JobParameters {
   uint32_t partitions = 0;
   double save_chance = 0;
   double full_disk_chance = 0;  // of a write
+  double localize_chance = 0;   // of a worker that fetches rows, per batch
+  uint64_t rows_per_worker_max = 0;  // that it has memory for; 0: any number
 
   static JobParameters FromSeed(uint64_t seed);
 };

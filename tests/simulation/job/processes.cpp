@@ -98,7 +98,9 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   worker.core->Step(std::move(input), now(), out);
   if (worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
   for (Outgoing& message : out.send) {
-    if (const auto to = PlaceOf(message.to)) Carry(WorkerPlace(index), *to, std::move(message.message));
+    if (const auto to = PlaceOf(message.to)) {
+      Carry(WorkerPlace(index), *to, std::move(message.message), message.link);
+    }
   }
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
@@ -114,22 +116,23 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   WakeAt(worker.wake, worker.core->WakeAt(), [this, index] { StepWorker(index, Timer{}); });
 }
 
+std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> JobSimulation::MakeStore(bool exclusive) {
+  return [this, exclusive](const TableSpec& spec) -> StatusOr<std::unique_ptr<TableStore>> {
+    constexpr float kAnyNumber = 1e9F;
+    return std::make_unique<CountingStore>(spec, exclusive, kAnyNumber,
+                                           [this](const std::string& text) { Violation(text); });
+  };
+}
+
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
-  const auto store = [this](bool exclusive) {
-    return [this, exclusive](const TableSpec& spec) -> StatusOr<std::unique_ptr<TableStore>> {
-      constexpr float kAnyNumber = 1e9F;
-      return std::make_unique<CountingStore>(spec, exclusive, kAnyNumber,
-                                             [this](const std::string& text) { Violation(text); });
-    };
-  };
   server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
                                                             .incarnation = 1 + servers_.size(),
                                                             .index = index,
                                                             .address = "server-" + std::to_string(servers_.size()),
-                                                            .create_store = store(true),
-                                                            .create_copies = store(false),
+                                                            .create_store = MakeStore(true),
+                                                            .create_copies = MakeStore(false),
                                                             .link = {.window = 8},  // what a break loses comes again
                                                             .mutations = mutations_});
   servers_.push_back(std::move(server));
@@ -151,11 +154,16 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
                                                             .incarnation = 1000 + workers_.size(),
                                                             .index = index,
+                                                            .address = "worker-" + std::to_string(workers_.size()),
                                                             .pushes_in_flight_max = parameters_.pushes_in_flight_max,
                                                             .keys_per_message_max = parameters_.keys_per_message_max,
                                                             .reissue_after = std::chrono::milliseconds(300),
                                                             .reissue_after_max = std::chrono::seconds(2),
                                                             .heartbeat_interval = std::chrono::milliseconds(200),
+                                                            .create_store = MakeStore(true),
+                                                            .row_bytes_max = RowBytesOfWorker(),
+                                                            .locations_max = 16,
+                                                            .link = {.window = 8},
                                                             .mutations = mutations_});
   workers_.push_back(std::move(worker));
   const size_t place = workers_.size() - 1;
@@ -165,12 +173,21 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   return place;
 }
 
+uint64_t JobSimulation::RowBytesOfWorker() const {
+  constexpr uint64_t kRowBytes = kColumns * sizeof(float) + 32;  // as the core counts them
+  return parameters_.rows_per_worker_max == 0 ? ~uint64_t{0} : parameters_.rows_per_worker_max * kRowBytes;
+}
+
 void JobSimulation::EndWorker(Worker& worker, Fate fate) {
   worker.fate = fate;
+  if (fate == Fate::kLeft && worker.core->rows().Report().rows_held > 0) {
+    Violation("OneOwner: " + Name(WorkerPlace(worker.process)) + " left and took rows with it");
+  }
   steps_.IsGone(worker.process);
   const bool failed = fate == Fate::kDead || fate == Fate::kLost;
   any_failure_ = any_failure_ || failed;
   if (failed) Count("lost workers");
+  any_owner_died_ = any_owner_died_ || (failed && parameters_.localize_chance > 0);
   for (uint32_t table = 1; table <= kTables && !failed; ++table) {  // everything a clean leaver issued is in the rows
     for (const auto& [key, sum] : worker.own[table]) {
       accounts_[table].sure[{key, worker.column()}] += sum - worker.counted[table][key];

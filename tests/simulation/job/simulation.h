@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,6 +85,7 @@ class JobSimulation : public World {
     std::map<CallId, CallCheck> calls;
     std::map<CallId, PullCheck> pulls;
     std::map<CallId, PushCheck> pushes;
+    std::set<CallId> localizes;
     std::map<std::pair<Key, uint32_t>, double> seen[kTables + 1];  // by table: highest value seen
     std::map<Key, double> own[kTables + 1];                        // own pushes issued
     std::map<Key, double> counted[kTables + 1];                    // of these, in Account::sure
@@ -104,7 +106,7 @@ class JobSimulation : public World {
   static bool IsServer(Place place) { return place % 2 == 1; }
   static bool IsWorker(Place place) { return place != kCoordinatorsPlace && place % 2 == 0; }
   static size_t IndexOf(Place place) { return (place - 1) / 2; }
-  // Who dials comes first: workers to all, servers to the coordinator; of two servers the one that was started first.
+  // Who dials comes first: workers to servers, all to the coordinator; of two of a kind the one that was started first.
   using Wire = std::pair<Place, Place>;
   static Wire WireBetween(Place a, Place b);
   struct Connection {
@@ -128,6 +130,8 @@ class JobSimulation : public World {
   void StepWorker(size_t worker, WorkerInput input);
   void Step(Place place, NodeId peer, bool connected);
   void OnCoordinatorsOrders(CoordinatorOutputs& out);
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
+  uint64_t RowBytesOfWorker() const;
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
   void EndServer(size_t server, Fate fate);
@@ -143,6 +147,9 @@ class JobSimulation : public World {
   void WorkOnBatch(size_t worker);
   void Push(size_t worker, TableId table, const std::vector<Key>& keys);
   void Pull(size_t worker, TableId table, const std::vector<Key>& keys);
+  void Localize(size_t worker);
+  void Acknowledged(Worker& worker, const PushCheck& push);
+  void EndStepSoon(size_t worker);
 
   // --- script
   void ScheduleChanges();
@@ -185,7 +192,7 @@ class JobSimulation : public World {
   Account accounts_[kTables + 1];  // by TableId
   StepChecker steps_{*this};
   ItemChecker items_{*this};
-  bool any_failure_ = false, any_server_died_ = false;
+  bool any_failure_ = false, any_server_died_ = false, any_owner_died_ = false;
 };
 
 }  // namespace attune::ps::simulation
