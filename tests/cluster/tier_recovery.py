@@ -87,7 +87,8 @@ def register(check, namespace):
 
     @check("a job with backups trains", needs=["install"])
     def safe_start(run):
-        safe.apply({"goal": {"epochs": 120}, "servers": {"replicas": 2, "backups": 1}})
+        # A length in time, so that slow machines come to the end and fast ones do not come too early.
+        safe.apply({"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2, "backups": 1}})
         safe.await_("two servers and their abilities", 120,
                     lambda state: state.get("abilities") and (state.get("servers") or {}).get("ready") == 2)
 
@@ -133,12 +134,12 @@ def register(check, namespace):
 
     @check("after all of that it succeeds", needs=["safe_start"])
     def safe_success(run):
-        safe.await_success(600)
+        safe.await_success(240)
         safe.delete()
 
     @check("the tuner changes a job by itself, within its limits, and the job succeeds", needs=["install"])
     def tuner_at_work(run):
-        tuned.apply({"goal": {"epochs": 80}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
+        tuned.apply({"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
                      "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"max": 2}, "workers": {"max": 3}}})
         seen = set()
 
@@ -147,7 +148,7 @@ def register(check, namespace):
             seen.add((spec["servers"]["replicas"], spec["workers"]["replicas"]))
             return len(seen) > 1
         tuned.await_("another setting", 180, changed)
-        tuned.await_success(600)
+        tuned.await_success(240)
         state = tuned.status().get("tuning") or {}
         say(f"    {state.get('changes')} changes, at the end {state.get('servers')} servers, {state.get('workers')} workers: {state.get('message')}")
         expect(all(1 <= s <= 2 and 1 <= w <= 3 for s, w in seen), f"outside its limits: {seen}")
