@@ -94,7 +94,7 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
               cut.unmarked.empty() ? "no time left" : Name(*cut.unmarked.begin()) + " has not copied its rows"),
         out);
   }
-  if (cut.phase == kMarking && clocks_.holding() && clocks_.hold_at() != cut.record.clock) {
+  if (cut.phase == kMarking && cut.holds && clocks_.hold_at() != cut.record.clock) {
     return EndCut(Error(StatusCode::kAborted, "a worker was found to be beyond step " +
                                                   std::to_string(cut.record.clock) + "; take another checkpoint"),
                   out);
