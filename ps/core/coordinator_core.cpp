@@ -259,6 +259,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   }
   finished_ = true;
   out.finished = true;
+  Release(UINT64_MAX, out);  // nobody will follow, and the servers end now
   AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);

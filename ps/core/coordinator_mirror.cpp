@@ -7,14 +7,15 @@
 
 namespace attune::ps {
 
-// The first other server by index. When the copy moves, the old place keeps an older one; it is outnumbered.
+// The first other server by index; one that leaves only when there is no other. When the copy moves, the old place keeps
+// an older one; it is outnumbered.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const Node* host = nullptr;
   for (const auto& [id, node] : nodes_) {
-    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
-    if (node.member.index == *options_.host_index) continue;
-    if (host == nullptr || node.member.index < host->member.index) host = &node;
+    if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
+    const auto rank = [](const Node& of) { return std::pair(of.member.leaving, of.member.index); };
+    if (host == nullptr || rank(node) < rank(*host)) host = &node;
   }
   return host;
 }

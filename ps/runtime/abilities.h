@@ -9,7 +9,7 @@ namespace attune::ps {
 inline constexpr JobTelemetry::Abilities kAbilities{
     .elastic_servers = true,
     .server_recovery = true,        // from backups; without them the job ends
-    .coordinator_failover = false,  // its state is not rebuilt from members yet
+    .coordinator_failover = false,  // works between processes; not yet seen with the operator
     .synchronization_modes = true,
     .checkpoints = true,
 };
