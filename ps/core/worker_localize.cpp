@@ -31,9 +31,12 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   if (Status status = rows_.InstallTable(call.table, unlimited, installed); !status.ok()) {
     return refuse(status.code(), std::string(attune::Message(status)));
   }
-  std::vector<Key> unique(call.keys.begin(), call.keys.end());
-  std::ranges::sort(unique);
-  unique.erase(std::ranges::unique(unique).begin(), unique.end());
+  std::vector<Key> unique;
+  unique.reserve(call.keys.size());
+  unique_.Start(call.keys.size());
+  for (uint32_t i = 0; i < call.keys.size(); ++i) {
+    if (unique_.FindOrInsert(call.keys[i], i) == i) unique.push_back(call.keys[i]);
+  }
 
   const SequenceNumber id = std::exchange(next_localize_, next_localize_.Next());
   OpenLocalize& open = localizes_[id];

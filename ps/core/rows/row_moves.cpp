@@ -78,9 +78,9 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
   Groups<NodeId> ordered;  // by present owner
   std::vector<uint16_t> numbers(keys.size());
   std::vector<uint16_t> here_numbers;
-  KeyMap<uint8_t> seen;
+  unique_.Start(keys.size());
   for (uint32_t i = 0; i < keys.size(); ++i) {
-    if (keys.size() > 1 && !seen.Insert({table, keys[i]}).second) continue;
+    if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !Mutant(RowMutation::kRowMovedToBackup)) continue;
     const DirectoryEntry* entry = directory_.Find({table, keys[i]});

@@ -31,6 +31,7 @@
 #include "ps/core/duplicate_filter.h"
 #include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
+#include "ps/core/key_index.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -379,6 +380,7 @@ class RowNode {
   std::deque<Push> acknowledged_early_;           // mutation only
 
   // Moves.
+  KeySet unique_;  // scratch
   KeyMap<DirectoryEntry> directory_;
   std::map<TableKey, std::vector<Order>> orders_;
   std::map<uint64_t, OpenHandover> handovers_;
