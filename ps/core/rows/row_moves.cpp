@@ -22,6 +22,8 @@ void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
   if (place->fetching && !is_new && !entry.fetching) entry.fetching = true;  // still comes here first
   *place = entry;
   if (!is_new) return;
+  directory_rows_.resize(std::max<size_t>(directory_rows_.size(), key.table.value()));
+  ++directory_rows_[key.table.value() - 1];
   ShardState& state = shards_[ShardOf(key.key)];
   ++state.exceptions;
   plain_[ShardOf(key.key)] = 0;
@@ -32,6 +34,7 @@ void RowNode::EraseEntry(TableKey key) {
   if (entry == nullptr) return;
   if (entry->called_back) --calling_back_;
   directory_.Erase(key);
+  --directory_rows_[key.table.value() - 1];
   ShardState& state = shards_[ShardOf(key.key)];
   if (--state.exceptions == 0) plain_[ShardOf(key.key)] = state.home == HomeState::kActive ? 1 : 0;
 }
@@ -94,7 +97,8 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
   }
   if (!here.empty()) {
     TableStore& store = *Rows(table);
-    const Status status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
+    Status status = CheckRoom(store, table, here);
+    if (status.ok()) status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
     if (!status.ok()) return;  // no room for rows that nobody has pushed to: they stay where they are
     here_numbers.resize(here.size());
     size_t at = 0;

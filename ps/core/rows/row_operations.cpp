@@ -281,11 +281,26 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
   acknowledged_early_.push_back(std::move(push));
 }
 
+// Rows homed here that are elsewhere come back one day: they keep their room below rows_max.
+Status RowNode::CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys) {
+  const uint64_t rows_max = store.spec().options.rows_max;
+  const uint64_t elsewhere = table.value() <= directory_rows_.size() ? directory_rows_[table.value() - 1] : 0;
+  const uint64_t taken = store.row_count() + elsewhere;
+  if (rows_max == 0 || elsewhere == 0 || taken + keys.size() <= rows_max) return OkStatus();
+  present_.resize((keys.size() + 63) / 64);
+  const uint64_t absent = keys.size() - store.Contains(keys, present_);
+  if (absent == 0 || taken + absent <= rows_max) return OkStatus();
+  return Error(StatusCode::kResourceExhausted,
+               "table '" + store.spec().name + "' has " + std::to_string(store.row_count()) + " rows here and " +
+                   std::to_string(elsewhere) + " that workers have fetched, and may have " + std::to_string(rows_max) +
+                   "; " + std::to_string(absent) + " more are refused. Raise rows_max or start more servers");
+}
+
 void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
   TableStore& store = *Rows(push.table);
   versions_.resize(push.keys.size());
-  Status status;
-  if (map_.recoveries > 0) {  // rows that begin now begin in this era
+  Status status = CheckRoom(store, push.table, push.keys.view());
+  if (status.ok() && map_.recoveries > 0) {  // rows that begin now begin in this era
     status = store.CreateRows(push.keys.view(), RowVersion(map_.recoveries, 0));
   }
   if (status.ok()) {
