@@ -14,6 +14,11 @@ import argparse, glob, html, json, os, signal, statistics, subprocess, sys, temp
 ROW_BYTES = 2 * 64 * 4
 
 
+def workspace():
+    # Not below /tmp: containers have a /tmp of their own, and a checkpoint there is out of their sight.
+    return tempfile.TemporaryDirectory(dir="/var/tmp")
+
+
 class Job:
     """One `attune run` under observation. Commands and their times are kept for the report."""
 
@@ -77,7 +82,8 @@ spec:
         deadline = time.time() + timeout
         while time.time() < deadline:
             if self.process.poll() is not None:
-                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}; see {self.directory}")
+                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}:\n"
+                         + open(f"{self.directory}/attune.err").read()[-2000:] + "\n".join(json.dumps(e) for _, e in self.events[-3:])[-2000:])
             if condition():
                 return time.time()
             time.sleep(0.1)
@@ -183,7 +189,7 @@ def met(is_met):
 
 def scale(arguments, rows):
     sections, lost = [], {}
-    with tempfile.TemporaryDirectory() as directory:
+    with workspace() as directory:
         job = Job(arguments.bin, directory, 1, rows)
         try:
             created = time.time()
@@ -217,7 +223,7 @@ def scale(arguments, rows):
 
 def restart(arguments, rows, lost_live):
     """The same two changes by checkpoint, stop and a start with the other number of servers that loads it, all servers at once."""
-    with tempfile.TemporaryDirectory() as directory:
+    with workspace() as directory:
         resume, asked, full = None, None, 0
         trace, commands = [], []
         for number, servers in enumerate((1, 3, 1)):
@@ -265,13 +271,13 @@ def settled(job, servers):
 
 def checkpoint_files(directory):
     """The directories below it that hold a manifest."""
-    return sorted({os.path.dirname(path) for path in glob.glob(f"{directory}/run/**/manifest*", recursive=True)})
+    return sorted({os.path.dirname(path) for path in glob.glob(f"{directory}/run/**/*manifest*", recursive=True)})
 
 
 def crash(arguments, rows):
     sections = []
     for backups in (1, 0):
-        with tempfile.TemporaryDirectory() as directory:
+        with workspace() as directory:
             job = Job(arguments.bin, directory, 2, rows, backups=backups)
             try:
                 job.wait_for_training()
@@ -300,7 +306,7 @@ def backups(arguments, rows):
     for load, what, goal in (("--push-only", "pushes alone", 0.6), ("", "training", 0.6)):
         rates = {0: [], 1: []}
         for count in (0, 1) * arguments.rounds:
-            with tempfile.TemporaryDirectory() as directory:
+            with workspace() as directory:
                 job = Job(arguments.bin, directory, 2, rows, backups=count, load=load)
                 try:
                     job.wait_for_training()
@@ -318,7 +324,7 @@ def backups(arguments, rows):
 
 
 def sync(arguments, rows):
-    with tempfile.TemporaryDirectory() as directory:
+    with workspace() as directory:
         job = Job(arguments.bin, directory, 2, rows)
         try:
             job.wait_for_training()

@@ -84,8 +84,8 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();
   app.add_option("--load", flags.load,
-                 "Start with the tables of the newest whole checkpoint in this directory, written by any number of "
-                 "servers");
+                 "Where the coordinator runs: go on from the newest whole checkpoint in this directory, written by any "
+                 "number of servers");
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
       ->check(CLI::PositiveNumber)
       ->needs("--load");
@@ -130,6 +130,8 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
+  options.coordinator_port = flags.coordinator_port;
+  options.retained_checkpoints = flags.checkpoints_retained;
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 
 #include "base/file.h"
 #include "tests/examples/local_session.h"
@@ -51,6 +53,21 @@ TEST_F(PackageGraphWorker, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_EQ(std::count(world.result->summary.begin(), world.result->summary.end(), '\0'), 0);
   const std::string names = *ReadFile(model_.path() / "names.txt");
   EXPECT_EQ(static_cast<size_t>(std::count(names.begin(), names.end(), '\n')), graph->size());
+}
+
+TEST_F(PackageGraphWorker, ATraceHasALineForEveryStep) {
+  ps::World().epochs = 2;
+  const word2vec::TextDirectory trace;
+  flags_.trace = trace.path();
+  ASSERT_TRUE(RunWorker(flags_).ok());
+  const auto file = *std::filesystem::directory_iterator(trace.path());
+  const std::string lines = *ReadFile(file.path());
+  EXPECT_EQ(static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n')), ps::World().steps);
+  uint64_t time = 0, samples = 0;
+  double loss = 0;
+  ASSERT_EQ(std::sscanf(lines.c_str(), "%lu %lf %lu\n", &time, &loss, &samples), 3);
+  EXPECT_NEAR(loss, ps::World().losses.front(), 1e-4);
+  EXPECT_EQ(samples, flags_.batch.links);
 }
 
 TEST_F(PackageGraphWorker, AskedToLeaveItHandsBackWhatItDidNotDo) {

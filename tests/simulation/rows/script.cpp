@@ -52,6 +52,9 @@ void RowSimulation::BeginJoin() {
   }
   if (!any) return;
   --joins_left_;
+  if (p_.slow_spare && !std::exchange(cancelled_, true)) {  // this one will not be completed
+    After(network_.Delay(6), [this] { CrashNode(Members(Role::kWorker).back(), false); });
+  }
   Count("joins");
   Publish(std::move(next), "a backup joins");
 }
@@ -93,6 +96,12 @@ void RowSimulation::Advance() {
     return Publish(std::move(next), "a backup is complete");
   }
   if (!Quiet()) return;
+  if (p_.slow_spare && map_->recovered_at > MapVersion() && !std::exchange(tried_again_, true)) {
+    for (Key key = 1; key <= p_.keys; ++key) LocalizeAt(map_->shards[0].home, TableId(1), {key}, SpareServer());
+    After(network_.Delay(3), [this] {
+      if (Quiet()) BeginJoin();
+    });
+  }
   if (draining_) {
     const NodeId node = *draining_;
     if (!map_->Contains(node)) {
@@ -164,10 +173,17 @@ void RowSimulation::Script() {
   if (p_.chain) After(Sometime(), [this] { Chain(); });
   for (uint32_t i = 0; i < p_.crashes && !p_.chain; ++i) After(Sometime(), [this] { Crash(false); });
   for (uint32_t i = 0; i < p_.suspicions; ++i) After(Sometime(), [this] { Crash(true); });
-  for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(), [this] { IssuePush(); });
+  for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(p_.slow_spare ? 0.3 : 1), [this] { IssuePush(); });
   for (uint32_t i = 0; i < p_.pulls; ++i) After(Sometime(), [this] { IssuePull(); });
   for (uint32_t i = 0; i < p_.reissues; ++i) After(Sometime(), [this] { Reissue(); });
   for (uint32_t i = 0; i < p_.localizes; ++i) After(Sometime(), [this] { IssueLocalize(); });
+  if (p_.slow_spare) {
+    After(network_.Delay(4), [this] {
+      for (Key key = 1; key <= p_.keys; ++key) {
+        LocalizeAt(map_->shards[0].home, TableId(1), {key}, Members(Role::kWorker).front());
+      }
+    });
+  }
   After(FromMilliseconds(p_.span * 1.2), [this] { network_.Calm(); });
 }
 

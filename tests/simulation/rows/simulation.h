@@ -143,6 +143,7 @@ class RowSimulation : public World {
   Network network_;
   std::map<uint32_t, std::unique_ptr<Node>> nodes_;
   NodeId slow_map_;
+  bool cancelled_ = false, tried_again_ = false;  // a join, see RowParameters::slow_spare
   bool delivering_ = false;
   uint64_t next_report_ = 0;
   uint32_t next_node_ = 1;
