@@ -240,10 +240,10 @@ struct Replicate {
   Slice<float> gradients;      // empty for a probe
   Slice<RowVersion> versions;  // of each row with this push
   uint64_t step = 0;
-  NodeId owner;            // who applied it
-  bool ack_wanted = true;  // acknowledge to the origin when contained
-  bool relayed = false;    // by the backup to the next backup
-  bool probe = false;      // the push was applied earlier: acknowledge once a copy is as new as `versions`
+  NodeId owner;                       // who applied it
+  bool ack_wanted = true;             // acknowledge to the origin when contained
+  bool relayed = false;               // by the backup to the next backup
+  bool probe = false;                 // the push was applied earlier: acknowledge once a copy is as new as `versions`
   uint64_t staleness = kNotMeasured;  // for the PushAck
   bool operator==(const Replicate&) const = default;
 };

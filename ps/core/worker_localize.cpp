@@ -22,8 +22,8 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
                                                     " are allowed; localize in pieces");
   }
   if (localizes_.size() >= kLocalizesInFlightMax) {
-    return refuse(StatusCode::kResourceExhausted, std::to_string(localizes_.size()) +
-                                                      " localize calls of this worker are under way; wait for some");
+    return refuse(StatusCode::kResourceExhausted,
+                  std::to_string(localizes_.size()) + " localize calls of this worker are under way; wait for some");
   }
   TableSpec unlimited = spec->second;
   unlimited.options.rows_max = 0;  // a limit per server
@@ -149,7 +149,8 @@ void WorkerCore::EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out) {
     std::string text = "localize: " + std::to_string(open.result.moved) + " of " +
                        std::to_string(open.result.moved + open.open) +
                        " rows have come within the call's time; the others may still come, or stay where they are";
-    if (!open.begun) text = "localize: " + (Connected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
+    if (!open.begun)
+      text = "localize: " + (Connected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
     EndLocalize(id, Error(StatusCode::kDeadlineExceeded, text), out);
   }
 }
