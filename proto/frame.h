@@ -120,10 +120,11 @@ struct FrameHeader {
   uint64_t number;       // sequence of a push, request of a pull, handover, install
   uint64_t map_version;  // the sender's
   uint64_t acked_below;
-  uint64_t detail;          // pull: nanoseconds until its deadline; join_id, recovered_at, arrived_at; cut
+  uint64_t detail;          // pull: nanoseconds until its deadline; push: version seen; its answer: staleness;
+                            // join_id, recovered_at, arrived_at; cut
   uint64_t step;            // of the origin
   uint64_t inner_version;   // ReplicateRefused: map version of what comes back
-  uint32_t node;            // owner, or whom rows shall go to
+  uint32_t node;            // owner, or whom rows shall go to; push: place of the version seen
   uint32_t first_position;  // when positions are consecutive
   uint32_t position_count;
   uint32_t key_count;

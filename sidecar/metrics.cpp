@@ -19,6 +19,9 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_pulled_keys_total", kCounter, "Keys pulled."},
     {"attune_worker_pushed_keys_total", kCounter, "Keys pushed."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
+    {"attune_worker_staleness_versions", kGauge,
+     "Mean of the versions that a row had got between the worker's pull and its push, over the last window."},
+    {"attune_worker_staleness_max_versions", kGauge, "The most of them."},
     {"attune_worker_loss", kGauge, "Mean training loss over the last window, weighted by samples."},
     {"attune_worker_clock_steps", kGauge, "The worker's clock."},
     {"attune_worker_epoch", kGauge, "Epoch of the data lease in hand, from 0."},
@@ -81,6 +84,10 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
   values.push_back({"attune_worker_pulled_keys_total", Number(sums.pulled_keys())});
   values.push_back({"attune_worker_pushed_keys_total", Number(sums.pushed_keys())});
   values.push_back({"attune_worker_pushes_in_flight", Number(worker.pushes_in_flight())});
+  if (worker.staleness_count() > 0) {
+    values.push_back({"attune_worker_staleness_versions", worker.staleness_mean()});
+    values.push_back({"attune_worker_staleness_max_versions", Number(worker.staleness_max())});
+  }
   if (worker.loss_count() > 0) values.push_back({"attune_worker_loss", worker.loss_mean()});
   values.push_back({"attune_worker_clock_steps", Number(worker.clock())});
   values.push_back({"attune_worker_epoch", Number(worker.epoch())});

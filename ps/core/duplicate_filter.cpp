@@ -130,6 +130,11 @@ void DuplicateFilter::ForEachDecided(TableId table, Held held, Visit&& visit) {
 
 void DuplicateFilter::Collect(TableId table, std::span<const Key> keys, Held held, bool take,
                               std::vector<FilterRecord>& out) {
+  const bool any = std::ranges::any_of(origins_, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second.records[static_cast<size_t>(held)],
+                               [&](const auto& record) { return record.second.table == table; });
+  });
+  if (!any) return;  // mostly: pushes are settled soon
   places_.Clear();
   for (size_t i = 0; i < keys.size(); ++i) places_[{table, keys[i]}] = static_cast<uint32_t>(i);
   ForEachDecided(

@@ -76,8 +76,13 @@ struct Push {
   Slice<float> gradients;  // keys.size() * dim
   uint64_t step = 0;       // global step of the origin, for learning-rate schedules
   bool by_home = false;    // sent here by the home of all keys, because the rows are here or coming
+  // For the measure of staleness: what the origin's gradient of keys[seen_index] was computed from. 0: not known.
+  RowVersion seen;
+  uint32_t seen_index = 0;
   bool operator==(const Push&) const = default;
 };
+
+inline constexpr uint64_t kNotMeasured = ~uint64_t{0};
 
 // applier, or the backup that has the copy -> origin. Applied now or earlier.
 struct PushAck {
@@ -85,6 +90,7 @@ struct PushAck {
   MapVersion map_version;
   Positions positions;
   NodeId owner;  // who applied it; a hint where the next push of these keys may go at once. 0: not known
+  uint64_t staleness = kNotMeasured;  // versions that the row of Push::seen had got since
   bool operator==(const PushAck&) const = default;
 };
 
@@ -234,10 +240,11 @@ struct Replicate {
   Slice<float> gradients;      // empty for a probe
   Slice<RowVersion> versions;  // of each row with this push
   uint64_t step = 0;
-  NodeId owner;            // who applied it
-  bool ack_wanted = true;  // acknowledge to the origin when contained
-  bool relayed = false;    // by the backup to the next backup
-  bool probe = false;      // the push was applied earlier: acknowledge once a copy is as new as `versions`
+  NodeId owner;                       // who applied it
+  bool ack_wanted = true;             // acknowledge to the origin when contained
+  bool relayed = false;               // by the backup to the next backup
+  bool probe = false;                 // the push was applied earlier: acknowledge once a copy is as new as `versions`
+  uint64_t staleness = kNotMeasured;  // for the PushAck
   bool operator==(const Replicate&) const = default;
 };
 

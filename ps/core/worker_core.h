@@ -40,6 +40,7 @@
 #include "ps/core/request_book.h"
 #include "ps/core/row_links.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/seen_versions.h"
 #include "ps/core/shard_map.h"
 #include "ps/store/table_store.h"
 
@@ -218,6 +219,9 @@ class WorkerCore {
   const Status& status() const { return lost_; }         // not OK: session lost
   const RowNode& rows() const { return rows_; }          // owned here
   const LocationCache& locations() const { return locations_; }
+  // Of pushes to other nodes, since the last call: one row of a message is measured, where its version at the last pull
+  // is known.
+  Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
 
  private:
   // One Push call until all its keys are settled (acknowledged or refused).
@@ -464,6 +468,8 @@ class WorkerCore {
   UnacknowledgedKeys coming_;   // keys of localizes_, by their number
   std::vector<After> waiting_;  // scratch
   LocationCache locations_;
+  SeenVersions seen_;
+  Staleness staleness_;
 
   SequenceNumber next_sequence_{1};
   SequenceNumber next_to_send_{1};     // pushes from here on wait for room

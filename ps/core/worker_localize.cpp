@@ -22,8 +22,8 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
                                                     " are allowed; localize in pieces");
   }
   if (localizes_.size() >= kLocalizesInFlightMax) {
-    return refuse(StatusCode::kResourceExhausted, std::to_string(localizes_.size()) +
-                                                      " localize calls of this worker are under way; wait for some");
+    return refuse(StatusCode::kResourceExhausted,
+                  std::to_string(localizes_.size()) + " localize calls of this worker are under way; wait for some");
   }
   TableSpec unlimited = spec->second;
   unlimited.options.rows_max = 0;  // a limit per server
@@ -31,9 +31,12 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   if (Status status = rows_.InstallTable(call.table, unlimited, installed); !status.ok()) {
     return refuse(status.code(), std::string(attune::Message(status)));
   }
-  std::vector<Key> unique(call.keys.begin(), call.keys.end());
-  std::ranges::sort(unique);
-  unique.erase(std::ranges::unique(unique).begin(), unique.end());
+  std::vector<Key> unique;
+  unique.reserve(call.keys.size());
+  unique_.Start(call.keys.size());
+  for (uint32_t i = 0; i < call.keys.size(); ++i) {
+    if (unique_.FindOrInsert(call.keys[i], i) == i) unique.push_back(call.keys[i]);
+  }
 
   const SequenceNumber id = std::exchange(next_localize_, next_localize_.Next());
   OpenLocalize& open = localizes_[id];
@@ -146,7 +149,8 @@ void WorkerCore::EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out) {
     std::string text = "localize: " + std::to_string(open.result.moved) + " of " +
                        std::to_string(open.result.moved + open.open) +
                        " rows have come within the call's time; the others may still come, or stay where they are";
-    if (!open.begun) text = "localize: " + (Connected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
+    if (!open.begun)
+      text = "localize: " + (Connected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
     EndLocalize(id, Error(StatusCode::kDeadlineExceeded, text), out);
   }
 }

@@ -124,6 +124,7 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   }
   OpenPull& pull = pulls_.at(part.call);
   const bool whole = count == part.keys.size();
+  if (whole && message.versions.size() == count) seen_.Note(part.table, part.keys.view(), message.versions.view());
   if (whole && message.positions.list.empty()) {
     Learn(part.table, part.keys.view(), from);
   } else {

@@ -1,5 +1,6 @@
 // Pushes of a worker: from the call until every key is settled.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -266,12 +267,14 @@ void WorkerCore::SendPart(const OpenPush& push, NodeId to, Positions positions, 
                .keys = std::move(keys),
                .gradients = std::move(gradients),
                .step = push.step};
+  std::tie(message.seen_index, message.seen) = seen_.Take(push.table, message.keys.view());
   if (to == node_) return ToRows(std::move(message), now, out);
   out.send.push_back({.to = to, .message = std::move(message)});
 }
 
 void WorkerCore::OnMessage(NodeId, PushAck&& message, MonotonicTime now, WorkerOutputs& out) {
   const OpenPush* const push = FindPush(message.sequence);
+  if (push != nullptr && message.staleness != kNotMeasured) staleness_.Add(message.staleness);
   if (push != nullptr && message.owner != NodeId() && message.owner != node_) {
     for (size_t i = 0; i < message.positions.size(); ++i) {
       const uint32_t position = message.positions.At(i);

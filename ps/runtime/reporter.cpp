@@ -43,6 +43,11 @@ void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
   to->set_loss_variance(window.loss_variance);
   to->set_loss_count(window.loss_count);
   to->set_pushes_in_flight(from.pushes_in_flight);
+  if (const Staleness& staleness = from.staleness; staleness.pushes > 0) {
+    to->set_staleness_mean(static_cast<double>(staleness.sum) / static_cast<double>(staleness.pushes));
+    to->set_staleness_max(staleness.max);
+    to->set_staleness_count(staleness.pushes);
+  }
   to->set_epoch(from.epoch);
   to->set_sample_unit(from.sample_unit);
 }

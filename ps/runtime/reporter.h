@@ -14,6 +14,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/seen_versions.h"
 #include "ps/core/sync_mode.h"
 #include "ps/runtime/directives.h"
 #include "ps/runtime/window.h"
@@ -24,6 +25,7 @@ struct WorkerTelemetry {
   WorkerWindowSummary window;
   uint64_t clock = 0;
   uint32_t pushes_in_flight = 0;
+  Staleness staleness;  // of the window
   uint64_t epoch = 0;
   std::string sample_unit;
 };

@@ -138,6 +138,7 @@ class WorkerSession final : public Session {
                                        WorkerTelemetry worker = runtime->meter()->Take(now);
                                        worker.clock = runtime->clock();
                                        worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
+                                       worker.staleness = runtime->TakeStaleness();
                                        const Duration duration = worker.window.duration;
                                        return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
                                      },

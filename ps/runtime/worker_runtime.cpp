@@ -272,6 +272,11 @@ uint64_t WorkerRuntime::clock() const {
   return core_.steps();
 }
 
+Staleness WorkerRuntime::TakeStaleness() {
+  std::lock_guard lock(mutex_);
+  return core_.TakeStaleness();
+}
+
 size_t WorkerRuntime::open_pushes() const {
   std::lock_guard lock(mutex_);
   return core_.open_pushes();

@@ -72,6 +72,7 @@ class WorkerRuntime {
 
   Status status() const;
   uint64_t clock() const;
+  Staleness TakeStaleness();
   size_t open_pushes() const;
   // Why the coordinator cannot be reached, for messages; OK while it can.
   Status coordinator_error() const { return coordinator_->last_error(); }

@@ -81,12 +81,15 @@ template <typename Codec, Field<Push> M>
 void Fields(Codec& codec, M& push) {
   IdentityFields(codec, push);
   codec.Flag(wire::kFlagByHome, push.by_home);
+  codec.Number(&wire::FrameHeader::detail, push.seen);
+  codec.Number(&wire::FrameHeader::node, push.seen_index);
   codec.Values(push.gradients);
 }
 template <typename Codec, Field<PushAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::number, ack.sequence);
   codec.Number(&wire::FrameHeader::node, ack.owner);
+  codec.Number(&wire::FrameHeader::detail, ack.staleness);
   codec.At(ack.positions);
 }
 template <typename Codec, Field<PushRefused> M>
@@ -173,6 +176,7 @@ void Fields(Codec& codec, M& replicate) {
   codec.Flag(wire::kFlagAckWanted, replicate.ack_wanted);
   codec.Flag(wire::kFlagRelayed, replicate.relayed);
   codec.Flag(wire::kFlagProbe, replicate.probe);
+  codec.Number(&wire::FrameHeader::detail, replicate.staleness);
   codec.Versions(replicate.versions);
   codec.Values(replicate.gradients);
 }

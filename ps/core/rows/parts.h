@@ -51,6 +51,11 @@ inline Push PartOf(const Push& whole, std::span<const uint32_t> places) {
   part.gradients = PartOf(whole.gradients, places, whole.gradients.size() / whole.keys.size());
   part.step = whole.step;
   part.by_home = whole.by_home;
+  if (const auto seen = std::ranges::lower_bound(places, whole.seen_index);
+      seen != places.end() && *seen == whole.seen_index) {
+    part.seen = whole.seen;
+    part.seen_index = static_cast<uint32_t>(seen - places.begin());
+  }
   return part;
 }
 

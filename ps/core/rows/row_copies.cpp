@@ -173,7 +173,8 @@ void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> place
            PushAck{.sequence = replicate.sequence,
                    .map_version = {},
                    .positions = PartOf(replicate.positions, group),
-                   .owner = replicate.owner},
+                   .owner = replicate.owner,
+                   .staleness = group.size() == replicate.keys.size() ? replicate.staleness : kNotMeasured},
            out);
     }
   }

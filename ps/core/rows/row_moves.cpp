@@ -22,6 +22,8 @@ void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
   if (place->fetching && !is_new && !entry.fetching) entry.fetching = true;  // still comes here first
   *place = entry;
   if (!is_new) return;
+  directory_rows_.resize(std::max<size_t>(directory_rows_.size(), key.table.value()));
+  ++directory_rows_[key.table.value() - 1];
   ShardState& state = shards_[ShardOf(key.key)];
   ++state.exceptions;
   plain_[ShardOf(key.key)] = 0;
@@ -32,6 +34,7 @@ void RowNode::EraseEntry(TableKey key) {
   if (entry == nullptr) return;
   if (entry->called_back) --calling_back_;
   directory_.Erase(key);
+  --directory_rows_[key.table.value() - 1];
   ShardState& state = shards_[ShardOf(key.key)];
   if (--state.exceptions == 0) plain_[ShardOf(key.key)] = state.home == HomeState::kActive ? 1 : 0;
 }
@@ -78,12 +81,12 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
   Groups<NodeId> ordered;  // by present owner
   std::vector<uint16_t> numbers(keys.size());
   std::vector<uint16_t> here_numbers;
-  KeyMap<uint8_t> seen;
+  unique_.Start(keys.size());
   for (uint32_t i = 0; i < keys.size(); ++i) {
-    if (keys.size() > 1 && !seen.Insert({table, keys[i]}).second) continue;
+    if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !Mutant(RowMutation::kRowMovedToBackup)) continue;
-    const DirectoryEntry* entry = directory_.Find({table, keys[i]});
+    DirectoryEntry* const entry = directory_.Find({table, keys[i]});
     if (entry == nullptr) {
       if (to != self_) here.push_back(keys[i]);
       continue;
@@ -91,11 +94,16 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
+    *entry = {.owner = to, .move_number = numbers[i], .called_back = call_back, .fetching = entry->fetching};
+    if (call_back) ++calling_back_;
   }
   if (!here.empty()) {
     TableStore& store = *Rows(table);
-    const Status status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
-    if (!status.ok()) return;  // no room for rows that nobody has pushed to: they stay where they are
+    Status status = CheckRoom(store, table, here);
+    if (status.ok()) status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
+    if (!status.ok()) {  // no room for rows that nobody has pushed to: they stay where they are
+      std::erase_if(here, [&](Key key) { return !store.Contains(key); });
+    }
     here_numbers.resize(here.size());
     size_t at = 0;
     store.VisitRows(here, [&](const RowView& row) {
@@ -105,7 +113,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     for (size_t i = 0; i < here.size(); ++i) {
       SetEntry({table, here[i]}, {.owner = to, .move_number = here_numbers[i]});
     }
-    OrderHere(table, here, here_numbers, to, now, out);
+    if (!here.empty()) OrderHere(table, here, here_numbers, to, now, out);
   }
   for (const auto& [owner, places] : ordered) {
     std::vector<Key> part_keys;
@@ -113,8 +121,6 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     for (const uint32_t i : places) {
       part_keys.push_back(keys[i]);
       part_numbers.push_back(numbers[i]);
-      SetEntry({table, keys[i]}, {.owner = to, .move_number = numbers[i], .called_back = call_back});
-      if (call_back) ++calling_back_;
     }
     if (owner == self_) {
       OrderHere(table, part_keys, part_numbers, to, now, out);
@@ -197,25 +203,32 @@ RowBatch RowNode::Gather(TableStore& store, TableId table, std::span<const Key> 
   std::vector<Key> found;
   std::vector<RowVersion> versions;
   std::vector<uint16_t> numbers;
-  std::vector<float> values;
   found.reserve(keys.size());
+  versions.reserve(keys.size());
+  numbers.reserve(keys.size());
+  std::shared_ptr<void> memory;  // that is used again: fresh pages would cost as much as the copy
+  float* next = nullptr;
   store.VisitRows(keys, [&](const RowView& row) {
-    if (values.empty()) values.reserve(keys.size() * (row.values.size() + row.state.size()));
+    if (memory == nullptr) {  // all rows of a table are as large
+      memory = NewRowMemory(keys.size() * (row.values.size() + row.state.size()) * sizeof(float));
+      next = static_cast<float*>(memory.get());
+    }
     found.push_back(row.key);
     versions.push_back(row.version);
     numbers.push_back(row.move_number);
-    values.insert(values.end(), row.values.begin(), row.values.end());
+    next = std::ranges::copy(row.values, next).out;
     if (Mutant(RowMutation::kStateStaysAtSource)) {
-      values.insert(values.end(), row.state.size(), 0.0F);
+      next = std::fill_n(next, row.state.size(), 0.0F);
     } else {
-      values.insert(values.end(), row.state.begin(), row.state.end());
+      next = std::ranges::copy(row.state, next).out;
     }
   });
+  const auto* const first = static_cast<const float*>(memory.get());
   return {.table = table,
           .keys = std::move(found),
           .versions = std::move(versions),
           .move_numbers = std::move(numbers),
-          .values = std::move(values)};
+          .values = Slice<float>(memory, {first, static_cast<size_t>(next - first)})};
 }
 
 // `only`: these rows of the batch; empty: all. Spans point into the batch.

@@ -32,6 +32,7 @@
 #include "ps/core/duplicate_filter.h"
 #include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
+#include "ps/core/key_index.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -284,6 +285,7 @@ class RowNode {
   void Here(Push&& push, MonotonicTime now, RowOutputs& out);
   void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
   void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
+  Status CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys);
   void ApplyNew(const Push& push, RowOutputs& out);
   void Duplicate(const Push& push, RowOutputs& out);
   void AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe, RowOutputs& out);
@@ -408,7 +410,9 @@ class RowNode {
   std::deque<Push> acknowledged_early_;           // mutation only
 
   // Moves.
+  KeySet unique_;  // scratch
   KeyMap<DirectoryEntry> directory_;
+  std::vector<uint64_t> directory_rows_;  // by TableId - 1
   std::map<TableKey, std::vector<Order>> orders_;
   std::map<uint64_t, OpenHandover> handovers_;
   uint64_t next_handover_ = 1;

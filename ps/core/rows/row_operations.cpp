@@ -21,6 +21,14 @@ Status NoSuchTable(TableId table) {
                "table " + std::to_string(table.value()) + " is not installed on this server; open it first");
 }
 
+// What the row had got between the pull that the gradient comes from and this push, which is in it now.
+uint64_t StalenessOf(const Push& push, std::span<const RowVersion> versions) {
+  if (push.seen == RowVersion() || push.seen_index >= versions.size()) return kNotMeasured;
+  const RowVersion now = versions[push.seen_index];
+  if (now.era() != push.seen.era() || now.counter() <= push.seen.counter()) return kNotMeasured;
+  return now.counter() - push.seen.counter() - 1;
+}
+
 // Positions come from outside: ascending, in bounds, one per key.
 bool FitKeys(const Positions& positions, size_t keys) {
   if (positions.size() != keys) return false;
@@ -273,11 +281,26 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
   acknowledged_early_.push_back(std::move(push));
 }
 
+// Rows homed here that are elsewhere come back one day: they keep their room below rows_max.
+Status RowNode::CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys) {
+  const uint64_t rows_max = store.spec().options.rows_max;
+  const uint64_t elsewhere = table.value() <= directory_rows_.size() ? directory_rows_[table.value() - 1] : 0;
+  const uint64_t taken = store.row_count() + elsewhere;
+  if (rows_max == 0 || elsewhere == 0 || taken + keys.size() <= rows_max) return OkStatus();
+  present_.resize((keys.size() + 63) / 64);
+  const uint64_t absent = keys.size() - store.Contains(keys, present_);
+  if (absent == 0 || taken + absent <= rows_max) return OkStatus();
+  return Error(StatusCode::kResourceExhausted,
+               "table '" + store.spec().name + "' has " + std::to_string(store.row_count()) + " rows here and " +
+                   std::to_string(elsewhere) + " that workers have fetched, and may have " + std::to_string(rows_max) +
+                   "; " + std::to_string(absent) + " more are refused. Raise rows_max or start more servers");
+}
+
 void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
   TableStore& store = *Rows(push.table);
   versions_.resize(push.keys.size());
-  Status status;
-  if (map_.recoveries > 0) {  // rows that begin now begin in this era
+  Status status = CheckRoom(store, push.table, push.keys.view());
+  if (status.ok() && map_.recoveries > 0) {  // rows that begin now begin in this era
     status = store.CreateRows(push.keys.view(), RowVersion(map_.recoveries, 0));
   }
   if (status.ok()) {
@@ -308,16 +331,24 @@ void RowNode::Duplicate(const Push& push, RowOutputs& out) {
 
 void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe,
                                      RowOutputs& out) {
-  const auto acknowledge = [&](Positions positions) {
+  const uint64_t staleness = probe ? kNotMeasured : StalenessOf(push, versions);
+  const auto acknowledge = [&](Positions positions, uint64_t measured) {
     Send(push.origin,
-         PushAck{.sequence = push.sequence, .map_version = {}, .positions = std::move(positions), .owner = self_}, out);
+         PushAck{.sequence = push.sequence,
+                 .map_version = {},
+                 .positions = std::move(positions),
+                 .owner = self_,
+                 .staleness = measured},
+         out);
   };
-  if (!any_guard_) return acknowledge(push.positions);
+  if (!any_guard_) return acknowledge(push.positions, staleness);
   Groups<NodeId> groups;
   for (uint32_t i = 0; i < push.keys.size(); ++i) groups.Add(GuardOf(ShardAt(push.keys[i])), i);
   const bool early = Mutant(RowMutation::kAcknowledgeBeforeBackup);
   for (const auto& [guard, places] : groups) {
-    if (guard == NodeId() || early) acknowledge(PartOf(push.positions, places));
+    const uint64_t measured =
+        std::ranges::binary_search(places, push.seen_index) ? staleness : kNotMeasured;  // in one of the answers
+    if (guard == NodeId() || early) acknowledge(PartOf(push.positions, places), measured);
     const auto replicate = [&](NodeId to, bool ack_wanted) {
       Replicate message{.origin = push.origin,
                         .sequence = push.sequence,
@@ -334,6 +365,7 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
       message.owner = self_;
       message.ack_wanted = ack_wanted;
       message.probe = probe;
+      message.staleness = measured;
       counters_.replicated_keys += places.size();
       Send(to, std::move(message), out);
     };

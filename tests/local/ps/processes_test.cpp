@@ -58,9 +58,9 @@ class ServersTest : public testing::Test {
     std::erase(value, '"');
     return value;
   }
-  std::unique_ptr<ChildProcess> StartWorker(uint32_t index, uint64_t items, int pause_ms) {
+  std::unique_ptr<ChildProcess> StartWorker(uint32_t index, uint64_t items, int pause_ms, const char* mode = "") {
     return std::make_unique<ChildProcess>(
-        std::vector<std::string>{COUNTING_WORKER, std::to_string(items), std::to_string(pause_ms)},
+        std::vector<std::string>{COUNTING_WORKER, std::to_string(items), std::to_string(pause_ms), mode},
         VariablesOf(index, coordinator_));
   }
   StatusOr<std::unique_ptr<Session>> Connect(Duration call_timeout) {
@@ -143,6 +143,32 @@ TEST_F(ServersTest, ItemsOfAKilledWorkerAreDoneByAnother) {
   EXPECT_EQ(victim->Wait(), 128 + SIGKILL);
   auto other = StartWorker(1, kItems, 0);
   EXPECT_EQ(other->Wait(seconds(60)), 0) << other->output();
+  for (const float count : Counts(**observer, kItems)) ASSERT_GE(count, 1.0F) << "no item is forgotten";
+}
+
+TEST_F(ServersTest, RowsThatWorkersFetchFromEachOtherCountEveryPush) {
+  constexpr uint64_t kItems = 3000;
+  StartServers(2, {"--epochs", "2"});
+  const auto observer = Connect(seconds(20));
+  ASSERT_TRUE(observer.ok()) << observer.status();
+  auto one = StartWorker(0, kItems, 0, "localize"), two = StartWorker(1, kItems, 0, "localize");
+  EXPECT_EQ(one->Wait(seconds(90)), 0) << one->output();
+  EXPECT_EQ(two->Wait(seconds(90)), 0) << two->output();
+  for (const float count : Counts(**observer, kItems)) ASSERT_EQ(count, 2.0F);
+}
+
+TEST_F(ServersTest, RowsOfAKilledWorkerComeFromTheirCopies) {
+  constexpr uint64_t kItems = 2000;
+  StartServers(2, {"--backups", "1"});
+  const auto observer = Connect(seconds(20));
+  ASSERT_TRUE(observer.ok()) << observer.status();
+  auto victim = StartWorker(0, kItems, 20, "localize");
+  ASSERT_TRUE(victim->AwaitOutput("lease ")) << victim->output();
+  ASSERT_TRUE(victim->AwaitOutput("lease ")) << victim->output();
+  victim->Signal(SIGKILL);
+  EXPECT_EQ(victim->Wait(), 128 + SIGKILL);
+  auto other = StartWorker(1, kItems, 0, "localize");
+  EXPECT_EQ(other->Wait(seconds(90)), 0) << other->output();
   for (const float count : Counts(**observer, kItems)) ASSERT_GE(count, 1.0F) << "no item is forgotten";
 }
 

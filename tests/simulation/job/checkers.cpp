@@ -48,8 +48,8 @@ void JobSimulation::CheckOwners() {
       for (const auto& [key, row] : static_cast<const CountingStore&>(*tables[table - 1]).rows()) {
         const auto [it, is_new] = holder.try_emplace({table, key}, place);
         if (!is_new) {
-          Violation("OneOwner: " + Name(it->second) + " and " + Name(place) + " hold key " +
-                    std::to_string(key) + " of table " + std::to_string(table));
+          Violation("OneOwner: " + Name(it->second) + " and " + Name(place) + " hold key " + std::to_string(key) +
+                    " of table " + std::to_string(table));
         }
         if (row.values != row.state) {
           Violation("StateTravels: key " + std::to_string(key) + " of table " + std::to_string(table) +

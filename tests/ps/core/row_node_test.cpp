@@ -1,0 +1,105 @@
+// One server's rows, of which the test sees what they answer: measured staleness, the limit of rows.
+#include "ps/core/rows/row_node.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "ps/core/seen_versions.h"
+#include "tests/ps/core/map_store.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr TableId kTable(1);
+constexpr NodeId kServer(1), kWorker(2);
+
+TEST(SeenVersions, ARowIsMeasuredOncePerPull) {
+  SeenVersions seen;
+  const std::vector<Key> keys = {7, 8};
+  EXPECT_EQ(seen.Take(kTable, keys).second, RowVersion());
+  seen.Note(kTable, keys, std::vector<RowVersion>{RowVersion(), RowVersion(5)});
+  EXPECT_EQ(seen.Take(TableId(2), keys).second, RowVersion()) << "of another table";
+  EXPECT_EQ(seen.Take(kTable, keys), std::pair(1U, RowVersion(5))) << "key 7 has no version: nobody has pushed to it";
+  EXPECT_EQ(seen.Take(kTable, keys).second, RowVersion()) << "it was taken";
+}
+
+TEST(SeenVersions, LargeBatchesOfPullAndPushChooseTheSameKeys) {
+  SeenVersions seen;
+  std::vector<Key> pulled(1000);
+  std::iota(pulled.begin(), pulled.end(), 0);
+  seen.Note(kTable, pulled, std::vector<RowVersion>(1000, RowVersion(9)));
+  const std::vector<Key> pushed(pulled.rbegin(), pulled.rend());
+  const auto [place, version] = seen.Take(kTable, pushed);
+  EXPECT_EQ(version, RowVersion(9));
+  EXPECT_LT(place, pushed.size());
+}
+
+class RowNodeTest : public testing::Test {
+ protected:
+  RowNodeTest() : rows_({.create_store = MapStore::Make}) {
+    rows_.SetSelf(kServer);
+    RowOutputs out;
+    ShardMap map;
+    map.version = MapVersion(1, 0);
+    map.shards = EvenShards(4, std::vector{kServer}, false, map.version);
+    map.members = {{.node = kServer, .role = Role::kServer}, {.node = kWorker, .takes_rows = true}};
+    rows_.AdoptMap(map, {}, out);
+  }
+  void InstallTable(TableOptions options) {
+    RowOutputs out;
+    ASSERT_TRUE(rows_.InstallTable(kTable, {"rows", std::move(options)}, out).ok());
+  }
+  // What comes of it.
+  std::vector<Outgoing> Receive(Message message) {
+    SetMapVersion(message, rows_.map().version);
+    RowOutputs out;
+    rows_.Receive(kWorker, std::move(message), {}, out);
+    return std::move(out.send);
+  }
+  Message AnswerToPush(std::vector<Key> keys, RowVersion seen = {}, uint32_t seen_index = 0) {
+    const auto count = static_cast<uint32_t>(keys.size());
+    std::vector<Outgoing> answers = Receive(Push{.origin = kWorker,
+                                                 .sequence = sequence_ = sequence_.Next(),
+                                                 .table = kTable,
+                                                 .positions = {.first = 0, .count = count, .list = {}},
+                                                 .keys = std::move(keys),
+                                                 .gradients = std::vector<float>(count, 1.0F),
+                                                 .seen = seen,
+                                                 .seen_index = seen_index});
+    EXPECT_EQ(answers.size(), 1U);
+    return answers.at(0).message;
+  }
+  uint64_t StalenessOfPush(std::vector<Key> keys, RowVersion seen, uint32_t seen_index) {
+    return std::get<PushAck>(AnswerToPush(std::move(keys), seen, seen_index)).staleness;
+  }
+
+  RowNode rows_;
+  SequenceNumber sequence_;
+};
+
+TEST_F(RowNodeTest, StalenessIsTheNumberOfVersionsSinceThePull) {
+  InstallTable({.dim = 1});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(StalenessOfPush({1, 2}, {}, 0), kNotMeasured) << "nothing was seen";
+  EXPECT_EQ(StalenessOfPush({1}, RowVersion(3), 0), 0U) << "of version 3, which it still had";
+  EXPECT_EQ(StalenessOfPush({2, 1}, RowVersion(3), 1), 1U);
+  EXPECT_EQ(StalenessOfPush({2, 1}, RowVersion(1), 0), 3U) << "key 2 had version 4";
+  EXPECT_EQ(StalenessOfPush({1}, RowVersion(99), 0), kNotMeasured) << "a version that never was";
+  EXPECT_EQ(StalenessOfPush({1}, RowVersion(uint16_t{1}, 2), 0), kNotMeasured) << "of another era";
+  EXPECT_EQ(StalenessOfPush({1}, RowVersion(3), 7), kNotMeasured) << "a place outside of the message";
+}
+
+TEST_F(RowNodeTest, FetchedRowsKeepTheirRoomBelowTheLimit) {
+  InstallTable({.dim = 1, .rows_max = 3});
+  EXPECT_TRUE(std::holds_alternative<PushAck>(AnswerToPush({1, 2, 3})));
+  const std::vector<Outgoing> moved = Receive(Localize{.table = kTable, .to = kWorker, .keys = std::vector<Key>{1}});
+  ASSERT_EQ(moved.size(), 1U);
+  ASSERT_TRUE(std::holds_alternative<Handover>(moved[0].message));
+  EXPECT_TRUE(std::holds_alternative<PushAck>(AnswerToPush({2, 3})));
+  const Message refused = AnswerToPush({2, 4});
+  ASSERT_TRUE(std::holds_alternative<PushRefused>(refused)) << "key 1 comes back one day";
+  EXPECT_EQ(std::get<PushRefused>(refused).status.code(), StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace attune::ps
