@@ -37,8 +37,8 @@ ServerRuntime::~ServerRuntime() {
 Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
-                                   .memory_budget = &memory_,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .memory_budget = &memory_,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
                                        std::lock_guard lock(mutex_);  // telemetry looks at the tables too
