@@ -23,7 +23,7 @@ void CoordinatorSimulation::Scale() {
   const auto again = [this] { After(std::chrono::milliseconds(100), [this] { Scale(); }); };
   if (!Settled() || !Chief().map().formed()) return again();
   if (servers_[offices_[chief_]->host].index >= servers_wanted_) {
-    Appoint({}, servers_wanted_);
+    if (CopyIsSafe(offices_[chief_]->host)) Appoint({}, servers_wanted_);
     return again();
   }
   Order(SetServers{servers_wanted_});
@@ -77,7 +77,7 @@ void CoordinatorSimulation::ScheduleChanges() {
   }
   for (uint32_t i = 0; i < parameters_.handovers; ++i) {
     After(some_time(), [this] {
-      if (!finished_ && Settled() && Chief().map().formed()) Appoint({}, UINT32_MAX);
+      if (!finished_ && Settled() && CopyIsSafe(offices_[chief_]->host)) Appoint({}, UINT32_MAX);
     });
   }
   for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
