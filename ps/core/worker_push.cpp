@@ -51,9 +51,9 @@ void WorkerCore::GroupByRoute(TableId table, const Slice<Key>& keys) {
     store->Contains(keys.view(), present_);
   }
   const auto route_of_owner = [&](NodeId owner) {
-    const auto it = std::ranges::find(routes_, owner);
-    if (it == routes_.end()) routes_.push_back(owner);
-    return static_cast<uint16_t>(it - routes_.begin());
+    const auto route = static_cast<size_t>(std::ranges::find(routes_, owner) - routes_.begin());
+    if (route == routes_.size()) routes_.push_back(owner);
+    return static_cast<uint16_t>(route);
   };
   const uint32_t shards = map_.shard_count();
   route_scratch_.resize(count);

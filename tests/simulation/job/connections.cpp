@@ -57,7 +57,7 @@ void JobSimulation::Open(Wire wire) {
   connection.up = true;
   connection.id = ConnectionId(next_connection_++);
   if (listens == kCoordinatorsPlace) to_coordinator_[connection.id] = wire;
-  if (IsServer(dials) && listens != kCoordinatorsPlace) Step(listens, NodeAt(dials), true);
+  if (listens != kCoordinatorsPlace) Step(listens, NodeAt(dials), true);
   Step(dials, NodeAt(listens), true);
 }
 
@@ -81,8 +81,7 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
     to_coordinator_.erase(it->second.id);
     After(network_.Delay(), [this, id = it->second.id] { StepCoordinator(ConnectionClosed{.connection = id}); });
   } else {
-    After(IsServer(dials) ? Duration(0) : network_.Delay(),
-          [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
+    Step(listens, NodeAt(dials), false);
   }
   Step(dials, NodeAt(listens), false);
   After(away, [this, wire] { Open(wire); });
@@ -121,7 +120,7 @@ void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const
     if (finished_ && std::holds_alternative<Finished>(message)) return;
     StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header});
   } else {
-    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message});
+    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header});
   }
   if (++deliveries_ % 64 == 0) CheckOwners();
 }

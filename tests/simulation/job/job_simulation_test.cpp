@@ -25,7 +25,10 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"server deaths", 10},
                    {"scalings", 10},
                    {"partitions", 10},
-                   {"switches", 10}});
+                   {"switches", 10},
+                   {"checkpoints", 10},
+                   {"resumed jobs", 5},
+                   {"localized", 100}});
 }
 
 TEST(JobSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(JobSuite(), 20); }

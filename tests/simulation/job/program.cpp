@@ -63,6 +63,10 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
   if (late) Count("deadlines passed");
   if (worker.fate != Fate::kRunning) return;
   const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
+  if (worker.localizes.erase(completion.call) > 0) {
+    if (completion.status.ok()) Count("localized", std::get<LocalizeResult>(completion.result).moved);
+    return;
+  }
   if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
     return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
   }
@@ -155,6 +159,7 @@ void JobSimulation::WorkOnBatch(size_t index) {
 
   std::vector<Key> items;
   const uint64_t batch = 1 + random().Below(4);
+  worker.batch_begin = worker.position;
   for (uint64_t i = 0; i < batch && worker.position < worker.lease.end; ++i, ++worker.position) {
     items_.Processed(worker.lease.epoch, worker.position);
     items.push_back(worker.position);
@@ -166,6 +171,12 @@ void JobSimulation::WorkOnBatch(size_t index) {
   Push(index, worker.rows_table, keys);
   keys.push_back(random().Below(parameters_.keys));
   if (random().Chance(0.2)) items.push_back(items.front());  // keys of a pull may repeat
+  if (worker.fate == Fate::kRunning && random().Chance(parameters_.localize_chance)) {
+    const MonotonicTime deadline = CallDeadline(true);
+    const CallId call = NewCall(worker, "localize", deadline);
+    worker.localizes.insert(call);
+    StepWorker(index, LocalizeCall{.call = call, .deadline = deadline, .table = worker.rows_table, .keys = keys});
+  }
   const bool rows = random().Chance(0.8);
   if (worker.fate == Fate::kRunning) {
     StepWorker(index, AdvanceLease{.lease = worker.lease.lease, .position = worker.position});
@@ -184,6 +195,11 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
     worker.own[table.value()][keys[i]] += 1;
     accounts_[table.value()].issued[{keys[i], worker.column()}] += 1;
   }
+  pushes_.push_back({.worker = index,
+                     .epoch = worker.lease.epoch,
+                     .item = worker.batch_begin,
+                     .table = table.value(),
+                     .added = check.added});
   const MonotonicTime deadline = CallDeadline(true);
   const CallId call = NewCall(worker, "push", deadline);
   worker.pushes[call] = std::move(check);
