@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning cluster-up cluster-down cluster-test simulate bench format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -66,6 +66,9 @@ simulate:  ## the protocol under a simulated network: make simulate SEEDS=10000 
 
 bench: build  ## benchmarks, printed as ratios side by side (docs/benchmarks.md keeps figures)
 	bench/run $(BUILD) $(ARGS)
+
+bench-all: build  ## every figure that has a goal, into one file: make bench-all FILE=figures.txt (some 20 minutes, idle machine)
+	bench/all $(BUILD) $(FILE)
 
 bench-tuning:  ## the tuner and its baselines on simulated jobs: make bench-tuning SEEDS=10 (figures in docs/benchmarks.md)
 	@$(CONFIGURE)

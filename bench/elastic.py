@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What a change of a running job costs: elastic.py scale|crash|sync BIN [--megabytes N] [--report FILE.html]
+"""What a change of a running job costs: elastic.py scale|crash|backups|sync BIN [--megabytes N] [--report FILE.html]
 
 scale   servers 1 -> 3 -> 1 while two workers train: longest step, throughput lost in seconds of full rate; beside it the same
         two changes by checkpoint, stop and restart with the other number of servers
 crash   a server's process is killed, with spec.servers.backups 1 and 0: seconds until the next step, what was lost
+backups steps/s with spec.servers.backups 1 against 0, of training (a pull and a push per step) and of pushes alone; in turns
 sync    attune sync: Async -> BSP -> SSP(4) -> Async
 The model has the given size in values and optimizer state (Adagrad, dim 64). Workers (bench/load) trace every step; the report draws
 steps/s, the longest step and the loss over time, with the commands marked.
@@ -13,10 +14,15 @@ import argparse, glob, html, json, os, signal, statistics, subprocess, sys, temp
 ROW_BYTES = 2 * 64 * 4
 
 
+def workspace():
+    # Not below /tmp: containers have a /tmp of their own, and a checkpoint there is out of their sight.
+    return tempfile.TemporaryDirectory(dir="/var/tmp")
+
+
 class Job:
     """One `attune run` under observation. Commands and their times are kept for the report."""
 
-    def __init__(self, bin_directory, directory, servers, rows, extra_spec="", resume=None, backups=0, seconds=600):
+    def __init__(self, bin_directory, directory, servers, rows, extra_spec="", resume=None, backups=0, seconds=900, load=""):
         self.bin, self.directory, self.commands = bin_directory, directory, []
         os.makedirs(f"{directory}/trace", exist_ok=True)
         manifest = f"{directory}/job.yaml"
@@ -35,7 +41,7 @@ spec:
           - name: worker
             image: none
             command: [attune-load]
-            args: [--rows={rows}, --trace={directory}/trace, --skew=0.8]
+            args: [--rows={rows}, --trace={directory}/trace, --skew=0.8{", " + load if load else ""}]
 """)
         self.events = []
         self.process = subprocess.Popen(
@@ -76,7 +82,8 @@ spec:
         deadline = time.time() + timeout
         while time.time() < deadline:
             if self.process.poll() is not None:
-                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}; see {self.directory}")
+                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}:\n"
+                         + open(f"{self.directory}/attune.err").read()[-2000:] + "\n".join(json.dumps(e) for _, e in self.events[-3:])[-2000:])
             if condition():
                 return time.time()
             time.sleep(0.1)
@@ -176,24 +183,33 @@ def report(path, title, sections):
         out.write("\n".join(parts))
 
 
+def met(is_met):
+    return "met" if is_met else "MISSED"
+
+
 def scale(arguments, rows):
-    sections = []
-    with tempfile.TemporaryDirectory() as directory:
+    sections, lost = [], {}
+    with workspace() as directory:
         job = Job(arguments.bin, directory, 1, rows)
         try:
-            job.wait_for_training()
+            created = time.time()
+            print(f"{arguments.megabytes} MB of rows created and training after {job.wait_for_training() - created:.1f} s")
+            wait_for_size(job)
             time.sleep(arguments.steady)
             for servers in (3, 1):
                 before = time.time()
                 full = rate(job.trace(), before - arguments.steady, before)
                 job.attune("scale", "load", f"servers={servers}")
-                done = job.wait_until(f"{servers} servers hold all rows",
-                                      lambda: settled(job, servers), 300)
+                done = job.wait_until(f"{servers} servers hold all rows", lambda: settled(job, servers), 300)
                 time.sleep(arguments.steady)
                 trace = job.trace()
                 after = rate(trace, done, done + arguments.steady)
-                print(f"live: servers -> {servers}: {done - before:.1f} s until settled, longest step {longest_gap(trace, before, done) * 1e3:.0f} ms, "
-                      f"lost {lost_seconds(trace, before, done, full):.2f} s of full rate; {full:.0f} -> {after:.0f} steps/s")
+                # Against the rate the job has afterwards, when that is lower: the cores are the same.
+                lost[servers] = lost_seconds(trace, before, done, min(full, after))
+                longest = longest_gap(trace, before, done)
+                print(f"live: servers -> {servers}: {done - before:.1f} s until settled, that is {rows * 2 / 3 / (done - before) / 1e6:.2f} M rows/s, "
+                      f"longest step {longest * 1e3:.0f} ms, goal 1 s: {met(longest < 1)}; "
+                      f"lost {lost[servers]:.2f} s of full rate; {full:.0f} -> {after:.0f} steps/s", flush=True)
             sections.append(("scale while training", job.trace(), job.commands))
             can_checkpoint = (job.servers_ready()[1].get("status") or {}).get("abilities", {}).get("checkpoints", False)
         finally:
@@ -201,27 +217,49 @@ def scale(arguments, rows):
     if not can_checkpoint:
         print("restart: left out, these servers write no checkpoint while they train (status.abilities.checkpoints)")
         return sections
-    with tempfile.TemporaryDirectory() as directory:
-        resume, last = None, None
+    sections.append(("checkpoint, stop, restart", *restart(arguments, rows, lost)))
+    return sections
+
+
+def restart(arguments, rows, lost_live):
+    """The same two changes by checkpoint, stop and a start with the other number of servers that loads it, all servers at once."""
+    with workspace() as directory:
+        resume, asked, full = None, None, 0
         trace, commands = [], []
-        for servers in (1, 3, 1):
-            part = f"{directory}/{len(trace)}-{servers}"
+        for number, servers in enumerate((1, 3, 1)):
+            part = f"{directory}/{number}"
             job = Job(arguments.bin, part, servers, rows, resume=resume)
             try:
                 first = job.wait_for_training(steps=1)
-                if last:
-                    print(f"restart: servers -> {servers}: {first - last:.1f} s without a step")
-                job.wait_for_training()
+                if number == 0:
+                    wait_for_size(job)
                 time.sleep(arguments.steady)
-                last = time.time()
+                trace += job.trace()
+                commands += job.commands
+                if asked:
+                    lost = lost_seconds(trace, asked, first + arguments.steady, min(full, rate(trace, first + arguments.steady / 2, first + arguments.steady)))
+                    ratio = lost / max(lost_live[servers], 0.01)
+                    print(f"restart: servers -> {servers}: {first - stopped:.1f} s without a step, lost {lost:.2f} s of full rate: "
+                          f"{ratio:.0f} times what the live change lost, goal 20: {met(ratio >= 20)}", flush=True)
+                asked = time.time()
+                full = rate(trace, asked - arguments.steady / 2, asked)
                 job.attune("checkpoint", "load")
+                job.wait_until("the checkpoint is written", lambda: checkpoint_files(part), 300)
+                stopped = time.time()
+                trace += [row for row in job.trace() if row[0] > asked]
+                commands += job.commands[-1:]
             finally:
                 job.stop()
-            resume = checkpoint_directory(part)
-            trace += job.trace()
-            commands += job.commands
-        sections.append(("checkpoint, stop, restart", trace, commands))
-    return sections
+            resume = checkpoint_files(part)[-1]
+        return trace, commands
+
+
+def wait_for_size(job):
+    """Both workers are past the steps that create rows: the model has its full size."""
+    def train():
+        files = glob.glob(f"{job.directory}/trace/worker-*")
+        return len(files) == 2 and all(len(open(name).readlines()) > 10 for name in files)
+    job.wait_until("all rows exist", train, 300)
 
 
 def settled(job, servers):
@@ -231,18 +269,19 @@ def settled(job, servers):
     return ready == servers and len(job.server_pids()) == servers and not moving
 
 
-def checkpoint_directory(directory):
-    found = [os.path.dirname(path) for path in glob.glob(f"{directory}/run/claims/**/manifest*", recursive=True)]
-    return found[0] if found else sys.exit(f"no checkpoint below {directory}/run/claims")
+def checkpoint_files(directory):
+    """The directories below it that hold a manifest."""
+    return sorted({os.path.dirname(path) for path in glob.glob(f"{directory}/run/**/*manifest*", recursive=True)})
 
 
 def crash(arguments, rows):
     sections = []
     for backups in (1, 0):
-        with tempfile.TemporaryDirectory() as directory:
+        with workspace() as directory:
             job = Job(arguments.bin, directory, 2, rows, backups=backups)
             try:
                 job.wait_for_training()
+                wait_for_size(job)
                 time.sleep(arguments.steady)
                 pid = job.server_pids()[1]
                 before = time.time()
@@ -253,7 +292,8 @@ def crash(arguments, rows):
                 trace = job.trace()
                 gap = longest_gap(trace, before, time.time())
                 print(f"crash, backups {backups}: {full:.0f} steps/s before, {gap:.2f} s without a step, "
-                      f"{rate(trace, time.time() - arguments.steady, time.time()):.0f} steps/s after")
+                      f"{'goal 5 s: ' + met(gap < 5) + ', ' if backups else ''}"
+                      f"{rate(trace, time.time() - arguments.steady, time.time()):.0f} steps/s after", flush=True)
                 print(job.attune_quietly("describe", "load"))
                 sections.append((f"a server killed, backups {backups}", trace, job.commands))
             finally:
@@ -261,8 +301,30 @@ def crash(arguments, rows):
     return sections
 
 
+def backups(arguments, rows):
+    sections = []
+    for load, what, goal in (("--push-only", "pushes alone", 0.6), ("", "training", 0.6)):
+        rates = {0: [], 1: []}
+        for count in (0, 1) * arguments.rounds:
+            with workspace() as directory:
+                job = Job(arguments.bin, directory, 2, rows, backups=count, load=load)
+                try:
+                    job.wait_for_training()
+                    wait_for_size(job)
+                    time.sleep(arguments.steady)
+                    now = time.time()
+                    rates[count].append(rate(job.trace(), now - arguments.steady, now))
+                    sections.append((f"{what}, backups {count}", job.trace(), job.commands))
+                finally:
+                    job.stop()
+        without, with_backups = (statistics.median(rates[count]) for count in (0, 1))
+        print(f"backups, {what}: {with_backups:.0f} against {without:.0f} steps/s without: {with_backups / without:.2f}, "
+              f"goal {goal}: {met(with_backups >= goal * without)} (with {[round(r) for r in rates[1]]}, without {[round(r) for r in rates[0]]})", flush=True)
+    return sections
+
+
 def sync(arguments, rows):
-    with tempfile.TemporaryDirectory() as directory:
+    with workspace() as directory:
         job = Job(arguments.bin, directory, 2, rows)
         try:
             job.wait_for_training()
@@ -280,14 +342,15 @@ def sync(arguments, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["scale", "crash", "sync"])
+    parser.add_argument("what", choices=["scale", "crash", "backups", "sync"])
     parser.add_argument("bin", type=os.path.abspath)
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--steady", type=float, default=8, help="seconds of undisturbed training around each change")
+    parser.add_argument("--rounds", type=int, default=2, help="of backups")
     parser.add_argument("--report")
     arguments = parser.parse_args()
     rows = arguments.megabytes * 10**6 // ROW_BYTES
-    sections = {"scale": scale, "crash": crash, "sync": sync}[arguments.what](arguments, rows)
+    sections = {"scale": scale, "crash": crash, "backups": backups, "sync": sync}[arguments.what](arguments, rows)
     if arguments.report:
         report(arguments.report, f"attune: {arguments.what}, {arguments.megabytes} MB of parameters", sections)
 

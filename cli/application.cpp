@@ -20,6 +20,8 @@ struct Dispatch {
   int operator()(const GetArguments& arguments) const { return Get(arguments, target); }
   int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }
   int operator()(const ReportArguments& arguments) const { return Report(arguments, target); }
+  int operator()(const ExplainArguments& arguments) const { return Explain(arguments, target); }
+  int operator()(const TuneArguments& arguments) const { return Tune(arguments, target); }
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
   int operator()(const SyncArguments& arguments) const { return Sync(arguments, target); }

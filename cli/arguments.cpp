@@ -6,6 +6,7 @@
 
 #include "cli/application.h"
 #include "operator/api/names.h"
+#include "operator/tuner/knob.h"
 
 namespace attune::cli {
 namespace {
@@ -23,6 +24,8 @@ struct Values {
   GetArguments get;
   DescribeArguments describe;
   ReportArguments report;
+  ExplainArguments explain;
+  TuneArguments tune;
   LogsArguments logs;
   ScaleArguments scale;
   SyncArguments sync;
@@ -90,6 +93,10 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   run->add_option("--report", values.run.report,
                   "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
       ->type_name("FILE");
+  run->add_option(
+         "--tune", values.run.tune,
+         "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")
+      ->type_name("MODE");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
   CLI::App* validate =
       Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
@@ -109,12 +116,20 @@ void AddLooking(CLI::App& app, Values& values) {
   CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
                            "  attune describe word2vec\n");
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
-  CLI::App* report = Add(app, "report", "Write a page with loss, throughput and what happened over time",
-                         "One HTML file that needs nothing else. JOB: a job that a local run trains, or the directory of "
-                         "a run.\n\n"
-                         "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n");
+  CLI::App* report =
+      Add(app, "report", "Write a page with loss, throughput and what happened over time",
+          "One HTML file that needs nothing else. JOB: a job that a local run trains, or the directory of "
+          "a run.\n\n"
+          "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n");
   report->add_option("JOB", values.report.job, "Name of a job, or directory of a run")->required();
   report->add_option("-o,--output", values.report.output, "File to write (default report.html)")->type_name("FILE");
+  CLI::App* explain = Add(app, "explain", "Tell what the tuner did to a job, why, and what came of it",
+                          "  attune explain word2vec\n  attune explain word2vec --model\n");
+  explain->add_option("JOB", values.explain.job, "Name of a job")->required();
+  explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");
+  explain->add_option("-o,--output", values.output, "json: an object, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
   CLI::App* logs = Add(app, "logs", "Print what the pods of a job wrote",
                        "Without ROLE, or with several pods, each line begins with its pod.\n\n"
                        "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
@@ -146,6 +161,25 @@ void AddSteering(CLI::App& app, Values& values) {
   sync->add_option("--timeout", values.sync.timeout_seconds, "Longest wait (default 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
+  std::string knobs;
+  for (const tuner::KnobRecord& knob : tuner::Knobs()) {
+    if (knob.name == "servers" || knob.name == "workers") {
+      knobs += "  " + std::string(knob.name) + "  " + std::string(knob.effect) + "\n";
+    }
+  }
+  const std::string footer = "What it may change:\n" + knobs +
+                             "\n  attune tune auto word2vec                     look for the best setting\n"
+                             "  attune tune recommend word2vec                only say which it would be\n"
+                             "  attune tune pin servers=2,workers=4 word2vec  these values and no others\n"
+                             "  attune tune pause word2vec                    leave everything as it is\n"
+                             "  attune tune resume word2vec                   go on, nothing is pinned\n";
+  CLI::App* tune = Add(app, "tune", "Say what the tuner may do with a running job", footer.c_str());
+  tune->add_option("ACTION", values.tune.action,
+                   "pause, resume, pin, or a mode: off, recommend, initial, inplaceonly, auto")
+      ->required();
+  tune->add_option("JOB", values.tune.words, "Name of a job; with pin, the values before it")
+      ->required()
+      ->expected(1, 2);
   CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint while training goes on and tell where it lies",
                              "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    goes on from it, "
                              "with any number of servers\n");
@@ -241,13 +275,16 @@ std::string UnknownCommandText(const CLI::App& app) {
 
 Arguments Collect(const CLI::App& app, Values& values) {
   if (values.follow && values.run.detach) throw CLI::ValidationError("--follow and --detach exclude each other");
-  values.run.json = values.validate.json = values.inspect.json = values.export_.json = values.output == "json";
+  values.run.json = values.validate.json = values.inspect.json = values.export_.json = values.explain.json =
+      values.output == "json";
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
   if (name == "validate") arguments.command = values.validate;
   if (name == "get") arguments.command = values.get;
   if (name == "describe") arguments.command = values.describe;
   if (name == "report") arguments.command = values.report;
+  if (name == "explain") arguments.command = values.explain;
+  if (name == "tune") arguments.command = values.tune;
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
   if (name == "sync") arguments.command = values.sync;

@@ -25,6 +25,7 @@ struct RunArguments {
   std::string run_directory;  // "": ./attune-runs/<job>-<time>
   std::string resume;         // directory of a checkpoint; "": from nothing
   std::string report;         // file for the report page; "": none
+  std::string tune;           // mode of the tuner; "": as the manifest says
 };
 struct ValidateArguments {
   std::vector<std::string> files;
@@ -55,6 +56,14 @@ struct ScaleArguments {
 struct SyncArguments {
   std::string job, mode;  // "ssp:4"
   int64_t timeout_seconds = 60;
+};
+struct ExplainArguments {
+  std::string job;
+  bool model = false, json = false;
+};
+struct TuneArguments {
+  std::string action;              // pause, resume, pin, or a mode
+  std::vector<std::string> words;  // the job; before it, with pin, "servers=2,workers=4"
 };
 struct CheckpointArguments {
   std::string job;
@@ -88,9 +97,10 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, ReportArguments, LogsArguments,
-                             ScaleArguments, SyncArguments, CheckpointArguments, StopArguments, ExportArguments,
-                             InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+using Command =
+    std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, ReportArguments, ExplainArguments,
+                 LogsArguments, ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, StopArguments,
+                 ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -63,18 +63,19 @@ int Checkpoint(const CheckpointArguments& arguments, const Target& target) {
   }
   const double seconds = Seconds(time.Now() - began);
   const api::CheckpointStatus old = before.status.checkpoint.value_or(api::CheckpointStatus());
-  if (const auto later = WaitForJob(
-          *connection->api, key, kDetailsWithin,
-          [&](const api::TrainingJob& seen) {
-            const auto& checkpoint = seen.status.checkpoint;
-            return answered(seen) && (checkpoint->number != old.number || checkpoint->directory != old.directory);
-          });
+  if (const auto later = WaitForJob(*connection->api, key, kDetailsWithin,
+                                    [&](const api::TrainingJob& seen) {
+                                      const auto& checkpoint = seen.status.checkpoint;
+                                      return answered(seen) && (checkpoint->number != old.number ||
+                                                                checkpoint->directory != old.directory);
+                                    });
       later.ok()) {
     *job = *later;
   }
   const api::CheckpointStatus& written = *job->status.checkpoint;
   std::printf("%s at step %llu: %s rows, %s, in %s\n", api::CheckpointName(written).c_str(),
-              static_cast<unsigned long long>(written.step), api::FormatCount(static_cast<double>(written.rows)).c_str(), api::FormatBytes(written.bytes).c_str(),
+              static_cast<unsigned long long>(written.step),
+              api::FormatCount(static_cast<double>(written.rows)).c_str(), api::FormatBytes(written.bytes).c_str(),
               api::FormatSeconds(seconds).c_str());
   return kExitOk;
 }

@@ -19,7 +19,7 @@ _attune_words() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|\
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|--tune|\
       --format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
@@ -43,10 +43,12 @@ _attune_words() {
   case "$command:$position" in
     export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|report:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
+    get:0|describe:0|report:0|explain:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
       COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
+    tune:0) COMPREPLY=($(compgen -W "pause resume pin auto recommend initial inplaceonly off" -- "$cur")) ;;
+    tune:*) COMPREPLY=($(compgen -W "servers= workers= $(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac

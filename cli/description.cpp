@@ -72,8 +72,9 @@ std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
   const api::CheckpointStatus& last = *status.checkpoint;
   std::string text = "none";
   if (!last.directory.empty()) {
-    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " + api::FormatCount(static_cast<double>(last.rows)) + " rows, " +
-           api::FormatBytes(last.bytes) + ", " + AgeText(last.time, now) + " ago";
+    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " +
+           api::FormatCount(static_cast<double>(last.rows)) + " rows, " + api::FormatBytes(last.bytes) + ", " +
+           AgeText(last.time, now) + " ago";
   }
   if (!last.message.empty()) text += "; the last attempt failed: " + last.message;
   return text;
@@ -83,7 +84,11 @@ std::string RecoveryText(const api::TrainingJobStatus& status) {
   if (!status.recovery || status.recovery->count == 0) return "";
   return std::to_string(status.recovery->count) + (status.recovery->count == 1 ? " loss" : " losses") +
          " of servers, " + std::to_string(status.recovery->restored_rows) +
-         " rows went back to a checkpoint or their first value";
+         " rows went back to a checkpoint or their first value" +
+         (status.recovery->checkpoint == 0
+              ? ""
+              : "; the last loss took checkpoint " + std::to_string(status.recovery->checkpoint) + ", " +
+                    std::to_string(status.recovery->steps_lost) + " steps before it");
 }
 
 void AddTable(std::string& text, const std::string& title, const Table& table) {
@@ -155,6 +160,11 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Moving", MovingText(job.status));
   Row(text, "Checkpoint", CheckpointText(job.status, now));
   Row(text, "Recovery", RecoveryText(job.status));
+  if (job.status.tuning) {
+    Row(text, "Tuning",
+        std::string(ToString(job.spec.tuning.mode)) + ", " + job.status.tuning->stage + ": " +
+            job.status.tuning->message);
+  }
   Row(text, "Coordinator",
       job.status.coordinator +
           (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));

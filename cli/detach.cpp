@@ -78,6 +78,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& argum
   if (!directory.ok()) return Fail(directory.status());
   std::vector<std::string> words = {"attune", "run", arguments.file, "--plain", "--run-directory", directory->string()};
   if (!arguments.resume.empty()) words.insert(words.end(), {"--resume", arguments.resume});
+  if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
   if (!arguments.report.empty()) words.insert(words.end(), {"--report", arguments.report});
   if (!target.name_space.empty()) words.insert(words.end(), {"--namespace", target.name_space});
   const std::filesystem::path output = *directory / "output.log";

@@ -72,6 +72,12 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.recoveries = recovery->count;
     view.restored_rows = recovery->restored_rows;
   }
+  if (const auto& tuning = job.status.tuning) {
+    view.tuning_stage = tuning->stage;
+    view.tuning = tuning->message;
+    view.remaining_low = tuning->remaining_low;
+    view.remaining_high = tuning->remaining_high;
+  }
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;
   view.servers_wanted = job.spec.servers.replicas;

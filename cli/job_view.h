@@ -39,9 +39,12 @@ struct JobView {
   std::string checkpoint_time;
   uint64_t checkpoint_bytes = 0, checkpoint_number = 0, checkpoint_step = 0;
   uint64_t recoveries = 0, restored_rows = 0;
-  std::vector<PodView> pods;      // ordered by role and index
-  std::vector<JobEvent> events;   // oldest first
-  double started = 0, ended = 0;  // seconds since 1970; 0: not yet
+  std::string tuning;                                   // what the tuner does, and why; "" when the job is not tuned
+  std::string tuning_stage;                             // "Trying"
+  std::optional<double> remaining_low, remaining_high;  // as the tuner believes
+  std::vector<PodView> pods;                            // ordered by role and index
+  std::vector<JobEvent> events;                         // oldest first
+  double started = 0, ended = 0;                        // seconds since 1970; 0: not yet
   enum class Outcome { kNone, kSucceeded, kFailed, kDeleted } outcome = Outcome::kNone;
   std::string failure;  // message of the Failed condition, with the last lines of the log
   std::optional<api::JobResult> result;

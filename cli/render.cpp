@@ -147,6 +147,17 @@ std::string DataPlaneText(const JobView& view, double now) {
   return text;
 }
 
+// What the tuner tries or keeps, and what it believes is left; "" for a job that is not tuned or has ended.
+std::string TuningText(const JobView& view) {
+  if (view.tuning.empty() || view.outcome != JobView::Outcome::kNone) return "";
+  std::string text = "tuner: " + view.tuning;
+  if (view.remaining_low && view.remaining_high) {
+    text +=
+        "; " + api::FormatSeconds(*view.remaining_low) + " to " + api::FormatSeconds(*view.remaining_high) + " left";
+  }
+  return text;
+}
+
 std::string CpuText(double cores) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", cores);
@@ -261,6 +272,9 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
   if (const std::string text = DataPlaneText(view, now); !text.empty()) {
     lines.push_back(Line(screen).Add(text, Style::kAccent).text());
   }
+  if (const std::string text = TuningText(view); !text.empty()) {
+    lines.push_back(Line(screen).Add(OneLine(text), Style::kGood).text());
+  }
   const size_t rows = static_cast<size_t>(std::max(screen.height - 1, 3));
   const size_t events = view.events.empty() ? 0 : std::min(kEventsMax, view.events.size()) + 1;
   const size_t left = rows - lines.size();
@@ -281,6 +295,7 @@ std::string RenderPlain(const JobView& view, double now) {
     line += "  " + api::FormatSeconds(*view.remaining_seconds) + " left";
   }
   if (const std::string text = DataPlaneText(view, now); !text.empty()) line += "  " + text;
+  if (!view.tuning_stage.empty() && view.outcome == JobView::Outcome::kNone) line += "  tuner: " + view.tuning_stage;
   return line;
 }
 
@@ -342,9 +357,16 @@ std::string RenderJson(const JobView& view, double now) {
                         {"rowsPerSecond", view.moving_rows_per_second.value_or(0)}};
   }
   if (!view.checkpoint.empty()) {
-    object["checkpoint"] = {
-        {"directory", view.checkpoint}, {"number", view.checkpoint_number}, {"step", view.checkpoint_step},
-        {"time", view.checkpoint_time}, {"bytes", view.checkpoint_bytes}};
+    object["checkpoint"] = {{"directory", view.checkpoint},
+                            {"number", view.checkpoint_number},
+                            {"step", view.checkpoint_step},
+                            {"time", view.checkpoint_time},
+                            {"bytes", view.checkpoint_bytes}};
+  }
+  if (!view.tuning_stage.empty()) {
+    object["tuning"] = {{"stage", view.tuning_stage}, {"message", view.tuning}};
+    if (view.remaining_low) object["tuning"]["remainingLowSeconds"] = *view.remaining_low;
+    if (view.remaining_high) object["tuning"]["remainingHighSeconds"] = *view.remaining_high;
   }
   if (view.recoveries > 0) {
     object["recovery"] = {{"count", view.recoveries}, {"restoredRows", view.restored_rows}};

@@ -6,6 +6,7 @@
 
 #include "cli/chart.h"
 #include "cli/render.h"
+#include "cli/report_settings.h"
 #include "operator/api/format.h"
 #include "operator/controller/names.h"
 
@@ -82,8 +83,7 @@ class Page {
         ".n{display:inline-block;min-width:18px;border-radius:9px;color:#fff;text-align:center;font-size:11px}\n"
         "h2{font-size:16px;margin:18px 0 6px}\n</style></head><body>\n";
     text += Head() + Figures();
-    text += Charts();
-    text += Events();
+    text += Charts() + SettingsTable(history_) + Events();
     return text + "</body></html>\n";
   }
 

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "cli/application.h"
 #include "cli/cluster_run.h"
@@ -7,6 +9,7 @@
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/local_run.h"
+#include "cli/tune_request.h"
 #include "operator/api/manifest.h"
 
 namespace attune::cli {
@@ -53,12 +56,36 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
   return OkStatus();
 }
 
+// On this machine the tuner tries no more processes than its cores can tell apart, unless the manifest says otherwise.
+Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on_cluster) {
+  if (name.empty()) return OkStatus();
+  const auto mode = ParseTuningMode(name);
+  if (!mode) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--tune " + name + ": write off, recommend, initial, inplaceonly or auto");
+  }
+  constexpr int32_t kPerCore = 4;
+  const auto cores = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 64U));
+  for (kube::Json& job : jobs) {
+    kube::Json& tuning = job["spec"]["tuning"];
+    tuning["mode"] = ToString(*mode);
+    if (on_cluster) continue;
+    for (const char* role : {"servers", "workers"}) {
+      const int64_t replicas = kube::IntegerAt(job, {"spec", role, "replicas"}, 1);
+      if (!tuning[role].contains("max"))
+        tuning[role]["max"] = std::max<int64_t>(replicas, kPerCore * cores / (*role == 's' ? 2 : 1));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 int Run(const RunArguments& arguments, const Target& target) {
   auto jobs = ReadJobs(arguments.file);
   Status status = jobs.status();
   if (status.ok()) status = AddResume(*jobs, arguments.resume, WantsCluster(target));
+  if (status.ok()) status = AddTuning(*jobs, arguments.tune, WantsCluster(target));
   if (!status.ok()) {
     Fail(status);
     return kExitBadInput;

@@ -49,6 +49,9 @@ inline constexpr char kRunDirectory[] = "/run/attune";  // volume "attune-run": 
 inline constexpr char kSidecarSocketPath[] = "/run/attune/sidecar.sock";
 inline constexpr char kModelDirectoryPath[] = "/var/lib/attune/model";          // volume "attune-model"
 inline constexpr char kTokenDirectory[] = "/var/run/secrets/attune.dev/token";  // volume "attune-token", file "token"
+inline constexpr char kTlsDirectoryPath[] = "/var/run/secrets/attune.dev/tls";        // volume "attune-tls", a Secret
+inline constexpr char kJobTokenDirectory[] = "/var/run/secrets/attune.dev/job-token";  // volume "attune-job-token"
+inline constexpr char kJobTokenFile[] = "token";                                       // within it
 inline constexpr char kTokenAudience[] = "attune.dev";
 
 // Labels and annotations of pods.

@@ -92,6 +92,7 @@ enum class FrameKind : uint8_t {
   kFetchedRows = 23,
   kSnapshotRows = 24,
   kSnapshotRowsAck = 25,
+  kCoordinatorAt = 26,
 };
 
 inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed, not consecutive

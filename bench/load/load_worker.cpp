@@ -23,6 +23,7 @@ struct Flags {
   uint32_t batch = 256;
   double skew = 1.1;  // of Zipf; 0: uniform
   uint32_t in_flight = 4;
+  bool push_only = false;
   std::string trace;  // directory; empty: none
 };
 
@@ -111,7 +112,8 @@ class Worker {
     for (const ps::DataLease& lease : session_.DataLeases("train", {.items = kItems, .lease_items = 1024})) {
       for (Batch& batch : batches) StartPull(batch);
       for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
-        RETURN_IF_ERROR(item < creating_ ? Create(item) : TrainOn(batches[item % batches.size()]));
+        Batch& batch = batches[item % batches.size()];
+        RETURN_IF_ERROR(item < creating_ ? Create(item) : flags_.push_only ? Push(batch) : TrainOn(batch));
         lease.Advance(item + 1);
       }
       if (session_.draining()) break;
@@ -133,11 +135,24 @@ class Worker {
   }
 
   void StartPull(Batch& batch) {
+    if (flags_.push_only) return;
     (void)batch.pull.Wait();
     batch.keys.resize(flags_.batch);
     batch.rows.resize(size_t{flags_.batch} * flags_.dim);
     keys_.Fill(batch.keys);
     batch.pull = table_.PullAsync(batch.keys, batch.rows);
+  }
+
+  // Nothing but the transport of gradients and their use.
+  Status Push(Batch& batch) {
+    const double began = SteadySeconds();
+    batch.keys.resize(flags_.batch);
+    keys_.Fill(batch.keys);
+    std::ranges::fill(gradients_, 1e-6F);
+    table_.PushAsync(batch.keys, gradients_);
+    RETURN_IF_ERROR(session_.Step({.loss = std::nan(""), .samples = batch.keys.size()}));
+    trace_.Step(SteadySeconds() - began, std::nan(""));
+    return OkStatus();
   }
 
   Status TrainOn(Batch& batch) {
@@ -191,6 +206,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", flags.batch, "Keys per step")->capture_default_str();
   app.add_option("--skew", flags.skew, "Zipf exponent of the keys; 0: uniform")->capture_default_str();
   app.add_option("--in-flight", flags.in_flight, "Pulls under way")->capture_default_str();
+  app.add_flag("--push-only", flags.push_only, "Steps push and pull nothing");
   app.add_option("--trace", flags.trace, "Directory for a trace of step times");
   CLI11_PARSE(app, argc, argv);
   const attune::Status status = attune::Run(flags);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "bench/tuning/job_model.h"
 
@@ -398,6 +399,38 @@ void Everything(JobModel& j, Base b, Random& r) {
   UseBase(j, b);
 }
 
+// ---- recorded from real runs of the examples (recorded/) ----
+// Loss curve, its noise and what staleness costs are as seen; speed is of the common ground. The job ends somewhere on
+// the second half of the curve.
+void UseRecorded(JobModel& j, const Base& b, Random& r, const char* example) {
+  const StatusOr<RecordedExample> read = ReadRecordedExample(example);
+  ATTUNE_CHECK(read.ok()) << ToString(read.status());
+  const RecordedLoss& curve = read->loss;
+  j.loss.kind = LossTruth::Kind::kRecorded;
+  j.loss.recorded = curve;
+  const double end = curve.steps.back() * Uniform(r, 0.5, 1);
+  j.loss.tau = 1 / end;  // of the job's length; Finish() makes steps of it
+  constexpr double kStepsPerWindow = 100;
+  j.loss_noise = std::sqrt(curve.step_variance / kStepsPerWindow) / curve.At(end);
+  // Updates needed, relative to 1 worker; linear between and beyond what was recorded.
+  std::vector<std::pair<double, double>> costs = {{0, 1}, {1, read->async_cost[0]}, {3, read->async_cost[1]}};
+  if (r.Chance(0.3)) {
+    j.mode = tuner::Mode::kBsp;
+    costs = {{0, 1}, {3, read->bsp_cost[0]}};
+  }
+  j.efficiency = [costs](double z) {
+    size_t i = 1;
+    while (i + 1 < costs.size() && z > costs[i].first) ++i;
+    const auto [from, low] = costs[i - 1];
+    const auto [to, high] = costs[i];
+    return 1 / std::max(1.0, low + (high - low) * (z - from) / (to - from));
+  };
+  UseBase(j, b);
+}
+void RecordedWord2vec(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "word2vec"); }
+void RecordedPackageGraph(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "package-graph"); }
+void RecordedNextCharacter(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "next-character"); }
+
 struct Family {
   const char* name;
   Maker make;
@@ -432,7 +465,10 @@ constexpr std::array kDevelopment = {Family{"sum", Sum},
                                      Family{"cache-cliff", CacheCliff},
                                      Family{"periodic", Periodic},
                                      Family{"numa", Numa},
-                                     Family{"incast", Incast}};
+                                     Family{"incast", Incast},
+                                     Family{"recorded-word2vec", RecordedWord2vec},
+                                     Family{"recorded-package-graph", RecordedPackageGraph},
+                                     Family{"recorded-next-character", RecordedNextCharacter}};
 constexpr std::array kHoldOut = {
     Family{"universal-scaling", UniversalScaling}, Family{"skewed-queues", SkewedQueues},
     Family{"burst-throttle", BurstThrottle},       Family{"momentum-staleness", MomentumStaleness},

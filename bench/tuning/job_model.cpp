@@ -12,6 +12,8 @@ double LossTruth::At(double steps) const {
       return floor + drop * std::pow(1 + steps / tau, -power);
     case Kind::kExponential:
       return floor + drop * std::exp(-std::pow(steps / tau, power));
+    case Kind::kRecorded:
+      return recorded.At(steps / tau);
     case Kind::kStepped:
       break;
   }

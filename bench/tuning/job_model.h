@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/tuning/recorded_loss.h"
 #include "operator/tuner/change_cost.h"
 #include "operator/tuner/structural_prior.h"
 #include "operator/tuner/tuner.h"
@@ -22,10 +23,11 @@ struct Point {  // a setting of the simulated job
 
 // Loss over effective steps.
 struct LossTruth {
-  enum class Kind { kPower, kExponential, kStepped };
+  enum class Kind { kPower, kExponential, kStepped, kRecorded };
   Kind kind = Kind::kPower;
   double floor = 0.2, drop = 2, tau = 1000, power = 1;
   std::vector<double> steps_at, levels;  // kStepped: after steps_at[i] the floor is levels[i]
+  RecordedLoss recorded;                 // kRecorded: tau of its steps are one step here
   double At(double steps) const;
 };
 

@@ -17,7 +17,7 @@ double BigramBits(std::span<const Symbol> text, const Positions& positions, uint
 struct SamplingOptions {
   std::string prompt = "#include <";
   size_t characters = 500;
-  double temperature = 0.6;  // below 1 prefers what is likely, above 1 what is not
+  double temperature = 0.8;  // below 1 prefers what is likely, above 1 what is not
   uint64_t seed = 1;
 };
 // The prompt, and characters drawn one after another.

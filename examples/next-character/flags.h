@@ -24,6 +24,7 @@ struct Flags {
   uint32_t judged_characters = 50'000;
   SamplingOptions sampling;
   bool save_tables = false;
+  std::string trace;  // directory; every step leaves a line there
   // Without servers:
   bool standalone = false;
   uint32_t threads = 2;

@@ -5,6 +5,7 @@
 
 #include "attune/ps/session.h"
 #include "examples/next-character/evaluation.h"
+#include "examples/support/step_trace.h"
 
 namespace attune::next_character {
 namespace {
@@ -17,7 +18,8 @@ class Worker {
         positions_(text, flags.network.context),
         session_(session),
         tables_(std::move(tables)),
-        network_(flags.network) {
+        network_(flags.network),
+        trace_(flags.trace) {
     const auto shapes = Shapes(flags.network);
     for (size_t layer = 0; layer < kLayers; ++layer) {
       keys_[layer].resize(shapes[layer].rows);
@@ -32,7 +34,7 @@ class Worker {
 
  private:
   Status PullNetwork();
-  Status TrainOn(uint64_t epoch, uint64_t item);
+  Status TrainOn(const ps::DataLease& lease, uint64_t item);
 
   const Flags& flags_;
   const std::span<const Symbol> text_;
@@ -43,6 +45,7 @@ class Worker {
   Network network_;
   Parameters parameters_, gradients_;
   std::vector<uint64_t> batch_;
+  examples::StepTrace trace_;
 };
 
 Status Worker::PullNetwork() {
@@ -58,19 +61,20 @@ Status Worker::PullNetwork() {
   return status;
 }
 
-Status Worker::TrainOn(uint64_t epoch, uint64_t item) {
-  positions_.Batch(epoch, item, flags_.epoch_batches, flags_.batch, batch_);
+Status Worker::TrainOn(const ps::DataLease& lease, uint64_t item) {
+  positions_.Batch(lease.epoch(), item, flags_.epoch_batches, flags_.batch, batch_);
   RETURN_IF_ERROR(PullNetwork());
   const double loss = network_.LossAndGradients(parameters_, text_, batch_, gradients_);
   for (size_t layer = 0; layer < kLayers; ++layer) tables_[layer].PushAsync(keys_[layer], gradients_[layer]);
+  lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
+  trace_.Add(loss, batch_.size());
   return session_.Step({.loss = loss, .samples = batch_.size()});
 }
 
 Status Worker::Train() {
   for (const ps::DataLease& lease : session_.DataLeases("train", {.items = flags_.epoch_batches})) {
     for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
-      RETURN_IF_ERROR(TrainOn(lease.epoch(), item));
-      lease.Advance(item + 1);
+      RETURN_IF_ERROR(TrainOn(lease, item));
     }
     if (session_.draining()) break;
   }
@@ -86,8 +90,10 @@ Status Worker::Evaluate() {
     const double bigram_bits = BigramBits(text_, positions_, flags_.judged_characters);
     result.metrics = {{"held_out_bits", bits}, {"bigram_bits", bigram_bits}};
     result.summary = "made up by the network:\n" + MakeUp(network_, flags_.network, parameters_, flags_.sampling);
-    result.model_path = session_.model_directory();
-    if (flags_.save_tables) RETURN_IF_ERROR(session_.SaveTables());
+    if (flags_.save_tables) {
+      RETURN_IF_ERROR(session_.SaveTables());
+      result.model_path = session_.model_directory();
+    }
     std::printf("%s\nheld_out_bits=%.4f bigram_bits=%.4f\n", result.summary.c_str(), bits, bigram_bits);
     RETURN_IF_ERROR(session_.Finish(result));
   }

@@ -29,7 +29,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       ->delimiter(',')
       ->default_str("");
   app.add_flag("--list-files", f.list_files, "Print the names of the package lists, and nothing else");
-  app.add_option("--min-links", f.graph.links_min, "Leave out what has fewer links")->check(CLI::PositiveNumber);
+  app.add_option("--min-links", f.graph.links_min, "Leave out what has fewer links (0: 10, or 4 where there are few)");
   app.add_option("--held-out", f.graph.held_out_percent, "Percent of pairs kept from training")
       ->check(CLI::Range(0, 50));
   app.add_option("--dim", f.dim, "Values per vector, two for each complex number")->check(CLI::Range(2, 4096));
@@ -41,6 +41,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--judged-links", f.judged_links, "Held-out links that are ranked")->check(CLI::PositiveNumber);
   app.add_option("--packages", f.packages, "Packages whose likely links are shown, with commas")->delimiter(',');
   app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows");
+  app.add_option("--trace", f.trace, "A directory: workers write time, loss and samples of every step into it");
   app.add_flag("--standalone", f.standalone, "Train in this process, without servers");
   app.add_option("--threads", f.threads, "Threads of --standalone")->check(CLI::Range(1, 256));
   app.add_option("--epochs", f.epochs, "Epochs of --standalone")->check(CLI::PositiveNumber);

@@ -17,11 +17,12 @@ struct Flags {
   BatchOptions batch;
   uint32_t dim = 64;  // two for each complex number
   float rate = 0.1F;  // of Adagrad
-  float regularization = 0.03F;
+  float regularization = 0.1F;
   uint64_t seed = 1;
   uint32_t judged_links = 2000;
   std::vector<std::string> packages = {"git", "gimp", "nginx", "python3-numpy"};
   bool save_tables = false;
+  std::string trace;  // directory; every step leaves a line there
   // Without servers:
   bool standalone = false;
   uint32_t threads = 2;

@@ -100,6 +100,8 @@ std::vector<std::string> Renumber(std::vector<Link>& links, const std::vector<ui
   return ordered;
 }
 
+uint32_t DefaultLinksMin(size_t links) { return links < 100'000 ? 4 : 10; }
+
 // By pair of entities, so that no other link between the two gives the answer away.
 bool IsHeldOut(const Link& link, const GraphOptions& options) {
   const auto [low, high] = std::minmax(link.head, link.tail);
@@ -139,7 +141,8 @@ StatusOr<Graph> BuildGraph(const std::vector<std::string>& texts, const GraphOpt
   }
   Graph graph{.names = collector.TakeNames(), .lists = texts.size(), .packages = collector.packages()};
   std::vector<Link> links = collector.TakeLinks();
-  const std::vector<uint32_t> counts = Thin(links, graph.names.size(), options.links_min);
+  const uint32_t links_min = options.links_min > 0 ? options.links_min : DefaultLinksMin(links.size());
+  const std::vector<uint32_t> counts = Thin(links, graph.names.size(), links_min);
   graph.names = Renumber(links, counts, std::move(graph.names));
   Split(links, options, graph);
   constexpr size_t kEntitiesMin = 3, kTrainingMin = 10;

@@ -25,7 +25,9 @@ inline constexpr uint64_t kLinksMax = 16'000'000;  // more are refused before th
 
 struct GraphOptions {
   std::vector<std::filesystem::path> lists;  // see FindPackageLists
-  uint32_t links_min = 10;  // a thing with fewer links is left out, again and again until all have them
+  // A thing with fewer links is left out, again and again until all have as many. 0: 10, and 4 where the lists hold
+  // fewer than 100,000 links.
+  uint32_t links_min = 0;
   uint32_t held_out_percent = 2;
   uint64_t seed = 1;  // decides what is held out
 };

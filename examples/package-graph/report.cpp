@@ -6,7 +6,7 @@
 namespace attune::package_graph {
 namespace {
 
-constexpr size_t kGuesses = 4;
+constexpr size_t kGuesses = 4, kGuessesAsked = 100;
 
 std::string Row(std::string_view name, const Ranks& model, const Ranks& popularity) {
   char text[128];
@@ -23,6 +23,13 @@ std::string_view Short(const Graph& graph, EntityId id, Relation relation) {
   return name;
 }
 
+// What a relation's end can be at all: a package, or a thing of the relation's own kind. (Ranks do not know that.)
+bool IsOfKind(const Graph& graph, EntityId id, Relation relation) {
+  const std::string& name = graph.names[id];
+  if (relation <= Relation::kConflicts) return name.find(':') == std::string::npos;
+  return name.starts_with(std::string(kRelationNames[static_cast<size_t>(relation)]) + ':');
+}
+
 bool IsHeldOut(const Graph& graph, const Link& link) {
   return std::find(graph.held_out.begin(), graph.held_out.end(), link) != graph.held_out.end();
 }
@@ -32,7 +39,10 @@ bool AppendGuesses(const Model& model, const Graph& graph, const Judge& judge, E
                    std::string& text) {
   bool right = false;
   text += "  " + graph.names[head] + ' ' + std::string(kRelationNames[static_cast<size_t>(relation)]) + ':';
-  for (const EntityId guess : judge.Predict(model, Side::kTail, head, relation, kGuesses)) {
+  size_t shown = 0;
+  for (const EntityId guess : judge.Predict(model, Side::kTail, head, relation, kGuessesAsked)) {
+    if (!IsOfKind(graph, guess, relation)) continue;
+    if (++shown > kGuesses) break;
     const bool is_right = IsHeldOut(graph, {head, guess, relation});
     const std::string name(Short(graph, guess, relation));
     text += text.back() == ':' ? " " : ", ";

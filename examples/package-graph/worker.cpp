@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "attune/ps/session.h"
 #include "examples/package-graph/complex_model.h"
 #include "examples/package-graph/evaluation.h"
+#include "examples/support/step_trace.h"
 
 namespace attune::package_graph {
 namespace {
@@ -16,12 +18,14 @@ struct PulledBatch {
   Batch batch;
   Rows rows;
   ps::Future entities, relations;
+  bool under_way = false;
 
   PulledBatch() = default;
   PulledBatch(PulledBatch&&) = default;
   PulledBatch& operator=(PulledBatch&&) = default;
   ~PulledBatch() { (void)Wait(); }  // the rows must live until the pulls have ended
   Status Wait() {
+    if (!std::exchange(under_way, false)) return OkStatus();
     const Status first = entities.Wait(), second = relations.Wait();
     return first.ok() ? second : first;
   }
@@ -35,7 +39,8 @@ class Worker {
         session_(session),
         entities_(std::move(entities)),
         relations_(std::move(relations)),
-        builder_(graph, flags.batch, flags.seed) {}
+        builder_(graph, flags.batch, flags.seed),
+        trace_(flags.trace) {}
 
   Status Train();
   // By whichever worker is handed the only item of the data set "evaluate".
@@ -43,7 +48,7 @@ class Worker {
 
  private:
   void StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled);
-  Status TrainOn(PulledBatch& pulled);
+  Status TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item);
   StatusOr<Model> PullModel() const;
 
   const Flags& flags_;
@@ -52,6 +57,7 @@ class Worker {
   const ps::Table entities_, relations_;
   BatchBuilder builder_;
   Rows gradients_;
+  examples::StepTrace trace_;
 };
 
 void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
@@ -59,15 +65,19 @@ void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
   pulled.rows.Resize(pulled.batch, flags_.dim);
   pulled.entities = entities_.PullAsync(pulled.batch.entities, pulled.rows.entities);
   pulled.relations = relations_.PullAsync(kRelationKeys, pulled.rows.relations);
+  pulled.under_way = true;
 }
 
-Status Worker::TrainOn(PulledBatch& pulled) {
+Status Worker::TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item) {
   RETURN_IF_ERROR(pulled.Wait());
   const double loss = LossAndGradients(pulled.batch, flags_.dim, flags_.regularization, pulled.rows, gradients_);
   entities_.PushAsync(pulled.batch.entities, gradients_.entities);
   relations_.PushAsync(kRelationKeys, gradients_.relations);
+  lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
   const size_t links = pulled.batch.heads.size();
-  return session_.Step({.loss = loss / static_cast<double>(2 * links), .samples = links});
+  const double mean = loss / static_cast<double>(2 * links);
+  trace_.Add(mean, links);
+  return session_.Step({.loss = mean, .samples = links});
 }
 
 Status Worker::Train() {
@@ -76,8 +86,7 @@ Status Worker::Train() {
     StartPull(lease.epoch(), lease.begin(), current);
     for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
       if (item + 1 < lease.end()) StartPull(lease.epoch(), item + 1, next);  // travels while we compute
-      RETURN_IF_ERROR(TrainOn(current));
-      lease.Advance(item + 1);
+      RETURN_IF_ERROR(TrainOn(current, lease, item));
       std::swap(current, next);
     }
     RETURN_IF_ERROR(current.Wait());  // of an item we leave to others

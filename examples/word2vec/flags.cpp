@@ -49,6 +49,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--neighbors", f.neighbors, "Words whose nearest neighbors are shown, with commas")->delimiter(',');
   app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows too");
   app.add_option("--model", f.model, "Judge the model that servers saved in this directory, without training");
+  app.add_option("--trace", f.trace, "A directory: workers write time, loss and samples of every step into it");
   app.add_flag("--standalone", f.standalone, "Train in this process, without servers");
   app.add_option("--threads", f.threads, "Threads of --standalone")->check(CLI::Range(1, 256));
   app.add_option("--epochs", f.epochs, "Epochs of --standalone")->check(CLI::PositiveNumber);

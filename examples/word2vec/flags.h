@@ -21,6 +21,7 @@ struct Flags {
   uint64_t seed = 1;
   std::vector<std::string> neighbors = {"mutex", "vector", "uint32_t", "begin"};
   bool save_tables = false;
+  std::string trace;  // directory; every step leaves a line there
   std::string model;  // directory of a saved model: judge it instead of training
   // Without servers:
   bool standalone = false;

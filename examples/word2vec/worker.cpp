@@ -6,6 +6,7 @@
 
 #include "attune/ps/session.h"
 #include "base/time_source.h"
+#include "examples/support/step_trace.h"
 #include "examples/word2vec/evaluation.h"
 #include "examples/word2vec/gradient.h"
 
@@ -39,7 +40,8 @@ class Worker {
         session_(session),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
-        builder_(corpus.vocabulary, flags.batch) {}
+        builder_(corpus.vocabulary, flags.batch),
+        trace_(flags.trace) {}
 
   Status Train();
   // By whichever worker is handed the only item of the data set "evaluate".
@@ -57,7 +59,7 @@ class Worker {
   const ps::Table inputs_, outputs_;
   BatchBuilder builder_;
   BatchRows gradients_;
-  uint64_t words_ = 0;
+  examples::StepTrace trace_;
 };
 
 void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
@@ -75,8 +77,8 @@ Status Worker::TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t
   inputs_.PushAsync(batch.input_keys, gradients_.inputs);
   outputs_.PushAsync(batch.output_keys, gradients_.outputs);
   lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
-  words_ += batch.words_read;
   const double mean = batch.pairs.empty() ? std::nan("") : loss / static_cast<double>(batch.pairs.size());
+  trace_.Add(mean, batch.words_read);
   return session_.Step({.loss = mean, .samples = batch.words_read});
 }
 

@@ -347,6 +347,22 @@ std::string ToString(const Synchronization& synchronization) {
   return "";
 }
 
+const char* ToString(TuningMode mode) {
+  switch (mode) {
+    case TuningMode::kOff:
+      return "Off";
+    case TuningMode::kRecommend:
+      return "Recommend";
+    case TuningMode::kInitial:
+      return "Initial";
+    case TuningMode::kInPlaceOnly:
+      return "InPlaceOnly";
+    case TuningMode::kAuto:
+      return "Auto";
+  }
+  return "";
+}
+
 std::string ToString(const FieldProblem& problem, const std::string& file) {
   std::string text;
   if (!file.empty()) text += file + ":";

@@ -71,6 +71,35 @@ struct Checkpoint {
   std::string resume_from;       // directory of a checkpoint to begin with; "": from nothing
 };
 
+// How the processes of a job trust each other. Secrets of the job's namespace, read by the pods alone.
+struct Security {
+  std::string tls_secret;    // with tls.crt, tls.key and ca.crt; "": rows and control messages travel in the clear
+  std::string token_secret;  // with the key "token"; "": none is asked for
+};
+
+enum class TuningMode {
+  kOff,
+  kRecommend,    // says in the status what it would do, and touches nothing
+  kInitial,      // looks for a good setting at the beginning, then leaves it
+  kInPlaceOnly,  // changes only what needs no other pods
+  kAuto,
+};
+const char* ToString(TuningMode mode);
+
+// What the tuner may do with one knob (operator/tuner/knob.h).
+struct KnobPolicy {
+  std::optional<int32_t> min, max;  // absent: those of the role
+  std::optional<int32_t> pinned;    // this value and no other
+};
+
+// Who looks for the setting that finishes the job soonest, and how far it may go.
+struct Tuning {
+  TuningMode mode = TuningMode::kOff;
+  bool paused = false;
+  int64_t window_seconds = 5;  // shortest time at a setting that is worth measuring
+  KnobPolicy servers, workers;
+};
+
 struct TrainingJobSpec {
   Goal goal;
   Data data;
@@ -81,6 +110,8 @@ struct TrainingJobSpec {
   Model model;
   Checkpoint checkpoint;
   RunPolicy run_policy;
+  Security security;
+  Tuning tuning;
 };
 
 // metav1.Condition.
@@ -139,6 +170,22 @@ std::string CheckpointName(const CheckpointStatus& checkpoint);
 struct RecoveryStatus {
   uint64_t count = 0;          // recoveries so far
   uint64_t restored_rows = 0;  // rows that went back to a checkpoint or their first value
+  uint64_t restored_shards = 0;
+  uint64_t checkpoint = 0;  // that the last one took; 0: there was none
+  uint64_t step = 0;        // where that was cut
+  uint64_t steps_lost = 0;  // of all workers, since then
+};
+
+// Where the tuner stands. `state` is for the operator: a new one carries on from it.
+struct TuningStatus {
+  std::string stage;                 // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable
+  std::string message;               // why, in a sentence or two
+  int32_t servers = 0, workers = 0;  // the setting it wants now; 0: none yet
+  std::string since;                 // RFC 3339, of the stage
+  std::optional<int32_t> recommended_servers, recommended_workers;
+  std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
+  uint64_t changes = 0;
+  std::string state;
 };
 
 struct JobResult {
@@ -162,6 +209,7 @@ struct TrainingJobStatus {
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;
   std::optional<RecoveryStatus> recovery;
+  std::optional<TuningStatus> tuning;
 };
 
 struct TrainingJob {
@@ -221,5 +269,6 @@ inline constexpr char kServersReady[] = "ServersReady";
 inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
+inline constexpr char kTuning[] = "Tuning";  // the tuner looks for a better setting
 
 }  // namespace attune::api

@@ -12,6 +12,7 @@ struct Describer {
     return "CreatePodDisruptionBudget " + NameOf(a.budget) + Why(a.reason);
   }
   std::string operator()(const PatchPod& a) const { return "PatchPod " + a.name + Why(a.reason); }
+  std::string operator()(const PatchJob& a) const { return "PatchJob " + a.patch.at("spec").dump() + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }
   std::string operator()(const SendDirective& a) const {

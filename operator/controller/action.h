@@ -57,6 +57,11 @@ struct PatchPodDisruptionBudget {
   int32_t min_available = 0;
   std::string reason;
 };
+// The tuner's setting, into the spec: everything that runs the job follows it.
+struct PatchJob {
+  kube::Json patch;  // merge patch; carries the uid
+  std::string reason;
+};
 struct WriteStatus {
   api::TrainingJobStatus status;
   std::string reason;
@@ -76,8 +81,8 @@ struct RequeueAfter {
 };
 
 using Action =
-    std::variant<PatchPod, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget, PatchPodDisruptionBudget,
-                 CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+    std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
+                 PatchPodDisruptionBudget, CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One line for logs and tests: "CreatePod a-server-0 (the job has 2 servers)".
 std::string Describe(const Action& action);

@@ -24,6 +24,16 @@ const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& se
   return leaving == servers.leaving.end() ? nullptr : *leaving;
 }
 
+// Whose process has ended for good.
+std::vector<const ObservedPod*> Gone(const Observed& observed) {
+  std::vector<const ObservedPod*> gone;
+  for (const ObservedPod& pod : observed.pods) {
+    if (pod.index < 0 || pod.job_uid != observed.job.uid || !(HasFailed(pod) || HasSucceeded(pod))) continue;
+    gone.push_back(&pod);
+  }
+  return gone;
+}
+
 }  // namespace
 
 CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& servers, Directives& directives,
@@ -44,6 +54,11 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
     directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
+    for (const ObservedPod* gone : Gone(observed)) {
+      v1::NodeGone* node = directive.mutable_host_coordinator()->add_gone();
+      node->set_role(gone->role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
+      node->set_index(static_cast<uint32_t>(gone->index));
+    }
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
     view.moving = true;

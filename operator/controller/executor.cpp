@@ -10,6 +10,7 @@
 #include "operator/controller/plan.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
+#include "operator/controller/tuning_input.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -46,6 +47,7 @@ class Executor::Round {
   StatusOr<std::optional<Duration>> Run() {
     Observe();
     const Now now{executor_.time_.Now(), executor_.time_.WallNow()};
+    ObserveTuning(now);
     const std::vector<Action> plan = Plan(observed_, executor_.options_, now);
     {
       const std::lock_guard lock(executor_.mutex_);
@@ -57,6 +59,7 @@ class Executor::Round {
       const std::lock_guard lock(executor_.mutex_);
       ++executor_.actions_;
     }
+    memory_.tales.clear();
     return requeue_;
   }
 
@@ -79,6 +82,25 @@ class Executor::Round {
     observed_.name_taken = memory_.name_taken;
     observed_.status_written_at = memory_.status_written_at;
     for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed_)) observed_.log_tails[pod->uid] = ReadLogTail(*pod);
+  }
+
+  void ObserveTuning(Now now) {
+    const std::lock_guard lock(executor_.tuning_mutex_);
+    if (!IsTuned(observed_)) {
+      const auto summary = memory_.tuning ? memory_.tuning->Summary() : std::nullopt;
+      if (summary) executor_.finished_jobs_.Add(*summary);
+      memory_.tuning.reset();
+      return;
+    }
+    if (!memory_.tuning) {
+      const auto& known = observed_.job.status.tuning;
+      memory_.tuning.emplace(known ? known->state : "");
+      memory_.tuning->SetHistory(executor_.finished_jobs_);
+    }
+    const TuningInput input = MakeTuningInput(observed_, ViewServers(observed_), ViewWorkers(observed_), now);
+    observed_.tuning = memory_.tuning->Step(input, executor_.priors_);
+    for (TuningOutput::Tale& tale : observed_.tuning->tales) memory_.tales.push_back(std::move(tale));
+    observed_.tuning->tales = memory_.tales;
   }
 
   // Only while a pod waits for a place: it takes a look at every pod there is.
@@ -152,6 +174,16 @@ class Executor::Round {
     }
     if (IsGone(patched.status())) return OkStatus();
     return Annotate(patched.status(), "patching pod " + key.ToString());
+  }
+
+  Status Carry(const PatchJob& action) {
+    StatusOr<Json> patched = executor_.api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch);
+    if (patched.ok()) {
+      memory_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, executor_.time_.Now());
+      return OkStatus();
+    }
+    if (IsGone(patched.status()) || IsReplaced(patched.status())) return OkStatus();
+    return Annotate(patched.status(), "changing the setting of job " + key_.ToString());
   }
 
   Status Carry(const DeletePod& action) {

@@ -16,6 +16,7 @@
 #include "operator/controller/expectations.h"
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
+#include "operator/controller/tuning_loop.h"
 #include "operator/kube/api.h"
 #include "operator/kube/events.h"
 #include "operator/kube/watch_cache.h"
@@ -56,6 +57,8 @@ class Executor {
     std::map<std::string, MonotonicTime> sent;  // directives by key
     std::optional<std::string> name_taken;
     Expectations expectations;
+    std::optional<TuningLoop> tuning;
+    std::vector<TuningOutput::Tale> tales;  // of the tuner, until they are told
   };
   class Round;
 
@@ -70,6 +73,10 @@ class Executor {
   telemetry::Service& service_;
   kube::EventRecorder& events_;
   const PlanOptions options_;
+
+  std::mutex tuning_mutex_;          // tuners of all jobs think one after the other: milliseconds each
+  tuner::PriorCache priors_;         // guarded by tuning_mutex_
+  tuner::JobHistory finished_jobs_;  // guarded by tuning_mutex_; what similar jobs start from
 
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_

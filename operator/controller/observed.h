@@ -10,6 +10,7 @@
 #include "base/time_source.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/names.h"
+#include "operator/controller/tuning_values.h"
 #include "operator/kube/object.h"
 #include "operator/scheduler/fit.h"
 #include "operator/telemetry/job_store.h"
@@ -76,6 +77,7 @@ struct Observed {
   std::optional<int32_t> budget_min_available;   // of the disruption budget
   // What machines have left beside this operator's pods, as far as it may read them.
   std::optional<std::vector<scheduler::Machine>> machines;
+  std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   std::optional<std::string> name_taken;           // an object we need to create exists and is not ours
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };

@@ -27,8 +27,12 @@ struct PlanOptions {
   Duration refused_retry = std::chrono::seconds(30);  // how soon what was refused is asked for again
   // How long the end of a server is to be told to the coordinator before its successor is made regardless.
   Duration gone_patience = std::chrono::seconds(10);
-  // How long workers may run on after the servers have ended by themselves, the goal being reached.
+  // How long workers may run on after the servers have ended by themselves, the goal being reached: one that has
+  // trained may be writing its result.
   Duration servers_ended_grace = std::chrono::seconds(60);
+  // The same when none of those left was ever seen to train: they came too late and have nothing to write. Long enough
+  // for sidecars to come back after a restart of the operator and say otherwise.
+  Duration late_workers_grace = std::chrono::seconds(5);
   // A worker still there this long after its grace period ended sits on a machine nobody hears from.
   Duration lost_node_grace = std::chrono::seconds(30);
 };

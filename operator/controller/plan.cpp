@@ -16,6 +16,8 @@
 namespace attune::controller {
 namespace {
 
+constexpr Duration kLookAgain = std::chrono::milliseconds(200);
+
 void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, Draft& draft) {
   for (const ObservedPod& pod : pods) {
     if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) draft.Release(pod, "its job is gone");
@@ -64,14 +66,46 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
                      std::to_string(next.checkpoint->step) + " (" + Counted(next.checkpoint->rows, "row") + ", " +
                      api::FormatBytes(next.checkpoint->bytes) + ")");
   }
+  const uint64_t recoveries_before = before.recovery ? before.recovery->count : 0;
+  if (next.recovery && next.recovery->count > recoveries_before &&
+      next.recovery->restored_rows == (before.recovery ? before.recovery->restored_rows : 0)) {
+    draft.Normal(kEventRecovered, "Recover",
+                 "The rows of a lost server are served by others from their copies; nothing that was acknowledged is "
+                 "lost");
+  }
   const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
   if (next.recovery && next.recovery->restored_rows > restored_before) {
-    const bool known = next.checkpoint && !next.checkpoint->directory.empty();
+    const api::RecoveryStatus& recovery = *next.recovery;
     draft.Warn(kEventRowsRestored, "Recover",
-               Counted(next.recovery->restored_rows - restored_before, "row") + " of a lost server went back to " +
-                   (known ? api::CheckpointName(*next.checkpoint) : std::string("their first values")) +
-                   "; what was pushed to them since then is lost");
+               Counted(recovery.restored_rows - restored_before, "row") + " of a lost server went back to " +
+                   (recovery.checkpoint == 0 ? std::string("their first values")
+                                             : "checkpoint " + std::to_string(recovery.checkpoint) + " at step " +
+                                                   std::to_string(recovery.step)) +
+                   "; what was pushed to them since then (" + Counted(recovery.steps_lost, "step") +
+                   " of all workers) is lost");
   }
+}
+
+// The setting is in the status before it is in the spec, so that a new operator knows whose wish it is.
+void PlanTuning(const Observed& observed, Draft& draft) {
+  if (!observed.tuning) return;
+  const TuningOutput& tuning = *observed.tuning;
+  for (const TuningOutput::Tale& tale : tuning.tales) {
+    if (tale.warning) {
+      draft.Warn(tale.reason.c_str(), "Tune", tale.note);
+    } else {
+      draft.Normal(tale.reason.c_str(), "Tune", tale.note);
+    }
+  }
+  draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
+  if (!tuning.change) return;
+  const auto& written = observed.job.status.tuning;
+  if (!written || written->state != tuning.status.state) return draft.Requeue(kLookAgain, "the tuner's change");
+  kube::Json patch;
+  patch["metadata"]["uid"] = observed.job.uid;
+  patch["spec"]["servers"]["replicas"] = tuning.change->servers;
+  patch["spec"]["workers"]["replicas"] = tuning.change->workers;
+  draft.Create(PatchJob{std::move(patch), "the tuner wants " + ToString(*tuning.change)});
 }
 
 std::vector<Action> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
@@ -139,7 +173,11 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
       PlanFirstServers(observed, servers, options, draft);
     }
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
-    if (servers.finished > 0) draft.Requeue(options.servers_ended_grace, "end of the workers");
+    PlanTuning(observed, draft);
+    if (servers.finished > 0) {
+      draft.Requeue(options.late_workers_grace, "end of the workers that came too late");
+      draft.Requeue(options.servers_ended_grace, "end of the workers");
+    }
   }
 
   api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, now);

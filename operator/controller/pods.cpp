@@ -12,6 +12,8 @@ constexpr int kUnprivilegedUser = 65532;  // of the images in docker/
 constexpr char kVolumeRun[] = "attune-run";
 constexpr char kVolumeModel[] = "attune-model";
 constexpr char kVolumeToken[] = "attune-token";
+constexpr char kVolumeTls[] = "attune-tls";
+constexpr char kVolumeJobToken[] = "attune-job-token";
 constexpr char kVolumeTemporary[] = "attune-tmp";
 constexpr int kTokenSeconds = 3600;
 
@@ -81,6 +83,23 @@ void AddMount(Json& container, const char* volume, const char* path) {
   Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}});
 }
 
+// Who may talk to this process, and in what. Only the role's own container is given them.
+void AddSecurity(Json& container, const api::Security& security) {
+  const auto mount = [&](const char* volume, const char* path) {
+    Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}, {"readOnly", true}});
+  };
+  if (!security.tls_secret.empty()) {
+    mount(kVolumeTls, contract::kTlsDirectoryPath);
+    Put(Array(container, "env"), "name", Variable(contract::kEnvTlsDirectory, contract::kTlsDirectoryPath));
+  }
+  if (!security.token_secret.empty()) {
+    mount(kVolumeJobToken, contract::kJobTokenDirectory);
+    Put(Array(container, "env"), "name",
+        Variable(contract::kEnvJobTokenFile,
+                 std::string(contract::kJobTokenDirectory) + "/" + contract::kJobTokenFile));
+  }
+}
+
 // PodSecurity "restricted" for a container, where the user did not decide.
 void Restrict(Json& container) {
   Json& security = Object(container, "securityContext");
@@ -133,6 +152,13 @@ void AddVolumes(Json& spec, const TrainingJob& job, const PlanOptions& options, 
   Json token = {{"path", "token"}, {"audience", contract::kTokenAudience}, {"expirationSeconds", kTokenSeconds}};
   Json sources = Json::array({{{"serviceAccountToken", std::move(token)}}});
   Put(volumes, "name", {{"name", kVolumeToken}, {"projected", {{"sources", std::move(sources)}}}});
+  constexpr int kReadableByGroup = 0440;  // the pod's group, fsGroup
+  const auto secret = [&](const char* volume, const std::string& name) {
+    if (name.empty()) return;
+    Put(volumes, "name", {{"name", volume}, {"secret", {{"secretName", name}, {"defaultMode", kReadableByGroup}}}});
+  };
+  secret(kVolumeTls, job.spec.security.tls_secret);
+  secret(kVolumeJobToken, job.spec.security.token_secret);
   if (temporary) Put(volumes, "name", {{"name", kVolumeTemporary}, {"emptyDir", Json::object()}});
 }
 
@@ -149,18 +175,17 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   Json arguments = Json::array({"--servers", std::to_string(servers)});
   const api::Checkpoint& checkpoint = job.spec.checkpoint;
-  if (!checkpoint.resume_from.empty()) {
-    arguments.push_back("--load");
-    arguments.push_back(checkpoint.resume_from);
-  }
   const std::string& host = job.status.coordinator;
   const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
-  if (!coordinator_here) return arguments;
-  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
   const auto add = [&](const char* flag, const auto& value) {
     arguments.push_back(flag);
     arguments.push_back(value);
   };
+  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
+  add("--checkpoints-retained", std::to_string(checkpoint.keep));  // any server may run the coordinator later
+  if (!coordinator_here) return arguments;
+  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
+  if (!checkpoint.resume_from.empty()) add("--load", checkpoint.resume_from);
   const api::Goal& goal = job.spec.goal;
   if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
   if (goal.steps) add("--steps", std::to_string(*goal.steps));
@@ -171,8 +196,6 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");
   if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
   if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
-  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
-  add("--checkpoints-retained", std::to_string(checkpoint.keep));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;
 }
@@ -251,6 +274,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddEnvironment(container, job, role, index);
   AddMount(container, kVolumeRun, contract::kRunDirectory);
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
+  AddSecurity(container, job.spec.security);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
   for (Json& each : spec["containers"]) Restrict(each);
   Json& init = Array(spec, "initContainers");

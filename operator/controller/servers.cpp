@@ -29,9 +29,13 @@ int32_t FirstCount(const Observed& observed) {
   return observed.job.spec.servers.replicas;
 }
 
-bool EndedTooEarly(const ObservedPod& pod, const PlanOptions& options, Now now) {
+bool EndedLongAgo(const ObservedPod& pod, Duration grace, Now now) {
   if (!HasSucceeded(pod)) return false;
-  return !pod.container.finished_at || now.wall - *pod.container.finished_at >= options.servers_ended_grace;
+  return !pod.container.finished_at || now.wall - *pod.container.finished_at >= grace;
+}
+
+bool EndedTooEarly(const ObservedPod& pod, const PlanOptions& options, Now now) {
+  return EndedLongAgo(pod, options.servers_ended_grace, now);
 }
 
 const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
@@ -48,9 +52,17 @@ bool CameTooLate(const Observed& observed, const ObservedPod& pod) {
   return sample != nullptr && sample->window.has_worker() && sample->window.worker().clock() == 0;
 }
 
-bool AllWorkersCameTooLate(const Observed& observed) {
+// A worker that has ended, or that this process has never seen to finish a step.
+bool HasNothingToWrite(const Observed& observed, const ObservedPod& pod) {
+  if (CameTooLate(observed, pod)) return true;
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  return sample == nullptr || !sample->window.has_worker();
+}
+
+bool AllWorkersCameTooLate(const Observed& observed, bool never_seen_is_late) {
   return std::ranges::all_of(observed.pods, [&](const ObservedPod& pod) {
-    return pod.role != RoleName::kWorker || pod.job_uid != observed.job.uid || CameTooLate(observed, pod);
+    if (pod.role != RoleName::kWorker || pod.job_uid != observed.job.uid) return true;
+    return never_seen_is_late ? HasNothingToWrite(observed, pod) : CameTooLate(observed, pod);
   });
 }
 
@@ -180,11 +192,13 @@ ServersView ViewServers(const Observed& observed) {
 
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now) {
-  const auto ended_long_ago = [&](const ObservedPod* pod) {
-    return pod != nullptr && EndedTooEarly(*pod, options, now);
+  const auto all_ended_for = [&](Duration grace) {
+    return std::ranges::all_of(servers.by_index,
+                               [&](const auto* pod) { return pod != nullptr && EndedLongAgo(*pod, grace, now); });
   };
   if (servers.count > 0 && servers.finished == servers.count &&
-      (std::ranges::all_of(servers.by_index, ended_long_ago) || AllWorkersCameTooLate(observed))) {
+      (all_ended_for(options.servers_ended_grace) || AllWorkersCameTooLate(observed, false) ||
+       (all_ended_for(options.late_workers_grace) && AllWorkersCameTooLate(observed, true)))) {
     return Verdict{true, kReasonTrainingFinished,
                    "all servers ended after the goal was reached; workers that came too late are not waited for"};
   }

@@ -118,7 +118,13 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
                                       can.synchronization_modes(), can.checkpoints()};
     if (can.synchronization_modes()) status.synchronization = FromProto(window->synchronization());
     if (window->has_recovery()) {
-      status.recovery = api::RecoveryStatus{window->recovery().count(), window->recovery().restored_rows()};
+      const v1::Recovery& recovery = window->recovery();
+      status.recovery = api::RecoveryStatus{.count = recovery.count(),
+                                            .restored_rows = recovery.restored_rows(),
+                                            .restored_shards = recovery.restored_shards(),
+                                            .checkpoint = recovery.checkpoint(),
+                                            .step = recovery.step(),
+                                            .steps_lost = recovery.steps_lost()};
     }
     if (window->has_checkpoint()) {
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
@@ -143,6 +149,22 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
     checkpoint.request = answer->request;
     checkpoint.message = FitText(answer->problem, 1024);
   }
+}
+
+void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
+  if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
+    status.tuning.reset();
+    std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
+    return;
+  }
+  if (!observed.tuning) return;
+  const auto before = status.tuning;
+  status.tuning = observed.tuning->status;
+  status.tuning->since = before && before->stage == status.tuning->stage ? before->since : ToRfc3339(now.wall);
+  const bool at_work =
+      status.tuning->stage != "Paused" && status.tuning->stage != "Finished" && status.tuning->stage != "Unavailable";
+  SetCondition(status, api::kTuning, at_work, status.tuning->stage, status.tuning->message, observed.job.generation,
+               now.wall);
 }
 
 void SetReady(const Observed& observed, const Readiness& servers, const Readiness& workers, TrainingJobStatus& status,
@@ -252,6 +274,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
+  SetTuning(observed, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   SetResult(observed, status);
   if (verdict) {

@@ -16,7 +16,10 @@
 #include "base/log.h"
 #include "operator/local/addresses.h"
 #include "operator/local/container_launch.h"
+#include "operator/local/container_log.h"
+#include "operator/local/container_program.h"
 #include "operator/local/memory_api_internal.h"
+#include "operator/local/node_objects.h"
 #include "operator/local/pod_logs.h"
 #include "operator/local/pod_plan.h"
 #include "operator/local/pod_volumes.h"
@@ -60,9 +63,13 @@ class Agent final : public NodeAgent {
 
   Status Begin() {
     RETURN_IF_ERROR(PrepareDirectories());
-    RETURN_IF_ERROR(CreateNode());
-    api_.SetLogSource([this](const Json& pod, const kube::LogOptions& log, const auto& on_text,
-                             const kube::CallOptions& call) { return ReadLog(pod, log, on_text, call); });
+    RETURN_IF_ERROR(RegisterNode(api_, options_.node_name));
+    api_.SetLogSource(
+        [this](const Json& pod, const kube::LogOptions& log, const auto& on_text, const kube::CallOptions& call) {
+          return ReadContainerLog(
+              api_, PodDirectory(options_.run_directory, kube::KeyOf(pod)), pod, log, on_text,
+              time_.Now() + call.timeout, [this] { return stopping_.load(); }, time_);
+        });
     RETURN_IF_ERROR(StartWatch(""));
     prober_ = std::make_unique<Prober>();
     thread_ = std::thread([this] { Loop(); });
@@ -124,23 +131,6 @@ class Agent final : public NodeAgent {
                    "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
     temporary_ = volumes_root_ = name;
     return OkStatus();
-  }
-
-  Status CreateNode() {
-    const std::string cpus = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
-    const std::string memory = std::to_string(sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024)) + "Ki";
-    const Json capacity{{"cpu", cpus}, {"memory", memory}, {"pods", "1000"}};
-    const Json object{
-        {"metadata", {{"name", options_.node_name}, {"labels", {{"kubernetes.io/hostname", options_.node_name}}}}},
-        {"spec", Json::object()}};
-    StatusOr<Json> node = api_.Create(kube::kNodes, object);
-    if (!node.ok()) return Annotate(node.status(), "registering the node");
-    (*node)["status"] = {
-        {"capacity", capacity},
-        {"allocatable", capacity},
-        {"addresses", Json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}}})},
-        {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}, {"reason", "AgentReady"}}})}};
-    return api_.Update(kube::kNodes, *node, "status").status();
   }
 
   Status StartWatch(const std::string& version) {
@@ -344,7 +334,9 @@ class Agent final : public NodeAgent {
         } else {
           OnStartFailed(pod.record, action.container, "CreateContainerError", std::string(Message(started)),
                         time_.Now());
-          if (record.failed_starts == 1) EmitEvent(pod.object, "Failed", std::string(Message(started)));
+          if (record.failed_starts == 1)
+            RecordPodWarning(api_, pod.object, options_.node_name, "Failed", std::string(Message(started)),
+                             time_.WallNow());
         }
         return;
       }
@@ -387,11 +379,11 @@ class Agent final : public NodeAgent {
     }
     ASSIGN_OR_RETURN(Launch launch, LaunchOf(pod, index));
     ProcessOptions process;
-    ASSIGN_OR_RETURN(process.program, ProgramOf(launch, ContainerJson(pod, index)));
+    ASSIGN_OR_RETURN(process.program, ProgramOf(launch, ContainerJson(pod, index), options_.program_directories));
     const size_t words = std::min<size_t>(1, launch.command.size());
     process.arguments.assign(launch.command.begin() + static_cast<std::ptrdiff_t>(words), launch.command.end());
     process.arguments.insert(process.arguments.end(), launch.arguments.begin(), launch.arguments.end());
-    process.environment = EnvironmentOf(key, pod, launch);
+    process.environment = EnvironmentOf(key.name, launch, options_.program_directories);
     process.directory = launch.directory.empty() ? PodDirectory(options_.run_directory, key) : launch.directory;
     process.shim_command = options_.shim_command;
     process.container_id = RandomHex(8);
@@ -410,42 +402,6 @@ class Agent final : public NodeAgent {
     if (!started.ok()) return started.status();
     pod.processes[index].emplace(std::move(*started));
     return OkStatus();
-  }
-
-  // The image's own program where the container names none: attune/server:dev -> attune-server, then server.
-  StatusOr<std::filesystem::path> ProgramOf(const Launch& launch, const Json& container) const {
-    const char* path = std::getenv("PATH");
-    const std::string search = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
-    if (!launch.command.empty()) return FindProgram(launch.command.front(), options_.program_directories, search);
-    std::string image(kube::StringAt(container, {"image"}));
-    image = image.substr(0, image.find('@'));
-    const size_t slash = image.rfind('/');
-    if (const size_t colon = image.rfind(':');
-        colon != std::string::npos && (slash == std::string::npos || colon > slash))
-      image.resize(colon);
-    const std::string name = slash == std::string::npos ? image : image.substr(slash + 1);
-    if (StatusOr<std::filesystem::path> found = FindProgram("attune-" + name, options_.program_directories, search);
-        found.ok())
-      return found;
-    return FindProgram(name, options_.program_directories, search);
-  }
-
-  std::vector<std::string> EnvironmentOf(const ObjectKey& key, const PodState& pod, const Launch& launch) const {
-    std::map<std::string, std::string> values{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", key.name}};
-    // What an image would bring, and what the developer of the program set for it.
-    for (const char* name :
-         {"PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "ATTUNE_LOG_LEVEL",
-          "ATTUNE_LOG_FORMAT", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
-      if (const char* value = std::getenv(name); value != nullptr) values[name] = value;
-    }
-    std::string directories;
-    for (const std::filesystem::path& directory : options_.program_directories) directories += directory.string() + ":";
-    values["PATH"] = directories + values["PATH"];
-    (void)pod;
-    for (const auto& [name, value] : launch.environment) values[name] = value;
-    std::vector<std::string> environment;
-    for (const auto& [name, value] : values) environment.push_back(name + "=" + value);
-    return environment;
   }
 
   void SubmitProbes(const ObjectKey& key, PodState& pod, MonotonicTime now) {
@@ -471,12 +427,11 @@ class Agent final : public NodeAgent {
     const StatusOr<Launch> launch = LaunchOf(pod, index);
     if (!launch.ok() || request.probe.command.empty()) return false;
     const StatusOr<std::filesystem::path> program =
-        FindProgram(request.probe.command.front(), options_.program_directories,
-                    std::getenv("PATH") == nullptr ? "/usr/bin:/bin" : std::getenv("PATH"));
+        FindProgram(request.probe.command.front(), options_.program_directories, SearchPath());
     if (!program.ok()) return false;
     request.command = request.probe.command;
     request.command.front() = program->string();
-    request.environment = EnvironmentOf(key, pod, *launch);
+    request.environment = EnvironmentOf(key.name, *launch, options_.program_directories);
     return true;
   }
 
@@ -519,78 +474,6 @@ class Agent final : public NodeAgent {
         {.uid = std::string(kube::Uid(pod.object)), .grace_period_seconds = 0});  // gone already is as good
   }
 
-  void EmitEvent(const Json& pod, const std::string& reason, const std::string& note) {
-    const std::string now = Rfc3339(time_.WallNow());
-    const Json event{
-        {"metadata", {{"generateName", std::string(kube::Name(pod)) + "."}, {"namespace", kube::Namespace(pod)}}},
-        {"eventTime", now.substr(0, now.size() - 1) + ".000000Z"},
-        {"type", "Warning"},
-        {"reason", reason},
-        {"action", "Starting"},
-        {"note", note.substr(0, 1024)},
-        {"reportingController", "attune-local-agent"},
-        {"reportingInstance", options_.node_name},
-        {"regarding",
-         {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"name", kube::Name(pod)},
-          {"namespace", kube::Namespace(pod)},
-          {"uid", kube::Uid(pod)}}}};
-    if (const Status created = api_.Create(kube::kEvents, event).status(); !created.ok())
-      log::Warn("cannot record an event", {{"status", created}});
-  }
-
-  // --- logs, on callers' threads ---
-
-  Status ReadLog(const Json& pod, const kube::LogOptions& log, const std::function<bool(std::string_view)>& on_text,
-                 const kube::CallOptions& call) {
-    const ObjectKey key = kube::KeyOf(pod);
-    std::string container = log.container;
-    if (container.empty()) container = kube::StringAt(kube::At(pod, {"spec", "containers"}).at(0), {"name"});
-    const Json* status = FindContainerStatus(pod, container);
-    if (status == nullptr) {
-      for (const ContainerSpec& spec : ContainersOf(pod)) {
-        if (spec.name == container)
-          return Error(StatusCode::kInvalidArgument,
-                       "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
-      }
-      return Error(StatusCode::kInvalidArgument, "container " + container + " is not valid for pod " + key.name);
-    }
-    const int64_t restarts = kube::IntegerAt(*status, {"restartCount"});
-    // A container that waits for its next run shows the last one.
-    const bool waiting = kube::At(*status, {"state", "waiting"}).is_object();
-    const int64_t run = restarts - (log.previous || (waiting && restarts > 0) ? 1 : 0);
-    if (run < 0)
-      return Error(StatusCode::kInvalidArgument,
-                   "previous terminated container \"" + container + "\" in pod \"" + key.name + "\" not found");
-    const std::filesystem::path file = LogFile(PodDirectory(options_.run_directory, key), container, run);
-    if (!log.follow) {
-      const StatusOr<std::string> text = ReadLogTail(file, log.tail_lines, log.bytes_max);
-      if (!text.ok())
-        return Error(StatusCode::kInvalidArgument,
-                     "container \"" + container + "\" in pod \"" + key.name + "\" is waiting to start");
-      if (!text->empty()) on_text(*text);
-      return OkStatus();
-    }
-    const auto ended = [&, uid = std::string(kube::Uid(pod))] {
-      const StatusOr<Json> now = api_.Get(kube::kPods, key);
-      if (stopping_ || !now.ok() || kube::Uid(*now) != uid) return true;
-      const Json* state = FindContainerStatus(*now, container);
-      return state == nullptr || kube::IntegerAt(*state, {"restartCount"}) != run ||
-             kube::At(*state, {"state", "terminated"}).is_object();
-    };
-    return FollowLog(file, log.tail_lines, on_text, ended, time_.Now() + call.timeout, time_);
-  }
-
-  static const Json* FindContainerStatus(const Json& pod, std::string_view name) {
-    for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
-      for (const Json& status : kube::At(pod, {"status", list})) {
-        if (kube::StringAt(status, {"name"}) == name) return &status;
-      }
-    }
-    return nullptr;
-  }
-
   // Constant once started.
   NodeAgentOptions options_;
   MemoryApi& api_;
@@ -627,13 +510,7 @@ StatusOr<std::unique_ptr<NodeAgent>> NodeAgent::Start(const NodeAgentOptions& op
   if (complete.shim_command.empty())
     return Error(StatusCode::kInvalidArgument,
                  "the node agent needs a shim command, for example {\"/proc/self/exe\", \"pod-shim\"}");
-  if (complete.node_name.empty()) {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    for (const char c : std::string_view(name.data()))
-      complete.node_name += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    if (!IsDnsSubdomain(complete.node_name)) complete.node_name = "localhost";
-  }
+  if (complete.node_name.empty()) complete.node_name = DefaultNodeName();
   ASSIGN_OR_RETURN(std::unique_ptr<AddressBook> addresses, AddressBook::Open());
   auto agent = std::make_unique<Agent>(std::move(complete), api, time, std::move(addresses));
   RETURN_IF_ERROR(agent->Begin());

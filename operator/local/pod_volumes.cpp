@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "operator/kube/kubeconfig.h"
 #include "operator/local/kinds.h"
 
 namespace attune::local {
@@ -10,6 +11,7 @@ namespace {
 
 using kube::Json;
 
+const kube::ResourceType kSecrets{"", "v1", "secrets", "Secret"};
 constexpr std::chrono::seconds kTokenLifetime{3600};
 constexpr std::chrono::seconds kTokenLifetimeMin{600};
 
@@ -37,13 +39,14 @@ StatusOr<PodVolumes> PodVolumes::Make(const Json& pod, const std::filesystem::pa
     const std::string name(kube::StringAt(volume, {"name"}));
     if (!IsDnsLabel(name))
       return Error(StatusCode::kInvalidArgument, "volume name \"" + name + "\" is not a DNS label");
-    ASSIGN_OR_RETURN(volumes.directories_[name], volumes.MakeVolume(volume, claims_root));
+    ASSIGN_OR_RETURN(volumes.directories_[name], volumes.MakeVolume(volume, claims_root, api));
   }
   RETURN_IF_ERROR(volumes.RenewTokens(api, now));
   return volumes;
 }
 
-StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const std::filesystem::path& claims_root) {
+StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const std::filesystem::path& claims_root,
+                                                       MemoryApi& api) {
   const std::string name(kube::StringAt(volume, {"name"}));
   std::filesystem::path directory = own_ / name;
   if (volume.contains("persistentVolumeClaim")) {
@@ -55,16 +58,40 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
   } else if (volume.contains("projected")) {
     RETURN_IF_ERROR(MakeDirectory(directory));
     RETURN_IF_ERROR(MakeProjected(volume, directory));
+  } else if (volume.contains("secret")) {
+    RETURN_IF_ERROR(MakeDirectory(directory));
+    RETURN_IF_ERROR(MakeSecret(volume, directory, api));
   } else if (volume.contains("hostPath")) {
     return std::filesystem::path(kube::StringAt(volume, {"hostPath", "path"}));
   } else if (!volume.contains("emptyDir")) {
     return Error(StatusCode::kInvalidArgument,
                  "volume " + name +
-                     " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, hostPath or "
-                     "a projected serviceAccountToken");
+                     " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, secret, "
+                     "hostPath or a projected serviceAccountToken");
   }
   RETURN_IF_ERROR(MakeDirectory(directory));
   return directory;
+}
+
+// Like a kubelet, the pod waits until the Secret is there.
+Status PodVolumes::MakeSecret(const Json& volume, const std::filesystem::path& directory, MemoryApi& api) const {
+  const std::string name(kube::StringAt(volume, {"secret", "secretName"}));
+  const StatusOr<Json> secret = api.Get(kSecrets, {pod_.name_space, name});
+  if (!secret.ok()) {
+    return Error(StatusCode::kUnavailable, "Secret " + pod_.name_space + "/" + name + " of volume " +
+                                               std::string(kube::StringAt(volume, {"name"})) +
+                                               " is not there yet; create it, the pod starts then");
+  }
+  const Json& data = kube::At(*secret, {"data"});
+  if (!data.is_object()) return OkStatus();
+  for (const auto& [file, content] : data.items()) {
+    if (!IsPlainFileName(file) || !content.is_string()) {
+      return Error(StatusCode::kInvalidArgument, "Secret " + name + ": key \"" + file + "\" cannot be a file");
+    }
+    ASSIGN_OR_RETURN(const std::string bytes, kube::Base64Decode(content.get_ref<const std::string&>()));
+    RETURN_IF_ERROR(WriteFileAtomically(directory / file, bytes, 0600));
+  }
+  return OkStatus();
 }
 
 Status PodVolumes::MakeProjected(const Json& volume, const std::filesystem::path& directory) {

@@ -1,5 +1,6 @@
 // Directories that stand for a pod's volumes: emptyDir (fresh, gone with the pod), persistentVolumeClaim (kept, shared
-// by name), projected service-account tokens (a file, renewed in time) and hostPath (itself). One thread at a time.
+// by name), Secrets of the API (files, as they are when the pod starts), projected service-account tokens (a file,
+// renewed in time) and hostPath (itself). One thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -31,8 +32,10 @@ class PodVolumes {
     std::chrono::seconds lifetime;
     WallTime renew_at;
   };
+  Status MakeSecret(const kube::Json& volume, const std::filesystem::path& directory, MemoryApi& api) const;
   Status MakeProjected(const kube::Json& volume, const std::filesystem::path& directory);
-  StatusOr<std::filesystem::path> MakeVolume(const kube::Json& volume, const std::filesystem::path& claims_root);
+  StatusOr<std::filesystem::path> MakeVolume(const kube::Json& volume, const std::filesystem::path& claims_root,
+                                             MemoryApi& api);
 
   kube::ObjectKey pod_;
   std::filesystem::path own_;

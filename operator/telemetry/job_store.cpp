@@ -21,12 +21,14 @@ struct Job {
   std::string name_space, name;
   std::map<std::string, Pod> pods;  // by name; a successor of the same name takes its predecessor's place
   std::optional<v1::JobWindow> window;
+  MonotonicTime window_at{};
   std::optional<v1::FinalReport> final_report;
   uint64_t steps = 0;
   std::vector<HistoryPoint> history;
   uint64_t history_stride = 1, reports_since_point = 0;
   std::map<std::string, DirectiveAnswer> answers;
   uint64_t samples = 0;  // of all workers
+  double loss_sum = 0, loss_weight = 0;
   std::optional<MonotonicTime> first_window_began;
   MonotonicTime last_window_ended{};
 };
@@ -51,6 +53,11 @@ void AddTotals(Job& job, const v1::WindowReport& window, MonotonicTime now) {
   const auto length = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(window.duration_seconds()));
   job.steps += window.worker().steps();
   job.samples += window.worker().samples();
+  if (window.worker().loss_count() > 0) {
+    const double weight = std::max<double>(1, static_cast<double>(window.worker().samples()));
+    job.loss_sum += weight * window.worker().loss_mean();
+    job.loss_weight += weight;
+  }
   if (window.worker().samples() == 0) return;
   if (!job.first_window_began) job.first_window_began = now - length;
   job.last_window_ended = now;
@@ -150,6 +157,7 @@ class Store final : public JobStore {
         if (!superseded) {
           news = news || IsNews(job.window, report.window().job());
           job.window = report.window().job();
+          job.window_at = now;
           AddPoint(job, now);
         }
       }
@@ -194,8 +202,14 @@ class Store final : public JobStore {
       const Job& job = found->second;
       for (const auto& [name, pod] : job.pods) sample.pods.push_back(pod.sample);
       sample.job = job.window;
+      if (sample.job && now - job.window_at > kPresentAfter) {
+        sample.job->clear_relocation();
+        sample.job->clear_slowest_worker();
+      }
       sample.final_report = job.final_report;
       sample.steps = job.steps;
+      sample.loss_sum = job.loss_sum;
+      sample.loss_weight = job.loss_weight;
       sample.history = job.history;
       sample.answers = job.answers;
       if (job.first_window_began && job.last_window_ended > *job.first_window_began) {

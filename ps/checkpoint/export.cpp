@@ -1,6 +1,7 @@
 #include "ps/checkpoint/export.h"
 
 #include "ps/checkpoint/export_output.h"
+#include "ps/checkpoint/store_rows.h"
 
 namespace attune::ps {
 namespace {
@@ -84,6 +85,8 @@ Status ExportOutput::Finish() {
 
 Status ExportTable::ForEach(RowMerge::Columns columns, const std::function<Status(const StoredRow&)>& visit) {
   RowMerge merge = table_.Rows(HashRanges::All(), columns);
+  const RowCodec codec(spec());
+  std::vector<float> values(spec().options.dim);
   StoredRow row;
   uint64_t told = 0;
   for (;;) {
@@ -92,6 +95,10 @@ Status ExportTable::ForEach(RowMerge::Columns columns, const std::function<Statu
     if (merge.bytes_read() > told)
       RETURN_IF_ERROR(progress_(merge.bytes_read() - std::exchange(told, merge.bytes_read())));
     if (!*more) return OkStatus();
+    if (columns == RowMerge::Columns::kRows) {
+      codec.Read(row.values, values.data());
+      row.values = {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+    }
     RETURN_IF_ERROR(visit(row));
   }
 }

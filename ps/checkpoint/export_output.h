@@ -49,6 +49,7 @@ class ExportTable {
 
   // Before all others: finds out how many rows there are, reading keys only.
   Status Count();
+  // Values are float32, whatever the table's type.
   Status ForEach(RowMerge::Columns columns, const std::function<Status(const StoredRow&)>& visit);
   uint64_t bytes_of_pass(RowMerge::Columns columns) const {
     return table_.Rows(HashRanges::All(), columns).bytes_total();

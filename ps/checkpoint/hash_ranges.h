@@ -20,6 +20,7 @@ class HashRanges {
   bool Contains(uint64_t hash) const { return Intersects(hash, hash); }
   bool Intersects(uint64_t first, uint64_t last) const;  // both included
 
+  bool operator==(const HashRanges&) const = default;
   size_t size() const { return ranges_.size(); }  // ranges, apart from each other
 
  private:

@@ -16,19 +16,29 @@ std::string_view AsBytes(std::span<const float> floats) {
 }  // namespace
 
 RowSizes RowSizesOf(const TableSpec& spec) {
-  const auto value_bytes = static_cast<uint32_t>(spec.options.dim * sizeof(float));
-  return {.value_bytes = value_bytes,
+  return {.value_bytes = static_cast<uint32_t>(RowCodec(spec).value_bytes()),
           .state_bytes = static_cast<uint32_t>(StateFloats(spec.options.optimizer, spec.options.dim) * sizeof(float))};
 }
 
+void RowCodec::Append(std::span<const float> values, std::string& bytes) const {
+  const size_t at = bytes.size();
+  bytes.resize(at + values.size() * codec_.bytes_per_value);
+  codec_.store(values.data(), reinterpret_cast<std::byte*>(bytes.data() + at), values.size());
+}
+
+void RowCodec::Read(std::string_view stored, float* values) const {
+  codec_.load(reinterpret_cast<const std::byte*>(stored.data()), values, dim_);
+}
+
 Status StoreRowSource::ForEach(const std::function<Status(const StoredRow&)>& visit) {
+  const RowCodec codec(store_.spec());
+  std::string values;
   Status status;
   store_.ForEachRow([&](const RowView& row) {
     if (!status.ok()) return;
-    status = visit({.key = row.key,
-                    .row_version = row.version.value(),
-                    .values = AsBytes(row.values),
-                    .state = AsBytes(row.state)});
+    values.clear();
+    codec.Append(row.values, values);
+    status = visit({.key = row.key, .row_version = row.version.value(), .values = values, .state = AsBytes(row.state)});
   });
   return status;
 }
@@ -38,6 +48,7 @@ Status SnapshotRowSource::ForEach(const std::function<Status(const StoredRow&)>&
     Key key;
     uint64_t row_version;
   };
+  const RowCodec codec(store_.spec());
   const RowSizes sizes = RowSizesOf(store_.spec());
   const size_t row_bytes = size_t{sizes.value_bytes} + sizes.state_bytes;
   std::vector<Copied> rows;
@@ -52,7 +63,7 @@ Status SnapshotRowSource::ForEach(const std::function<Status(const StoredRow&)>&
       ++rows_;
       if (changed_only_ && !changed) return;
       rows.push_back({.key = row.key, .row_version = row.version.value()});
-      bytes.append(AsBytes(row.values));
+      codec.Append(row.values, bytes);
       bytes.append(AsBytes(row.state));
     };
     RETURN_IF_ERROR(run_([&] {
@@ -71,7 +82,8 @@ Status SnapshotRowSource::ForEach(const std::function<Status(const StoredRow&)>&
 
 StoreInserter::StoreInserter(TableStore& store)
     : store_(store),
-      values_(RowSizesOf(store.spec()).value_bytes / sizeof(float)),
+      codec_(store.spec()),
+      values_(store.spec().options.dim),
       states_(RowSizesOf(store.spec()).state_bytes / sizeof(float)),
       batch_rows_(std::clamp<size_t>(kBatchBytes / ((values_ + states_) * sizeof(float)), 1, kBatchRowsMax)),
       floats_(batch_rows_ * (values_ + states_)) {
@@ -79,13 +91,13 @@ StoreInserter::StoreInserter(TableStore& store)
 }
 
 Status StoreInserter::Add(const StoredRow& row) {
-  ATTUNE_CHECK(row.values.size() == values_ * sizeof(float) && row.state.size() == states_ * sizeof(float))
+  ATTUNE_CHECK(row.values.size() == codec_.value_bytes() && row.state.size() == states_ * sizeof(float))
       << "key " << row.key << " has " << row.values.size() << " and " << row.state.size() << " bytes";
   float* at = &floats_[batch_.size() * (values_ + states_)];
-  std::memcpy(at, row.values.data(), row.values.size());
+  codec_.Read(row.values, at);
   if (states_ > 0) std::memcpy(at + values_, row.state.data(), row.state.size());
   batch_.push_back({.key = row.key,
-                    .version = RowVersion(row.row_version),
+                    .version = RowVersion(0, RowVersion(row.row_version).counter()),
                     .values = {at, values_},
                     .state = {at + values_, states_}});
   return batch_.size() < batch_rows_ ? OkStatus() : Finish();

@@ -3,10 +3,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "ps/checkpoint/row_file_format.h"
 #include "ps/store/table_store.h"
+#include "ps/store/value_type.h"
 
 namespace attune::ps {
 
@@ -15,6 +20,21 @@ struct RowSizes {
   uint32_t value_bytes = 0, state_bytes = 0;
 };
 RowSizes RowSizesOf(const TableSpec& spec);
+
+// Values of rows as files have them: of the table's own type, so that a float16 table takes half the room. What a store
+// holds is read back exactly.
+class RowCodec {
+ public:
+  explicit RowCodec(const TableSpec& spec) : dim_(spec.options.dim), codec_(SelectCodec(spec.options.value_type)) {}
+  size_t value_bytes() const { return dim_ * codec_.bytes_per_value; }
+  void Append(std::span<const float> values, std::string& bytes) const;
+  // `values`: dim of them.
+  void Read(std::string_view stored, float* values) const;
+
+ private:
+  size_t dim_;
+  ValueCodec codec_;
+};
 
 // What the writer of a checkpoint takes rows from. Used by one thread, which is not the one that changes the rows; a
 // source gives a consistent view by itself (a snapshot, or rows nobody changes meanwhile).
@@ -65,7 +85,7 @@ class SnapshotRowSource final : public RowSource {
   const Run run_;
 };
 
-// Gathers rows of a file and inserts them in batches.
+// Gathers rows of a file and inserts them in batches. They begin in era 0: recoveries are counted per run of a job.
 class StoreInserter {
  public:
   explicit StoreInserter(TableStore& store);
@@ -77,6 +97,7 @@ class StoreInserter {
   static constexpr size_t kBatchRowsMax = 1 << 14;  // several leaves of the store's index
   static constexpr size_t kBatchBytes = 8 << 20;
   TableStore& store_;
+  const RowCodec codec_;
   const size_t values_, states_;  // floats of a row
   const size_t batch_rows_;
   std::vector<float> floats_;

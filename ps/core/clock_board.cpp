@@ -124,11 +124,26 @@ void ClockBoard::Release() {
   Changed();
 }
 
-void ClockBoard::Restore(SyncMode mode, uint64_t mode_from, uint64_t floor) {
+void ClockBoard::Restore(SyncMode mode, uint64_t floor) {
   state_.mode = state_.mode_before = mode;
-  state_.mode_from = mode_from;
   state_.floor = std::max(state_.floor, floor);
   Changed();
+}
+
+void ClockBoard::Restore(const SyncState& told) {
+  state_.mode = told.mode;
+  state_.mode_before = told.mode_before;
+  state_.mode_from = told.mode_from;
+  state_.floor = std::max(state_.floor, told.floor);
+  state_.hold_at = std::max(state_.hold_at, told.hold_at);
+  Changed();
+}
+
+void ClockBoard::Restore(const std::vector<Standing>& workers) {
+  for (const Standing& worker : workers) {
+    workers_[worker.worker] = {.counted = worker.counted, .clock = worker.clock, .begun = worker.begun};
+  }
+  UpdateFloor();
 }
 
 bool ClockBoard::AnyoneWaits() const {

@@ -50,8 +50,17 @@ class ClockBoard {
   // Ends the hold; nothing changes.
   void Release();
 
-  // A coordinator that takes over starts from what workers answer.
-  void Restore(SyncMode mode, uint64_t mode_from, uint64_t floor);
+  // Starts from a checkpoint.
+  void Restore(SyncMode mode, uint64_t floor);
+  // Starts from what workers have been told by another coordinator; a hold of its is over.
+  void Restore(const SyncState& told);
+  // All workers as they answered, at once: the floor follows from all of them.
+  struct Standing {
+    NodeId worker;
+    bool counted = false;
+    uint64_t clock = 0, begun = 0;
+  };
+  void Restore(const std::vector<Standing>& workers);
 
   const SyncState& state() const { return state_; }
   SyncMode mode() const { return state_.mode; }
@@ -90,7 +99,8 @@ class StepGate {
   void End();
   // Begins the next step if that is allowed now. `regardless` is a mistake for tests.
   bool TryBegin(bool regardless = false);
-  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody else.
+  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody
+  // else.
   void Join(const SyncState& state) {
     (void)Update(state);
     LiftTo(state.floor);

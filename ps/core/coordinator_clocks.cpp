@@ -11,15 +11,17 @@ bool CoordinatorCore::IsTraining(const DataSet& data_set) const {
   return data_set.follows_goal || std::ranges::none_of(data_sets_, &DataSet::follows_goal);
 }
 
-void CoordinatorCore::UpdateCounted(Node& node) {
+bool CoordinatorCore::HasWork(const Node& node) const {
   bool has_work = node.uses_leases ? options_.mutations.floor_counts_idle_workers : node.last.steps > 0;
   for (const DataSet& data_set : data_sets_) {
     if (has_work || !IsTraining(data_set)) continue;
     has_work = std::ranges::any_of(data_set.ledger.leases(),
                                    [&](const auto& entry) { return entry.second.worker == node.member.node; });
   }
-  clocks_.SetCounted(node.member.node, has_work);
+  return has_work;
 }
+
+void CoordinatorCore::UpdateCounted(Node& node) { clocks_.SetCounted(node.member.node, HasWork(node)); }
 
 void CoordinatorCore::TellSync(CoordinatorOutputs& out) {
   if (!clocks_.TakeChanged()) return;
@@ -60,6 +62,9 @@ void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
 void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return Answer(input.id, failed_, {}, out);
   if (finished_) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
+  if (taking_over_ && !std::holds_alternative<NodeGone>(input.command)) {
+    return Answer(input.id, Error(StatusCode::kUnavailable, "a new coordinator takes over; ask again"), {}, out);
+  }
   const MonotonicTime deadline = input.timeout < kNever - now ? now + input.timeout : kNever;
   std::visit([&](const auto& command) { OnCommand(input.id, command, deadline, out); }, input.command);
 }

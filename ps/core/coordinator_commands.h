@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -45,7 +46,14 @@ struct NodeGone {
   uint32_t index = 0;
 };
 
-using Command = std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone>;
+// For a server, not for a coordinator: run one of this term, in place of another that is gone or leaves.
+struct HostCoordinator {
+  uint32_t term = 0;
+  std::vector<NodeGone> gone;  // proven, the old one's server among them if it is
+};
+
+using Command =
+    std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone, HostCoordinator>;
 
 struct CommandResult {
   CommandId id;

@@ -13,28 +13,34 @@ void CoordinatorOutputs::Clear() {
   command_results.clear();
   events.clear();
   goal_reached.reset();
+  superseded = false;
   finished = false;
   failed.reset();
 }
 
-namespace {
-constexpr uint32_t kFirstTerm = 1;
-}
-
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
-    : options_(std::move(options)), clocks_(kFirstTerm, options_.synchronization) {
+    : options_(std::move(options)), clocks_(options_.term, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
-  next_cut_ = CutId((uint64_t{kFirstTerm} << 32) + 1);
+  // Numbers of different terms never meet.
+  const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
+  next_lease_ = LeaseId(terms_before + 1);
+  next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
+  record_number_ = mirrored_ = uint64_t{options_.term} << 32;
+  taking_over_ = options_.takeover;
+  for (const NodeGone& gone : options_.proven_gone) proven_gone_.emplace(gone.role, gone.index);
   if (options_.resume) {
-    clocks_.Restore(options_.synchronization, 0, options_.resume->clock);
+    clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
+    restore_steps_ = options_.resume->steps;
   }
+  restore_point_ = options_.load;
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
-  now_ = now;
+  if (superseded_) return;
+  now = now_ = std::max(now, now_);  // a clock that goes back stands still
   if (next_check_ == kNever) {
     next_check_ = now + options_.check_interval;
     next_again_ = now + options_.send_again_after;
@@ -43,16 +49,20 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
   StopWaitingForTheGone(out);
+  if (superseded_) return out.Clear(), void(out.superseded = true);
+  if (taking_over_) return GoOnWithTakeover(now, out);
   GoOnWithCut(now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);
   GoOnWithPlacement(now, out);
+  GoOnWithMirror(out);
 }
 
-MonotonicTime CoordinatorCore::WakeAt() const { return next_check_; }
+MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
 
 void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
   if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
+  if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised);
   const auto known = connections_.find(input.from);
   if (known == connections_.end()) return;  // has not introduced itself
   Node* node = Find(known->second);
@@ -61,6 +71,9 @@ void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOut
 }
 
 void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutputs&) {
+  for (auto& [id, former] : formers_) {
+    if (former.connection == input.connection) former.connection.reset();
+  }
   const auto known = connections_.find(input.connection);
   if (known == connections_.end()) return;
   if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
@@ -71,15 +84,17 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
 
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
   next_check_ = now + options_.check_interval;
-  if (!failed_.ok()) return;
+  if (!failed_.ok() || taking_over_) return;
   CheckLiveness(now, out);
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
   WatchFloor(now, out);
+  TellOpenersToWait(now, out);
   AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
+    record_changed_ = true;  // positions and losses, which nobody waits for
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
       SendCutOrder(node, out);
@@ -129,6 +144,7 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
+  if (MirrorHost() != nullptr && !options_.mutations.answer_before_mirror) return Hold(id, request, std::move(message));
   Node* node = Find(id);
   if (node == nullptr) return;
   node->pending.erase(request);
@@ -159,7 +175,10 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
-  Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease}, out);
+  if (!suspended_) {
+    Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease},
+         out);
+  }
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
   if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
@@ -225,6 +244,7 @@ void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
 
 void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
   goal_reached_ = std::move(reason);
+  record_changed_ = true;
   out.goal_reached = goal_reached_;
   out.events.push_back("goal reached: " + goal_reached_);
   for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
@@ -251,10 +271,14 @@ JobProgress CoordinatorCore::progress() const {
                        .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = smoothed_loss_,
                        .serving = map_.formed() && failed_.ok(),
+                       .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
-  progress.rows_restored = rows_restored_;
+  progress.rows_restored = restored_.rows;
+  progress.shards_restored = restored_.shards;
+  progress.rows_begun_anew = restored_.begun_anew;
+  if (restored_.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
   progress.recoveries = map_.recoveries;
   progress.checkpoints = checkpoints_;
   progress.checkpoint_clock = checkpoint_clock_;

@@ -12,12 +12,14 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
 #include "ps/core/coordinator_io.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
@@ -60,6 +62,8 @@ class CoordinatorCore {
     TableSpec spec;
     TableId id;
     std::set<NodeId> missing;  // servers that have not installed it
+    std::set<NodeId> loads;    // that take the rows of their shards from CoordinatorOptions::load
+    MonotonicTime asked_at;
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
     bool opened = false;  // by all servers of that time
@@ -116,6 +120,7 @@ class CoordinatorCore {
   // coordinator_members.cpp
   void OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   Status CheckJoin(const Join& join) const;
+  void ForgetFormer(ConnectionId from, const Join& join);
   void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
@@ -129,6 +134,7 @@ class CoordinatorCore {
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+  bool HearsOthers(MonotonicTime now) const;
 
   // coordinator_placement.cpp
   void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
@@ -141,6 +147,8 @@ class CoordinatorCore {
   void ReplaceLastServer(CoordinatorOutputs& out);
   bool Reports(const Node& node) const;
   bool AllReady() const;
+  std::string WhatIsRestored(size_t uncovered) const;
+  std::string WhatWasRestored() const;
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
   bool PromoteBackups(CoordinatorOutputs& out);
@@ -148,6 +156,30 @@ class CoordinatorCore {
   void EndLeave(NodeId id, CoordinatorOutputs& out);
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
   void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_mirror.cpp
+  void OnMessage(Node& node, const MirrorAck& message, MonotonicTime now, CoordinatorOutputs& out);
+  CoordinatorRecord RecordAll() const;
+  const Node* MirrorHost() const;
+  void Hold(NodeId node, RequestId request, Message message);
+  void GoOnWithMirror(CoordinatorOutputs& out);
+  void Release(uint64_t up_to, CoordinatorOutputs& out);
+
+  // coordinator_takeover.cpp
+  struct Former;
+  void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  void OnPromised(ConnectionId from, const Promised& message);
+  bool ProvenGone(const Member& member) const;
+  const Promised* AnswerOf(NodeId node) const;
+  const ShardMap* NewestMap() const;
+  const CoordinatorRecord* NewestRecord() const;
+  void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
+  void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
+  void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
+  void RestoreTables(const CoordinatorRecord& record);
+  void RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out);
+  bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
+                      std::vector<NodeId>& dead);
 
   // coordinator_cut.cpp
   void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
@@ -161,6 +193,7 @@ class CoordinatorCore {
   void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
   void CommitWhenWritten(CoordinatorOutputs& out);
   void EndCut(const Status& status, CoordinatorOutputs& out);
+  void RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out);
   bool CanMark() const;
   bool HasOpenPart(NodeId node) const;
   bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
@@ -175,6 +208,7 @@ class CoordinatorCore {
   void AnswerAll(const Status& status, CoordinatorOutputs& out);
   void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
   bool IsTraining(const DataSet& data_set) const;
+  bool HasWork(const Node& node) const;
   void UpdateCounted(Node& node);
   void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
   void TellSync(CoordinatorOutputs& out);
@@ -200,6 +234,10 @@ class CoordinatorCore {
   void Send(const Node& node, Message message, CoordinatorOutputs& out);
 
   void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
+  bool Loads(const TableEntry& table) const;
+  bool IsLoading() const;
+  void TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
+  void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
   bool TrainingIsEnding(const DataSet& asked) const;
   const DataSet* TrainedToTheEnd() const;
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
@@ -236,9 +274,45 @@ class CoordinatorCore {
   bool moving_ = false;             // said so
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
-  uint64_t rows_restored_ = 0;
+  struct Restored {
+    uint64_t shards = 0, rows = 0, begun_anew = 0;
+  } restored_, restored_before_;  // totals; when the last recovery began
+  RestorePoint restore_point_;    // the newest checkpoint
+  uint64_t restore_steps_ = 0;    // of all workers that it contains
+  RestorePoint restore_taken_;    // by the last recovery that needed one
+  uint64_t steps_lost_ = 0;       // by the last recovery that took rows from it
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
+
+  // Answers that wait until the mirror knows what they tell.
+  struct Held {
+    uint64_t number;
+    NodeId node;
+    std::optional<ConnectionId> connection;  // of a node that has left
+    RequestId request;
+    Message message;
+  };
+  std::deque<Held> held_;
+  uint64_t record_number_ = 0;   // of the last copy sent
+  uint64_t mirrored_ = 0;        // acknowledged
+  bool record_changed_ = false;  // though nobody waits for it
+  NodeId mirror_;                // who has it
+  MonotonicTime mirror_again_ = kNever;
+
+  // Until all members of the job have answered.
+  struct Former {
+    Join join;
+    std::optional<ConnectionId> connection;
+    std::optional<Promised> answer;
+  };
+  std::map<NodeId, Former> formers_;
+  std::set<std::pair<Role, uint32_t>> proven_gone_;  // or replaced by another process
+  bool taking_over_ = false;
+  MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
+  MonotonicTime last_said_ = kNever;
+
+  bool suspended_ = false;   // no other server has been heard of for so long that another coordinator may be at work
+  bool superseded_ = false;  // one is
 
   std::deque<Cut> cuts_;
   CutId next_cut_;

@@ -60,7 +60,7 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
 
 // Every row is at some node or on its way between two; marks see to the latter (ps/core/rows/row_snapshot.cpp). During
 // a recovery some are only in copies.
-bool CoordinatorCore::CanMark() const { return AllReady() && last_server_lost_ == kNever; }
+bool CoordinatorCore::CanMark() const { return AllReady() && !IsLoading() && last_server_lost_ == kNever; }
 
 bool CoordinatorCore::HasOpenPart(NodeId node) const {
   if (cuts_.empty()) return false;
@@ -211,6 +211,18 @@ void CoordinatorCore::On(CheckpointCommitted input, MonotonicTime, CoordinatorOu
   EndCut(input.status, out);
 }
 
+// Rows that are lost without a copy come from it from now on.
+void CoordinatorCore::RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out) {
+  ++checkpoints_;
+  checkpoint_clock_ = cut.record.clock;
+  restore_point_ = {.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock};
+  restore_steps_ = cut.record.steps;
+  record_changed_ = true;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = restore_point_}, out);
+  }
+}
+
 void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   const Cut cut = std::move(cuts_.front());
   cuts_.pop_front();
@@ -228,7 +240,7 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   }
   out.events.push_back(status.ok() ? text + " written to " + cut.directory : text);
   if (cut.command) {
-    if (status.ok()) ++checkpoints_, checkpoint_clock_ = cut.record.clock;
+    if (status.ok()) RememberCheckpoint(cut, out);
     Answer(*cut.command, Annotate(status, "checkpoint to " + cut.directory), status.ok() ? text : std::string(), out);
   } else if (status.ok()) {
     Reply(cut.asker, cut.request, Done{.request = cut.request}, out);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator_commands.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
@@ -22,17 +23,14 @@ namespace attune::ps {
 // Given by the shell to each connection, unique per coordinator.
 using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
 
-// When training is over: whichever comes first. All empty: one epoch.
-struct JobGoal {
-  std::optional<uint64_t> epochs;
-  std::optional<uint64_t> steps;         // of all workers together
-  std::optional<double> target_loss;     // smoothed loss at or below
-  std::optional<Duration> max_duration;  // since the first worker joined
-};
-
 struct CoordinatorOptions {
   std::string job_uid;
-  uint32_t servers = 1;  // the job serves when so many have joined; indices 0 .. servers - 1
+  uint32_t term = 1;
+  // Of a job that another coordinator has led: it starts from what the members answer, and what the job was started
+  // with comes from the copy that one of them keeps.
+  bool takeover = false;
+  std::vector<NodeGone> proven_gone;  // by the platform, before it began
+  uint32_t servers = 1;               // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
   JobGoal goal;
   uint64_t items = 0;        // of a data set that does not say; 0: it must
@@ -42,8 +40,11 @@ struct CoordinatorOptions {
   // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
   Duration liveness_lease = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
-  size_t shard_changes_max = 32;                     // moved or copied at a time; the next when their rows are there
-  std::optional<CutRecord> resume;                   // go on where this checkpoint was cut
+  size_t shard_changes_max = 32;  // moved or copied at a time; the next when their rows are there
+  // The tables begin with the rows of this checkpoint, if that is one, and the job goes on where it was cut.
+  RestorePoint load;
+  std::optional<CutRecord> resume;
+  Duration load_timeout = std::chrono::hours(1);     // a table; whoever opens it is told to wait for so long
   Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
   std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
@@ -110,6 +111,7 @@ struct CoordinatorOutputs {
   std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
   std::optional<std::string> goal_reached;
+  bool superseded = false;       // a node obeys a higher term: end this coordinator
   bool finished = false;         // goal reached and all workers have left
   std::optional<Status> failed;  // the job cannot go on
 
@@ -129,11 +131,17 @@ struct JobProgress {
   Duration floor_held_for{};
   // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
-  uint64_t rows_moved = 0, rows_restored = 0, recoveries = 0;
+  uint64_t rows_moved = 0, recoveries = 0;
+  // Of all recoveries, what had no copy: rows and shards that came from a checkpoint, and rows that began anew; then
+  // the checkpoint the last one took, where it was cut, and how many steps of all workers that lost.
+  uint64_t rows_restored = 0, shards_restored = 0, rows_begun_anew = 0;
+  RestorePoint restored_from;
+  uint64_t steps_lost = 0;
   uint32_t servers_wanted = 0, backups = 0;
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
+  bool taking_over = false;  // members have not answered yet: nothing else is known
   std::string goal_reached;  // reason; empty: not yet
 };
 

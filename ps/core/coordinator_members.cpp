@@ -11,6 +11,11 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
   const auto refuse = [&](Status status) {
     out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(status)}});
   };
+  if (join.term > options_.term) {
+    superseded_ = true;
+    return;
+  }
+  if (taking_over_) return OnFormerMember(from, join, out);
   if (const auto gone = gone_incarnations_.find(join.incarnation); gone != gone_incarnations_.end()) {
     const Status& why = gone_.at(gone->second);
     if (!why.ok()) return refuse(why);
@@ -24,12 +29,14 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     node.connection = from;
     node.heard = now;
     connections_[from] = id;
+    if (id == mirror_) mirror_again_ = now;
     if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
     SendCutOrder(node, out);  // before a map that rows may move under again
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
   }
+  if (join.node != NodeId()) return ForgetFormer(from, join);
   if (const Status status = CheckJoin(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
     return refuse(status);
@@ -72,12 +79,14 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 
   const NodeId id = std::exchange(next_node_, next_node_.Next());
   Node& node = nodes_[id];
-  node.member = {.node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
+  node.member = {
+      .node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
+  record_changed_ = true;
   out.events.push_back(Name(id) + " joined");
   if (join.role == Role::kWorker && first_worker_ == kNever) {
     const double trained = options_.resume ? options_.resume->seconds : 0;
@@ -101,6 +110,10 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
   for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
+  // Before any map: a recovery may need it.
+  if (node.member.role == Role::kServer && restore_point_.checkpoint != 0) {
+    Send(node, NewestCheckpoint{.point = restore_point_}, out);
+  }
   Send(node,
        Welcome{.node = node.member.node,
                .map = map_,
@@ -120,7 +133,7 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, whoever joined first
   std::vector<NodeId> ids;
   for (const Member& server : servers) ids.push_back(server.node);
-  map_.version = MapVersion(1, 0);
+  map_.version = MapVersion(options_.term, 0);
   map_.shards = EvenShards(options_.shards, ids, options_.backups > 0, map_.version);
   out.events.push_back((servers.size() == 1 ? std::string("the server has")
                                             : "all " + std::to_string(servers.size()) + " servers have") +
@@ -157,6 +170,14 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
   if (!cuts_.empty() && cuts_.front().parts.contains(id)) cut_failed_ = true;
   server_gone_ = true;
+  record_changed_ = true;
+}
+
+// A member of another coordinator's time that has left, or was lost, without this one having seen it.
+void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
+  gone_incarnations_.emplace(join.incarnation, join.node);
+  gone_.emplace(join.node, OkStatus());
+  connections_[from] = join.node;
 }
 
 // What waited for a server that is gone.
@@ -174,8 +195,12 @@ void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& 
   if (gone == gone_.end()) return;
   if (!gone->second.ok()) {
     out.send.push_back({.to = from, .message = SessionLost{.status = gone->second}});
-  } else if (const RequestHeader* header = HeaderOf(message); header != nullptr) {
-    out.send.push_back({.to = from, .message = Done{.request = header->request}});
+  } else if (std::holds_alternative<Leave>(message) || std::holds_alternative<LeaseDone>(message) ||
+             std::holds_alternative<LeaseReturn>(message)) {
+    out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
+  } else if (HeaderOf(message) != nullptr) {
+    const std::string text = "this node is no longer a member of the job; start it again";
+    out.send.push_back({.to = from, .message = SessionLost{.status = Error(StatusCode::kAborted, text)}});
   }
 }
 
@@ -242,6 +267,19 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
 }
 
+// A coordinator that hears of no other server cannot know whether they are dead or obey another one: it must not give
+// anybody time to act then (protocol 5.2, 5.3).
+bool CoordinatorCore::HearsOthers(MonotonicTime now) const {
+  if (!options_.host_index || !map_.formed()) return true;
+  bool others = false;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.member.index == *options_.host_index || node.lost) continue;
+    if (now - node.heard < options_.liveness_lease) return true;
+    others = true;
+  }
+  return !others;
+}
+
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
   constexpr Duration kGoneNoticeCheck =
       std::chrono::seconds(2);  // a heartbeat meanwhile: the notice was of another one
@@ -251,11 +289,19 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
                          "again from its last checkpoint"),
                    out);
   }
+  const bool suspended = !HearsOthers(now);
+  if (suspended != std::exchange(suspended_, suspended)) {
+    out.events.push_back(suspended ? "no other server has been heard of for " +
+                                         std::to_string(static_cast<int64_t>(Seconds(options_.liveness_lease))) +
+                                         " s; another coordinator may have been appointed, so this one stops until one "
+                                         "is heard of or known to be gone"
+                                   : "other servers are heard of again; the coordinator goes on");
+  }
   std::vector<NodeId> silent, gone;
   for (auto& [id, node] : nodes_) {
     if (node.lost) continue;
     if (node.said_gone && node.heard > *node.said_gone) node.said_gone.reset();
-    if (now - node.heard >= options_.liveness_lease) {
+    if (now - node.heard >= options_.liveness_lease && !(suspended && !node.said_gone)) {
       silent.push_back(id);
     } else if (node.said_gone && now - *node.said_gone >= kGoneNoticeCheck) {
       gone.push_back(id);

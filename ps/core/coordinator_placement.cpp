@@ -11,8 +11,13 @@ namespace attune::ps {
 
 void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
   if (node.rows && message.number <= node.rows->number) return;
-  const uint64_t before = node.rows ? node.rows->rows_restored : 0;
-  rows_restored_ += message.rows_restored - std::min(before, message.rows_restored);
+  const RowsReport before = node.rows.value_or(RowsReport());
+  const auto grown = [&](uint64_t RowsReport::*total) {
+    return message.*total - std::min(before.*total, message.*total);
+  };
+  restored_.shards += grown(&RowsReport::shards_restored);
+  restored_.rows += grown(&RowsReport::rows_restored);
+  restored_.begun_anew += grown(&RowsReport::rows_begun_anew);
   node.rows = message;
   placement_changed_ = true;
 }
@@ -99,13 +104,16 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (IsLoading()) {
+    placement_changed_ = true;
+    return;
+  }
   if (Marking()) {  // rows that move while others are copied would be missed or copied twice
     placement_changed_ = true;
     return;
   }
   if (std::exchange(recovering_, false)) {
-    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " +
-                         std::to_string(rows_restored_) + " rows so far had no copy and were restored");
+    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + WhatWasRestored());
   }
   if (PromoteBackups(out)) return;
   uint64_t under_way = 0;
@@ -206,6 +214,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
   }
   servers_wanted_ = command.servers;
+  record_changed_ = true;
   const bool any_stays = std::ranges::any_of(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
     return node.member.role == Role::kServer && node.member.index < command.servers && !node.lost;
@@ -223,12 +232,14 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
     return Answer(id, Error(StatusCode::kInvalidArgument, "backups: 0 or 1 are allowed"), {}, out);
   }
   options_.backups = command.backups;
+  record_changed_ = true;
   placement_changed_ = true;
   Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
 }
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
   Answer(id, OkStatus(), {}, out);
+  if (taking_over_) proven_gone_.emplace(command.role, command.index);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
     // With its connection there it may be the replacement of the one that is gone: it has to be silent, too.
@@ -247,6 +258,28 @@ void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutpu
   LoseServer(id, reason, out);
 }
 
+std::string CoordinatorCore::WhatIsRestored(size_t uncovered) const {
+  const std::string shards = "; " + std::to_string(uncovered) + " shards have no copy, ";
+  if (restore_point_.checkpoint == 0) return shards + "and there is no checkpoint: their rows begin anew";
+  return shards + "their rows go back to checkpoint " + std::to_string(restore_point_.checkpoint) + " in " +
+         restore_point_.directory + " at step " + std::to_string(restore_point_.clock) + "; " +
+         std::to_string(TotalSteps() - std::min(TotalSteps(), restore_steps_)) + " steps of all workers since then";
+}
+
+std::string CoordinatorCore::WhatWasRestored() const {
+  const uint64_t shards = restored_.shards - restored_before_.shards;
+  if (shards == 0) return "no row was lost";
+  std::string text = std::to_string(shards) + " shards had no copy, " +
+                     std::to_string(restored_.rows - restored_before_.rows) + " rows went back to ";
+  text += restore_taken_.checkpoint == 0 ? "nothing, for there is no checkpoint"
+                                         : "checkpoint " + std::to_string(restore_taken_.checkpoint) + " at step " +
+                                               std::to_string(restore_taken_.clock);
+  if (const uint64_t anew = restored_.begun_anew - restored_before_.begun_anew; anew > 0) {
+    text += ", " + std::to_string(anew) + " rows known to others begin anew";
+  }
+  return text;
+}
+
 // Homes go to the backups; shards without one go to other servers, which restore what they can (protocol 5.1).
 void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
   if (finished_) return Remove(id, reason);
@@ -262,11 +295,13 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
   size_t uncovered = 0;
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
-  out.events.push_back(
-      Name(id) + " is lost: " + std::string(attune::Message(reason)) +
-      (uncovered == 0 ? "; every shard it was home of has a copy"
-                      : "; " + std::to_string(uncovered) +
-                            " shards have no copy, their rows are restored from the last checkpoint or begin anew"));
+  out.events.push_back(Name(id) + " is lost: " + std::string(attune::Message(reason)) +
+                       (uncovered == 0 ? "; every shard it was home of has a copy" : WhatIsRestored(uncovered)));
+  restored_before_ = restored_;
+  if (uncovered > 0) {
+    restore_taken_ = restore_point_;
+    steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
+  }
   if (!others) {
     node.lost = true;
     last_server_lost_ = now_;

@@ -59,7 +59,7 @@ std::string Difference(const DataSetOptions& here, const DataSetOptions& there) 
 
 // --- tables
 
-void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicTime, CoordinatorOutputs& out) {
+void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const NodeId asker = node.member.node;
   const RequestId request = message.header.request;
@@ -86,14 +86,43 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
   TableEntry table{.spec = message.spec,
                    .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
                    .missing = {},
+                   .loads = {},
+                   .asked_at = now,
                    .failed = {},
                    .waiting = {{asker, request}}};
   for (const auto& [id, member] : nodes_) {
     if (member.member.role != Role::kServer) continue;
     table.missing.insert(id);
-    Send(member, InstallTable{.table = table.id, .spec = table.spec}, out);
+    if (options_.load.checkpoint != 0) table.loads.insert(id);
+    SendInstallTable(member, table, out);
   }
   tables_.push_back(std::move(table));
+}
+
+// A server that comes later is given rows by the others.
+void CoordinatorCore::SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out) {
+  InstallTable order{.table = table.id, .spec = table.spec, .load = {}};
+  if (table.loads.contains(server.member.node)) order.load = options_.load;
+  Send(server, std::move(order), out);
+}
+
+bool CoordinatorCore::Loads(const TableEntry& table) const {
+  return !table.opened && table.failed.ok() &&
+         std::ranges::any_of(table.missing, [&](NodeId id) { return table.loads.contains(id); });
+}
+
+// Meanwhile rows neither move nor are copied: not all are here yet.
+bool CoordinatorCore::IsLoading() const {
+  return std::ranges::any_of(tables_, [&](const TableEntry& table) { return Loads(table); });
+}
+
+void CoordinatorCore::TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
+  for (const TableEntry& table : tables_) {
+    if (!Loads(table) || now - table.asked_at >= options_.load_timeout) continue;
+    for (const auto& [asker, request] : table.waiting) {
+      if (const Node* node = Find(asker)) Send(*node, StillWorking{.request = request}, out);
+    }
+  }
 }
 
 void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, MonotonicTime, CoordinatorOutputs& out) {
@@ -301,7 +330,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, Monotoni
 void CoordinatorCore::SendOpenOrders(const Node& server, CoordinatorOutputs& out) {
   const NodeId id = server.member.node;
   for (const TableEntry& table : tables_) {
-    if (table.missing.contains(id)) Send(server, InstallTable{.table = table.id, .spec = table.spec}, out);
+    if (table.missing.contains(id)) SendInstallTable(server, table, out);
   }
 }
 

@@ -5,6 +5,15 @@
 //   Mark            snapshots begin; MarkDone when rows that were handed over before have arrived
 //   WriteSnapshot   the shell is told to write; SnapshotDone when it has
 //   CutEnded        what is still under way is called off
+//
+// What checkers may demand when the coordinator commits a cut (CheckpointCommit), taking of each key the highest
+// version in all snapshots of it:
+//   BSP, SSP   the row holds every push of steps below CutRecord::clock and none of others; the items recorded as done
+//              (ranges, and open leases up to their position) are exactly those whose pushes are in the rows, but for
+//              items of lost workers, which are counted as reprocessed
+//   Async      every item recorded as done is in the rows
+//   always     a row with an acknowledged push from before the first Mark is in some snapshot; at rest no store has a
+//              snapshot under way; a failed cut leaves workers free to go on
 #pragma once
 
 #include <cstdint>

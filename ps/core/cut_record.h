@@ -38,4 +38,12 @@ struct CutRecord {
   bool operator==(const CutRecord&) const = default;
 };
 
+// A checkpoint rows can be taken from.
+struct RestorePoint {
+  std::string directory;
+  uint64_t checkpoint = 0;  // its number; 0: there is none
+  uint64_t clock = 0;       // where it was cut
+  bool operator==(const RestorePoint&) const = default;
+};
+
 }  // namespace attune::ps

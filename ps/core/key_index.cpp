@@ -11,26 +11,16 @@ constexpr size_t kSlotsMin = 64;
 }  // namespace
 
 void KeySet::Start(size_t keys) {
-  const size_t slots = std::bit_ceil(std::max(kSlotsMin, keys * 2));
+  // A quarter full at most: the search of a new key nearly always ends at once, and the processor guesses so.
+  const size_t slots = std::bit_ceil(std::max(kSlotsMin, keys * 4));
   if (slots > slots_.size()) {
     slots_.assign(slots, Slot{});
     generation_ = 0;
   }
-  mask_ = slots_.size() - 1;
+  mask_ = slots - 1;
   if (++generation_ == 0) {  // wrapped: stamps of 2^32 batches ago would count as present
     std::ranges::fill(slots_, Slot{});
     generation_ = 1;
-  }
-}
-
-uint32_t KeySet::FindOrInsert(Key key, uint32_t value) {
-  for (size_t i = SplitMix64(key) & mask_;; i = (i + 1) & mask_) {
-    Slot& slot = slots_[i];
-    if (slot.generation != generation_) {
-      slot = {.key = key, .value = value, .generation = generation_};
-      return value;
-    }
-    if (slot.key == key) return slot.value;
   }
 }
 

@@ -18,7 +18,16 @@ class KeySet {
   // Empties the set and makes room for `keys` entries.
   void Start(size_t keys);
   // The number stored with `key`; `value` is stored when the key is new.
-  uint32_t FindOrInsert(Key key, uint32_t value);
+  uint32_t FindOrInsert(Key key, uint32_t value) {
+    for (size_t i = SplitMix64(key) & mask_;; i = (i + 1) & mask_) {
+      Slot& slot = slots_[i];
+      if (slot.generation != generation_) {
+        slot = {.key = key, .value = value, .generation = generation_};
+        return value;
+      }
+      if (slot.key == key) return slot.value;
+    }
+  }
 
  private:
   struct Slot {

@@ -81,6 +81,29 @@ LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t 
   }
 }
 
+void LeaseLedger::Adopt(const Lease& lease) {
+  // Everything up to its end has been granted once.
+  while (fresh_epoch_ < lease.epoch || (fresh_epoch_ == lease.epoch && fresh_begin_ < lease.end)) {
+    const uint64_t end = fresh_epoch_ < lease.epoch ? items_ : lease.end;
+    free_.emplace(RangeStart{fresh_epoch_, fresh_begin_}, end);
+    fresh_begin_ = end;
+    if (fresh_begin_ < items_) continue;
+    ++fresh_epoch_;
+    fresh_begin_ = 0;
+  }
+  for (auto it = free_.begin(); it != free_.end();) {
+    const auto [start, end] = *it;
+    if (start.epoch != lease.epoch || end <= lease.position || start.begin >= lease.end) {
+      ++it;
+      continue;
+    }
+    it = free_.erase(it);
+    if (start.begin < lease.position) free_.emplace(start, lease.position);
+    if (lease.end < end) free_.emplace(RangeStart{start.epoch, lease.end}, end);
+  }
+  leases_.emplace(lease.id, lease);
+}
+
 CutRecord::DataSet LeaseLedger::Record() const {
   CutRecord::DataSet record{.name = {},
                             .items = items_,

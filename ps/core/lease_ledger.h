@@ -45,6 +45,10 @@ class LeaseLedger {
   // processed a second time (an upper bound), which also enter reprocessed_items.
   uint64_t ReleaseAll(NodeId worker);
 
+  // A lease granted before this ledger was made from a record: its items from `position` on, free so far, are held
+  // again.
+  void Adopt(const Lease& lease);
+
   bool AllDone() const { return epochs_ > 0 && finished_epochs_ >= epochs_; }
   bool HasFree() const;
   uint64_t epoch() const { return finished_epochs_; }  // the lowest with an item not done

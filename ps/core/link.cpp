@@ -4,6 +4,35 @@
 #include <utility>
 
 namespace attune::ps {
+namespace {
+
+constexpr size_t kMessageBytes = 256;  // of a message without its arrays
+
+size_t BytesOfRows(const RowBatch& rows) {
+  return rows.keys.size() * (sizeof(Key) + sizeof(RowVersion) + sizeof(uint16_t)) + rows.values.size() * sizeof(float);
+}
+size_t BytesOfCopy(const Replicate& replicate) {
+  return replicate.keys.size() * (sizeof(Key) + sizeof(RowVersion)) + replicate.gradients.size() * sizeof(float);
+}
+
+}  // namespace
+
+size_t BytesOf(const Message& message) {
+  return std::visit(
+      [](const auto& body) {
+        size_t bytes = kMessageBytes;
+        if constexpr (requires { body.keys; }) bytes += body.keys.size() * sizeof(Key);
+        if constexpr (requires { body.gradients; }) bytes += body.gradients.size() * sizeof(float);
+        if constexpr (requires { body.rows.values; }) bytes += BytesOfRows(body.rows);
+        if constexpr (requires { body.records.records; }) bytes += body.records.records.size() * sizeof(FilterRecord);
+        if constexpr (requires { body.entries.owners; }) {
+          bytes += body.entries.keys.size() * (sizeof(Key) + sizeof(NodeId) + sizeof(uint16_t));
+        }
+        if constexpr (requires { body.replicate; }) bytes += BytesOfCopy(body.replicate);
+        return bytes;
+      },
+      message);
+}
 
 void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
   out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
@@ -15,11 +44,18 @@ void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
 void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
   if (!connected_) return;
   const uint64_t end = first_queued_ + std::min<uint64_t>(queue_.size(), options_.window);
-  for (; next_to_send_ < end; ++next_to_send_) SendFrame(next_to_send_, out);
-  if (resend_at_ == kNever && next_to_send_ > first_queued_) resend_at_ = now + options_.resend_after;
+  for (; next_to_send_ < end; ++next_to_send_) {
+    const size_t bytes = bytes_[static_cast<size_t>(next_to_send_ - first_queued_)];
+    if (bytes_under_way_ > 0 && bytes_under_way_ + bytes > options_.window_bytes) break;
+    bytes_under_way_ += bytes;
+    SendFrame(next_to_send_, out);
+  }
+  if (resend_at_ == kNever && next_to_send_ > first_queued_) resend_at_ = now + resend_after_;
 }
 
 void Link::Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out) {
+  bytes_.push_back(BytesOf(message));
+  queued_bytes_ += bytes_.back();
   queue_.push_back(std::move(message));
   FillWindow(now, out);
 }
@@ -29,10 +65,15 @@ void Link::Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame
   if (mutations_.acknowledge_last_sent && next_to_send_ > first_queued_) up_to = next_to_send_ - 1;
   up_to = std::min(up_to, last);
   if (up_to < first_queued_) return;
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(up_to - first_queued_ + 1));
-  first_queued_ = up_to + 1;
+  for (; first_queued_ <= up_to; ++first_queued_) {
+    if (first_queued_ < next_to_send_) bytes_under_way_ -= bytes_.front();
+    queued_bytes_ -= bytes_.front();
+    bytes_.pop_front();
+    queue_.pop_front();
+  }
   next_to_send_ = std::max(next_to_send_, first_queued_);
   resend_at_ = kNever;
+  resend_after_ = options_.resend_after;
   FillWindow(now, out);
 }
 
@@ -64,11 +105,17 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   }
 }
 
-void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
-  connected_ = true;
+void Link::SendAllAgain() {
   resent_ += next_to_send_ - first_queued_;
   next_to_send_ = first_queued_;
+  bytes_under_way_ = 0;
   resend_at_ = kNever;
+}
+
+void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
+  connected_ = true;
+  resend_after_ = options_.resend_after;
+  SendAllAgain();
   if (mutations_.forget_on_reconnect) delivered_ = 0;
   told_ = std::min(told_, delivered_ == 0 ? 0 : delivered_ - 1);
   if (delivered_ > told_) tell_at_ = now;
@@ -84,9 +131,9 @@ void Link::Disconnected() {
 void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
   if (!connected_) return;
   if (now >= resend_at_) {  // everything under way again: the receiver drops what it has
-    resent_ += next_to_send_ - first_queued_;
-    next_to_send_ = first_queued_;
-    resend_at_ = kNever;
+    // A peer that is slow is not helped by more of the same.
+    resend_after_ = std::min(resend_after_ * 2, options_.resend_after_max);
+    SendAllAgain();
     FillWindow(now, out);
   }
   if (now >= tell_at_) {

@@ -26,18 +26,24 @@ struct LinkFrame {
 };
 
 struct LinkOptions {
-  uint32_t window = 1024;                               // frames under way; further ones wait here
-  uint32_t queue_max = 1 << 20;                         // frames waiting or under way; more: the link is Overfull
-  uint32_t ahead_max = 1024;                            // frames kept that came before their predecessors
-  uint32_t acknowledge_every = 64;                      // frames delivered without any chance to say so
+  uint32_t window = 1024;           // frames under way; further ones wait here
+  size_t window_bytes = 16 << 20;   // likewise; one frame at least
+  uint32_t queue_max = 1 << 20;     // frames waiting or under way; more: the link is Overfull
+  uint32_t ahead_max = 1024;        // frames kept that came before their predecessors
+  uint32_t acknowledge_every = 64;  // frames delivered without any chance to say so
   Duration acknowledge_after = std::chrono::milliseconds(20);  // and how long they wait for a frame going the other way
-  Duration resend_after = std::chrono::seconds(2);      // without news of the peer
+  Duration resend_after = std::chrono::seconds(2);             // without news of the peer; twice as long each time
+  Duration resend_after_max = std::chrono::seconds(8);
 };
+
+// About what it takes in memory and on a connection.
+size_t BytesOf(const Message& message);
 
 // Both directions between this node and one peer.
 class Link {
  public:
-  explicit Link(LinkOptions options = {}, LinkMutations mutations = {}) : options_(options), mutations_(mutations) {}
+  explicit Link(LinkOptions options = {}, LinkMutations mutations = {})
+      : options_(options), mutations_(mutations), resend_after_(options.resend_after) {}
 
   void Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out);
   // A frame has come. Appends what is to be delivered now, in order, to `delivered`.
@@ -51,6 +57,8 @@ class Link {
 
   bool connected() const { return connected_; }
   size_t queued() const { return queue_.size(); }  // under way or waiting
+  size_t queued_bytes() const { return queued_bytes_; }
+  size_t bytes_under_way() const { return bytes_under_way_; }
   bool overfull() const { return queue_.size() > options_.queue_max; }
   uint64_t delivered() const { return delivered_; }
   uint64_t resent() const { return resent_; }
@@ -60,6 +68,7 @@ class Link {
 
  private:
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
+  void SendAllAgain();
   void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
   void Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out);
 
@@ -67,10 +76,14 @@ class Link {
   LinkMutations mutations_;
   bool connected_ = false;
   // Sending.
-  std::deque<Message> queue_;    // numbers first_queued_, ...; kept until acknowledged
+  std::deque<Message> queue_;  // numbers first_queued_, ...; kept until acknowledged
   uint64_t first_queued_ = 1;
-  uint64_t next_to_send_ = 1;    // first not sent on this connection
+  std::deque<size_t> bytes_;  // of each
+  size_t queued_bytes_ = 0;
+  uint64_t next_to_send_ = 1;   // first not sent on this connection
+  size_t bytes_under_way_ = 0;  // of first_queued_ .. next_to_send_ - 1
   MonotonicTime resend_at_ = kNever;
+  Duration resend_after_{};  // grows while there is no news
   uint64_t resent_ = 0;
   // Receiving.
   uint64_t delivered_ = 0;

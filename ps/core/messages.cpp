@@ -34,6 +34,7 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {"Push"
                                                                           "FetchedRows",
                                                                           "SnapshotRows",
                                                                           "SnapshotRowsAck",
+                                                                          "CoordinatorAt",
                                                                           "Join",
                                                                           "Welcome",
                                                                           "JoinRefused",
@@ -63,6 +64,10 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {"Push"
                                                                           "SnapshotDone",
                                                                           "CutEnded",
                                                                           "Leave",
+                                                                          "MirrorUpdate",
+                                                                          "MirrorAck",
+                                                                          "Promise",
+                                                                          "Promised",
                                                                           "Done",
                                                                           "Refused",
                                                                           "GoalReached",
@@ -81,8 +86,8 @@ bool DataSetOpened::operator==(const DataSetOpened& other) const {
 const char* NameOf(const Message& message) { return kNames[message.index()]; }
 
 bool IsRowMessage(const Message& message) {
-  constexpr size_t kLast = 24;
-  static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, SnapshotRowsAck>);
+  constexpr size_t kLast = 25;
+  static_assert(std::is_same_v<std::variant_alternative_t<kLast, Message>, CoordinatorAt>);
   return message.index() <= kLast;
 }
 

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/shard_map.h"
@@ -352,7 +354,19 @@ struct SnapshotRowsAck {
   bool operator==(const SnapshotRowsAck&) const = default;
 };
 
+// --- the coordinator's place
+
+// server -> whoever it is linked with: that server runs the coordinator of this term; join there.
+struct CoordinatorAt {
+  uint32_t term = 0;
+  NodeId host;
+  uint16_t port = 0;  // for control messages, at the host's address
+  bool operator==(const CoordinatorAt&) const = default;
+};
+
 // ------------------------------------------------------------------------------------------------ control messages
+//
+// Each carries the term of its coordinator; a node handles none of a lower term than it has heard of.
 
 // In front of everything that gets an answer. The coordinator answers a request again when it comes again, with the
 // same answer, and forgets answers up to `answered_below`.
@@ -373,6 +387,8 @@ struct Join {
   // A worker that may own rows from now on. It asks for that when it first fetches some, with one more Join; the map
   // then says so.
   bool takes_rows = false;
+  NodeId node;        // 0: new; else it has been a member before
+  uint32_t term = 0;  // it obeys no coordinator of a lower one
   bool operator==(const Join&) const = default;
 };
 
@@ -477,14 +493,6 @@ struct TableOpened {
   RequestId request;
   TableId table;
   bool operator==(const TableOpened&) const = default;
-};
-
-// A checkpoint rows can be taken from.
-struct RestorePoint {
-  std::string directory;
-  uint64_t checkpoint = 0;  // its number; 0: there is none
-  uint64_t clock = 0;       // where it was cut
-  bool operator==(const RestorePoint&) const = default;
 };
 
 // coordinator -> server, repeated until answered. The rows of shards homed here are first loaded from `load`, if that
@@ -623,6 +631,31 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
+// --- another coordinator (protocol 5.3)
+
+// coordinator -> one server: keep this in place of what was kept before. Repeated until answered.
+struct MirrorUpdate {
+  CoordinatorRecord record;
+  bool operator==(const MirrorUpdate&) const = default;
+};
+struct MirrorAck {
+  uint64_t number = 0;
+  bool operator==(const MirrorAck&) const = default;
+};
+
+// new coordinator -> node: obey no coordinator of a lower term from now on, and say where you stand.
+struct Promise {
+  bool operator==(const Promise&) const = default;
+};
+struct Promised {
+  ShardMap map;
+  Heartbeat standing;  // leases too whose end no coordinator has confirmed, with the position they ended at
+  SyncState sync;
+  std::vector<InstallTable> tables;  // installed at this server
+  std::optional<CoordinatorRecord> mirror;
+  bool operator==(const Promised&) const = default;
+};
+
 // The request was carried out.
 struct Done {
   RequestId request;
@@ -657,12 +690,12 @@ using Message =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
-                 FetchedRows, SnapshotRows, SnapshotRowsAck, Join, Welcome, JoinRefused, MapUpdate, MapRequest,
-                 Heartbeat, RowsReport, HeartbeatAck, SyncUpdate,                                       // membership
+                 FetchedRows, SnapshotRows, SnapshotRowsAck, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate,
+                 MapRequest, Heartbeat, RowsReport, HeartbeatAck, SyncUpdate,                           // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled, NewestCheckpoint, StillWorking,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, Done, Refused, GoalReached,
-                 Finished, SessionLost>;
+                 SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate, MirrorAck,
+                 Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

@@ -85,6 +85,16 @@ struct Mutations {
   bool floor_counts_idle_workers = false;  // one without data holds the others up
   bool switch_without_promises = false;
 
+  // Another coordinator.
+  bool act_before_all_promises = false;
+  bool old_term_not_refused = false;
+  bool answer_before_mirror = false;    // leases and ends of leases are known to the worker before the copy
+  bool mirror_ignored = false;          // the new coordinator takes all items for free that no worker names
+  bool adopted_leases_granted = false;  // and those too that workers still hold
+  bool ends_forgotten = false;          // leases whose end is not confirmed are not told to the new coordinator
+  bool tables_numbered_anew = false;    // tables that servers have and the copy does not know are forgotten
+  bool silence_is_death = false;        // members count as dead although the old coordinator may be giving them time
+
   // Checkpoints.
   bool mark_before_all_stand = false;     // workers are still in steps below the cut
   bool release_before_all_marks = false;  // workers go on while nodes have not copied

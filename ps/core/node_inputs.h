@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "ps/core/ids.h"
 #include "ps/core/messages.h"
@@ -12,6 +13,7 @@ struct Received {
   NodeId from;  // kCoordinator, or the peer the link's handshake named
   Message message;
   LinkHeader link = {};  // between servers, see ps/core/link.h
+  uint32_t term = 0;     // of the coordinator it comes from; 0: any
 };
 struct PeerConnected {
   NodeId peer;
@@ -19,6 +21,14 @@ struct PeerConnected {
 struct PeerDisconnected {
   NodeId peer;
 };
+// Where a coordinator listens.
+struct CoordinatorPlace {
+  uint32_t term = 0;
+  std::string address;  // host:port
+};
+// host:port of the coordinator at this member, whose data plane has the same host. Empty when it has no address.
+std::string CoordinatorAddress(const Member& host, uint16_t port);
+
 // Nothing but time has passed.
 struct Timer {};
 

@@ -9,9 +9,11 @@ void ServerOutputs::Clear() {
   send.clear();
   connect.clear();
   disconnect.clear();
-  rows_restored = 0;
+  restore.clear();
+  rows_restored = rows_begun_anew = 0;
   write_snapshot.reset();
   call_off_snapshot = false;
+  coordinator.reset();
   finished = false;
   lost.reset();
 }
@@ -36,6 +38,7 @@ ServerCore::ServerCore(ServerOptions options)
       cut_(options_.index) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
+  now = now_ = std::max(now, now_);  // a clock that goes back stands still
   if (coordinator_since_ == kNever) coordinator_since_ = now;
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= WakeAt()) On(Timer{}, now, out);
@@ -53,6 +56,11 @@ MonotonicTime ServerCore::WakeAt() const {
 
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
+  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(*at, out);
+  if (input.from == kCoordinator && input.term != 0) {
+    if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
+    term_ = std::max(term_, input.term);
+  }
   if (IsRowMessage(input.message)) return OnRowMessage(std::move(input), now, out);
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
 }
@@ -61,6 +69,8 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;
+  // Others may have taken its place. What is not taken now comes again: links and workers resend.
+  if (!lease_.Valid(now)) return;
   const NodeId from = input.from;
   std::vector<Message> delivered;
   links_.Receive(std::move(input), now, delivered, out.send);
@@ -73,16 +83,18 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
-    return Lose(Error(StatusCode::kResourceExhausted,
-                      Describe(map(), to) + " takes too little of what this server sends it"),
-                out);
+    return Lose(
+        Error(StatusCode::kResourceExhausted, Describe(map(), to) + " takes too little of what this server sends it"),
+        out);
   }
   if (cut_.waits()) {
     CutPart::Outputs cut;
     cut_.GoOn(rows_, cut);
     if (!cut.to_coordinator.empty()) Forward(cut, now, out);
   }
+  for (RestoreOrder& order : rows.restore) out.restore.push_back(std::move(order));
   out.rows_restored += rows.rows_restored;
+  out.rows_begun_anew += rows.rows_begun_anew;
   if (rows.need_map) AskForMap(now, out);
   if (rows.report) SendReport(out);
   if (rows.lost) Lose(std::move(*rows.lost), out);
@@ -114,7 +126,11 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
 
 void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
-  if (input.peer != kCoordinator) return links_.Connected(input.peer, now, out.send);
+  if (input.peer != kCoordinator) {
+    linked_.insert(input.peer);
+    TellCoordinatorsPlace(input.peer, out);
+    return links_.Connected(input.peer, now, out.send);
+  }
   coordinator_connected_ = true;
   coordinator_since_ = now;
   SendJoin(now, out);
@@ -124,9 +140,10 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
   if (input.peer == kCoordinator) {
     coordinator_connected_ = false;
     coordinator_since_ = now;
-  } else {
-    links_.Disconnected(input.peer);
+    return;
   }
+  linked_.erase(input.peer);
+  links_.Disconnected(input.peer);
 }
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
@@ -136,16 +153,18 @@ void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
                                       .job_uid = options_.job_uid,
                                       .role = Role::kServer,
                                       .index = options_.index,
-                                      .address = options_.address}});
+                                      .address = options_.address,
+                                      .node = node_,
+                                      .term = term_}});
 }
 
 void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) {
     node_ = message.node;
     rows_.SetSelf(node_);
-    SendHeartbeat(now, out);
   }
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
+  SendHeartbeat(now, out);
 }
 
 void ServerCore::OnMessage(NodeId, JoinRefused&& message, MonotonicTime, ServerOutputs& out) {
@@ -169,9 +188,14 @@ void ServerCore::Lose(Status status, ServerOutputs& out) {
 void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   if (!coordinator_connected_ || node_ == NodeId()) return;
+  lease_.Sent(++heartbeat_, now);
   out.send.push_back(
-      {.to = kCoordinator, .message = Heartbeat{.number = ++heartbeat_, .map_version = map().version, .leases = {}}});
+      {.to = kCoordinator, .message = Heartbeat{.number = heartbeat_, .map_version = map().version, .leases = {}}});
   SendReport(out);
+}
+
+void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime, ServerOutputs&) {
+  lease_.Answered(message.number, message.liveness);
 }
 
 // --- map
@@ -220,6 +244,17 @@ void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, Se
 }
 
 // --- checkpoints
+
+void ServerCore::OnMessage(NodeId, NewestCheckpoint&& message, MonotonicTime, ServerOutputs&) {
+  rows_.SetRestorePoint(std::move(message.point));
+}
+
+void ServerCore::On(RowsRead input, MonotonicTime now, ServerOutputs& out) {
+  if (ended_) return;
+  RowOutputs rows;
+  rows_.Restore(input.order, input.status.ok() ? input.rows.get() : nullptr, input.filter, now, rows);
+  Forward(rows, now, out);
+}
 
 void ServerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;

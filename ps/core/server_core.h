@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
+#include "ps/core/liveness_lease.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -45,17 +47,35 @@ struct ServerOptions {
   Mutations mutations;
 };
 
-using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, Timer>;
+// The coordinator of this term runs in this process from now on; others are told.
+struct CoordinatorHere {
+  uint32_t term = 0;
+  uint16_t port = 0;
+};
+
+// The shell's answer to ServerOutputs::restore. `rows` null: the checkpoint does not have the table; with an error: it
+// cannot be read, so the rows begin anew.
+struct RowsRead {
+  RestoreOrder order;
+  Status status;
+  std::shared_ptr<const TableStore> rows;
+  FilterRecords filter;
+};
+
+using ServerInput =
+    std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, RowsRead, CoordinatorHere, Timer>;
 
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
   std::vector<NodeId> disconnect;  // members no longer
   std::optional<SnapshotOrder> write_snapshot;
-  bool call_off_snapshot = false;  // the one being written
-  uint64_t rows_restored = 0;      // rows a recovery found no copy of; they begin anew
-  bool finished = false;           // the job is over; end with success
-  std::optional<Status> lost;      // end with this error
+  bool call_off_snapshot = false;     // the one being written
+  std::vector<RestoreOrder> restore;  // read these rows, see RowOutputs
+  uint64_t rows_restored = 0, rows_begun_anew = 0;
+  std::optional<CoordinatorPlace> coordinator;  // join there from now on
+  bool finished = false;                        // the job is over; end with success
+  std::optional<Status> lost;                   // end with this error
 
   void Clear();
 };
@@ -76,12 +96,18 @@ class ServerCore {
   // By TableId - 1; null where a table is not installed here.
   const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_.tables(); }
   const RowNode& rows() const { return rows_; }
+  // Of the coordinator it obeys: no other one of a lower term.
+  uint32_t term() const { return term_; }
+  // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
+  bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
 
  private:
   void On(Received input, MonotonicTime now, ServerOutputs& out);
   void On(PeerConnected input, MonotonicTime now, ServerOutputs& out);
   void On(PeerDisconnected input, MonotonicTime now, ServerOutputs& out);
   void On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out);
+  void On(CoordinatorHere input, MonotonicTime now, ServerOutputs& out);
+  void On(RowsRead input, MonotonicTime now, ServerOutputs& out);
   void On(Timer input, MonotonicTime now, ServerOutputs& out);
 
   template <typename Other>
@@ -90,11 +116,19 @@ class ServerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, InstallTable&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, NewestCheckpoint&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Mark&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, ServerOutputs& out);
   void Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Finished&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out);
+
+  // server_terms.cpp
+  void OnMessage(NodeId from, MirrorUpdate&& message, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, Promise&& message, MonotonicTime now, ServerOutputs& out);
+  void OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out);
+  void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
 
   void AdoptMap(ShardMap map, MonotonicTime now, ServerOutputs& out);
@@ -110,6 +144,12 @@ class ServerCore {
   ServerOptions options_;
   NodeId node_;
   bool ended_ = false;
+  MonotonicTime now_{};  // of the step under way
+  uint32_t term_ = 0;
+  CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
+  std::optional<CoordinatorRecord> mirror_;
+  LivenessLease lease_;
+  std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;
   RowLinks links_;
   CutPart cut_;

@@ -34,7 +34,7 @@ void WorkerCore::Ask(CallId call, MonotonicTime deadline, std::string what, Mess
          .result = {}});
     return;
   }
-  calls_[call] = {.deadline = deadline, .what = std::move(what)};
+  calls_[call] = {.deadline = deadline, .time = deadline - now, .what = std::move(what)};
   WakeBy(deadline);
   Request(call.value(), deadline, std::move(message), now, out);
 }
@@ -94,6 +94,16 @@ void WorkerCore::OnMessage(NodeId, TableOpened&& message, MonotonicTime, WorkerO
     specs_[message.table] = asked->spec;
     EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
   }
+}
+
+// A table that is being loaded takes as long as it takes, while its servers are alive.
+void WorkerCore::OnMessage(NodeId, StillWorking&& message, MonotonicTime now, WorkerOutputs&) {
+  const auto open = requests_.open().find(message.request);
+  if (open == requests_.open().end()) return;
+  const auto call = calls_.find(CallId(open->second.call));
+  if (call == calls_.end() || call->second.deadline == kNever) return;
+  call->second.deadline = open->second.deadline = now + call->second.time;
+  WakeBy(call->second.deadline);
 }
 
 void WorkerCore::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -232,6 +242,10 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   if (node_ == NodeId()) {  // never was a member
     EndCall(call.call, OkStatus(), {}, out);
     return;
+  }
+  while (!localizes_.empty()) {  // what still comes goes back
+    EndLocalize(localizes_.begin()->first,
+                Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"), out);
   }
   std::vector<LeaseId> held;
   for (const auto& [id, lease] : leases_) held.push_back(id);

@@ -11,6 +11,7 @@ void WorkerOutputs::Clear() {
   connect.clear();
   disconnect.clear();
   goal_reached.reset();
+  coordinator.reset();
   lost.reset();
 }
 
@@ -37,6 +38,7 @@ WorkerCore::WorkerCore(WorkerOptions options)
 }
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
+  now = now_ = std::max(now, now_);  // a clock that goes back stands still
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   AnswerSelf(now, out);
   if (now < WakeAt()) return;
@@ -56,6 +58,11 @@ bool WorkerCore::Connected(NodeId peer) const {
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
+  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(*at, out);
+  if (input.from == kCoordinator && input.term != 0) {
+    if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
+    term_ = std::max(term_, input.term);
+  }
   if (IsRowMessage(input.message)) {
     if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
     if (MapVersionOf(input.message) > map_.version) {  // nothing sent under a map is handled under an older one
@@ -74,13 +81,7 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
   if (!lost_.ok() || left_) return;
   peers_[input.peer] = {.connected = true, .since = now};
   if (input.peer == kCoordinator) {
-    SendJoin(now, out);
-    if (node_ != NodeId()) {
-      for (const auto& [request, open] : requests_.open()) {
-        out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
-      }
-    }
-    return;
+    return SendJoin(now, out);
   }
   links_.Connected(input.peer, now, out.send);
   for (const OpenPush& push : pushes_) {
@@ -109,7 +110,9 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .role = Role::kWorker,
                                       .index = options_.index,
                                       .address = options_.address,
-                                      .takes_rows = takes_rows_wanted_}});
+                                      .takes_rows = takes_rows_wanted_,
+                                      .node = node_,
+                                      .term = term_}});
 }
 
 void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerOutputs& out) {
@@ -120,10 +123,10 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
     rows_.SetSelf(node_);
     gate_.Join(message.sync);  // a newcomer does not hold up those who are far ahead
     acknowledged_clock_ = gate_.clock();
-    SendHeartbeat(now, out);
-    for (const auto& [request, open] : requests_.open()) {
-      out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
-    }
+  }
+  SendHeartbeat(now, out);
+  for (const auto& [request, open] : requests_.open()) {
+    out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
   }
   AdoptSync(message.sync, now, out);
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
@@ -215,6 +218,12 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   WakeBy(next_heartbeat_);
   if (!Connected(kCoordinator)) return;
+  out.send.push_back({.to = kCoordinator, .message = NextHeartbeat()});
+  lease_.Sent(heartbeat_, now);
+  SendReport(out);
+}
+
+Heartbeat WorkerCore::NextHeartbeat() {
   Heartbeat heartbeat{.number = ++heartbeat_,
                       .map_version = map_.version,
                       .steps = acknowledged_steps_,
@@ -227,12 +236,36 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
                       .acked_below = AckedBelow(),
                       .leases = {}};
   for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.acknowledged});
-  out.send.push_back({.to = kCoordinator, .message = std::move(heartbeat)});
-  SendReport(out);
+  return heartbeat;
 }
 
 void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
+  lease_.Answered(message.number, message.liveness);
   AdoptSync(message.sync, now, out);
+  BeginStep(now, out);
+}
+
+// --- another coordinator
+
+void WorkerCore::OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out) {
+  const Member* host = map_.Find(message.host);
+  if (message.term <= term_ || host == nullptr) return;
+  term_ = message.term;
+  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
+}
+
+// Leases whose end no coordinator has confirmed are told as well: the new one may not know it.
+void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {
+  Promised promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}};
+  for (const auto& [request, open] : requests_.open()) {
+    if (options_.mutations.ends_forgotten || promised.standing.leases.size() >= kLeasesPerWorkerMax) break;
+    if (const auto* done = std::get_if<LeaseDone>(&open.message)) {
+      promised.standing.leases.push_back({.lease = done->lease, .position = UINT64_MAX});
+    } else if (const auto* returned = std::get_if<LeaseReturn>(&open.message)) {
+      promised.standing.leases.push_back({.lease = returned->lease, .position = returned->position});
+    }
+  }
+  out.send.push_back({.to = kCoordinator, .message = std::move(promised)});
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {

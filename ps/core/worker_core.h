@@ -32,6 +32,7 @@
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
 #include "ps/core/link.h"
+#include "ps/core/liveness_lease.h"
 #include "ps/core/location_cache.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
@@ -148,10 +149,9 @@ struct LeaveCall {
   MonotonicTime deadline;
 };
 
-using WorkerInput =
-    std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease, EndLease,
-                 StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received, PeerConnected, PeerDisconnected,
-                 Timer>;
+using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease,
+                                 EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received,
+                                 PeerConnected, PeerDisconnected, Timer>;
 
 // --- outputs
 
@@ -177,10 +177,11 @@ struct Completion {
 struct WorkerOutputs {
   std::vector<Outgoing> send;
   std::vector<Completion> completions;
-  std::vector<Member> connect;              // nodes to keep a link to, from now on
-  std::vector<NodeId> disconnect;           // of these, members no longer
-  std::optional<std::string> goal_reached;  // reason; leases end
-  std::optional<Status> lost;               // the session is over; every call has been completed with this
+  std::vector<Member> connect;                  // nodes to keep a link to, from now on
+  std::vector<NodeId> disconnect;               // of these, members no longer
+  std::optional<std::string> goal_reached;      // reason; leases end
+  std::optional<CoordinatorPlace> coordinator;  // join there from now on
+  std::optional<Status> lost;                   // the session is over; every call has been completed with this
 
   void Clear();
 };
@@ -193,8 +194,9 @@ class WorkerCore {
   // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
   MonotonicTime WakeAt() const;
 
-  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or nullopt:
-  // not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have been written.
+  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
+  // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
+  // been written.
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
@@ -207,8 +209,11 @@ class WorkerCore {
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
-  uint64_t steps() const { return steps_; }  // ended by this worker
+  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
+  uint64_t steps() const { return steps_; }                                             // ended by this worker
   const StepGate& gate() const { return gate_; }
+  // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
+  bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
   const RowNode& rows() const { return rows_; }          // owned here
@@ -230,7 +235,7 @@ class WorkerCore {
     std::vector<NodeId> routes;         // empty: all to the only server
     std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
     MapVersion homes_version;           // under which it was grouped
-    std::vector<uint64_t> settled;     // bit per position
+    std::vector<uint64_t> settled;      // bit per position
     uint32_t open = 0;
     Status refused;
     MonotonicTime send_again = kNever;
@@ -275,6 +280,7 @@ class WorkerCore {
   };
   struct OpenCall {  // waits for an answer of the coordinator, or for pushes
     MonotonicTime deadline;
+    Duration time{};   // it had at first
     std::string what;  // "opening table \"embedding\""
   };
   struct Flush {
@@ -332,12 +338,15 @@ class WorkerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
   void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
@@ -361,6 +370,7 @@ class WorkerCore {
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
+  void IndexOpenPushes();
   SequenceNumber AckedBelow() const;    // as told to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
@@ -411,6 +421,7 @@ class WorkerCore {
   void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
+  Heartbeat NextHeartbeat();
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
   void Reissue(MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
@@ -455,10 +466,11 @@ class WorkerCore {
   LocationCache locations_;
 
   SequenceNumber next_sequence_{1};
-  SequenceNumber next_to_send_{1};  // pushes from here on wait for room
-  std::deque<OpenPush> pushes_;     // ascending, without gaps
-  UnacknowledgedKeys unacknowledged_;
-  KeySet unique_;                       // scratch
+  SequenceNumber next_to_send_{1};     // pushes from here on wait for room
+  std::deque<OpenPush> pushes_;        // ascending, without gaps
+  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
+  SequenceNumber next_to_index_{1};
+  KeySet unique_;                        // scratch
   std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
   std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
   std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end
@@ -466,8 +478,8 @@ class WorkerCore {
   std::vector<uint64_t> present_;        // scratch: bit per key
   std::vector<Key> here_keys_;           // scratch
   std::vector<float> here_rows_;         // scratch
-  std::vector<uint32_t> next_place_;    // scratch
-  std::vector<uint32_t> unique_place_;  // scratch
+  std::vector<uint32_t> next_place_;     // scratch
+  std::vector<uint32_t> unique_place_;   // scratch
 
   std::map<CallId, OpenPull> pulls_;
   std::map<RequestId, PullMessage> pull_messages_;
@@ -489,6 +501,9 @@ class WorkerCore {
   double loss_sum_ = 0;
   uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;
+  uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  LivenessLease lease_;
+  MonotonicTime now_{};  // of the step under way
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};
   std::deque<Received> held_;         // row messages sent under a newer map than this node's

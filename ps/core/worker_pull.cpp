@@ -54,6 +54,7 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
   message.keys = Slice<Key>::Filled(count, [&](std::span<Key> keys) {
     for (size_t i = 0; i < count; ++i) keys[i] = call.keys[places[i]];
   });
+  if (!options_.mutations.pull_without_after) IndexOpenPushes();
   if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
     for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
   }

@@ -28,6 +28,23 @@ WorkerCore::OpenPush* WorkerCore::FindPush(SequenceNumber sequence) {
   return &pushes_[sequence.value() - pushes_.front().sequence.value()];
 }
 
+// Most pushes are settled before anybody asks which keys they touch, so the index of keys is made when it is wanted.
+void WorkerCore::IndexOpenPushes() {
+  if (pushes_.empty()) {
+    next_to_index_ = next_sequence_;
+    return;
+  }
+  next_to_index_ = std::max(next_to_index_, pushes_.front().sequence);
+  for (; next_to_index_ < next_sequence_; next_to_index_ = next_to_index_.Next()) {
+    const OpenPush& push = *FindPush(next_to_index_);
+    for (uint32_t position = 0; position < push.keys.size(); ++position) {
+      if (!IsSettled(push.settled, position)) {
+        unacknowledged_.Add(push.table, push.keys[position], push.sequence, position);
+      }
+    }
+  }
+}
+
 size_t WorkerCore::KeysPerMessage(uint32_t dim) const {
   return std::max<size_t>(1, std::min({options_.keys_per_message_max, kKeysPerMessageMax, kFloatsPerMessageMax / dim}));
 }
@@ -99,14 +116,16 @@ void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
     return;
   }
 
-  OpenPush push{
-      .sequence = next_sequence_, .call = call.call, .deadline = call.deadline, .table = call.table, .dim = dim,
-      .step = gate_.clock()};
+  OpenPush push{.sequence = next_sequence_,
+                .call = call.call,
+                .deadline = call.deadline,
+                .table = call.table,
+                .dim = dim,
+                .step = gate_.clock()};
   next_sequence_ = next_sequence_.Next();
   MakeUniqueAndGroup(call, push);
   push.open = static_cast<uint32_t>(push.keys.size());
   push.settled.assign((push.keys.size() + 63) / 64, 0);
-  for (uint32_t i = 0; i < push.open; ++i) unacknowledged_.Add(push.table, push.keys[i], push.sequence, i);
   WakeBy(push.deadline);
   pushes_.push_back(std::move(push));
   SendWaitingPushes(now, out);
@@ -196,8 +215,7 @@ void WorkerCore::SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutput
 }
 
 // Re-issue: what is still open, routed by the map of today, in whatever pieces that makes.
-void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now,
-                              WorkerOutputs& out) {
+void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out) {
   std::vector<std::vector<uint32_t>> open(servers_.size());
   const uint32_t shards = map_.shard_count();
   for (uint32_t position = 0; position < push.keys.size(); ++position) {
@@ -234,8 +252,8 @@ void WorkerCore::SendPositions(const OpenPush& push, NodeId to, std::span<const 
   SendPart(push, to, {.list = {positions.begin(), positions.end()}}, std::move(keys), std::move(gradients), now, out);
 }
 
-void WorkerCore::SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys,
-                          Slice<float> gradients, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCore::SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys, Slice<float> gradients,
+                          MonotonicTime now, WorkerOutputs& out) {
   // An owner that cannot be reached: any server knows the way. A server: sent when the connection is there.
   if (to != node_ && !Connected(to) && std::ranges::find(servers_, to) == servers_.end()) to = map_.HomeOf(keys[0]);
   if (to != node_ && !Connected(to)) return;
@@ -276,7 +294,7 @@ void WorkerCore::Settle(SequenceNumber sequence, const Positions& positions, con
     if (position >= push->keys.size() || IsSettled(push->settled, position)) continue;
     push->settled[position / 64] |= uint64_t{1} << (position % 64);
     --push->open;
-    unacknowledged_.Remove(push->table, push->keys[position], sequence);
+    if (sequence < next_to_index_) unacknowledged_.Remove(push->table, push->keys[position], sequence);
   }
   if (push->refused.ok()) push->refused = status;
   if (push->open > 0) return;

@@ -15,7 +15,7 @@ constexpr uint64_t kRowOverheadBytes = 32;  // index and side record
 // --- messages
 
 void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
-  if (node_ == NodeId()) return;
+  if (node_ == NodeId() || !lease_.Valid(now)) return;  // what is not taken now comes again
   const NodeId from = input.from;
   std::vector<Message> delivered;
   links_.Receive(std::move(input), now, delivered, out.send);
@@ -36,8 +36,8 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
     if (to == node_) {
       to_self_.push_back(std::move(outgoing.message));
     } else if (map_.Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
-      rows.lost = Error(StatusCode::kResourceExhausted,
-                        Describe(map_, to) + " takes too little of what this worker sends it");
+      rows.lost =
+          Error(StatusCode::kResourceExhausted, Describe(map_, to) + " takes too little of what this worker sends it");
     }
   }
   for (const ArrivedRows& arrived : rows.arrived) OnArrived(arrived, out);
@@ -136,6 +136,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
   const TableStore* const store = StoreOf(table);
   if (store == nullptr || !lost_.ok() || leaving_ || keys.size() > kKeysPerCallMax) return false;
   if (rows.size() != keys.size() * store->spec().options.dim) return false;
+  IndexOpenPushes();
   if (!unacknowledged_.empty() && !options_.mutations.pull_without_after &&
       std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
     return false;  // own pushes that are still on their way belong in the row first
@@ -144,8 +145,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
 }
 
 // Nobody else knows of such a push and nobody will send it again, so it needs neither number nor record.
-std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys,
-                                           std::span<const float> gradients) {
+std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
   TableStore* const store = StoreOf(table);
   if (store == nullptr || rows_.HasGuards() || !lost_.ok() || leaving_) return std::nullopt;
   if (keys.size() > kKeysPerCallMax || gradients.size() != keys.size() * store->spec().options.dim) return std::nullopt;
@@ -169,10 +169,8 @@ bool WorkerCore::ApplyHere(const OpenPush& push, const Positions& positions, std
     to_self_.push_back(
         PushAck{.sequence = push.sequence, .map_version = map_.version, .positions = positions, .owner = node_});
   } else {
-    to_self_.push_back(PushRefused{.sequence = push.sequence,
-                                   .map_version = map_.version,
-                                   .positions = positions,
-                                   .status = pushed->status()});
+    to_self_.push_back(PushRefused{
+        .sequence = push.sequence, .map_version = map_.version, .positions = positions, .status = pushed->status()});
   }
   return true;
 }

@@ -51,6 +51,7 @@ void WorkerCore::TakeClockMarks(MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
   if (gate_.in_step()) return;
+  if (!lease_.Valid(now)) return;  // its data may be with others already
   const uint64_t clock = gate_.clock();
   const bool begun = gate_.TryBegin(options_.mutations.no_step_gate);
   if (gate_.clock() != clock) MarkClock(now, out);  // lifted
@@ -75,6 +76,7 @@ std::string WorkerCore::WhatHoldsTheStep() const {
   const SyncState& sync = gate_.state();
   const std::string step = "step " + std::to_string(gate_.clock());
   if (!Connected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
+  if (!lease_.Valid(now_)) return step + " needs a word of the coordinator, which has not answered for long";
   if (sync.hold != 0 && gate_.clock() >= sync.hold_at) {
     return step + " waits for a checkpoint or a switch of the synchronization, which needs all workers; step again";
   }

@@ -8,15 +8,6 @@
 namespace attune::ps {
 namespace {
 
-StatusOr<std::unique_ptr<TableStore>> LoadStore(const OpenedCheckpoint& checkpoint, const TableSpec& spec,
-                                                const HashRanges& ranges) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> store, TableStore::Create(spec));
-  ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), checkpoint, spec.name));
-  ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *store));
-  log::Info("loaded a table", {{"table", spec.name}, {"rows", rows}, {"checkpoint", checkpoint.manifest.number}});
-  return store;
-}
-
 std::vector<CutFile> CutFilesOf(const WrittenPart& part) {
   std::vector<CutFile> files;
   const auto add = [&](TableId table, uint64_t table_rows, const CheckpointFile& file) {
@@ -59,23 +50,50 @@ void CheckpointIo::Cancel() {
   called_.notify_all();
 }
 
-Status CheckpointIo::Open(const std::filesystem::path& directory, std::optional<uint64_t> number) {
-  ASSIGN_OR_RETURN(opened_, OpenCheckpoint(RealFileSystem(), FindCheckpoints(RealFileSystem(), directory), number));
-  for (const std::string& skipped : opened_->skipped) {
+StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number) {
+  ASSIGN_OR_RETURN(OpenedCheckpoint opened,
+                   OpenCheckpoint(RealFileSystem(), FindCheckpoints(RealFileSystem(), directory), number));
+  for (const std::string& skipped : opened.skipped) {
     log::Warn("a newer checkpoint is not whole and is passed over", {{"reason", skipped}});
   }
-  log::Info("starting from a checkpoint", {{"directory", opened_->directory.string()},
-                                           {"checkpoint", opened_->manifest.number},
-                                           {"clock", opened_->manifest.cut.clock},
-                                           {"rows", opened_->manifest.rows()}});
-  return OkStatus();
+  log::Info("starting from a checkpoint", {{"directory", opened.directory.string()},
+                                           {"checkpoint", opened.manifest.number},
+                                           {"clock", opened.manifest.cut.clock},
+                                           {"rows", opened.manifest.rows()}});
+  return opened;
 }
 
-void CheckpointIo::Load(const TableSpec& spec, HashRanges ranges,
-                        std::function<void(Status, std::unique_ptr<TableStore>)> done) {
-  thread_->Post([this, spec, ranges = std::move(ranges), done = std::move(done)] {
-    StatusOr<std::unique_ptr<TableStore>> store = LoadStore(*opened_, spec, ranges);
-    done(store.status(), store.ok() ? *std::move(store) : nullptr);
+// --- loading
+
+StatusOr<const OpenedCheckpoint*> CheckpointIo::Opened(const RestorePoint& point) {
+  if (!opened_ || opened_->directory != point.directory || opened_->manifest.number != point.checkpoint) {
+    ASSIGN_OR_RETURN(opened_, OpenCheckpoint(RealFileSystem(), point.directory, point.checkpoint));
+  }
+  return &*opened_;
+}
+
+StatusOr<CheckpointIo::LoadedRows> CheckpointIo::LoadNow(const RestorePoint& point, const TableSpec& spec,
+                                                         const HashRanges& ranges) {
+  ASSIGN_OR_RETURN(const OpenedCheckpoint* checkpoint, Opened(point));
+  LoadedRows loaded;
+  if (checkpoint->manifest.Find(spec.name) == nullptr) {
+    log::Warn("a table is not in the checkpoint and begins anew",
+              {{"table", spec.name}, {"checkpoint", point.checkpoint}, {"directory", point.directory}});
+    return loaded;
+  }
+  ASSIGN_OR_RETURN(loaded.rows, TableStore::Create(spec, {.memory_budget = options_.memory_budget}));
+  ASSIGN_OR_RETURN(const SavedTable table, SavedTable::Open(RealFileSystem(), *checkpoint, spec.name));
+  ASSIGN_OR_RETURN(const uint64_t rows, table.Load(ranges, *loaded.rows));
+  ASSIGN_OR_RETURN(loaded.filter, ReadFilterRecords(RealFileSystem(), *checkpoint));
+  log::Info("loaded a table", {{"table", spec.name}, {"rows", rows}, {"checkpoint", point.checkpoint}});
+  return loaded;
+}
+
+void CheckpointIo::Load(const RestorePoint& point, const TableSpec& spec, HashRanges ranges,
+                        std::function<void(LoadedRows)> done) {
+  thread_->Post([this, point, spec, ranges = std::move(ranges), done = std::move(done)] {
+    StatusOr<LoadedRows> loaded = LoadNow(point, spec, ranges);
+    done(loaded.ok() ? *std::move(loaded) : LoadedRows{.status = loaded.status(), .rows = {}, .filter = {}});
   });
 }
 

@@ -19,17 +19,22 @@
 #include "ps/checkpoint/store_rows.h"
 #include "ps/checkpoint/throttle.h"
 #include "ps/core/server_core.h"
+#include "ps/store/memory_budget.h"
 
 namespace attune::ps {
 
 // The ranges of keys a node is home of. Requires map.formed().
 HashRanges HomeRanges(const ShardMap& map, NodeId node);
 
+// Finds the checkpoint a job starts from: this number, or the newest whole one. Says on the log what was passed over.
+StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number);
+
 class CheckpointIo {
  public:
   struct Options {
     std::string job_uid;
-    uint64_t bytes_per_second = 0;  // written at most; 0: no limit
+    uint64_t bytes_per_second = 0;          // written at most; 0: no limit
+    MemoryBudget* memory_budget = nullptr;  // of loaded tables; outlives them
     // Executes a function soon on the thread that owns the stores.
     std::function<void(std::function<void()>)> post;
   };
@@ -39,13 +44,13 @@ class CheckpointIo {
   // Calls off what is being written; before the thread that owns the stores ends.
   void Cancel();
 
-  // Finds the checkpoint to start from: this number, or the newest whole one. Says on the log what was passed over.
-  Status Open(const std::filesystem::path& directory, std::optional<uint64_t> number);
-  // nullptr: nothing was opened.
-  const OpenedCheckpoint* opened() const { return opened_ ? &*opened_ : nullptr; }
-
+  struct LoadedRows {
+    Status status;
+    std::unique_ptr<TableStore> rows;  // null: the checkpoint does not have the table
+    FilterRecords filter;              // of all its tables
+  };
   // Reads the table's rows that lie in `ranges` into a new store; `done` is called on this object's thread.
-  void Load(const TableSpec& spec, HashRanges ranges, std::function<void(Status, std::unique_ptr<TableStore>)> done);
+  void Load(const RestorePoint& point, const TableSpec& spec, HashRanges ranges, std::function<void(LoadedRows)> done);
 
   // Writes the snapshots that these stores (by TableId - 1, maybe null) have begun, while the stores go on changing.
   // Called, and answered by `done`, on the thread that owns them. One at a time.
@@ -58,12 +63,14 @@ class CheckpointIo {
   StatusOr<std::vector<CutFile>> WriteNow(const SnapshotOrder& order, const std::vector<RowSource*>& sources,
                                           Throttle& throttle);
   std::shared_ptr<Throttle> NewThrottle();
+  StatusOr<const OpenedCheckpoint*> Opened(const RestorePoint& point);
+  StatusOr<LoadedRows> LoadNow(const RestorePoint& point, const TableSpec& spec, const HashRanges& ranges);
   Status RunOnOwner(const std::function<void()>& task);
 
   const TimeSource& time_;
   const Options options_;
-  std::optional<OpenedCheckpoint> opened_;
-  std::mutex mutex_;  // guards throttle_, stopping_ and the calls under way
+  std::optional<OpenedCheckpoint> opened_;  // of the thread; the last one read
+  std::mutex mutex_;                        // guards throttle_, stopping_ and the calls under way
   std::condition_variable called_;
   std::shared_ptr<Throttle> throttle_;
   bool stopping_ = false;

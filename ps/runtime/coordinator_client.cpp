@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <grpcpp/grpcpp.h>
 
@@ -46,10 +47,10 @@ StatusOr<std::shared_ptr<grpc::Channel>> Dial(const std::string& address, const 
 class GrpcClient final : public CoordinatorClient {
  public:
   GrpcClient(const std::string& address, EventLoop& loop, Events events, const ControlSecurity& security)
-      : address_(address),
-        security_(security),
+      : security_(security),
         loop_(loop),
         shared_(std::make_shared<Shared>(std::move(events))),
+        address_(address),
         thread_([this] { Run(); }) {}
 
   ~GrpcClient() override {
@@ -76,6 +77,15 @@ class GrpcClient final : public CoordinatorClient {
       if (!connected_ || queue_.size() >= kUnsentMax) return;
       queue_.push_back(*encoded);
     }
+    changed_.notify_all();
+  }
+
+  void Redirect(const std::string& address) override {
+    std::lock_guard lock(mutex_);
+    if (address_ == address) return;
+    address_ = address;
+    redirected_ = true;
+    if (context_ != nullptr) context_->TryCancel();
     changed_.notify_all();
   }
 
@@ -107,27 +117,30 @@ class GrpcClient final : public CoordinatorClient {
       backoff = was_connected ? kBackoffFirst : std::min(backoff * 2, kBackoffMax);
       const Duration wait = backoff / 2 + Duration(static_cast<int64_t>(random.Below(backoff.count() / 2 + 1)));
       std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, wait, [this] { return closing_; })) return;
+      changed_.wait_for(lock, wait, [this] { return closing_ || redirected_; });
+      if (closing_) return;
+      if (std::exchange(redirected_, false)) backoff = kBackoffFirst;
     }
   }
 
   // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does
   // not add to ours.
   bool RunOnce() {
-    const auto channel = Dial(address_, security_);
+    const std::string address = Address();
+    const auto channel = Dial(address, security_);
     if (!channel.ok()) {
       std::lock_guard lock(mutex_);
       last_error_ = channel.status();
       return false;
     }
-    if (!WaitForConnection(**channel)) return false;
+    if (!WaitForConnection(**channel, address)) return false;
     const auto stub = v1::Coordinator::NewStub(*channel);
     grpc::ClientContext context;
     ShowToken(security_, context);
     std::unique_ptr<Stream> stream = stub->Attend(&context);
     {
       std::lock_guard lock(mutex_);
-      if (stopping_) context.TryCancel();
+      if (stopping_ || address != address_) context.TryCancel();
       context_ = &context;
       connected_ = true;
       last_error_ = OkStatus();
@@ -145,7 +158,7 @@ class GrpcClient final : public CoordinatorClient {
     writer.join();
     const grpc::Status ended = stream->Finish();
     const Status reason =
-        Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address_ + " ended" +
+        Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address + " ended" +
                                             (ended.error_message().empty() ? "" : ": ") + ended.error_message());
     {
       std::lock_guard lock(mutex_);
@@ -156,18 +169,23 @@ class GrpcClient final : public CoordinatorClient {
     return true;
   }
 
-  bool WaitForConnection(grpc::Channel& channel) {
+  std::string Address() const {
+    std::lock_guard lock(mutex_);
+    return address_;
+  }
+
+  bool WaitForConnection(grpc::Channel& channel, const std::string& address) {
     for (int tries = 0; tries < 20; ++tries) {
       {
         std::lock_guard lock(mutex_);
-        if (closing_) return false;
+        if (closing_ || address != address_) return false;
       }
       if (channel.WaitForConnected(SystemTime().WallNow() + std::chrono::milliseconds(100))) return true;
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
     std::lock_guard lock(mutex_);
     last_error_ = Error(StatusCode::kUnavailable,
-                        "nobody answers at " + address_ +
+                        "nobody answers at " + address +
                             (security_.tls_directory.empty() ? ", or it wants TLS"
                                                              : ", or its certificate and ours are not of one job"));
     return false;
@@ -181,7 +199,9 @@ class GrpcClient final : public CoordinatorClient {
         log::Error("the coordinator sent what cannot be read", {{"reason", message.status()}});
         return;
       }
-      Tell([message = *std::move(message)](Events& events) mutable { events.on_message(std::move(message)); });
+      Tell([message = *std::move(message), term = encoded.term()](Events& events) mutable {
+        events.on_message(std::move(message), term);
+      });
     }
   }
 
@@ -205,13 +225,14 @@ class GrpcClient final : public CoordinatorClient {
     }
   }
 
-  const std::string address_;
   const ControlSecurity security_;
   EventLoop& loop_;
   const std::shared_ptr<Shared> shared_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
+  std::string address_;
+  bool redirected_ = false;
   bool closing_ = false;   // no new stream; the present one ends when all is written
   bool stopping_ = false;  // and not even that
   bool connected_ = false;

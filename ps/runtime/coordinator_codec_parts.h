@@ -8,6 +8,7 @@
 
 #include "attune/v1/coordinator.pb.h"
 #include "base/status.h"
+#include "ps/core/coordinator_record.h"
 #include "ps/core/messages.h"
 
 namespace attune::ps::codec {
@@ -18,6 +19,9 @@ void Put(const SyncState& from, v1::SyncState* to);
 void Put(const RequestHeader& from, v1::RequestHeader* to);
 void Put(const DataSetOptions& from, v1::DataSetOptions* to);
 void Put(const TableSpec& from, v1::TableSpec* to);
+void Put(const RestorePoint& from, v1::RestorePoint* to);
+void Put(const Heartbeat& from, v1::Heartbeat* to);
+void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to);
 
 Status Get(const v1::JobStatus& from);
 StatusOr<Role> Get(v1::NodeRole from);
@@ -26,6 +30,9 @@ SyncState Get(const v1::SyncState& from);
 RequestHeader Get(const v1::RequestHeader& from);
 DataSetOptions Get(const v1::DataSetOptions& from);
 StatusOr<TableSpec> Get(const v1::TableSpec& from);
+StatusOr<RestorePoint> Get(const v1::RestorePoint& from);
+StatusOr<Heartbeat> Get(const v1::Heartbeat& from);
+StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from);
 
 // InvalidArgument: "control message with <found> <what>; at most <limit> are allowed".
 Status TooMany(const char* what, uint64_t found, uint64_t limit);

@@ -21,7 +21,8 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   RETURN_IF_ERROR(CheckText(from.job_uid(), kNameBytesMax, "bytes of job id"));
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
-  return Join{from.incarnation(), from.job_uid(), role, from.index(), from.address(), from.takes_rows()};
+  return Join{from.incarnation(), from.job_uid(),      role,       from.index(), from.address(),
+              from.takes_rows(),  NodeId(from.node()), from.term()};
 }
 
 StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
@@ -48,22 +49,7 @@ StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {
 }
 
 StatusOr<Message> ReadHeartbeat(const v1::Heartbeat& from) {
-  const auto leases = static_cast<size_t>(from.leases_size());
-  if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
-  Heartbeat heartbeat{.number = from.number(),
-                      .map_version = MapVersion(from.map_version()),
-                      .steps = from.steps(),
-                      .clock = from.clock(),
-                      .begun = from.begun(),
-                      .promised = from.promised(),
-                      .loss_sum = from.loss_sum(),
-                      .loss_samples = from.loss_samples(),
-                      .samples = from.samples(),
-                      .acked_below = SequenceNumber(from.acked_below()),
-                      .leases = {}};
-  for (const v1::LeasePosition& lease : from.leases()) {
-    heartbeat.leases.push_back({LeaseId(lease.lease()), lease.position()});
-  }
+  ASSIGN_OR_RETURN(Heartbeat heartbeat, Get(from));
   return heartbeat;
 }
 
@@ -94,6 +80,28 @@ StatusOr<Message> ReadOpenTable(const v1::OpenTable& from) {
   return OpenTable{Get(from.header()), std::move(spec)};
 }
 
+StatusOr<Message> ReadPromised(const v1::Promised& from) {
+  Promised promised;
+  ASSIGN_OR_RETURN(promised.map, Get(from.map()));
+  ASSIGN_OR_RETURN(promised.standing, Get(from.standing()));
+  promised.sync = Get(from.sync());
+  const auto tables = static_cast<size_t>(from.tables_size());
+  if (tables > kTablesMax) return TooMany("tables", tables, kTablesMax);
+  for (const v1::InstallTable& table : from.tables()) {
+    ASSIGN_OR_RETURN(TableSpec spec, Get(table.spec()));
+    promised.tables.push_back({TableId(table.table()), std::move(spec)});
+  }
+  if (from.has_mirror()) {
+    ASSIGN_OR_RETURN(promised.mirror, Get(from.mirror()));
+  }
+  return promised;
+}
+
+StatusOr<Message> ReadMirrorUpdate(const v1::CoordinatorRecord& from) {
+  ASSIGN_OR_RETURN(CoordinatorRecord record, Get(from));
+  return MirrorUpdate{std::move(record)};
+}
+
 StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
   return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
@@ -102,11 +110,6 @@ StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
 StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from));
   return MapUpdate{std::move(map)};
-}
-
-StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
-  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
-  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
 }
 
 StatusOr<Message> ReadNewestCheckpoint(const v1::RestorePoint& from) {
@@ -157,6 +160,10 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
                          message.lease_return().position()};
     case Kind::kSaveTables:
       return ReadSaveTables(message.save_tables());
+    case Kind::kMirrorAck:
+      return MirrorAck{message.mirror_ack()};
+    case Kind::kPromised:
+      return ReadPromised(message.promised());
     case Kind::kLeave:
       return Leave{Get(message.leave().header()), message.leave().steps()};
     case Kind::KIND_NOT_SET:
@@ -183,6 +190,10 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
       return WriteSnapshot{CutId(message.write_snapshot().cut())};
     case Kind::kCutEnded:
       return CutEnded{CutId(message.cut_ended().cut())};
+    case Kind::kMirrorUpdate:
+      return ReadMirrorUpdate(message.mirror_update());
+    case Kind::kPromise:
+      return Promise{};
     case Kind::kSyncUpdate:
       return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:

@@ -5,15 +5,9 @@
 namespace attune::ps {
 namespace {
 
-void Put(const RestorePoint& from, v1::RestorePoint* to) {
-  to->set_directory(from.directory);
-  to->set_checkpoint(from.checkpoint);
-  to->set_clock(from.clock);
-}
-
 using codec::Put;
 
-// The template catches what does not travel in this direction
+// The template catches what does not travel in this direction.
 
 struct NodeWriter {
   v1::NodeMessage& out;
@@ -27,6 +21,8 @@ struct NodeWriter {
     to->set_index(from.index);
     to->set_address(from.address);
     to->set_takes_rows(from.takes_rows);
+    to->set_node(from.node.value());
+    to->set_term(from.term);
     return true;
   }
   bool operator()(const MapRequest& from) {
@@ -54,22 +50,7 @@ struct NodeWriter {
     return true;
   }
   bool operator()(const Heartbeat& from) {
-    v1::Heartbeat* to = out.mutable_heartbeat();
-    to->set_number(from.number);
-    to->set_map_version(from.map_version.value());
-    to->set_steps(from.steps);
-    to->set_clock(from.clock);
-    to->set_begun(from.begun);
-    to->set_promised(from.promised);
-    to->set_loss_sum(from.loss_sum);
-    to->set_loss_samples(from.loss_samples);
-    to->set_samples(from.samples);
-    to->set_acked_below(from.acked_below.value());
-    for (const LeasePosition& lease : from.leases) {
-      v1::LeasePosition* position = to->add_leases();
-      position->set_lease(lease.lease.value());
-      position->set_position(lease.position);
-    }
+    Put(from, out.mutable_heartbeat());
     return true;
   }
   bool operator()(const OpenTable& from) {
@@ -135,6 +116,23 @@ struct NodeWriter {
     out.mutable_leave()->set_steps(from.steps);
     return true;
   }
+  bool operator()(const MirrorAck& from) {
+    out.set_mirror_ack(from.number);
+    return true;
+  }
+  bool operator()(const Promised& from) {
+    v1::Promised* to = out.mutable_promised();
+    Put(from.map, to->mutable_map());
+    Put(from.standing, to->mutable_standing());
+    Put(from.sync, to->mutable_sync());
+    for (const InstallTable& table : from.tables) {
+      v1::InstallTable* installed = to->add_tables();
+      installed->set_table(table.table.value());
+      Put(table.spec, installed->mutable_spec());
+    }
+    if (from.mirror) Put(*from.mirror, to->mutable_mirror());
+    return true;
+  }
   template <typename Other>
   bool operator()(const Other&) {
     return false;
@@ -182,6 +180,14 @@ struct CoordinatorWriter {
   }
   bool operator()(const CutEnded& from) {
     out.mutable_cut_ended()->set_cut(from.cut.value());
+    return true;
+  }
+  bool operator()(const MirrorUpdate& from) {
+    Put(from.record, out.mutable_mirror_update());
+    return true;
+  }
+  bool operator()(const Promise&) {
+    out.mutable_promise();
     return true;
   }
   bool operator()(const SyncUpdate& from) {

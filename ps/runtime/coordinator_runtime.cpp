@@ -46,12 +46,13 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
                               self->Step(FromConnection{from, std::move(message)});
                             },
                         .on_closed = [self](ConnectionId connection) { self->Step(ConnectionClosed{connection}); }},
-                       options.security));
+                       options.security, options.core.term));
   return runtime;
 }
 
 CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
     : time_(time),
+      term_(options.core.term),
       core_(options.core),
       loop_(EventLoop::Start("attune-coord", time)),
       timer_(loop_->NewTimer()),
@@ -67,6 +68,16 @@ CoordinatorRuntime::~CoordinatorRuntime() {
   service_.reset();
   timer_.reset();
   loop_.reset();
+}
+
+void CoordinatorRuntime::Supersede() {
+  std::lock_guard lock(mutex_);
+  superseded_ = true;
+}
+
+bool CoordinatorRuntime::superseded() const {
+  std::lock_guard lock(mutex_);
+  return superseded_;
 }
 
 JobProgress CoordinatorRuntime::progress() const {
@@ -112,9 +123,12 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   MonotonicTime wake;
   {
     std::lock_guard lock(mutex_);
+    if (superseded_) return;
     core_.Step(std::move(input), time_.Now(), out);
+    superseded_ = out.superseded;
     wake = core_.WakeAt();
   }
+  if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);

@@ -38,6 +38,10 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  uint32_t term() const { return term_; }
+  // Another coordinator is obeyed: this one does nothing from now on. Any thread.
+  void Supersede();
+  bool superseded() const;
   // Members that are servers, by index.
   std::vector<JobTelemetry::Server> servers() const;
   // The newest that this coordinator has completed.
@@ -54,7 +58,9 @@ class CoordinatorRuntime {
   void CommitCheckpoint(CheckpointCommit commit);
 
   const TimeSource& time_;
-  mutable std::mutex mutex_;  // guards core_ and checkpoint_
+  const uint32_t term_;
+  mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
+  bool superseded_ = false;
   CoordinatorCore core_;
   std::optional<JobTelemetry::Checkpoint> checkpoint_;
   CommandId last_command_;  // of the loop, as is what follows

@@ -28,10 +28,12 @@ class Connection;
 
 // What connections share; outlives the service in callbacks under way.
 struct Hub {
-  Hub(EventLoop& loop, CoordinatorService::Events events) : loop(loop), events(std::move(events)) {}
+  Hub(EventLoop& loop, CoordinatorService::Events events, uint32_t term)
+      : loop(loop), events(std::move(events)), term(term) {}
 
   EventLoop& loop;
   const CoordinatorService::Events events;
+  const uint32_t term;
   std::atomic<bool> alive = true;
   std::mutex mutex;
   std::unordered_map<ConnectionId, Connection*> connections;  // entered and left under `mutex`
@@ -63,6 +65,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   void Send(const Message& message) {
     StatusOr<v1::CoordinatorMessage> encoded = ToCoordinatorMessage(message);
     if (!encoded.ok()) return log::Error("cannot send to a node", {{"reason", encoded.status()}});
+    encoded->set_term(hub_->term);
     std::lock_guard lock(mutex_);
     if (closing_) return;
     if (queue_.size() >= CoordinatorService::kUnsentMax) {
@@ -192,8 +195,8 @@ Status CanBind(const std::string& address, uint16_t port) {
 
 class GrpcService final : public CoordinatorService {
  public:
-  GrpcService(EventLoop& loop, Events events, const ControlSecurity& security)
-      : security_(security), hub_(std::make_shared<Hub>(loop, std::move(events))), attendance_(hub_, security) {}
+  GrpcService(EventLoop& loop, Events events, const ControlSecurity& security, uint32_t term)
+      : security_(security), hub_(std::make_shared<Hub>(loop, std::move(events), term)), attendance_(hub_, security) {}
 
   ~GrpcService() override {
     hub_->alive = false;
@@ -247,8 +250,9 @@ class GrpcService final : public CoordinatorService {
 
 StatusOr<std::unique_ptr<CoordinatorService>> CoordinatorService::Start(const std::string& bind_address, uint16_t port,
                                                                         EventLoop& loop, Events events,
-                                                                        const ControlSecurity& security) {
-  auto service = std::make_unique<GrpcService>(loop, std::move(events), security);
+                                                                        const ControlSecurity& security,
+                                                                        uint32_t term) {
+  auto service = std::make_unique<GrpcService>(loop, std::move(events), security, term);
   RETURN_IF_ERROR(service->Listen(bind_address, port));
   return service;
 }

@@ -25,10 +25,11 @@ class CoordinatorService {
 
   // Listens at `bind_address`:`port` (0: any free port). A port in use is ResourceExhausted and named in the text.
   // A node of another protocol version, or without the job's certificate and secret where the job has them, is refused
-  // here. Certificates that cannot be used are FailedPrecondition. `loop` must outlive the service.
+  // here. Certificates that cannot be used are FailedPrecondition. `loop` must outlive the service. Every message it
+  // sends carries `term`.
   static StatusOr<std::unique_ptr<CoordinatorService>> Start(const std::string& bind_address, uint16_t port,
                                                              EventLoop& loop, Events events,
-                                                             const ControlSecurity& security = {});
+                                                             const ControlSecurity& security = {}, uint32_t term = 1);
   // Ends every stream. No event comes afterwards.
   virtual ~CoordinatorService() = default;
 

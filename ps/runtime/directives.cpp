@@ -4,6 +4,7 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 namespace {
@@ -27,10 +28,26 @@ StatusOr<Command> FromSynchronization(const v1::Synchronization& wanted) {
   }
 }
 
-StatusOr<Command> FromNodeGone(const v1::NodeGone& gone) {
-  if (gone.role() == contract::kRoleServer) return Command(NodeGone{Role::kServer, gone.index()});
-  if (gone.role() == contract::kRoleWorker) return Command(NodeGone{Role::kWorker, gone.index()});
+StatusOr<NodeGone> FromNodeGone(const v1::NodeGone& gone) {
+  if (gone.role() == contract::kRoleServer) return NodeGone{Role::kServer, gone.index()};
+  if (gone.role() == contract::kRoleWorker) return NodeGone{Role::kWorker, gone.index()};
   return Error(StatusCode::kInvalidArgument, "'" + gone.role().substr(0, 32) + "' is neither server nor worker");
+}
+
+StatusOr<Command> FromHostCoordinator(const v1::HostCoordinator& wanted) {
+  const auto gone = static_cast<size_t>(wanted.gone_size());
+  if (wanted.term() == 0 || wanted.term() > UINT32_MAX || gone > kMembersMax) {
+    return Error(StatusCode::kInvalidArgument, "a coordinator of term " + std::to_string(wanted.term()) + " with " +
+                                                   std::to_string(gone) +
+                                                   " nodes gone; terms are 1 to 4294967295, and a job has at most " +
+                                                   std::to_string(kMembersMax) + " nodes");
+  }
+  HostCoordinator host{.term = static_cast<uint32_t>(wanted.term()), .gone = {}};
+  for (const v1::NodeGone& node : wanted.gone()) {
+    ASSIGN_OR_RETURN(const NodeGone read, FromNodeGone(node));
+    host.gone.push_back(read);
+  }
+  return Command(std::move(host));
 }
 
 }  // namespace
@@ -46,8 +63,12 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
         return Error(StatusCode::kInvalidArgument, "a job without servers; at least one has to stay");
       }
       return Command(SetServers{directive.set_servers().servers()});
-    case v1::Directive::kNodeGone:
-      return FromNodeGone(directive.node_gone());
+    case v1::Directive::kNodeGone: {
+      ASSIGN_OR_RETURN(const NodeGone gone, FromNodeGone(directive.node_gone()));
+      return Command(gone);
+    }
+    case v1::Directive::kHostCoordinator:
+      return FromHostCoordinator(directive.host_coordinator());
     default:
       return Error(StatusCode::kUnimplemented, "this process does not know the directive; use images of one release");
   }

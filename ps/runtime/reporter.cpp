@@ -119,6 +119,11 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   if (from.recovery) {
     to->mutable_recovery()->set_count(from.recovery->count);
     to->mutable_recovery()->set_restored_rows(from.recovery->restored_rows);
+    to->mutable_recovery()->set_rows_begun_anew(from.recovery->rows_begun_anew);
+    to->mutable_recovery()->set_restored_shards(from.recovery->restored_shards);
+    to->mutable_recovery()->set_checkpoint(from.recovery->checkpoint);
+    to->mutable_recovery()->set_step(from.recovery->step);
+    to->mutable_recovery()->set_steps_lost(from.recovery->steps_lost);
   }
   to->set_term(from.term);
 }

@@ -75,7 +75,11 @@ struct JobTelemetry {
     uint64_t number = 0, step = 0;
   };
   struct Recovery {
-    uint64_t count = 0, restored_rows = 0;
+    uint64_t count = 0;
+    // Of what had no copy, all recoveries together: rows that went back to a checkpoint or their first value, the
+    // latter of these, and shards; then the checkpoint the last one took, its step, and the steps lost.
+    uint64_t restored_rows = 0, rows_begun_anew = 0, restored_shards = 0;
+    uint64_t checkpoint = 0, step = 0, steps_lost = 0;
   };
   Abilities abilities;
   std::optional<SyncMode> synchronization;  // in force

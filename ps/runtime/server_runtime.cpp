@@ -1,11 +1,14 @@
 #include "ps/runtime/server_runtime.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "base/log.h"
 #include "base/random_seed.h"
 #include "proto/contract.h"
 #include "ps/runtime/abilities.h"
+#include "ps/runtime/memory_limit.h"
 
 namespace attune::ps {
 
@@ -16,7 +19,10 @@ StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& opt
 }
 
 ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
-    : options_(options), time_(time), reported_at_(time.Now()) {}
+    : options_(options),
+      time_(time),
+      memory_(options.table_bytes_max > 0 ? options.table_bytes_max : MemoryForTables(AvailableMemory())),
+      reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
   reporter_.reset();  // sends the last window
@@ -25,6 +31,8 @@ ServerRuntime::~ServerRuntime() {
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
   checkpoints_.reset();
+  closing_.reset();
+  coordinator_runtime_.reset();
   timer_.reset();
   loop_.reset();
 }
@@ -34,24 +42,31 @@ Status ServerRuntime::Open() {
   checkpoints_ = std::make_unique<CheckpointIo>(
       time_, CheckpointIo::Options{.job_uid = options_.job_uid,
                                    .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .memory_budget = &memory_,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
                                        std::lock_guard lock(mutex_);  // telemetry looks at the tables too
                                        task();
                                      });
                                    }});
-  if (!options_.load_directory.empty()) {
-    RETURN_IF_ERROR(checkpoints_->Open(options_.load_directory, options_.load_checkpoint));
-  }
   const ControlSecurity security{
       .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) {
     CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
     coordinator.security = security;
-    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
+    if (!options_.load_directory.empty()) {
+      ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenToStart(options_.load_directory, options_.load_checkpoint));
+      const CutRecord& cut = opened.manifest.cut;
+      coordinator.core.load = {
+          .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
+      if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
+    coordinator_runtime_ = std::move(started);
     coordinator_address_ = coordinator_runtime_->address();
   }
+  closing_ = std::make_unique<BackgroundThread>();
   loop_ = EventLoop::Start("attune-server", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
@@ -80,8 +95,9 @@ Status ServerRuntime::Open() {
                                {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
-                                    [this](Message message) {
-                                      if (!LoadBefore(message)) Step(Received{kCoordinator, std::move(message)});
+                                    [this](Message message, uint32_t term) {
+                                      if (LoadBefore(message)) return;
+                                      Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
                                     }},
                                security);
   reporter_ = Reporter::Start(
@@ -100,7 +116,12 @@ Status ServerRuntime::Open() {
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
-  if (coordinator_runtime_ == nullptr) {
+  if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
+    const StatusOr<std::string> text = Host(*wanted);
+    return answer(text.status(), text.ok() ? *text : "");
+  }
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  if (coordinator == nullptr) {
     return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
   }
   Command complete = command;
@@ -109,8 +130,70 @@ void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answe
     checkpoint->directory = options_.checkpoint_directory;
   }
   constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
-  coordinator_runtime_->Execute(complete, kCommandTimeout,
-                                [answer](const CommandResult& result) { answer(result.status, result.text); });
+  coordinator->Execute(complete, kCommandTimeout,
+                       [answer](const CommandResult& result) { answer(result.status, result.text); });
+}
+
+// --- another coordinator
+
+std::shared_ptr<CoordinatorRuntime> ServerRuntime::coordinator_here() const {
+  std::lock_guard lock(coordinator_mutex_);
+  return coordinator_runtime_ == nullptr || coordinator_runtime_->superseded() ? nullptr : coordinator_runtime_;
+}
+
+// On the reporter's thread.
+StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
+  const std::string who = "coordinator of term " + std::to_string(wanted.term);
+  if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
+    return who + " is at work";
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
+                       (core_->term() >= wanted.term ? "obeys term " + std::to_string(core_->term())
+                                                     : std::string("is not a member of the job yet")));
+    }
+  }
+  EndCoordinatorBelow(wanted.term);
+  CoordinatorRuntime::Options options;
+  options.core.job_uid = options_.job_uid;
+  options.core.term = wanted.term;
+  options.core.takeover = true;
+  options.core.proven_gone = wanted.gone;
+  options.core.host_index = options_.index;
+  options.bind_address = options_.bind_address;
+  options.port = options_.coordinator_port;
+  options.retained_checkpoints = options_.retained_checkpoints;
+  options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
+  ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
+  const std::string address = started->address();
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    coordinator_runtime_ = std::move(started);
+  }
+  log::Info("takes over as the job's coordinator", {{"term", wanted.term}, {"address", address}});
+  uint16_t port = 0;
+  (void)std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  loop_->Post([this, term = wanted.term, port, address] {
+    coordinator_->Redirect(address);
+    Step(CoordinatorHere{.term = term, .port = port});
+  });
+  return who + " begins";
+}
+
+// It does nothing from now on; its threads and sockets end elsewhere, for that may take a while.
+void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
+  std::shared_ptr<CoordinatorRuntime> old;
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
+    old = std::exchange(coordinator_runtime_, nullptr);
+  }
+  old->Supersede();
+  log::Info("no longer the job's coordinator", {{"term", old->term()}});
+  closing_->Post([old = std::move(old)]() mutable { old.reset(); });
 }
 
 ServerOptions ServerRuntime::CoreOptions() {
@@ -121,53 +204,88 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
-  core.create_copies = [](const TableSpec& spec) { return TableStore::Create(spec); };
+  core.create_copies = [this](const TableSpec& spec) { return NewStore(spec); };
   return core;
+}
+
+// New rows are refused before the process has more memory than its container gives it.
+StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& spec) {
+  return TableStore::Create(spec, {.memory_budget = &memory_});
 }
 
 // Called within a step of the core, which holds the order back until the table is loaded.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
   const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) {
-    const OpenedCheckpoint* checkpoint = checkpoints_->opened();
-    if (checkpoint == nullptr || checkpoint->manifest.Find(spec.name) == nullptr) return TableStore::Create(spec);
-    return Error(StatusCode::kUnavailable,
-                 "table '" + spec.name + "' cannot be loaded yet: the shard map is not known");
-  }
+  if (loaded == loaded_.end() || !loaded->second) return NewStore(spec);
   RETURN_IF_ERROR(loaded->second->status);
-  return std::move(loaded->second->store);
+  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : NewStore(spec);
 }
 
 // --- loading: on the disk thread; the loop answers the coordinator meanwhile
 
 bool ServerRuntime::LoadBefore(const Message& message) {
   const auto* install = std::get_if<InstallTable>(&message);
-  if (install == nullptr || checkpoints_->opened() == nullptr) return false;
-  const std::string& name = install->spec.name;
-  if (checkpoints_->opened()->manifest.Find(name) == nullptr) return false;
-  if (loaded_.contains(name)) return true;  // being read; the order has come again
-  std::unique_lock lock(mutex_);
-  const auto& tables = core_->tables();
-  const size_t index = size_t{install->table.value()} - 1;
-  if (index < tables.size() && tables[index] != nullptr) return false;
-  // The map is known, because workers open tables only when all servers have joined.
-  if (!core_->map().formed()) return false;
-  HashRanges ranges = HomeRanges(core_->map(), core_->node());
-  lock.unlock();
-  loaded_[name] = std::nullopt;
-  checkpoints_->Load(install->spec, std::move(ranges),
-                     [this, install = *install](Status status, std::unique_ptr<TableStore> store) {
-                       auto shared = std::make_shared<std::unique_ptr<TableStore>>(std::move(store));
-                       loop_->Post([this, install, status, shared] { OnLoaded(install, status, std::move(*shared)); });
-                     });
+  if (install == nullptr || install->load.checkpoint == 0) return false;
+  if (loaded_.contains(install->spec.name)) return true;  // being read; the order has come again
+  {
+    std::lock_guard lock(mutex_);
+    if (!core_->map().formed()) return true;  // it comes again
+    const auto& tables = core_->tables();
+    const size_t index = size_t{install->table.value()} - 1;
+    if (index < tables.size() && tables[index] != nullptr) return false;
+  }
+  Load(*install);
   return true;
 }
 
-void ServerRuntime::OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store) {
-  if (!status.ok()) log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", status}});
-  loaded_[install.spec.name] = Loaded{.status = std::move(status), .store = std::move(store)};
+void ServerRuntime::Load(const InstallTable& install) {
+  HashRanges ranges = HashRanges::All();
+  {
+    std::lock_guard lock(mutex_);
+    ranges = HomeRanges(core_->map(), core_->node());
+  }
+  loaded_[install.spec.name] = std::nullopt;
+  checkpoints_->Load(install.load, install.spec, ranges, [this, install, ranges](CheckpointIo::LoadedRows loaded) {
+    auto shared = std::make_shared<CheckpointIo::LoadedRows>(std::move(loaded));
+    loop_->Post([this, install, ranges, shared] { OnLoaded(install, ranges, std::move(*shared)); });
+  });
+}
+
+void ServerRuntime::OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded) {
+  {
+    std::unique_lock lock(mutex_);
+    const bool more = HomeRanges(core_->map(), core_->node()) != ranges;
+    lock.unlock();
+    if (more && loaded.status.ok()) return Load(install);  // another server was lost meanwhile
+  }
+  if (!loaded.status.ok()) {
+    log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", loaded.status}});
+  }
+  loaded_[install.spec.name] = std::move(loaded);
   Step(Received{kCoordinator, install});
   loaded_.erase(install.spec.name);
+}
+
+// Rows that a lost server has left no copy of.
+void ServerRuntime::Restore(const RestoreOrder& order) {
+  std::vector<HashRange> ranges;
+  TableSpec spec;
+  {
+    std::lock_guard lock(mutex_);
+    for (const ShardId shard : order.shards) {
+      ranges.push_back(HashRange::OfShard(shard.value(), core_->map().shard_count()));
+    }
+    spec = core_->tables()[order.table.value() - 1]->spec();
+  }
+  checkpoints_->Load(order.point, spec, HashRanges(std::move(ranges)), [this, order](CheckpointIo::LoadedRows loaded) {
+    if (!loaded.status.ok()) {
+      log::Error("lost rows cannot be restored and begin anew", {{"reason", loaded.status}});
+    }
+    loop_->Post([this, read = RowsRead{.order = order,
+                                       .status = loaded.status,
+                                       .rows = std::move(loaded.rows),
+                                       .filter = std::move(loaded.filter)}] { Step(read); });
+  });
 }
 
 void ServerRuntime::Step(ServerInput input) {
@@ -183,8 +301,15 @@ void ServerRuntime::Step(ServerInput input) {
   if (node != NodeId()) transport_->SetSelf(node);
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
   for (const NodeId server : out.disconnect) transport_->Disconnect(server);
+  if (out.coordinator) {
+    EndCoordinatorBelow(out.coordinator->term);  // before this server promises anything to the new one
+    coordinator_->Redirect(out.coordinator->address);
+  }
   if (out.rows_restored > 0) {
-    log::Warn("rows were lost with a server and begin anew; nobody had a copy", {{"rows", out.rows_restored}});
+    log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
+  }
+  if (out.rows_begun_anew > 0) {
+    log::Warn("rows that were lost with a server begin anew; no checkpoint has them", {{"rows", out.rows_begun_anew}});
   }
   for (const Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {
@@ -200,6 +325,7 @@ void ServerRuntime::Step(ServerInput input) {
       Step(Timer{});
     });
   }
+  for (const RestoreOrder& order : out.restore) Restore(order);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
   if (out.finished) End(OkStatus());
@@ -281,8 +407,9 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
   reported_ = total;
   reported_bytes_ = bytes;
   TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
-  if (coordinator_runtime_ != nullptr) {
-    const JobProgress progress = coordinator_runtime_->progress();
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
+  if (coordinator != nullptr && !progress.taking_over) {
     window.job = JobTelemetry{.data_set = progress.data_set,
                               .epoch = progress.epoch,
                               .epochs = progress.epochs,
@@ -296,14 +423,21 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,
-                              .server_states = coordinator_runtime_->servers(),
+                              .server_states = coordinator->servers(),
                               .relocation = RelocationOf(progress, server, window.duration),
-                              .checkpoint = coordinator_runtime_->checkpoint(),
+                              .checkpoint = coordinator->checkpoint(),
                               .recovery = std::nullopt};
     if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
     if (progress.recoveries > 0) {
-      window.job->recovery = JobTelemetry::Recovery{progress.recoveries, progress.rows_restored};
+      window.job->recovery = JobTelemetry::Recovery{.count = progress.recoveries,
+                                                    .restored_rows = progress.rows_restored + progress.rows_begun_anew,
+                                                    .rows_begun_anew = progress.rows_begun_anew,
+                                                    .restored_shards = progress.shards_restored,
+                                                    .checkpoint = progress.restored_from.checkpoint,
+                                                    .step = progress.restored_from.clock,
+                                                    .steps_lost = progress.steps_lost};
     }
+    window.job->term = coordinator->term();
   }
   return window;
 }

@@ -12,11 +12,13 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/checkpoint/background.h"
 #include "ps/core/server_core.h"
 #include "ps/runtime/checkpoint_io.h"
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_runtime.h"
 #include "ps/runtime/reporter.h"
+#include "ps/store/memory_budget.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp_transport.h"
 
@@ -31,14 +33,20 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    std::string load_directory;                // of checkpoints, one of which the tables start from; empty: none
-    std::optional<uint64_t> load_checkpoint;   // its number; else the newest that is whole
+    // Where the coordinator runs: checkpoints, one of which the job goes on from; empty: none. Every server then loads
+    // the rows of its shards from it.
+    std::string load_directory;
+    std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
+    // Of a coordinator that this server is to run later, when another one is lost or leaves.
+    uint16_t coordinator_port = 0;
+    uint32_t retained_checkpoints = kRetainedDefault;
     uint64_t checkpoint_bytes_per_second = 0;  // written at most; 0: no limit
     std::string checkpoint_directory;          // for checkpoints that are asked for without one
     std::string sidecar_socket;                // empty: no telemetry
     std::string token;                         // the job's secret; empty: it has none
     std::string tls_directory;                 // certificates of the job (ps/transport/tls.h); empty: no TLS
     bool shared_memory = true;                 // with workers on this machine
+    uint64_t table_bytes_max = 0;              // of all rows and copies; 0: what the container's limit leaves
   };
 
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
@@ -62,21 +70,29 @@ class ServerRuntime {
   Status Open();
   ServerOptions CoreOptions();
   StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
+  StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
   // True when the order has to wait until the table's rows are loaded; it is then handled again.
   bool LoadBefore(const Message& message);
-  void OnLoaded(const InstallTable& install, Status status, std::unique_ptr<TableStore> store);
+  void Load(const InstallTable& install);
+  void OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded);
+  void Restore(const RestoreOrder& order);
 
   void Step(ServerInput input);
   void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
+  // Coordinators of this server, one after the other.
+  StatusOr<std::string> Host(const HostCoordinator& wanted);
+  std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
+  void EndCoordinatorBelow(uint32_t term);
   std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
                                                        Duration window);
   TelemetryWindow TakeWindow(MonotonicTime now);
 
   const Options options_;
   const TimeSource& time_;
+  MemoryBudget memory_;  // of all tables
   std::unique_ptr<CheckpointIo> checkpoints_;
   std::string coordinator_address_;
 
@@ -85,11 +101,7 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
-  struct Loaded {
-    Status status;
-    std::unique_ptr<TableStore> store;
-  };
-  std::map<std::string, std::optional<Loaded>> loaded_;  // of the checkpoint, by table: empty while being read
+  std::map<std::string, std::optional<CheckpointIo::LoadedRows>> loaded_;  // by table: empty while being read
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;
@@ -101,7 +113,9 @@ class ServerRuntime {
   MonotonicTime reported_at_;
   uint64_t reported_moved_ = 0;
 
-  std::unique_ptr<CoordinatorRuntime> coordinator_runtime_;
+  mutable std::mutex coordinator_mutex_;  // guards coordinator_runtime_
+  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_;
+  std::unique_ptr<BackgroundThread> closing_;  // of coordinators that have ended
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;

@@ -19,6 +19,7 @@ namespace attune::ps {
 namespace {
 
 constexpr Duration kFinishTimeout = std::chrono::seconds(5);
+constexpr Duration kSaveTimeout = std::chrono::minutes(10);  // large tables on slow disks
 
 const TimeSource& SystemClock() {
   static const SystemTime time;
@@ -105,7 +106,8 @@ class WorkerSession final : public Session {
     }
     RETURN_IF_ERROR(Flush());
     const std::string directory = (std::filesystem::path(options_.model_directory) / "tables").string();
-    const auto saved = runtime_->Submit(SaveCall{.directory = directory}, options_.call_timeout);
+    const auto saved =
+        runtime_->Submit(SaveCall{.directory = directory}, std::max(kSaveTimeout, options_.call_timeout));
     saved->Wait();
     return saved->status;
   }

@@ -13,6 +13,14 @@ Slice<T> CopyOf(std::span<const T> values) {
                           [&](std::span<T> copy) { std::copy(values.begin(), values.end(), copy.begin()); });
 }
 
+// Of a push that goes to one server, in memory that both processes share where they share any.
+Slice<float> CopyOf(std::span<const float> gradients, WorkerRuntime& runtime) {
+  std::shared_ptr<void> memory = runtime.PushMemory(gradients.size_bytes());
+  if (memory == nullptr) return CopyOf(gradients);
+  return Slice<float>::FilledIn(std::move(memory), gradients.size(),
+                                [&](std::span<float> copy) { std::ranges::copy(gradients, copy.begin()); });
+}
+
 Future Ended(Status status) {
   auto state = std::make_shared<Future::State>();
   (void)state->Complete(std::move(status), {});
@@ -93,7 +101,8 @@ Future Table::PushRemote(std::span<const Key> keys, std::span<const float> gradi
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
   pending->loop = runtime.loop();
-  PushCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients)};
+  PushCall call{
+      .call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients, runtime)};
   return Future(runtime.Submit(std::move(call), state_->call_timeout - waited, std::move(pending)));
 }
 

@@ -70,8 +70,8 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
       {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
        .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
        .on_message =
-           [this](Message message) {
-             Tell(Received{kCoordinator, std::move(message)});
+           [this](Message message, uint32_t term) {
+             Tell(Received{.from = kCoordinator, .message = std::move(message), .term = term});
            }},
       {.job_uid = options.job_uid, .token = options.token, .tls_directory = options.tls_directory});
   return OkStatus();
@@ -166,6 +166,10 @@ void WorkerRuntime::Dispatch(WorkerOutputs& out) {
       log::Warn("a message to another node was not sent; it will be sent again", {{"reason", status}});
     }
   }
+  if (out.coordinator) {
+    log::Info("another coordinator", {{"term", out.coordinator->term}, {"address", out.coordinator->address}});
+    coordinator_->Redirect(out.coordinator->address);
+  }
   if (out.goal_reached) log::Info("the job's goal is reached", {{"reason", *out.goal_reached}});
   if (out.lost) {
     log::Error("the session is lost", {{"reason", *out.lost}});
@@ -194,6 +198,19 @@ void WorkerRuntime::OnTimer() {
     armed_ = kNever;
   }
   Tell(Timer{});
+}
+
+std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
+  NodeId server;
+  {
+    std::lock_guard lock(mutex_);
+    server = core_.only_server();
+    if (stopped_ || server == NodeId()) return nullptr;
+    ++dispatching_;
+  }
+  std::shared_ptr<void> memory = transport_->Reserve(server, bytes);
+  if (--dispatching_ == 0) dispatching_.notify_all();
+  return memory;
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {

@@ -54,6 +54,9 @@ class WorkerRuntime {
   // Ends the session for good with this error; every open and later call gets it.
   void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
 
+  // Any thread. Memory for the gradients of a push, from where they need not be copied again; null: any will do.
+  std::shared_ptr<void> PushMemory(size_t bytes);
+
   // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when
   // lost.
   Status WaitForRoom(size_t pushes_max, Duration timeout);

@@ -48,6 +48,7 @@ struct Flags {
   std::string load;
   uint64_t load_checkpoint = 0;
   uint64_t checkpoint_megabytes_per_second = 0;
+  uint64_t table_megabytes = 0;
   uint32_t checkpoints_retained = kRetainedDefault;
   std::string synchronization = "async";
   uint32_t backups = 0;
@@ -83,13 +84,17 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();
   app.add_option("--load", flags.load,
-                 "Start with the tables of the newest whole checkpoint in this directory, written by any number of "
-                 "servers");
+                 "Where the coordinator runs: go on from the newest whole checkpoint in this directory, written by any "
+                 "number of servers");
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
       ->check(CLI::PositiveNumber)
       ->needs("--load");
   app.add_option("--checkpoint-rate", flags.checkpoint_megabytes_per_second,
                  "Megabytes per second written into checkpoints at most, so that training keeps the disk; 0: no limit")
+      ->capture_default_str();
+  app.add_option("--table-memory", flags.table_megabytes,
+                 "Megabytes that rows and copies may take here; 0: what the container's limit, or the machine, leaves. "
+                 "Pushes to new rows beyond it are refused")
       ->capture_default_str();
   app.add_option("--checkpoints-retained", flags.checkpoints_retained, "Newest checkpoints that are kept")
       ->check(CLI::Range(1U, 1000U))
@@ -117,6 +122,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.load_directory = flags.load;
   if (flags.load_checkpoint > 0) options.load_checkpoint = flags.load_checkpoint;
   options.checkpoint_bytes_per_second = flags.checkpoint_megabytes_per_second * 1'000'000;
+  options.table_bytes_max = flags.table_megabytes * 1'000'000;
   options.checkpoint_directory = flags.checkpoints;
   const std::string models = environment.Optional(contract::kEnvModelDirectory);
   if (flags.checkpoints.empty() && !models.empty()) options.checkpoint_directory = models + "/checkpoints";
@@ -124,6 +130,8 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
+  options.coordinator_port = flags.coordinator_port;
+  options.retained_checkpoints = flags.checkpoints_retained;
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;

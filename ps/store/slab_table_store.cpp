@@ -150,9 +150,8 @@ bool SlabTableStore<kConcurrent>::PullIfPresent(std::span<const Key> keys, std::
   if (versions.empty()) {
     ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) { copy(i, slot, [](SideRecord&) {}); });
   } else {
-    ForEachSlot<Prefetch::kRowAndSide>(keys, [&](size_t i, uint32_t slot) {
-      copy(i, slot, [&](SideRecord& side) { versions[i] = side.version(); });
-    });
+    ForEachSlot<Prefetch::kRowAndSide>(
+        keys, [&](size_t i, uint32_t slot) { copy(i, slot, [&](SideRecord& side) { versions[i] = side.version(); }); });
   }
   return all;
 }
@@ -462,7 +461,20 @@ std::optional<StatusOr<PushResult>> SlabTableStore<kConcurrent>::PushIfPresent(s
                                                                                const PushOptions& options) {
   Slots& slots = ScratchSlots(keys.size());
   const std::shared_lock lock(structure_);
-  if (FindSlots(keys, slots) > 0) return std::nullopt;
+  if (options.expected.empty()) {
+    if (FindSlots(keys, slots) > 0) return std::nullopt;
+  } else {
+    ATTUNE_CHECK(options.expected.size() == keys.size()) << options.expected.size() << " versions expected";
+    bool fits = true;
+    ForEachSlot<Prefetch::kSide>(keys, [&](size_t i, uint32_t slot) {
+      slots[i] = slot;
+      fits = fits && slot != RowIndex::kAbsent && slabs_.Side(slot).version().Next() == options.expected[i];
+    });
+    if (!fits) return std::nullopt;
+  }
+  if (options.is_checked && gradients.size() == keys.size() * layout_.dim()) {
+    return Apply(keys, gradients, options, spec_.options.non_finite_gradients == NonFiniteGradients::kSkipRow, slots);
+  }
   const StatusOr<bool> may_skip = CheckGradients(keys, gradients);
   if (!may_skip.ok()) return may_skip.status();
   return Apply(keys, gradients, options, *may_skip, slots);

@@ -24,6 +24,12 @@ std::optional<StatusOr<PushResult>> TableStore::PushIfPresent(std::span<const Ke
                                                               const PushOptions& options) {
   std::vector<uint64_t> present((keys.size() + 63) / 64);
   if (Contains(keys, present) != keys.size()) return std::nullopt;
+  if (!options.expected.empty()) {
+    bool fits = true;
+    size_t i = 0;
+    VisitRows(keys, [&](const RowView& row) { fits = row.version.Next() == options.expected[i++] && fits; });
+    if (!fits) return std::nullopt;
+  }
   return Push(keys, gradients, options);
 }
 

@@ -62,6 +62,10 @@ struct HashRange {
 struct PushOptions {
   uint64_t step = 0;                    // global step, for the learning-rate schedule
   std::span<RowVersion> versions = {};  // empty, or one per key: receives the row's version after this push
+  // Of PushIfPresent: empty, or the version each row shall have after this push; nullopt unless that is its next one.
+  std::span<const RowVersion> expected = {};
+  bool is_checked =
+      false;  // whoever applied this push first has found its gradients finite, or skips those that are not
 };
 
 struct PushResult {
@@ -102,8 +106,7 @@ class TableStore {
   // The same for keys that all have rows: false (nullopt) when one has none; nothing has changed then, but `rows` may
   // have been written to. One look at the index instead of two.
   virtual bool PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const;
-  virtual std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys,
-                                                            std::span<const float> gradients,
+  virtual std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys, std::span<const float> gradients,
                                                             const PushOptions& options);
 
   // Sets bit i % 64 of present[i / 64] when keys[i] has a row, clears it otherwise; returns how many have. `present`

@@ -29,8 +29,8 @@ static_assert(std::is_same_v<MessageOf<FrameKind::kPush>, Push> && std::is_same_
               std::is_same_v<MessageOf<FrameKind::kLinkAck>, LinkAck> &&
               std::is_same_v<MessageOf<FrameKind::kHandover>, Handover> &&
               std::is_same_v<MessageOf<FrameKind::kInstall>, Install> &&
-              std::is_same_v<MessageOf<FrameKind::kSnapshotRowsAck>, SnapshotRowsAck>);
-constexpr size_t kRowMessages = static_cast<size_t>(FrameKind::kSnapshotRowsAck);
+              std::is_same_v<MessageOf<FrameKind::kCoordinatorAt>, CoordinatorAt>);
+constexpr size_t kRowMessages = static_cast<size_t>(FrameKind::kCoordinatorAt);
 
 // What an id, a duration or a plain number is on the wire.
 template <typename T>

@@ -109,6 +109,8 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .extra = Shape::kRecords};
     case FrameKind::kSnapshotRowsAck:
       return {.name = "SnapshotRowsAck"};
+    case FrameKind::kCoordinatorAt:
+      return {.name = "CoordinatorAt"};
   }
   return {};
 }

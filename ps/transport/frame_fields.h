@@ -253,4 +253,13 @@ void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::number, ack.number);
 }
 
+// --- the coordinator's place
+
+template <typename Codec, Field<CoordinatorAt> M>
+void Fields(Codec& codec, M& at) {
+  codec.Number(&wire::FrameHeader::number, at.term);
+  codec.Number(&wire::FrameHeader::node, at.host);
+  codec.Number(&wire::FrameHeader::detail, at.port);
+}
+
 }  // namespace attune::ps

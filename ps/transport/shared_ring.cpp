@@ -53,6 +53,9 @@ void RingWriter::Reclaim() {
 
 std::shared_ptr<void> RingWriter::Reserve(size_t bytes) {
   if (bytes == 0 || bytes > kRingPieceBytesMax) return nullptr;
+  // What is held here unsent must not keep frames from leaving.
+  if (used_.count() + UnitsOf(bytes) > kRingUnits / 2) Reclaim();
+  if (used_.count() + UnitsOf(bytes) > kRingUnits / 2) return nullptr;
   std::shared_ptr<Block> block = Find(bytes);
   if (block == nullptr) return nullptr;
   block->kept = true;

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint64_t kFileBytesMax = 1 << 20;
 constexpr size_t kReadAheadBytes = 256 << 10;  // records read with one call of the system
+constexpr size_t kRecordBytes = 16 << 10;      // the most that one holds
 
 struct Free {
   void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
@@ -42,14 +43,54 @@ std::string OpenSslText() {
   return text.empty() ? "no reason given" : text;
 }
 
+// Records that are to be sent. OpenSSL's own memory BIO clears all of its memory whenever it has been emptied, which
+// cost more than the encryption.
+class RecordBuffer {
+ public:
+  void Append(const char* bytes, size_t size) {
+    if (end_ + size > memory_.size()) memory_.resize(std::max(memory_.size() * 2, end_ + size));
+    std::memcpy(memory_.data() + end_, bytes, size);
+    end_ += size;
+  }
+  std::span<const char> left() const { return std::span(memory_).subspan(begin_, end_ - begin_); }
+  void Sent(size_t size) {
+    begin_ += size;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
+  // A BIO that appends to `buffer`, which must outlive it; null when there is no memory.
+  static BIO* NewBio(RecordBuffer* buffer) {
+    static BIO_METHOD* const method = NewMethod();
+    BIO* const bio = method == nullptr ? nullptr : ::BIO_new(method);
+    if (bio == nullptr) return nullptr;
+    ::BIO_set_data(bio, buffer);
+    ::BIO_set_init(bio, 1);
+    return bio;
+  }
+
+ private:
+  static BIO_METHOD* NewMethod() {
+    BIO_METHOD* const method = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "records");
+    if (method == nullptr) return nullptr;
+    ::BIO_meth_set_write_ex(method, [](BIO* bio, const char* bytes, size_t size, size_t* written) {
+      static_cast<RecordBuffer*>(::BIO_get_data(bio))->Append(bytes, size);
+      *written = size;
+      return 1;
+    });
+    ::BIO_meth_set_ctrl(method, [](BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1L : 0L; });
+    return method;
+  }
+
+  std::vector<char> memory_;
+  size_t begin_ = 0, end_ = 0;
+};
+
 class TlsStream final : public Stream {
  public:
   // The SSL object reads from the socket itself and writes into memory, which goes to the socket in one piece.
   TlsStream(FileDescriptor fd, std::shared_ptr<SSL_CTX> context, Owned<SSL> ssl)
       : Stream(std::move(fd)), context_(std::move(context)), ssl_(std::move(ssl)) {
-    BIO* const from = ::BIO_new_socket(this->fd(), BIO_NOCLOSE);
-    to_ = ::BIO_new(::BIO_s_mem());
-    ::SSL_set_bio(ssl_.get(), from, to_);  // owns both
+    ::SSL_set_bio(ssl_.get(), ::BIO_new_socket(this->fd(), BIO_NOCLOSE), RecordBuffer::NewBio(&to_));  // owns both
   }
 
   bool encrypted() const override { return true; }
@@ -102,19 +143,30 @@ class TlsStream final : public Stream {
     std::lock_guard lock(mutex_);
     if (IoResult flushed = FlushLocked(); flushed.outcome != IoResult::kDone) return flushed;
     size_t taken = 0;
-    for (const iovec& part : parts) {
-      const char* from = static_cast<const char*>(part.iov_base);
-      for (size_t left = part.iov_len; left > 0;) {
-        size_t n = 0;
-        ::ERR_clear_error();
-        if (::SSL_write_ex(ssl_.get(), from, left, &n) != 1) {
-          return {.outcome = IoResult::kEnded,
-                  .bytes = taken,
-                  .error = Error(StatusCode::kUnavailable, "TLS: " + OpenSslText())};
+    for (size_t i = 0; i < parts.size();) {
+      // Small parts share a record: each costs some hundred nanoseconds on either side.
+      const char* from = static_cast<const char*>(parts[i].iov_base);
+      size_t left = parts[i].iov_len;
+      ++i;
+      if (left < kRecordBytes) {
+        size_t gathered = 0;
+        const auto gather = [&](const char* bytes, size_t size) {
+          std::memcpy(gathered_.data() + gathered, bytes, size);
+          gathered += size;
+        };
+        gather(from, left);
+        for (; i < parts.size() && gathered + parts[i].iov_len <= kRecordBytes; ++i) {
+          gather(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
         }
-        taken += n;
-        from += n;
-        left -= n;
+        from = gathered_.data();
+        left = gathered;
+      }
+      for (size_t n = 0; left > 0; taken += n, from += n, left -= n) {
+        ::ERR_clear_error();
+        if (::SSL_write_ex(ssl_.get(), from, left, &n) == 1) continue;
+        return {.outcome = IoResult::kEnded,
+                .bytes = taken,
+                .error = Error(StatusCode::kUnavailable, "TLS: " + OpenSslText())};
       }
     }
     IoResult flushed = FlushLocked();
@@ -124,25 +176,22 @@ class TlsStream final : public Stream {
 
   bool wants_write() override {
     std::lock_guard lock(mutex_);
-    return BIO_pending(to_) > 0;
+    return !to_.left().empty();
   }
 
  private:
   IoResult FlushLocked() {
-    char* bytes = nullptr;
-    long size = 0;
-    while ((size = BIO_get_mem_data(to_, &bytes)) - static_cast<long>(sent_) > 0) {
-      const ssize_t n = ::send(fd(), bytes + sent_, static_cast<size_t>(size) - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (!to_.left().empty()) {
+      const std::span<const char> left = to_.left();
+      const ssize_t n = ::send(fd(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {.outcome = IoResult::kAgain};
       if (n < 0) {
         return {.outcome = IoResult::kEnded,
                 .error = Error(StatusCode::kUnavailable, "cannot write: " + ErrnoText(errno))};
       }
-      sent_ += static_cast<size_t>(n);
+      to_.Sent(static_cast<size_t>(n));
     }
-    if (size > 0) (void)BIO_reset(to_);
-    sent_ = 0;
     return {};
   }
 
@@ -173,9 +222,9 @@ class TlsStream final : public Stream {
 
   const std::shared_ptr<SSL_CTX> context_;
   std::mutex mutex_;  // guards what follows: an SSL object serves one thread at a time
-  const Owned<SSL> ssl_;
-  BIO* to_ = nullptr;
-  size_t sent_ = 0;  // bytes of to_ that are on their way
+  std::array<char, kRecordBytes> gathered_;
+  RecordBuffer to_;
+  const Owned<SSL> ssl_;  // writes into to_
 };
 
 Status Unusable(const std::filesystem::path& directory, const char* what) {

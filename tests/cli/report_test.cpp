@@ -104,6 +104,14 @@ TEST(ReportPage, EventsStandOnTheCurvesByNumber) {
   EXPECT_EQ(Count(page, "<circle"), 2) << "numbers stand on the first chart only";
 }
 
+TEST(ReportPage, SettingsThatWereMeasuredStandInATable) {
+  const std::string page = ReportPage(Recorded(100));
+  EXPECT_THAT(page, HasSubstr("Throughput by setting, words/s"));
+  EXPECT_THAT(page, HasSubstr("<th>2 workers</th><th>4 workers</th>"));
+  EXPECT_EQ(Count(page, "background:#"), 2);
+  EXPECT_THAT(ReportPage(Recorded(40)), Not(HasSubstr("Throughput by setting")));
+}
+
 TEST(ReportPage, ARunThatWasNotSeenTrainingSaysSo) {
   RunHistory history;
   history.name = "word2vec";

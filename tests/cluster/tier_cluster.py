@@ -15,6 +15,10 @@ class CheckFailed(Exception):
     """A check did not hold; the text says what was expected and what was found."""
 
 
+class LeftOut(Exception):
+    """A check that cannot be made here; the text says why. Not a failure."""
+
+
 def say(text):
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 

@@ -14,7 +14,9 @@ LocalSessionWorld& World() {
 struct Future::State {
   Status status;
 };
-Status Future::Wait() const { return state_ ? state_->status : OkStatus(); }
+Status Future::Wait() const {
+  return state_ ? state_->status : Error(StatusCode::kFailedPrecondition, "an empty future has no result");
+}
 bool Future::Done() const { return true; }
 
 struct Table::State {

@@ -19,7 +19,8 @@ void StepChecker::HasNoWork(size_t worker) {
 std::optional<uint64_t> StepChecker::SlowestBut(size_t but) const {
   std::optional<uint64_t> slowest;
   for (const auto& [number, worker] : workers_) {
-    if (number == but || !worker.has_work) continue;
+    // One without the coordinator's word may count as lost: it has stopped.
+    if (number == but || !worker.has_work || !worker.core->MayAct(world_.now())) continue;
     uint64_t finished = std::max(worker.core->gate().clock(), worker.lifted);
     // It may have ended a step whose pushes are open.
     if (worker.core->open_pushes() > 0 && !worker.core->gate().in_step()) finished -= std::min<uint64_t>(finished, 1);

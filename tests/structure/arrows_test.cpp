@@ -27,7 +27,7 @@ const std::vector<Rule>& Rules() {
       {"ps/", {"attune/ps/", "attune/v1/", "base/", "proto/"}},
       {"sidecar/", {"attune/v1/", "base/", "proto/"}},
       {"operator/kube/", {"base/"}},
-      {"operator/api/", {"base/", "proto/", "operator/kube/"}},
+      {"operator/api/", {"base/", "proto/", "operator/kube/", "operator/tuner/knob.h"}},
       {"operator/tuner/", {"base/"}},
       {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},

@@ -470,11 +470,21 @@ void RowNode::PlanCallBacks() {
   });
 }
 
+// Long rows are called back fewer at a time, so that links and memory hold a bounded number of bytes of them.
+size_t RowNode::RowsCalledBackMax(TableId table) const {
+  const TableStore* store = Rows(table);
+  if (store == nullptr) return options_.rows_called_back_max;
+  const size_t row_bytes = size_t{store->spec().options.dim} * 3 * sizeof(float);
+  return std::clamp<size_t>(options_.bytes_called_back_max / row_bytes, 1, options_.rows_called_back_max);
+}
+
 void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
-  while (!call_back_.empty() && calling_back_ < options_.rows_called_back_max) {
+  while (!call_back_.empty()) {
     const TableId table = call_back_.front().table;
+    const size_t under_way_max = RowsCalledBackMax(table);
+    if (calling_back_ >= under_way_max) return;
     std::vector<Key> keys;
-    const size_t room = std::min(options_.rows_called_back_max - calling_back_, options_.rows_per_message_max);
+    const size_t room = std::min(under_way_max - calling_back_, options_.rows_per_message_max);
     while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
       const TableKey key = call_back_.front();
       call_back_.pop_front();

@@ -12,7 +12,8 @@ void RowOutputs::Clear() {
   need_map = false;
   report = false;
   arrived.clear();
-  rows_restored = 0;
+  restore.clear();
+  rows_restored = rows_begun_anew = 0;
   lost.reset();
 }
 
@@ -234,6 +235,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     fetch_requests_.clear();
     fetching_all_.clear();
     fetching_ = 0;
+    restore_ = {};
     collect_.reset();
     call_back_.clear();
     calling_back_ = 0;
@@ -289,7 +291,7 @@ void RowNode::UpdatePlain() {
 RowsReport RowNode::Report() const {
   RowsReport report{.map_version = map_.version};
   for (const ShardState& state : shards_) {
-    if (state.home == HomeState::kWaitHandoff || state.home == HomeState::kCollecting) ++report.shards_not_ready;
+    if (state.home != HomeState::kNotHome && state.home != HomeState::kActive) ++report.shards_not_ready;
   }
   if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
   std::map<MapVersion, bool> joins;
@@ -315,7 +317,9 @@ RowsReport RowNode::Report() const {
   report.rows_to_come = call_back_.size() + calling_back_;
   report.rows_received = counters_.rows_received;
   report.rows_sent = counters_.rows_sent;
+  report.shards_restored = shards_restored_;
   report.rows_restored = rows_restored_;
+  report.rows_begun_anew = rows_begun_anew_;
   return report;
 }
 

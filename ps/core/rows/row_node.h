@@ -10,6 +10,7 @@
 //   row_joins.cpp     a next backup becomes complete
 //   row_recovery.cpp  after a failure: who owns what
 //   row_snapshot.cpp  the rows at the mark of a checkpoint
+//   row_restore.cpp   rows that are lost without a copy come from a checkpoint
 //
 // Messages of one peer must come in order and once (ps/core/link.h). Externally synchronized.
 #pragma once
@@ -47,8 +48,9 @@ struct RowOptions {
   // Memory for rows on their way to a node, which its transport need not copy; null, or giving null: any memory.
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
-  size_t floats_per_message_max = 1 << 20;
+  size_t floats_per_message_max = 1 << 18;  // 1 MiB: what a pull may have to wait for
   size_t rows_called_back_max = 16384;  // under way to this home at one time
+  size_t bytes_called_back_max = 8 << 20;   // likewise
   size_t installs_in_flight_max = 8;    // messages to one next backup before it answers
   bool snapshots_go_home = false;       // this node writes no files
   bool call_back_from_servers = true;   // rows of shards homed here that other servers own come home
@@ -61,13 +63,24 @@ struct ArrivedRows {
   Slice<Key> keys;
 };
 
+// Rows of these shards are lost and have no copy: read them from the checkpoint; answer with RowNode::Restore, per
+// table.
+struct RestoreOrder {
+  RestorePoint point;
+  MapVersion recovered_at;
+  TableId table;
+  std::vector<ShardId> shards;
+};
+
 struct RowOutputs {
   std::vector<Outgoing> send;  // to itself: answers to operations this node began
   bool need_map = false;       // somebody has a newer map: ask for it
   bool report = false;         // the report says something somebody may wait for
   std::vector<ArrivedRows> arrived;
-  uint64_t rows_restored = 0;  // rows a recovery found no copy of; they begin anew
-  std::optional<Status> lost;  // this node cannot go on
+  std::vector<RestoreOrder> restore;
+  uint64_t rows_restored = 0;    // rows a recovery found no copy of, which came from a checkpoint
+  uint64_t rows_begun_anew = 0;  // which no checkpoint has
+  std::optional<Status> lost;    // this node cannot go on
 
   void Clear();
 };
@@ -115,6 +128,16 @@ class RowNode {
   // A push is acknowledged by a backup: some shard has one, or is getting one.
   bool HasGuards() const { return any_guard_; }
 
+  // --- rows lost without a copy (protocol 5.1)
+
+  // They come from this checkpoint from now on.
+  void SetRestorePoint(RestorePoint point) { restore_point_ = std::move(point); }
+  // What a RestoreOrder asked for. `rows` null: the checkpoint has no such table, or cannot be read. Rows held or on
+  // their way somewhere are newer and left as they are; the others begin where the checkpoint has them, in the era of
+  // the recovery, and `filter` says which pushes they contain.
+  void Restore(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, MonotonicTime now,
+               RowOutputs& out);
+
   // --- snapshots (protocol 5.5). Every table of rows begins one within this call: no push lies between two of them.
   // Rows that arrive later and were handed over before their sender's mark are added. Cut numbers rise.
   // With RowOptions::snapshots_go_home nothing is begun; the rows as they are now go to the snapshots of their homes.
@@ -137,7 +160,8 @@ class RowNode {
   const DuplicateFilter& filter() const { return filter_; }
 
  private:
-  enum class HomeState : uint8_t { kNotHome, kActive, kWaitHandoff, kCollecting };
+  // kRestoring: who owns what is known, but for rows that come from a checkpoint.
+  enum class HomeState : uint8_t { kNotHome, kActive, kWaitHandoff, kCollecting, kRestoring };
   struct ShardState {
     HomeState home = HomeState::kNotHome;
     bool directory_complete = false;  // it was kActive once since this node became home
@@ -298,6 +322,7 @@ class RowNode {
   void EraseEntry(TableKey key);
   void SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out);
   void PlanCallBacks();
+  size_t RowsCalledBackMax(TableId table) const;
   void CallBack(MonotonicTime now, RowOutputs& out);
   void HandoverEnded(const OpenHandover& handover);
 
@@ -310,6 +335,7 @@ class RowNode {
   Verdict Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const;
   void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
                      bool again, RowOutputs& out);
+  bool TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
   void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);
@@ -327,6 +353,12 @@ class RowNode {
   size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t pending, RowOutputs& out);
   void InstallEnded(const OpenInstall& install, RowOutputs& out);
   void StopWithholding(uint64_t pending_ack, RowOutputs& out);
+
+  // --- row_restore.cpp
+  void BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out);
+  void TakeRestored(TableId table, const std::vector<RowView>& rows, RowOutputs& out);
+  void LearnRestored(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken);
+  void EndRestore(MonotonicTime now, RowOutputs& out);
 
   // --- row_snapshot.cpp
   void On(NodeId from, SnapshotRows&& message, MonotonicTime now, RowOutputs& out);
@@ -347,7 +379,7 @@ class RowNode {
   void Resolve(MonotonicTime now, RowOutputs& out);
   void Promote(uint32_t shard, MonotonicTime now, RowOutputs& out);
   void RebuildDirectory(std::span<const uint32_t> shards,
-                        std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted, RowOutputs& out);
+                        std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted);
   void FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out);
   void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
   void SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out);
@@ -403,7 +435,13 @@ class RowNode {
     std::map<TableId, std::vector<Key>> keys;
   };
   std::map<NodeId, FetchRequest> fetch_requests_;  // pieces so far, by home
-  uint64_t rows_restored_ = 0;
+  RestorePoint restore_point_;
+  struct {
+    std::set<TableId> missing;     // ordered and not come
+    std::vector<uint32_t> shards;  // that wait for them
+    KeyMap<uint8_t> lost;          // rows known to have been there and not come from anywhere yet
+  } restore_;
+  uint64_t shards_restored_ = 0, rows_restored_ = 0, rows_begun_anew_ = 0;  // totals
 
   // Snapshots.
   struct {

@@ -112,7 +112,7 @@ void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutpu
 
 // The directory of shards whose home survived: what nobody reported comes from the backup, or begins anew.
 void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
-                               std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted, RowOutputs& out) {
+                               std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted) {
   std::vector<bool> collecting(shards_.size());
   for (const uint32_t shard : shards) collecting[shard] = true;
   std::vector<TableKey> erase, fetch;
@@ -125,8 +125,7 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
     if (map_.shards[shard].backup != NodeId()) {
       fetch.push_back(key);
     } else {
-      ++rows_restored_;
-      ++out.rows_restored;
+      restore_.lost[key] = 1;
     }
   });
   for (const TableKey key : erase) EraseEntry(key);
@@ -158,8 +157,10 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
     if (is_new) *place = claim;
   }
   std::map<std::pair<NodeId, TableId>, std::vector<Key>> wanted;
-  RebuildDirectory(shards, wanted, out);
-  std::vector<uint32_t> active, promoted;
+  RebuildDirectory(shards, wanted);
+  std::vector<bool> has_lost(shards_.size());
+  restore_.lost.ForEach([&](TableKey key, uint8_t) { has_lost[ShardOf(key.key)] = true; });
+  std::vector<uint32_t> active, promoted, restored;
   std::map<NodeId, std::vector<uint32_t>> all_but;
   for (const uint32_t shard : shards) {
     const bool complete = shards_[shard].directory_complete;
@@ -167,6 +168,8 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
     if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
     if (!shards_[shard].was_backup && !complete && backup != NodeId()) {
       all_but[backup].push_back(shard);
+    } else if (has_lost[shard] || (!shards_[shard].was_backup && !complete)) {
+      restored.push_back(shard);
     } else {
       active.push_back(shard);
     }
@@ -196,6 +199,7 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
          FetchRows{.map_version = {}, .recovered_at = map_.recovered_at, .keys = {}, .shards = {}, .last = true}, out);
   }
   Activate(active, now, out);
+  if (!restored.empty()) BeginRestore(restored, now, out);
 }
 
 // Copies held here become the rows, unless somebody holds the row.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 
 #include "base/file.h"
 #include "tests/examples/local_session.h"
@@ -53,7 +55,23 @@ TEST_F(PackageGraphWorker, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_EQ(static_cast<size_t>(std::count(names.begin(), names.end(), '\n')), graph->size());
 }
 
+TEST_F(PackageGraphWorker, ATraceHasALineForEveryStep) {
+  ps::World().epochs = 2;
+  const word2vec::TextDirectory trace;
+  flags_.trace = trace.path();
+  ASSERT_TRUE(RunWorker(flags_).ok());
+  const auto file = *std::filesystem::directory_iterator(trace.path());
+  const std::string lines = *ReadFile(file.path());
+  EXPECT_EQ(static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n')), ps::World().steps);
+  uint64_t time = 0, samples = 0;
+  double loss = 0;
+  ASSERT_EQ(std::sscanf(lines.c_str(), "%lu %lf %lu\n", &time, &loss, &samples), 3);
+  EXPECT_NEAR(loss, ps::World().losses.front(), 1e-4);
+  EXPECT_EQ(samples, flags_.batch.links);
+}
+
 TEST_F(PackageGraphWorker, AskedToLeaveItHandsBackWhatItDidNotDo) {
+  ps::World().lease_items = 1;  // nothing to fetch ahead
   ps::World().drain_after_steps = 5;
   EXPECT_TRUE(RunWorker(flags_).ok());
   const auto& done = ps::World().items_done.at("train");

@@ -1,6 +1,6 @@
-// Checkpoints of a running job as a user meets them: real servers, workers, sidecars and controllers under `attune run`.
-// The workers count in rows how often each item was processed, so a resumed job shows whether its checkpoint and its
-// data fit together exactly.
+// Checkpoints of a running job as a user meets them: real servers, workers, sidecars and controllers under `attune
+// run`. The workers count in rows how often each item was processed, so a resumed job shows whether its checkpoint and
+// its data fit together exactly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -113,6 +113,16 @@ class CheckpointRun : public testing::Test {
     }
     return found;
   }
+  // But for the one of this index.
+  std::vector<pid_t> ServersBut(int index) const {
+    std::vector<pid_t> found = Processes("attune-server");
+    std::erase_if(found, [&](pid_t process) {
+      std::ifstream file("/proc/" + std::to_string(process) + "/environ");
+      const std::string variables((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      return variables.find(std::string(1, '\0') + "ATTUNE_INDEX=" + std::to_string(index) + '\0') != std::string::npos;
+    });
+    return found;
+  }
   void KillEverything() const {
     for (const pid_t process : Processes("")) kill(process, SIGKILL);
   }
@@ -153,6 +163,51 @@ TEST_F(CheckpointRun, AnIntervalWritesCheckpointsOfWhichTheNewestAreKept) {
   const Outcome listed = Attune({"inspect", checkpoints(), "--verify"});
   EXPECT_EQ(listed.code, 0) << listed.output;
   EXPECT_FALSE(std::filesystem::exists(directory_ / "checkpoints" / "00000001.manifest.json"));
+  const Json result = AwaitResult();
+  EXPECT_EQ(Metric(result, "counts_min"), kEpochs) << result.dump(1);
+  EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);
+}
+
+TEST_F(CheckpointRun, WithoutBackupsTheRowsOfAKilledServerGoBackToTheLastCheckpointAndTrainingGoesOn) {
+  Start(3, 20, "");
+  ASSERT_TRUE(AwaitFraction(0.15));
+  const Outcome taken = Attune({"checkpoint", "counts"});
+  ASSERT_EQ(taken.code, 0) << taken.output;
+  ASSERT_TRUE(AwaitFraction(0.25));
+  const auto victims = ServersBut(0);
+  ASSERT_FALSE(victims.empty());
+  kill(victims[0], SIGKILL);
+  ASSERT_TRUE(AwaitStatus("a recovery", [](const Json& status) {
+    return status.value(Json::json_pointer("/recovery/restoredShards"), 0) > 0;
+  }));
+  const Json status = GetStatus();
+  EXPECT_EQ(status.value(Json::json_pointer("/recovery/count"), 0), 1) << status.dump(1);
+  EXPECT_EQ(status.value(Json::json_pointer("/recovery/checkpoint"), 0), 1) << status.dump(1);
+  const Json result = AwaitResult();
+  EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << "rows that were elsewhere lost nothing";
+  EXPECT_LT(Metric(result, "counts_min"), kEpochs) << "what was pushed between checkpoint and loss is gone";
+  EXPECT_GE(Metric(result, "counts_min"), kEpochs - 1);
+  EXPECT_GT(result.value(Json::json_pointer("/recovery/restoredRows"), 0), 500);
+}
+
+TEST_F(CheckpointRun, FiveServersGoOnFromOneAndACheckpointThatCannotBeReadIsNamed) {
+  Start(1, 10, "");
+  ASSERT_TRUE(AwaitFraction(0.2));
+  ASSERT_EQ(Attune({"checkpoint", "counts"}).code, 0);
+  KillEverything();
+  (void)run_->AwaitEnd();
+
+  const std::filesystem::path file = directory_ / "checkpoints" / "00000001.counts.0.rows";
+  ASSERT_TRUE(std::filesystem::exists(file));
+  std::filesystem::copy_file(file, directory_ / "whole");
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  Start(5, 0, "", {"--resume", checkpoints()});
+  const Outcome refused = run_->AwaitEnd(kPatience);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.output, HasSubstr("00000001.counts.0.rows"));
+
+  std::filesystem::copy_file(directory_ / "whole", file, std::filesystem::copy_options::overwrite_existing);
+  Start(5, 0, "", {"--resume", checkpoints()});
   const Json result = AwaitResult();
   EXPECT_EQ(Metric(result, "counts_min"), kEpochs) << result.dump(1);
   EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
+#include <string>
 #include <thread>
 
 #include "tests/local/ps/session_fixture.h"
@@ -117,11 +119,67 @@ TEST_F(LocalizeTest, RowsForWhichThereIsNoMemoryStayWhereTheyAre) {
   ASSERT_TRUE(Add(table, keys).ok());
   const LocalizeFuture localized = table.Localize(keys);
   EXPECT_EQ(localized.Wait().code(), StatusCode::kResourceExhausted);
-  EXPECT_NE(Message(localized.Wait()).find("100 rows have come, 150 stay"), std::string::npos) << localized.Wait();
+  EXPECT_NE(attune::Message(localized.Wait()).find("100 rows have come, 150 stay"), std::string::npos) << localized.Wait();
   EXPECT_EQ(localized.result(), (LocalizeResult{.moved = 100, .refused = 150}));
   EXPECT_EQ(servers_[0]->row_count(), 150U);
   ASSERT_TRUE(Add(table, keys).ok());
   ExpectAll(table, keys, 2.0F);
+}
+
+// What a table promises about bad input holds wherever its rows are.
+struct PushRule {
+  const char* what;
+  NonFiniteGradients policy;
+  std::vector<Key> keys;
+  std::vector<float> gradients;  // two values per key
+  StatusCode code;
+  const char* words;  // in the message
+  std::vector<float> rows;  // of keys 1 and 2 afterwards, which were 0
+};
+
+TEST_F(LocalizeTest, BadInputIsAnsweredInTheSameWayHereAndElsewhere) {
+  StartServers(1);
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  using enum NonFiniteGradients;
+  const std::vector<PushRule> rules = {
+      {"equal keys are summed", kRefusePush, {1, 2, 1}, {1, 1, 2, 2, 3, 3}, StatusCode::kOk, "", {-4, -4, -2, -2}},
+      {"too few values", kRefusePush, {1, 2}, {1, 1, 1}, StatusCode::kInvalidArgument, "keys * dim", {0, 0, 0, 0}},
+      {"values of another dim", kRefusePush, {1}, {1, 1, 1}, StatusCode::kInvalidArgument, "dim 2", {0, 0, 0, 0}},
+      {"not a number, refused", kRefusePush, {1, 2}, {1, 1, kNan, 1}, StatusCode::kInvalidArgument, "key 2",
+       {0, 0, 0, 0}},
+      {"not a number, skipped", kSkipRow, {1, 2}, {1, 1, kNan, 1}, StatusCode::kOk, "", {-1, -1, 0, 0}},
+      {"nothing", kRefusePush, {}, {}, StatusCode::kOk, "", {0, 0, 0, 0}},
+  };
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  int tables = 0;
+  for (const PushRule& rule : rules) {
+    for (const bool local : {false, true}) {
+      const std::string name = "table-" + std::to_string(tables++);
+      SCOPED_TRACE(std::string(rule.what) + (local ? ", rows here" : ", rows at the server"));
+      StatusOr<Table> table = session->OpenTable(
+          name, {.dim = 2, .optimizer = Sgd{.rate = 1.0F}, .non_finite_gradients = rule.policy});
+      ASSERT_TRUE(table.ok()) << table.status();
+      ASSERT_TRUE(table->Push(std::vector<Key>{1, 2}, std::vector<float>(4, 0.0F)).ok());
+      if (local) {
+        ASSERT_TRUE(table->Localize(std::vector<Key>{1, 2}).Wait().ok());
+      }
+      const Status pushed = table->Push(rule.keys, rule.gradients);
+      EXPECT_EQ(pushed.code(), rule.code) << pushed;
+      EXPECT_NE(std::string(attune::Message(pushed)).find(rule.words), std::string::npos) << pushed;
+      if (!pushed.ok()) {
+        EXPECT_NE(std::string(attune::Message(pushed)).find(name), std::string::npos) << pushed;
+      }
+      std::vector<float> rows(4);
+      ASSERT_TRUE(table->Pull(std::vector<Key>{1, 2}, rows).ok());
+      EXPECT_EQ(rows, rule.rows);
+      const Status pulled = table->Pull(std::vector<Key>{1, 2}, std::span(rows).first(3));
+      EXPECT_EQ(pulled.code(), StatusCode::kInvalidArgument) << pulled;
+      std::vector<float> twice(4);
+      ASSERT_TRUE(table->Pull(std::vector<Key>{2, 2}, twice).ok());
+      EXPECT_EQ(twice, (std::vector<float>{rows[2], rows[3], rows[2], rows[3]}));
+    }
+  }
 }
 
 }  // namespace

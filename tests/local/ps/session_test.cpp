@@ -2,6 +2,8 @@
 #include "attune/ps/session.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -274,6 +276,45 @@ TEST_F(SessionTest, SavingWhereNothingCanBeWrittenFailsClearlyAndTrainingGoesOn)
   EXPECT_FALSE(status.ok());
   EXPECT_NE(attune::Message(status).find("tables"), std::string_view::npos) << status;
   EXPECT_TRUE(table->Push(KeysFrom(0, 10), std::vector<float>(20, 1.0F)).ok());
+}
+
+TEST_F(SessionTest, AFullDiskLeavesTheCheckpointBeforeAndTrainingUntouched) {
+  StartServers(2);
+  const auto session = Connect();
+  ASSERT_NE(session, nullptr);
+  const auto table = session->OpenTable("t", {.dim = 64});
+  const std::vector<Key> keys = KeysFrom(0, 4000);
+  const std::vector<float> gradients(keys.size() * 64, 1.0F);
+  ASSERT_TRUE(table->Push(keys, gradients).ok());
+  ASSERT_TRUE(session->SaveTables().ok());
+  struct Limit {  // no file may grow beyond 100 kB
+    rlimit before{};
+    Limit() {
+      signal(SIGXFSZ, SIG_IGN);
+      getrlimit(RLIMIT_FSIZE, &before);
+      const rlimit small{.rlim_cur = 100'000, .rlim_max = before.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~Limit() { setrlimit(RLIMIT_FSIZE, &before); }
+  };
+  {
+    const Limit limit;
+    ASSERT_TRUE(table->Push(keys, gradients).ok());
+    const Status status = session->SaveTables();
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
+    EXPECT_NE(attune::Message(status).find("00000002.t."), std::string_view::npos) << status;
+    EXPECT_NE(attune::Message(status).find("server "), std::string_view::npos) << status;
+    EXPECT_TRUE(table->Push(keys, gradients).ok());
+  }
+  const std::filesystem::path tables = directory_ / "model" / "tables";
+  const auto before = OpenCheckpoint(RealFileSystem(), tables);
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(before->manifest.number, 1U);
+  ASSERT_TRUE(session->SaveTables().ok());
+  const auto after = OpenCheckpoint(RealFileSystem(), tables);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->manifest.rows(), keys.size());
+  EXPECT_FALSE(std::filesystem::exists(tables / "00000002.t.0.rows")) << "what was left over has gone";
 }
 
 TEST_F(SessionTest, LeavingALoopEarlyHandsBackWhatIsNotDone) {

@@ -45,6 +45,9 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "SSP", "staleness": 4},
     "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9},
     "model": {"claim": "models"},
+    "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token"},
+    "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
+               "workers": {"pinned": 3}},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All"}})"));
   EXPECT_THAT(Texts(job), IsEmpty());
@@ -58,6 +61,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.servers.replicas, 2);
   EXPECT_EQ(spec.servers.max, 4);
   EXPECT_EQ(spec.workers.replicas, 5);
+  EXPECT_EQ(spec.security.tls_secret, "word2vec-tls");
+  EXPECT_EQ(spec.security.token_secret, "word2vec.token");
   EXPECT_EQ(spec.model.claim, "models");
   EXPECT_EQ(spec.synchronization, (Synchronization{SyncMode::kSsp, 4}));
   EXPECT_EQ(spec.backups, 1);
@@ -213,8 +218,39 @@ TrainingJobStatus FullStatus() {
   status.synchronization = Synchronization{SyncMode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
   status.checkpoint = CheckpointStatus{"/shared/c", 7, 412, "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
-  status.recovery = RecoveryStatus{1, 3};
+  status.recovery = RecoveryStatus{1, 3, 2, 7, 412, 30};
+  status.tuning = TuningStatus{.stage = "Trying",
+                               .message = "trying 2 servers",
+                               .servers = 2,
+                               .workers = 4,
+                               .since = "2026-01-02T03:05:05Z",
+                               .recommended_servers = 3,
+                               .remaining_low = 50.0,
+                               .remaining_seconds = 80.0,
+                               .remaining_high = 120.0,
+                               .changes = 5,
+                               .state = "{}"};
   return status;
+}
+
+TEST(TrainingJob, KnobsOfTheTunerHaveTheRangesOfTheirRecords) {
+  Json job = MinimalJob();
+  job["spec"]["tuning"] = Json::parse(R"({"mode": "Auto", "windowSeconds": 10, "paused": true,
+                                          "servers": {"min": 1, "max": 4}, "workers": {"pinned": 3}})");
+  EXPECT_THAT(Texts(job), IsEmpty());
+  const Tuning tuning = ParseTrainingJob(job).job.spec.tuning;
+  EXPECT_EQ(tuning.mode, TuningMode::kAuto);
+  EXPECT_TRUE(tuning.paused);
+  EXPECT_EQ(tuning.servers.max, 4);
+  EXPECT_EQ(tuning.workers.pinned, 3);
+  EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.tuning.mode, TuningMode::kOff);
+  job["spec"]["tuning"]["servers"] = Json::parse(R"({"min": 5, "max": 4})");
+  EXPECT_THAT(Texts(job),
+              ElementsAre("spec.tuning.servers.min: found 5; allowed: at most spec.tuning.servers.max (4)"));
+  job["spec"]["tuning"] = Json::parse(R"({"mode": "auto", "workers": {"pinned": 1025}})");
+  EXPECT_THAT(Texts(job),
+              ElementsAre(HasSubstr("spec.tuning.mode: found \"auto\"; allowed: Auto (nearest)"),
+                          HasSubstr("spec.tuning.workers.pinned: found 1025; allowed: a whole number from 1 to 1024")));
 }
 
 TEST(TrainingJobStatus, SurvivesJson) {
@@ -224,7 +260,7 @@ TEST(TrainingJobStatus, SurvivesJson) {
   EXPECT_EQ(job["status"]["progress"]["itemsTotal"], 30);
   EXPECT_EQ(job["status"]["synchronization"], Json::parse(R"({"mode": "SSP", "staleness": 4})"));
   EXPECT_EQ(job["status"]["abilities"]["elasticServers"], true);
-  EXPECT_EQ(job["status"]["checkpoint"]["directory"], "/shared/c/7");
+  EXPECT_EQ(job["status"]["checkpoint"]["directory"], "/shared/c");
   EXPECT_EQ(job["status"]["conditions"][0]["lastTransitionTime"], "2026-01-02T03:04:05Z");
 }
 

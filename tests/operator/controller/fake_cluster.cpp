@@ -106,6 +106,7 @@ Observed FakeCluster::Observe() const {
   observed.service_exists = service_;
   observed.budget_exists = budget_;
   observed.sample = sample;
+  observed.tuning = tuning;
   observed.drain_sent = drain_sent_;
   observed.sent = sent_;
   if (budget_) observed.budget_min_available = budget_min_available_;
@@ -170,6 +171,12 @@ void FakeCluster::Carry(const Action& action) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";
     pods_[patch->name].merge_patch(patch->patch);
+  } else if (const auto* change = std::get_if<PatchJob>(&action)) {
+    const kube::Json& spec = change->patch.at("spec");
+    job_.spec.servers.replicas = spec.at("servers").at("replicas").get<int32_t>();
+    job_.spec.workers.replicas = spec.at("workers").at("replicas").get<int32_t>();
+    ++job_.generation;
+    if (tuning) tuning->change.reset();
   } else if (const auto* remove = std::get_if<DeletePod>(&action)) {
     if (!pods_.contains(remove->name)) return;
     ASSERT_EQ(remove->uid, kube::Uid(pods_[remove->name])) << "deletion of a successor";

@@ -24,6 +24,11 @@ class JobBuilder {
   JobBuilder& Clean(api::CleanPods clean) { return job_.spec.run_policy.clean_pods = clean, *this; }
   JobBuilder& Goal(api::Goal goal) { return job_.spec.goal = goal, *this; }
   JobBuilder& Claim(const std::string& claim) { return job_.spec.model.claim = claim, *this; }
+  JobBuilder& Security(const std::string& tls, const std::string& token) {
+    job_.spec.security = {tls, token};
+    return *this;
+  }
+  JobBuilder& Tuning(api::TuningMode mode) { return job_.spec.tuning.mode = mode, *this; }
   JobBuilder& WorkerTemplate(kube::Json pod_template) {
     return job_.spec.workers.pod_template = std::move(pod_template), *this;
   }
@@ -81,6 +86,7 @@ class FakeCluster {
 
   PlanOptions options;
   telemetry::JobSample sample;
+  std::optional<TuningOutput> tuning;
   std::vector<api::FieldProblem> problems;
   std::optional<std::vector<scheduler::Machine>> machines;
 

@@ -96,11 +96,27 @@ TEST(PlanTest, AServerThatFinishesAMomentBeforeTheWorkersIsNoFailure) {
 // meanwhile finds nobody to join.
 TEST(PlanTest, WorkersThatComeAfterAllServersHaveFinishedAreNotWaitedForLong) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.Connect("a-worker-0");
+  cluster.sample.pods.back().window.mutable_worker()->set_clock(120);
   cluster.Exit("a-server-0", 0);
   cluster.Exit("a-server-1", 0);
   cluster.Settle();
+  cluster.Advance(seconds(55));
+  cluster.Settle();
   EXPECT_EQ(cluster.status().phase, "Running");
   cluster.Advance(seconds(61));
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
+}
+
+TEST(PlanTest, WorkersThatWereNeverSeenToTrainAreWaitedForOnlyAMoment) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Exit("a-server-0", 0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().phase, "Running");
+  ASSERT_TRUE(cluster.requeue().has_value());
+  EXPECT_LE(*cluster.requeue(), seconds(5));
+  cluster.Advance(seconds(5));
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
 }

@@ -50,14 +50,18 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
 }
 
 TEST(PodsTest, ServersGetTheirNumberAndTheFirstTheCoordinatorWithTheGoal) {
-  const auto job =
+  auto job =
       MakeTrainingJob("w").Goal({.epochs = 2, .steps = {}, .target_loss = 0.1, .max_duration_seconds = 60}).Build();
   const auto arguments = [&](int32_t index) {
     return Named(BuildPod(job, RoleName::kServer, index, 2, {})["spec"]["containers"], "server")["args"];
   };
   EXPECT_THAT(arguments(0), ElementsAre("--servers", "2", "--coordinator-here", "--epochs", "2", "--target-loss", "0.1",
-                                        "--max-duration", "60"));
+                                        "--max-duration", "60", "--checkpoints-retained", "3"));
   EXPECT_THAT(arguments(1), ElementsAre("--servers", "2"));
+  job.spec.checkpoint.resume_from = "/c";
+  job.spec.checkpoint.keep = 5;
+  EXPECT_THAT(arguments(0), testing::IsSupersetOf({"--load", "/c", "--checkpoints-retained", "5"}));
+  EXPECT_THAT(arguments(1), ElementsAre("--servers", "2")) << "each loads what the coordinator names";
 }
 
 TEST(PodsTest, WorkersKnowWhoTheyAreAndNeverHowManyThereAre) {
@@ -123,6 +127,21 @@ TEST(PodsTest, AUsersTemplateIsCompletedNotOverruled) {
   EXPECT_EQ(Env(worker, "MY"), "1");
   EXPECT_EQ(worker["securityContext"]["runAsUser"], 7);
   EXPECT_EQ(pod["spec"]["containers"].size(), 2U);
+}
+
+TEST(PodsTest, CertificatesAndTokenGoToTheRolesOwnContainerOnly) {
+  const auto job = MakeTrainingJob("w").Security("w-tls", "w-token").Build();
+  for (const auto& [pod, role] : {std::pair(Server(job), "server"), std::pair(Worker(job), "worker")}) {
+    const Json& own = Named(pod["spec"]["containers"], role);
+    EXPECT_EQ(Env(own, contract::kEnvTlsDirectory), contract::kTlsDirectoryPath);
+    EXPECT_EQ(Env(own, contract::kEnvJobTokenFile), std::string(contract::kJobTokenDirectory) + "/token");
+    EXPECT_EQ(Named(own["volumeMounts"], "attune-tls")["readOnly"], true);
+    EXPECT_EQ(Named(pod["spec"]["volumes"], "attune-tls")["secret"]["secretName"], "w-tls");
+    EXPECT_EQ(Named(pod["spec"]["volumes"], "attune-job-token")["secret"]["secretName"], "w-token");
+    EXPECT_EQ(Named(pod["spec"]["initContainers"], contract::kSidecarContainer).dump().find("attune-tls"),
+              std::string::npos);
+  }
+  EXPECT_EQ(Worker(MakeTrainingJob("w").Build()).dump().find("attune-tls"), std::string::npos);
 }
 
 TEST(PodsTest, AModelClaimIsMountedInEveryPod) {

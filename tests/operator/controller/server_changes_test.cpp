@@ -478,6 +478,50 @@ TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {
 
 // --- places for pods
 
+TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2).Tuning(api::TuningMode::kAuto));
+  cluster.tuning.emplace();
+  cluster.tuning->status = {.stage = "Moving", .message = "trying more", .servers = 2, .workers = 4, .state = "{1}"};
+  cluster.tuning->change = PodCounts{2, 4};
+  cluster.tuning->tales = {{false, "TuningTrial", "Trying 2 servers, 4 workers"}};
+  std::vector<std::string> done = cluster.Reconcile();
+  EXPECT_THAT(done, Contains(StartsWith("WriteStatus")));
+  EXPECT_THAT(done, Not(Contains(StartsWith("PatchJob"))));
+  EXPECT_EQ(cluster.status().tuning->state, "{1}");
+  EXPECT_THAT(cluster.Condition(api::kTuning), "True/Moving: trying more");
+  EXPECT_TRUE(cluster.HasEvent("TuningTrial"));
+  cluster.tuning->tales.clear();
+  done = cluster.Reconcile();
+  EXPECT_THAT(done, Contains(StartsWith("PatchJob {\"servers\":{\"replicas\":2},\"workers\":{\"replicas\":4}}")));
+  cluster.Settle();
+  EXPECT_TRUE(cluster.Has("a-worker-3"));
+}
+
+TEST(Tuning, OfAJobWithoutItLeavesNothingInTheStatus) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kRecommend));
+  cluster.tuning.emplace();
+  cluster.tuning->status = {.stage = "Keeping", .message = "recommends more", .state = "{}"};
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().tuning.has_value());
+  cluster.job().spec.tuning.mode = api::TuningMode::kOff;
+  cluster.tuning.reset();
+  cluster.Settle();
+  EXPECT_FALSE(cluster.status().tuning.has_value());
+  EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
+}
+
+TEST(ServerLoss, WhatWasNotLostIsToldToo) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Backups(1).Workers(1));
+  cluster.sample.job->mutable_recovery()->set_count(1);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.HasEvent("ServerRecovered"));
+  EXPECT_FALSE(cluster.HasEvent("RowsRestored"));
+  cluster.sample.job->mutable_recovery()->set_count(2);
+  cluster.sample.job->mutable_recovery()->set_restored_rows(12);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
+}
+
 TEST(Machines, ExplainWhyAPodWaits) {
   kube::Json worker = {
       {"spec",

@@ -53,6 +53,20 @@ class JobStoreTest : public testing::Test {
   MonotonicTime now_{seconds(1000)};
 };
 
+TEST_F(JobStoreTest, WhatIsUnderWayEndsWithTheCoordinatorsWords) {
+  store_->Connected(Hello("server", 0), now_);
+  v1::PodReport report = CoordinatorReport(10);
+  report.mutable_window()->mutable_job()->mutable_relocation()->set_bytes_left(7);
+  report.mutable_window()->mutable_job()->set_slowest_worker(1);
+  Report(Hello("server", 0), report);
+  now_ += seconds(3);
+  EXPECT_TRUE(Sample().job->has_relocation());
+  now_ += seconds(1);
+  EXPECT_FALSE(Sample().job->has_relocation());
+  EXPECT_FALSE(Sample().job->has_slowest_worker());
+  EXPECT_EQ(Sample().job->items_done(), 10U);
+}
+
 TEST_F(JobStoreTest, LossIsWeightedBySamplesAndRatesAdd) {
   for (uint32_t i : {0U, 1U}) store_->Connected(Hello("worker", i), now_);
   Report(Hello("worker", 0), WorkerReport(300, 1.0));

@@ -25,9 +25,9 @@ HashRanges RangesOf(uint32_t server, uint32_t servers) {
   return HashRanges(ranges);
 }
 
-std::vector<std::unique_ptr<TableStore>> TrainedStores(uint32_t servers, uint64_t rows) {
+std::vector<std::unique_ptr<TableStore>> TrainedStores(uint32_t servers, uint64_t rows, const TableSpec& spec = kSpec) {
   std::vector<std::unique_ptr<TableStore>> stores;
-  for (uint32_t i = 0; i < servers; ++i) stores.push_back(*TableStore::Create(kSpec));
+  for (uint32_t i = 0; i < servers; ++i) stores.push_back(*TableStore::Create(spec));
   Random random(rows);
   for (uint64_t i = 0; i < rows; ++i) {
     const Key key = i * 7;
@@ -44,7 +44,7 @@ Status Save(const std::filesystem::path& directory, const std::vector<std::uniqu
   const SystemTime time;
   CheckpointWriter writer(RealFileSystem(), time, {.job_uid = "job-1", .protocol_version = 1});
   ASSIGN_OR_RETURN(const CheckpointPlan plan, writer.Begin(directory));
-  CheckpointParts parts{.tables = {{.spec = kSpec}}};
+  CheckpointParts parts{.tables = {{.spec = stores[0]->spec()}}};
   for (size_t i = 0; i < stores.size(); ++i) {
     StoreRowSource source(*stores[i]);
     Throttle throttle(0, time);
@@ -86,6 +86,29 @@ TEST(SavedTableTest, LoadsIntoAnyNumberOfServers) {
       }
       EXPECT_EQ(found, want) << "values, optimizer state and versions; " << writers << " wrote, " << readers << " read";
     }
+  }
+}
+
+TEST(SavedTableTest, NarrowValuesAreKeptAsTheyAreInHalfTheRoom) {
+  for (const ValueType type : {ValueType::kFloat16, ValueType::kBfloat16}) {
+    TableSpec spec = kSpec;
+    spec.options.value_type = type;
+    TemporaryDirectory directory;
+    const auto stores = TrainedStores(1, 3000, spec);
+    ASSERT_TRUE(Save(directory.path(), stores).ok());
+    const auto opened = OpenCheckpoint(RealFileSystem(), directory.path());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_LT(opened->manifest.bytes(), 3000 * (16 + 5 * (2 + 4)) + 4096) << "keys, versions, values, state";
+    const auto table = SavedTable::Open(RealFileSystem(), *opened, "in/out");
+    ASSERT_TRUE(table.ok()) << table.status();
+    const auto store = *TableStore::Create(spec);
+    ASSERT_TRUE(table->Load(HashRanges::All(), *store).ok());
+    EXPECT_EQ(RowsOf(*store), RowsOf(*stores[0]));
+    const Status other = SavedTable::Open(RealFileSystem(), *opened, "in/out")
+                             ->Load(HashRanges::All(), **TableStore::Create(kSpec))
+                             .status();
+    EXPECT_EQ(other.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(Message(other)), HasSubstr("dtype"));
   }
 }
 

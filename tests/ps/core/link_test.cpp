@@ -129,5 +129,81 @@ TEST(Link, DeliversEverythingOnceOverABadNetwork) {
   }
 }
 
+// --- a slow peer
+
+Message Copies(size_t values) {
+  return Replicate{.origin = {},
+                   .sequence = {},
+                   .table = {},
+                   .map_version = {},
+                   .acked_below = {},
+                   .positions = {},
+                   .keys = std::vector<Key>{1},
+                   .gradients = std::vector<float>(values)};
+}
+
+TEST(Link, BytesUnderWayAreBoundedAndTheRestWaits) {
+  constexpr size_t kValues = 1000, kFrames = 64;
+  const LinkOptions options{.window = 1024, .window_bytes = 10 * (kValues * sizeof(float) + 512)};
+  Link slow(options);
+  Link peer(options);
+  MonotonicTime now{};
+  std::vector<LinkFrame> under_way, ignored;
+  slow.Connected(now, under_way);
+  peer.Connected(now, ignored);
+  for (size_t i = 0; i < kFrames; ++i) slow.Send(Copies(kValues), now, under_way);
+  EXPECT_GE(under_way.size(), 10U);
+  EXPECT_LE(slow.bytes_under_way(), options.window_bytes);
+  EXPECT_EQ(slow.queued(), kFrames);
+  EXPECT_GE(slow.queued_bytes(), kFrames * kValues * sizeof(float));
+  // The peer takes one frame at a time and says so: then one more leaves.
+  size_t arrived = 0;
+  std::vector<Message> delivered;
+  while (arrived < kFrames) {
+    ASSERT_LT(arrived, under_way.size()) << "nothing is under way and " << kFrames - arrived << " frames wait";
+    std::vector<LinkFrame> none;
+    peer.Receive(under_way[arrived++], now, delivered, none);
+    slow.Receive({.link = {.sequence = 0, .delivered = peer.delivered()}, .message = LinkAck{}}, now, delivered,
+                 under_way);
+    ASSERT_LE(slow.bytes_under_way(), options.window_bytes);
+  }
+  EXPECT_EQ(delivered.size(), kFrames);
+  EXPECT_EQ(slow.queued(), 0U);
+  EXPECT_EQ(slow.queued_bytes(), 0U);
+  EXPECT_EQ(slow.bytes_under_way(), 0U);
+}
+
+TEST(Link, AFrameLargerThanTheWindowGoesAlone) {
+  Link link(LinkOptions{.window_bytes = 1000});
+  std::vector<LinkFrame> out;
+  link.Connected({}, out);
+  link.Send(Copies(10'000), {}, out);
+  link.Send(Copies(1), {}, out);
+  ASSERT_EQ(out.size(), 1U);
+  std::vector<Message> delivered;
+  link.Receive({.link = {.sequence = 0, .delivered = 1}, .message = LinkAck{}}, {}, delivered, out);
+  EXPECT_EQ(out.size(), 2U);
+}
+
+TEST(Link, ASilentPeerIsSentTheSameLessAndLessOften) {
+  const LinkOptions options{.resend_after = milliseconds(50), .resend_after_max = milliseconds(200)};
+  Link link(options);
+  MonotonicTime now{};
+  std::vector<LinkFrame> out;
+  link.Connected(now, out);
+  link.Send(Numbered(1), now, out);
+  for (const int wait : {50, 100, 200, 200}) {
+    ASSERT_EQ(link.WakeAt(), now + milliseconds(wait));
+    now = link.WakeAt();
+    out.clear();
+    link.OnTimer(now, out);
+    ASSERT_EQ(out.size(), 1U);
+  }
+  std::vector<Message> delivered;
+  link.Receive({.link = {.sequence = 0, .delivered = 1}, .message = LinkAck{}}, now, delivered, out);
+  link.Send(Numbered(2), now, out);
+  EXPECT_EQ(link.WakeAt(), now + milliseconds(50)) << "after news it waits as at first";
+}
+
 }  // namespace
 }  // namespace attune::ps

@@ -44,7 +44,7 @@ class ControlSecurityTest : public testing::Test {
                                  {.on_connected = [this] { Note([&] { client_->Send(Heartbeat{.number = 1}); }); },
                                   .on_disconnected = [](const Status&) {},
                                   .on_message =
-                                      [this](Message message) {
+                                      [this](Message message, uint32_t) {
                                         Note([&] {
                                           if (const auto* refused = std::get_if<JoinRefused>(&message))
                                             refused_ = refused->status;

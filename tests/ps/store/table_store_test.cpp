@@ -268,6 +268,37 @@ TEST(TableStore, ADuplicateKeyCountsOnceAgainstTheLimit) {
   EXPECT_EQ(PullOne(*store, 5), std::vector<float>{-3});
 }
 
+TEST(TableStore, ACopyTakesAPushOnlyWhenEveryRowIsJustOneBehind) {
+  const auto store = Make({.dim = 2, .optimizer = Sgd{.rate = 1}});
+  const std::vector<Key> keys = {1, 2};
+  ASSERT_TRUE(store->Push(keys, std::vector<float>(4)).ok());
+  ASSERT_TRUE(store->Push(std::vector<Key>{2}, std::vector<float>(2)).ok());
+  const std::vector<float> gradients = {1, 1, 1, 1};
+  const std::vector<RowVersion> next = {RowVersion(0, 2), RowVersion(0, 3)};
+  const auto push = [&](std::vector<Key> at, std::vector<RowVersion> versions) {
+    return store->PushIfPresent(at, std::span(gradients).first(at.size() * 2),
+                                {.step = 0, .versions = {}, .expected = versions, .is_checked = true});
+  };
+  struct Case {
+    const char* name;
+    std::vector<Key> keys;
+    std::vector<RowVersion> versions;
+  };
+  for (const Case& bad : {Case{"the second was pushed to once more", keys, {RowVersion(0, 2), RowVersion(0, 2)}},
+                          Case{"the first misses one", keys, {RowVersion(0, 3), RowVersion(0, 3)}},
+                          Case{"another era", keys, {RowVersion(1, 2), RowVersion(0, 3)}},
+                          Case{"one is absent", {1, 3}, {RowVersion(0, 2), RowVersion(0, 1)}}}) {
+    EXPECT_FALSE(push(bad.keys, bad.versions).has_value()) << bad.name;
+    EXPECT_EQ(PullOne(*store, 1), PullOne(*store, 2)) << bad.name;
+  }
+  EXPECT_EQ(store->row_count(), 2U);
+  const std::vector<float> before = PullOne(*store, 1);
+  const auto taken = push(keys, next);
+  ASSERT_TRUE(taken.has_value() && taken->ok());
+  EXPECT_EQ(PullOne(*store, 1)[0], before[0] - 1);
+  EXPECT_EQ(PullOne(*store, 2)[1], before[1] - 1);
+}
+
 TEST(TableStore, WrongSizesAreRefused) {
   const auto store = Make({.dim = 2, .optimizer = Adagrad{}});
   EXPECT_EQ(store->Push(std::vector<Key>{1}, std::vector<float>{1}).code(), StatusCode::kInvalidArgument);

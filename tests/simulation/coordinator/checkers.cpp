@@ -7,7 +7,7 @@ namespace attune::ps::simulation {
 
 // What an answered scaling promises.
 void CoordinatorSimulation::CheckEven() {
-  const ShardMap& map = coordinator_->map();
+  const ShardMap& map = Chief().map();
   std::map<NodeId, int> homes;
   for (const Member& member : map.members) {
     if (member.role == Role::kServer) homes[member.node] = 0;
@@ -22,9 +22,9 @@ void CoordinatorSimulation::CheckEven() {
 }
 
 // MapUnique and OneChange, at the moment a map is made.
-void CoordinatorSimulation::OnMapPublished() {
-  const ShardMap& map = coordinator_->map();
-  if (!map.formed()) return;
+void CoordinatorSimulation::OnMapPublished(size_t office) {
+  const ShardMap& map = offices_[office]->core->map();
+  if (!map.formed() || office != chief_) return;
   const auto [it, is_new] = maps_.try_emplace(map.version, map);
   if (!is_new) {
     if (!(it->second == map)) Violation("MapUnique: two maps with one version");
@@ -100,7 +100,7 @@ void CoordinatorSimulation::CheckCut(const CutRecord& record) {
 }
 
 void CoordinatorSimulation::CheckEnd() {
-  const JobProgress progress = coordinator_->progress();
+  const JobProgress progress = Chief().progress();
   if (violated()) return;
   if (!finished_) {
     return Violation("EveryCallEnds: the job did not finish: " + std::to_string(progress.items_done) + " of " +

@@ -19,7 +19,14 @@ Suite CoordinatorSuite() {
                       {"6", "mark before all stand", {.mark_before_all_stand = true}},
                       {"7", "release before all marks", {.release_before_all_marks = true}},
                       {"8", "done before acknowledged", {.done_before_acknowledged = true}},
-                      {"9", "keep leases of lost workers", {.keep_leases_of_lost_workers = true}}}};
+                      {"9", "keep leases of lost workers", {.keep_leases_of_lost_workers = true}},
+                      {"10", "act before all promises", {.act_before_all_promises = true}},
+                      {"11", "old term not refused", {.old_term_not_refused = true}},
+                      {"12", "answer before mirror", {.answer_before_mirror = true}},
+                      {"13", "mirror ignored", {.mirror_ignored = true}},
+                      {"14", "adopted leases granted", {.adopted_leases_granted = true}},
+                      {"15", "ends of leases forgotten", {.ends_forgotten = true}},
+                      {"16", "silence is death", {.silence_is_death = true}}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -11,6 +11,7 @@
 //   CutExact      a checkpoint's rows hold all pushes of steps before the cut and none of later ones, and its leases
 //   say
 //                 exactly which items these were; under Async every item it calls done is in the rows
+//   OneTable      a table's number means the same table at every server
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 

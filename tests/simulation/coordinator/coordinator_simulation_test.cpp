@@ -18,7 +18,8 @@ TEST(CoordinatorSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"recoveries", 50},
                    {"copies completed", 50},
                    {"items processed again", 10},
-                   {"checkpoints", 100}});
+                   {"checkpoints", 100},
+                   {"takeovers", 100}});
 }
 
 TEST(CoordinatorSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(CoordinatorSuite(), 20); }

@@ -30,6 +30,9 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   p.worker_joins = static_cast<uint32_t>(random.Below(3));
   p.leaves = static_cast<uint32_t>(random.Below(3));
   p.scalings = static_cast<uint32_t>(random.Below(3));
+  if (p.servers == 1 && p.scalings == 0) return p;
+  p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
+  p.handovers = static_cast<uint32_t>(random.Below(2));
   return p;
 }
 
@@ -41,7 +44,8 @@ std::string ToString(const CoordinatorParameters& p) {
        << " break_chance=" << p.break_chance << " slow_worker_factor=" << p.slow_worker_factor
        << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
-       << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths;
+       << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
+       << " handovers=" << p.handovers;
   return text.str();
 }
 

@@ -7,10 +7,26 @@ namespace attune::ps::simulation {
 
 void CoordinatorSimulation::Order(Command command) {
   if (finished_) return;
+  if (!Settled() && (!std::holds_alternative<NodeGone>(command) || !offices_.back()->alive)) {
+    // The operator waits for a word of the new one.
+    return After(std::chrono::milliseconds(100), [this, command] { Order(command); });
+  }
   const CommandId id(next_command_++);
-  commands_[id] = now() + kCallTimeout;
+  commands_[id] = {now() + kCallTimeout, offices_.size() - 1};
   if (std::holds_alternative<SetServers>(command)) scalings_.insert(id);
-  StepCoordinator(FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
+  StepCoordinator(offices_.size() - 1, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
+}
+
+// As the operator does it: the coordinator moves first when its server is to leave.
+void CoordinatorSimulation::Scale() {
+  if (finished_) return;
+  const auto again = [this] { After(std::chrono::milliseconds(100), [this] { Scale(); }); };
+  if (!Settled() || !Chief().map().formed()) return again();
+  if (servers_[offices_[chief_]->host].index >= servers_wanted_) {
+    Appoint({}, servers_wanted_);
+    return again();
+  }
+  Order(SetServers{servers_wanted_});
 }
 
 void CoordinatorSimulation::ScheduleChanges() {
@@ -48,24 +64,35 @@ void CoordinatorSimulation::ScheduleChanges() {
       for (size_t place = 0; place < servers_.size(); ++place) {
         if (servers_[place].alive && servers_[place].node != NodeId()) places.push_back(place);
       }
-      if (places.empty() || finished_) return;
+      if (places.empty() || finished_ || !Settled()) return;
+      const size_t place = places[random().Below(places.size())];
+      // The coordinator and its copy at once are the end of the job, and not of interest here.
+      if (place == offices_[chief_]->host && !CopyIsSafe(place)) return;
       any_failure_ = true;
-      KillServer(places[random().Below(places.size())]);
+      KillServer(place);
+    });
+  }
+  for (uint32_t i = 0; i < parameters_.coordinator_deaths; ++i) {
+    After(some_time(), [this] { CrashCoordinator(random().Chance(0.7)); });
+  }
+  for (uint32_t i = 0; i < parameters_.handovers; ++i) {
+    After(some_time(), [this] {
+      if (!finished_ && Settled() && Chief().map().formed()) Appoint({}, UINT32_MAX);
     });
   }
   for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
     After(some_time(), [this] {
-      if (coordinator_->map().formed()) Order(TakeCheckpoint{"checkpoints"});
+      if (Settled() && Chief().map().formed()) Order(TakeCheckpoint{"checkpoints"});
     });
   }
   for (uint32_t i = 0; i < parameters_.scalings; ++i) {
     After(some_time(), [this] {
-      if (finished_ || !coordinator_->map().formed()) return;
-      for (const auto& [id, deadline] : commands_) {
-        if (deadline > now()) return;  // one scaling at a time: the checker knows what is wanted
+      if (finished_ || !Settled() || !Chief().map().formed()) return;
+      for (const auto& [id, asked] : commands_) {
+        if (asked.until > now()) return;  // one scaling at a time: the checker knows what is wanted
       }
       servers_wanted_ = static_cast<uint32_t>(1 + random().Below(4));
-      Order(SetServers{servers_wanted_});
+      Scale();
       for (uint32_t index = 0; index < servers_wanted_; ++index) {
         const bool here =
             std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
@@ -82,18 +109,19 @@ void CoordinatorSimulation::ScheduleChanges() {
 
 Outcome CoordinatorSimulation::Simulate() {
   servers_wanted_ = parameters_.servers;
-  coordinator_ =
-      std::make_unique<CoordinatorCore>(CoordinatorOptions{.job_uid = kJob,
-                                                           .servers = parameters_.servers,
-                                                           .shards = parameters_.shards,
-                                                           .goal = {.epochs = parameters_.epochs},
-                                                           .items = parameters_.items,
-                                                           .lease_items = parameters_.lease_items,
-                                                           .synchronization = *ParseSyncMode(parameters_.mode),
-                                                           .backups = parameters_.backups,
-                                                           .liveness_lease = std::chrono::seconds(2),
-                                                           .shard_changes_max = 4,
-                                                           .mutations = mutations_});
+  StartOffice({.job_uid = kJob,
+               .servers = parameters_.servers,
+               .shards = parameters_.shards,
+               .goal = {.epochs = parameters_.epochs},
+               .items = parameters_.items,
+               .lease_items = parameters_.lease_items,
+               .synchronization = *ParseSyncMode(parameters_.mode),
+               .backups = parameters_.backups,
+               .liveness_lease = std::chrono::seconds(2),
+               .shard_changes_max = 4,
+               .host_index = 0,
+               .mutations = mutations_},
+              0);
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();

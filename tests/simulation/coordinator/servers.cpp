@@ -25,6 +25,7 @@ size_t CoordinatorSimulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
   server.incarnation = next_incarnation_++;
+  server.stream.office = offices_.size() - 1;
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
   After(network_.Delay(), [this, place] { Connect({true, place}); });
@@ -36,7 +37,8 @@ void CoordinatorSimulation::ServerHeartbeat(size_t place) {
   Server& server = servers_[place];
   if (!server.alive || server.finished) return;
   if (server.node != NodeId()) {
-    SayServer(place, Heartbeat{.number = ++server.heartbeat, .map_version = server.map.version, .leases = {}});
+    server.lease.Sent(++server.heartbeat, now());
+    SayServer(place, Heartbeat{.number = server.heartbeat, .map_version = server.map.version, .leases = {}});
     Report(place);
   }
   After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
@@ -62,7 +64,19 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
     if (welcome->map.formed()) AdoptMap(place, welcome->map);
   } else if (const auto* update = std::get_if<MapUpdate>(&message)) {
     AdoptMap(place, update->map);
+  } else if (const auto* ack = std::get_if<HeartbeatAck>(&message)) {
+    server.lease.Answered(ack->number, ack->liveness);
+  } else if (const auto* mirror = std::get_if<MirrorUpdate>(&message)) {
+    if (!server.mirror || server.mirror->number < mirror->record.number) server.mirror = mirror->record;
+    SayServer(place, MirrorAck{.number = mirror->record.number});
+  } else if (std::holds_alternative<Promise>(message)) {
+    SayServer(place, Promised{.map = server.map,
+                              .standing = {.number = server.heartbeat, .map_version = server.map.version, .leases = {}},
+                              .sync = {},
+                              .tables = server.tables,
+                              .mirror = server.mirror});
   } else if (const auto* install = std::get_if<InstallTable>(&message)) {
+    OnInstall(server, *install);
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
   } else if (const auto* mark = std::get_if<Mark>(&message)) {
     OnMark(place, *mark);
@@ -82,6 +96,16 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
     any_failure_ = true;
     KillServer(place);
   }
+}
+
+// OneTable: an id means the same table at every server for ever.
+void CoordinatorSimulation::OnInstall(Server& server, const InstallTable& install) {
+  for (const InstallTable& table : server.tables) {
+    if (table.table != install.table) continue;
+    if (!(table == install)) Violation("OneTable: two tables with one number");
+    return;
+  }
+  server.tables.push_back(install);
 }
 
 void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
@@ -131,6 +155,15 @@ void CoordinatorSimulation::KillServer(size_t place) {
   Break({true, place}, std::chrono::seconds(0));
   const uint32_t index = server.index;
   const NodeId node = server.node;
+  for (size_t office = 0; office < offices_.size(); ++office) {
+    if (offices_[office]->host != place || !offices_[office]->alive) continue;
+    EndOffice(office);
+    if (office + 1 < offices_.size()) continue;
+    appointing_ = true;
+    After(FromMilliseconds(random().Uniform() * 1500), [this, index] {
+      Appoint({{Role::kServer, index}}, UINT32_MAX);
+    });
+  }
   for (size_t worker = 0; worker < workers_.size(); ++worker) {
     if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
   }

@@ -1,5 +1,6 @@
-// The world of this simulation: a real CoordinatorCore, real WorkerCores, servers that only answer. The parts of the
-// class are in files of their own: streams, servers, workers, script (what is done to the job), checkers.
+// The world of this simulation: real CoordinatorCores, real WorkerCores, servers that only answer. The parts of the
+// class are in files of their own: streams, servers, workers, offices (one coordinator after the other), script (what
+// is done to the job), checkers.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/liveness_lease.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/coordinator/parameters.h"
 #include "tests/simulation/network.h"
@@ -40,6 +42,7 @@ class CoordinatorSimulation : public World {
   struct Stream {
     bool connected = false;
     ConnectionId connection;  // the last one
+    size_t office = 0;        // whom it joins
   };
   // A server as the coordinator sees it: it takes maps, takes its time with them, and acknowledges pushes.
   struct Server {
@@ -56,6 +59,10 @@ class CoordinatorSimulation : public World {
     uint64_t map_change = 0;   // counts adoptions, so that late timers do nothing
     std::set<size_t> applied;  // pushes, by their place in pushes_
     CutId cut;                 // marked for it
+    uint32_t term = 0;
+    std::optional<CoordinatorRecord> mirror;
+    std::vector<InstallTable> tables;
+    LivenessLease lease;
   };
   struct Worker {
     std::unique_ptr<WorkerCore> core;
@@ -71,6 +78,14 @@ class CoordinatorSimulation : public World {
     LeaseResult lease;
     uint64_t position = 0, pushes = 0;
     bool slow = false;
+  };
+  // One coordinator, in a server.
+  struct Office {
+    std::unique_ptr<CoordinatorCore> core;
+    uint32_t term = 1;
+    size_t host = 0;
+    bool alive = true, leads = true;
+    std::optional<MonotonicTime> wake;
   };
   // One item's push.
   struct PushAccount {
@@ -95,8 +110,19 @@ class CoordinatorSimulation : public World {
   void Break(Party party, Duration away);
   void ToCoordinator(Party party, Message message);
   void FromCoordinator(ConnectionId connection, Message message);
-  void StepCoordinator(CoordinatorInput input);
-  void OnMapPublished();
+  void StepCoordinator(size_t office, CoordinatorInput input);
+  void OnMapPublished(size_t office);
+
+  void StartOffice(CoordinatorOptions options, size_t host);
+  void EndOffice(size_t office);
+  void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void Redirect(Party party, size_t office);
+  void CrashCoordinator(bool really);
+  bool CopyIsSafe(size_t but) const;
+  // One coordinator leads the job, and nobody says that it is dead.
+  bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_]->alive && !appointing_; }
+  CoordinatorCore& Chief() { return *offices_[chief_]->core; }
+  const CoordinatorCore& Chief() const { return *offices_[chief_]->core; }
   void OnMark(size_t place, const Mark& mark);
   void OnWriteSnapshot(size_t place, CutId cut);
   void CheckCut(const CutRecord& record);
@@ -106,6 +132,7 @@ class CoordinatorSimulation : public World {
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
+  void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
   void ServerHeartbeat(size_t place);
   void KillServer(size_t place);
@@ -120,24 +147,34 @@ class CoordinatorSimulation : public World {
   size_t Running() const;
 
   void Order(Command command);
+  void Scale();
   void ScheduleChanges();
   void CheckEnd();
   bool Shards(const std::function<bool(const Shard&)>& all) const {
-    return std::ranges::all_of(coordinator_->map().shards, all);
+    return std::ranges::all_of(Chief().map().shards, all);
   }
 
   CoordinatorParameters parameters_;
   Mutations mutations_;
   Network network_;
-  std::unique_ptr<CoordinatorCore> coordinator_;
-  std::optional<MonotonicTime> coordinator_wake_;
+  std::vector<std::unique_ptr<Office>> offices_;
+  size_t chief_ = 0;         // the last one that leads the job
+  bool appointing_ = false;  // its server is said to be dead
   bool finished_ = false;
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::map<ConnectionId, Party> connections_;
+  struct Connection {
+    Party party;
+    size_t office;
+  };
+  std::map<ConnectionId, Connection> connections_;
   uint64_t next_connection_ = 1, next_incarnation_ = 1, next_command_ = 1;
   uint32_t next_worker_index_ = 0;
-  std::map<CommandId, MonotonicTime> commands_;
+  struct Asked {
+    MonotonicTime until;
+    size_t office;
+  };
+  std::map<CommandId, Asked> commands_;
   std::set<CommandId> scalings_;
   uint32_t servers_wanted_ = 1;
   std::map<MapVersion, ShardMap> maps_;

@@ -9,16 +9,19 @@ namespace attune::ps::simulation {
 void CoordinatorSimulation::Connect(Party party) {
   Stream& stream = StreamOf(party);
   if (!Alive(party) || stream.connected) return;
+  if (!offices_[stream.office]->alive) return After(std::chrono::milliseconds(50), [this, party] { Connect(party); });
   stream.connected = true;
   stream.connection = ConnectionId(next_connection_++);
-  connections_[stream.connection] = party;
+  connections_[stream.connection] = {party, stream.office};
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
   const Server& server = servers_[party.place];
   SayServer(party.place, Join{.incarnation = server.incarnation,
                               .job_uid = kJob,
                               .role = Role::kServer,
                               .index = server.index,
-                              .address = "127.0.0.1:" + std::to_string(7000 + party.place)});
+                              .address = "127.0.0.1:" + std::to_string(7000 + party.place),
+                              .node = server.node,
+                              .term = server.term});
 }
 
 void CoordinatorSimulation::Break(Party party, Duration away) {
@@ -27,8 +30,10 @@ void CoordinatorSimulation::Break(Party party, Duration away) {
   stream.connected = false;
   Count("breaks");
   Tell(Name(party) + " loses its connection to the coordinator");
-  connections_.erase(stream.connection);
-  After(network_.Delay(), [this, id = stream.connection] { StepCoordinator(ConnectionClosed{.connection = id}); });
+  const ConnectionId id = stream.connection;
+  const size_t office = connections_.at(id).office;
+  connections_.erase(id);
+  After(network_.Delay(), [this, office, id] { StepCoordinator(office, ConnectionClosed{.connection = id}); });
   if (!party.is_server && Alive(party)) StepWorker(party.place, PeerDisconnected{.peer = kCoordinator});
   if (Alive(party)) After(away, [this, party] { Connect(party); });
 }
@@ -43,9 +48,10 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
   const Place place = PlaceOf(party);
   network_.SendInOrder(place, kCoordinatorsPlace,
                        [this, party, id = stream.connection, message = std::move(message)]() mutable {
-                         if (!connections_.contains(id)) return;
+                         const auto it = connections_.find(id);
+                         if (it == connections_.end()) return;
                          if (keeps_history()) Tell(Name(party) + " -> coordinator  " + Describe(message));
-                         StepCoordinator(FromConnection{.from = id, .message = std::move(message)});
+                         StepCoordinator(it->second.office, FromConnection{.from = id, .message = std::move(message)});
                        });
   network_.MayBreak(kCoordinatorsPlace, place);
 }
@@ -53,23 +59,37 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
 void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message message) {
   const auto it = connections_.find(connection);
   if (it == connections_.end()) return;
-  const Party party = it->second;
-  network_.SendInOrder(kCoordinatorsPlace, PlaceOf(party),
-                       [this, party, connection, message = std::move(message)]() mutable {
-                         if (!connections_.contains(connection) || !Alive(party)) return;
-                         ++outcome().messages;
-                         Digest(message.index() * 31 + party.place);
-                         if (keeps_history()) Tell("coordinator -> " + Name(party) + "  " + Describe(message));
-                         if (party.is_server) return OnServer(party.place, message);
-                         StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message)});
-                       });
+  const Party party = it->second.party;
+  const uint32_t term = offices_[it->second.office]->term;
+  network_.SendInOrder(
+      kCoordinatorsPlace, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
+        if (!connections_.contains(connection) || !Alive(party)) return;
+        ++outcome().messages;
+        Digest(message.index() * 31 + party.place);
+        if (keeps_history()) Tell("coordinator -> " + Name(party) + "  " + Describe(message));
+        if (!party.is_server) {
+          return StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message), .term = term});
+        }
+        Server& server = servers_[party.place];
+        if (term < server.term && !mutations_.old_term_not_refused) return;
+        server.term = std::max(server.term, term);
+        OnServer(party.place, message);
+      });
 }
 
-void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
+void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
+  Office& here = *offices_[office];
+  if (!here.alive) return;
   CoordinatorOutputs out;
-  coordinator_->Step(std::move(input), now(), out);
+  here.core->Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
-  OnMapPublished();
+  if (out.superseded) return EndOffice(office);
+  if (!here.leads && !here.core->progress().taking_over) {
+    Count("takeovers");
+    here.leads = true;
+    chief_ = std::max(chief_, office);
+  }
+  OnMapPublished(office);
   for (const ToConnection& message : out.send) {
     const auto* mark = std::get_if<Mark>(&message.message);
     if (mark == nullptr || mark->cut == marked_) continue;
@@ -84,7 +104,7 @@ void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
       continue;
     }
     Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
-    if (now() > it->second + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
+    if (now() > it->second.until + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
     if (result.status.code() == StatusCode::kDeadlineExceeded) {
       Violation("EveryCallEnds: a command was not carried out: " + attune::ToString(result.status));
     }
@@ -93,8 +113,8 @@ void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(FromMilliseconds(random().Uniform() * 20), [this, cut] {
-      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
+    After(FromMilliseconds(random().Uniform() * 20), [this, office, cut] {
+      StepCoordinator(office, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
     });
   }
   if (out.commit_checkpoint) {
@@ -102,11 +122,11 @@ void CoordinatorSimulation::StepCoordinator(CoordinatorInput input) {
     CheckCut(out.commit_checkpoint->record);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
-          [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
+          [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
   }
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   finished_ = finished_ || out.finished;
-  WakeAt(coordinator_wake_, coordinator_->WakeAt(), [this] { StepCoordinator(CoordinatorTimer{}); });
+  WakeAt(here.wake, here.core->WakeAt(), [this, office] { StepCoordinator(office, CoordinatorTimer{}); });
 }
 
 }  // namespace attune::ps::simulation

@@ -9,6 +9,7 @@ size_t CoordinatorSimulation::StartWorker(uint32_t index) {
   auto worker = std::make_unique<Worker>();
   worker->index = index;
   worker->slow = random().Chance(0.3);
+  worker->stream.office = offices_.size() - 1;
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
                                                             .incarnation = 100'000 + workers_.size(),
                                                             .index = index,
@@ -42,7 +43,7 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     const size_t account = push_of_sequence_.at({place, push->sequence.value()});
     After(network_.Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
       const auto server = std::ranges::find(servers_, to, &Server::node);
-      if (server == servers_.end() || !server->alive || server->released) return;
+      if (server == servers_.end() || !server->alive || server->released || !server->lease.Valid(now())) return;
       server->applied.insert(account);
       After(network_.Delay(), [this, place, to, ack = std::move(ack)]() mutable {
         StepWorker(place, Received{.from = to, .message = std::move(ack)});

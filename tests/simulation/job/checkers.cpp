@@ -27,8 +27,7 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
       }
       const double before = pull.seen_before.at({key, column});
       // After a crash a row continues from its copy: others' pushes that nobody was told of come once more.
-      const bool owner_died = any_server_died_ || (any_failure_ && parameters_.localize_chance > 0);
-      const bool may_fall = owner_died && column != worker.column();
+      const bool may_fall = (any_server_died_ || any_owner_died_) && column != worker.column();
       if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
       double& seen = worker.seen[pull.table.value()][{key, column}];
       seen = std::max(seen, value);
@@ -41,25 +40,26 @@ void JobSimulation::CheckOwners() {
   const ShardMap* map = NewestMap();
   if (map == nullptr) return;
   std::map<std::pair<uint32_t, Key>, Place> holder;
-  const auto look = [&](Place place, const std::vector<std::unique_ptr<TableStore>>& tables) {
-    for (uint32_t table = 1; table <= tables.size() && table <= kTables; ++table) {
-      if (tables[table - 1] == nullptr) continue;
+  const auto look = [&](Place place, const RowNode& rows) {
+    if (!Runs(place) || !map->Contains(NodeAt(place))) return;
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      const auto& tables = rows.tables();
+      if (tables.size() < table || tables[table - 1] == nullptr) continue;
       for (const auto& [key, row] : static_cast<const CountingStore&>(*tables[table - 1]).rows()) {
         const auto [it, is_new] = holder.try_emplace({table, key}, place);
-        const std::string name = "key " + std::to_string(key) + " of table " + std::to_string(table);
-        if (!is_new) Violation("OneOwner: " + Name(it->second) + " and " + Name(place) + " hold " + name);
-        if (row.values != row.state) Violation("StateTravels: " + name + " has lost optimizer state at " + Name(place));
+        if (!is_new) {
+          Violation("OneOwner: " + Name(it->second) + " and " + Name(place) + " hold key " + std::to_string(key) +
+                    " of table " + std::to_string(table));
+        }
+        if (row.values != row.state) {
+          Violation("StateTravels: key " + std::to_string(key) + " of table " + std::to_string(table) +
+                    " has lost optimizer state at " + Name(place));
+        }
       }
     }
   };
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const ServerCore& core = *servers_[i]->core;
-    if (servers_[i]->fate == Fate::kRunning && map->Contains(core.node())) look(ServerPlace(i), core.tables());
-  }
-  for (size_t i = 0; i < workers_.size() && parameters_.localize_chance > 0; ++i) {
-    const WorkerCore& core = *workers_[i]->core;
-    if (workers_[i]->fate == Fate::kRunning && map->Contains(core.node())) look(WorkerPlace(i), core.rows().tables());
-  }
+  for (size_t i = 0; i < servers_.size(); ++i) look(ServerPlace(i), servers_[i]->core->rows());
+  for (size_t i = 0; i < workers_.size(); ++i) look(WorkerPlace(i), workers_[i]->core->rows());
 }
 
 void JobSimulation::CheckManifest(const CheckpointCommit& order) {

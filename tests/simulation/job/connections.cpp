@@ -81,7 +81,7 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
     to_coordinator_.erase(it->second.id);
     After(network_.Delay(), [this, id = it->second.id] { StepCoordinator(ConnectionClosed{.connection = id}); });
   } else {
-    Step(listens, NodeAt(dials), false);
+    After(Duration(0), [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
   }
   Step(dials, NodeAt(listens), false);
   After(away, [this, wire] { Open(wire); });

@@ -27,8 +27,7 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"partitions", 10},
                    {"switches", 10},
                    {"checkpoints", 10},
-                   {"resumed jobs", 5},
-                   {"localized", 100}});
+                   {"resumed jobs", 5}});
 }
 
 TEST(JobSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(JobSuite(), 20); }

@@ -26,9 +26,11 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.backups = p.servers > 1 && p.delay_milliseconds_max < 100 && random.Chance(0.5) ? 1 : 0;
   p.checkpoints = static_cast<uint32_t>(random.Chance(0.4) ? 1 + random.Below(4) : 0);
   p.crash_of_all = p.checkpoints > 0 && random.Chance(0.4);
-  p.localize_chance = random.Chance(0.3) ? random.Uniform() * 0.3 : 0;
   static constexpr const char* kModes[] = {"async", "bsp", "ssp:1", "ssp:3"};
   p.mode = random.Chance(0.4) ? kModes[random.Below(4)] : "async";
+  Random rows(SplitMix64(seed ^ 0x10ca1));
+  p.localize_chance = p.delay_milliseconds_max < 100 && rows.Chance(0.4) ? rows.Uniform() * 0.6 : 0;
+  p.rows_per_worker_max = rows.Chance(0.2) ? 1 + rows.Below(20) : 0;
   if (random.Chance(0.3)) return p;  // a calm network and no changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
@@ -38,7 +40,6 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.isolations = static_cast<uint32_t>(random.Chance(0.2) ? 1 : 0);
   p.joins = static_cast<uint32_t>(random.Below(3));
   p.leaves = static_cast<uint32_t>(random.Below(3));
-  if (p.backups == 0 && p.deaths + p.isolations > 0) p.localize_chance = 0;  // rows without a copy would be lost
   p.save_chance = random.Chance(0.3) ? 0.5 : 0;
   p.full_disk_chance = p.save_chance + p.checkpoints > 0 && random.Chance(0.3) ? 0.3 : 0;
   if (p.backups > 0 && p.servers > 2 && random.Chance(0.5))
@@ -48,6 +49,8 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);
+  // Two losses at one time, or one without copies, lose rows of right.
+  if (p.deaths + p.isolations > 0 && (p.backups == 0 || p.server_deaths > 0)) p.localize_chance = 0;
   return p;
 }
 
@@ -64,8 +67,8 @@ std::string ToString(const JobParameters& p) {
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
        << " scalings=" << p.scalings << " switches=" << p.switches << " partitions=" << p.partitions
        << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
-       << " localize_chance=" << p.localize_chance << " save_chance=" << p.save_chance
-       << " full_disk_chance=" << p.full_disk_chance;
+       << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
+       << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance;
   return text.str();
 }
 

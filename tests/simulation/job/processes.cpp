@@ -146,7 +146,9 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   worker.core->Step(std::move(input), now(), out);
   if (worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
   for (Outgoing& message : out.send) {
-    if (const auto to = PlaceOf(message.to)) Carry(WorkerPlace(index), *to, std::move(message.message), message.link);
+    if (const auto to = PlaceOf(message.to)) {
+      Carry(WorkerPlace(index), *to, std::move(message.message), message.link);
+    }
   }
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
@@ -162,10 +164,12 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   WakeAt(worker.wake, worker.core->WakeAt(), [this, index] { StepWorker(index, Timer{}); });
 }
 
-StatusOr<std::unique_ptr<TableStore>> JobSimulation::MakeStore(const TableSpec& spec, bool exclusive) {
-  constexpr float kAnyNumber = 1e9F;
-  return std::make_unique<CountingStore>(spec, exclusive, kAnyNumber,
-                                         [this](const std::string& text) { Violation(text); });
+std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> JobSimulation::MakeStore(bool exclusive) {
+  return [this, exclusive](const TableSpec& spec) -> StatusOr<std::unique_ptr<TableStore>> {
+    constexpr float kAnyNumber = 1e9F;
+    return std::make_unique<CountingStore>(spec, exclusive, kAnyNumber,
+                                           [this](const std::string& text) { Violation(text); });
+  };
 }
 
 // What a server does before it installs a table of the checkpoint.
@@ -184,19 +188,18 @@ size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
   const auto make_store = [this, place = servers_.size()](const TableSpec& spec) {
-    StatusOr<std::unique_ptr<TableStore>> store = MakeStore(spec, true);
+    StatusOr<std::unique_ptr<TableStore>> store = MakeStore(true)(spec);
     if (resumed_) LoadRows(place, static_cast<CountingStore&>(**store), spec);
     return store;
   };
-  server->core = std::make_unique<ServerCore>(
-      ServerOptions{.job_uid = kJob,
-                    .incarnation = 1 + servers_.size(),
-                    .index = index,
-                    .address = "server-" + std::to_string(servers_.size()),
-                    .create_store = make_store,
-                    .create_copies = [this](const TableSpec& spec) { return MakeStore(spec, false); },
-                    .link = {.window = 8},  // what a break loses comes again
-                    .mutations = mutations_});
+  server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
+                                                            .incarnation = 1 + servers_.size(),
+                                                            .index = index,
+                                                            .address = "server-" + std::to_string(servers_.size()),
+                                                            .create_store = make_store,
+                                                            .create_copies = MakeStore(false),
+                                                            .link = {.window = 8},  // what a break loses comes again
+                                                            .mutations = mutations_});
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
   After(FromMilliseconds(random().Uniform() * 20), [this, place] { Open({ServerPlace(place), kCoordinatorsPlace}); });
@@ -213,8 +216,6 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   auto worker = std::make_unique<Worker>();
   worker->process = static_cast<uint32_t>(workers_.size());
   worker->index = index;
-  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> make_store;
-  if (parameters_.localize_chance > 0) make_store = [this](const TableSpec& spec) { return MakeStore(spec, true); };
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
                                                             .incarnation = 1000 + workers_.size(),
                                                             .index = index,
@@ -224,8 +225,9 @@ size_t JobSimulation::StartWorker(uint32_t index) {
                                                             .reissue_after = std::chrono::milliseconds(300),
                                                             .reissue_after_max = std::chrono::seconds(2),
                                                             .heartbeat_interval = std::chrono::milliseconds(200),
-                                                            .create_store = make_store,
-                                                            .row_bytes_max = 1 << 20,
+                                                            .create_store = MakeStore(true),
+                                                            .row_bytes_max = RowBytesOfWorker(),
+                                                            .locations_max = 16,
                                                             .link = {.window = 8},
                                                             .mutations = mutations_});
   workers_.push_back(std::move(worker));
@@ -236,12 +238,21 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   return place;
 }
 
+uint64_t JobSimulation::RowBytesOfWorker() const {
+  constexpr uint64_t kRowBytes = kColumns * sizeof(float) + 32;  // as the core counts them
+  return parameters_.rows_per_worker_max == 0 ? ~uint64_t{0} : parameters_.rows_per_worker_max * kRowBytes;
+}
+
 void JobSimulation::EndWorker(Worker& worker, Fate fate) {
   worker.fate = fate;
+  if (fate == Fate::kLeft && worker.core->rows().Report().rows_held > 0) {
+    Violation("OneOwner: " + Name(WorkerPlace(worker.process)) + " left and took rows with it");
+  }
   steps_.IsGone(worker.process);
   const bool failed = fate == Fate::kDead || fate == Fate::kLost;
   any_failure_ = any_failure_ || failed;
   if (failed) Count("lost workers");
+  any_owner_died_ = any_owner_died_ || (failed && parameters_.localize_chance > 0);
   for (uint32_t table = 1; table <= kTables && !failed; ++table) {  // everything a clean leaver issued is in the rows
     for (const auto& [key, sum] : worker.own[table]) {
       accounts_[table].sure[{key, worker.column()}] += sum - worker.counted[table][key];

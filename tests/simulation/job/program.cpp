@@ -62,36 +62,44 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
   const bool late = completion.status.code() == StatusCode::kDeadlineExceeded;
   if (late) Count("deadlines passed");
   if (worker.fate != Fate::kRunning) return;
-  const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
   if (worker.localizes.erase(completion.call) > 0) {
-    if (completion.status.ok()) Count("localized", std::get<LocalizeResult>(completion.result).moved);
+    const auto& result = std::get<LocalizeResult>(completion.result);
+    Count("rows localized", result.moved);
+    Count("rows without memory", result.refused);
     return;
   }
+  const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
   if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
     return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
   }
 
   if (const auto push = worker.pushes.find(completion.call); push != worker.pushes.end()) {
-    if (completion.status.ok()) {
-      const auto table = push->second.table.value();
-      for (const auto& [key, sum] : push->second.added) {
-        accounts_[table].sure[{key, worker.column()}] += sum;
-        worker.counted[table][key] += sum;
-      }
-    }
+    if (completion.status.ok()) Acknowledged(worker, push->second);
     worker.pushes.erase(push);
     return;
   }
   if (const auto pull = worker.pulls.find(completion.call); pull != worker.pulls.end()) {
     if (completion.status.ok()) CheckPull(worker, pull->second);
     worker.pulls.erase(pull);
-    worker.waiting_for_pull = false;
-    return After(FromMilliseconds(random().Uniform() * 3), [this, index] {
-      const Worker& again = *workers_[index];
-      if (again.fate == Fate::kRunning && again.at == Worker::At::kWork) Ask(index, Worker::At::kStep);
-    });
+    return EndStepSoon(index);
   }
   GoOn(index, completion);
+}
+
+void JobSimulation::Acknowledged(Worker& worker, const PushCheck& push) {
+  const auto table = push.table.value();
+  for (const auto& [key, sum] : push.added) {
+    accounts_[table].sure[{key, worker.column()}] += sum;
+    worker.counted[table][key] += sum;
+  }
+}
+
+void JobSimulation::EndStepSoon(size_t index) {
+  workers_[index]->waiting_for_pull = false;
+  After(FromMilliseconds(random().Uniform() * 3), [this, index] {
+    const Worker& again = *workers_[index];
+    if (again.fate == Fate::kRunning && again.at == Worker::At::kWork) Ask(index, Worker::At::kStep);
+  });
 }
 
 void JobSimulation::GoOn(size_t index, const Completion& completion) {
@@ -167,16 +175,11 @@ void JobSimulation::WorkOnBatch(size_t index) {
   std::vector<Key> keys(1 + random().Below(parameters_.keys_per_call_max));
   for (Key& key : keys) key = random().Below(1 + random().Below(parameters_.keys));  // skewed
   worker.waiting_for_pull = true;
+  if (parameters_.localize_chance > 0 && random().Chance(parameters_.localize_chance)) Localize(index);
   Push(index, worker.items_table, items);
   Push(index, worker.rows_table, keys);
   keys.push_back(random().Below(parameters_.keys));
   if (random().Chance(0.2)) items.push_back(items.front());  // keys of a pull may repeat
-  if (worker.fate == Fate::kRunning && random().Chance(parameters_.localize_chance)) {
-    const MonotonicTime deadline = CallDeadline(true);
-    const CallId call = NewCall(worker, "localize", deadline);
-    worker.localizes.insert(call);
-    StepWorker(index, LocalizeCall{.call = call, .deadline = deadline, .table = worker.rows_table, .keys = keys});
-  }
   const bool rows = random().Chance(0.8);
   if (worker.fate == Fate::kRunning) {
     StepWorker(index, AdvanceLease{.lease = worker.lease.lease, .position = worker.position});
@@ -200,6 +203,14 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
                      .item = worker.batch_begin,
                      .table = table.value(),
                      .added = check.added});
+  if (worker.core->rows().HoldsForeignRows()) {  // as the runtime does
+    const std::optional<Status> pushed = worker.core->PushHere(table, keys, gradients);
+    if (pushed) {
+      Count("pushes in place");
+      if (!pushed->ok()) Violation("a push in place failed: " + attune::ToString(*pushed));
+      return Acknowledged(worker, check);
+    }
+  }
   const MonotonicTime deadline = CallDeadline(true);
   const CallId call = NewCall(worker, "push", deadline);
   worker.pushes[call] = std::move(check);
@@ -210,9 +221,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
 
 void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& keys) {
   Worker& worker = *workers_[index];
-  const MonotonicTime deadline = CallDeadline(true);
-  const CallId call = NewCall(worker, "pull", deadline);
-  PullCheck& check = worker.pulls[call];
+  PullCheck check;
   check.table = table;
   check.keys = keys;
   check.rows.assign(keys.size() * kColumns, -1);
@@ -222,7 +231,29 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
       check.seen_before[{key, column}] = worker.seen[table.value()][{key, column}];
     }
   }
-  StepWorker(index, PullCall{.call = call, .deadline = deadline, .table = table, .keys = keys, .rows = check.rows});
+  if (worker.core->rows().HoldsForeignRows() && worker.core->PullHere(table, keys, check.rows)) {
+    Count("pulls in place");
+    CheckPull(worker, check);
+    return EndStepSoon(index);
+  }
+  const MonotonicTime deadline = CallDeadline(true);
+  const CallId call = NewCall(worker, "pull", deadline);
+  PullCheck& open = worker.pulls[call] = std::move(check);
+  StepWorker(index, PullCall{.call = call, .deadline = deadline, .table = table, .keys = keys, .rows = open.rows});
+}
+
+void JobSimulation::Localize(size_t index) {
+  Worker& worker = *workers_[index];
+  const bool rows = random().Chance(0.7);
+  std::vector<Key> keys(1 + random().Below(2 * parameters_.keys_per_call_max));
+  for (Key& key : keys) key = random().Below(rows ? parameters_.keys : parameters_.items);
+  const MonotonicTime deadline = CallDeadline(true);
+  const CallId call = NewCall(worker, "localize", deadline);
+  worker.localizes.insert(call);
+  StepWorker(index, LocalizeCall{.call = call,
+                                 .deadline = deadline,
+                                 .table = rows ? worker.rows_table : worker.items_table,
+                                 .keys = std::move(keys)});
 }
 
 }  // namespace attune::ps::simulation

@@ -99,7 +99,10 @@ void JobSimulation::KillServer() {
   const bool settled = std::ranges::all_of(alive, [&](size_t i) {
     return servers_[i]->core->map().version == map->version && servers_[i]->core->rows().Report().shards_not_ready == 0;
   });
-  if (!covered || !settled || coordinator_->map().version != map->version) {
+  const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // nobody knows yet that it is dead
+    return server->taken_for_dead && map->Contains(server->core->node());
+  });
+  if (!covered || !settled || missed || coordinator_->map().version != map->version) {
     return After(std::chrono::seconds(1), [this] { KillServer(); });
   }
   const size_t victim = alive[random().Below(alive.size())];

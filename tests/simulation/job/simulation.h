@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -119,7 +120,7 @@ class JobSimulation : public World {
   static bool IsServer(Place place) { return place % 2 == 1; }
   static bool IsWorker(Place place) { return place != kCoordinatorsPlace && place % 2 == 0; }
   static size_t IndexOf(Place place) { return (place - 1) / 2; }
-  // Who dials comes first: workers to all, servers to the coordinator; of two servers the one that was started first.
+  // Who dials comes first: workers to servers, all to the coordinator; of two of a kind the one that was started first.
   using Wire = std::pair<Place, Place>;
   static Wire WireBetween(Place a, Place b);
   struct Connection {
@@ -145,8 +146,9 @@ class JobSimulation : public World {
   void OnCoordinatorsOrders(CoordinatorOutputs& out);
   void WriteSnapshot(size_t server, const SnapshotOrder& order);
   void Commit(const CheckpointCommit& order);
-  StatusOr<std::unique_ptr<TableStore>> MakeStore(const TableSpec& spec, bool exclusive);
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
   void LoadRows(size_t server, CountingStore& store, const TableSpec& spec);
+  uint64_t RowBytesOfWorker() const;
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
   void EndServer(size_t server, Fate fate);
@@ -162,6 +164,9 @@ class JobSimulation : public World {
   void WorkOnBatch(size_t worker);
   void Push(size_t worker, TableId table, const std::vector<Key>& keys);
   void Pull(size_t worker, TableId table, const std::vector<Key>& keys);
+  void Localize(size_t worker);
+  void Acknowledged(Worker& worker, const PushCheck& push);
+  void EndStepSoon(size_t worker);
 
   // --- script
   void ScheduleChanges();
@@ -215,7 +220,7 @@ class JobSimulation : public World {
   ItemChecker items_{*this};
   std::vector<PushRecord> pushes_;
   std::map<std::pair<Key, uint32_t>, double> loaded_[kTables + 1];  // of the checkpoint the job has begun from
-  bool any_failure_ = false, any_server_died_ = false;
+  bool any_failure_ = false, any_server_died_ = false, any_owner_died_ = false;
 };
 
 }  // namespace attune::ps::simulation

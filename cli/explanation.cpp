@@ -1,0 +1,147 @@
+#include "cli/explanation.h"
+
+#include <cmath>
+
+#include "cli/table.h"
+#include "operator/api/format.h"
+#include "operator/controller/tuning_loop.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::cli {
+namespace {
+
+using kube::Json;
+
+constexpr size_t kSettingsShown = 10;
+
+std::string RemainingText(const api::TuningStatus& status) {
+  if (!status.remaining_seconds) return "";
+  std::string text = "about " + api::FormatSeconds(*status.remaining_seconds);
+  if (status.remaining_low && status.remaining_high) {
+    text +=
+        " (" + api::FormatSeconds(*status.remaining_low) + " to " + api::FormatSeconds(*status.remaining_high) + ")";
+  }
+  return text;
+}
+
+Json ToJson(const tuner::Setting& setting, const tuner::SearchSpace& space) {
+  Json object;
+  for (int k = 0; k < space.knob_count(); ++k) object[space.knob_name(k)] = setting[static_cast<size_t>(k)];
+  return object;
+}
+
+Json ToJson(const tuner::Gain& gain) { return {{"log", gain.mean}, {"deviation", gain.deviation}}; }
+
+Json ToJson(const tuner::DecisionRecord& record, const tuner::SearchSpace& space) {
+  Json object = {{"number", record.number},
+                 {"time", record.time},
+                 {"kind", tuner::Name(record.kind)},
+                 {"from", ToJson(record.from, space)},
+                 {"to", ToJson(record.to, space)},
+                 {"why", record.why},
+                 {"predictedGain", ToJson(record.predicted)},
+                 {"costSeconds", record.cost_seconds},
+                 {"verdict", tuner::Name(record.verdict)},
+                 {"text", tuner::Explain(record, space)}};
+  if (record.measured) object["measuredGain"] = ToJson(*record.measured);
+  return object;
+}
+
+Json ToJson(const tuner::SettingBelief& belief, const tuner::SearchSpace& space) {
+  return {{"setting", ToJson(belief.setting, space)},
+          {"secondsPerUpdate", belief.seconds_per_update},
+          {"gain", ToJson(belief.gain)},
+          {"efficiency", belief.efficiency},
+          {"crashProbability", belief.crash_probability},
+          {"windows", belief.windows}};
+}
+
+std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
+
+std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::SettingBelief>& beliefs) {
+  if (beliefs.empty()) return "\nThe model has not been asked yet.\n";
+  Table table;
+  for (int k = 0; k < tuner.space().knob_count(); ++k) table.header.push_back(tuner.space().knob_name(k));
+  table.header.insert(table.header.end(), {"UPDATES/S", "AGAINST BEST", "WORTH OF AN UPDATE", "MAY CRASH", "MEASURED"});
+  for (const tuner::SettingBelief& belief : beliefs) {
+    std::vector<std::string> row;
+    for (const int value : belief.setting) row.push_back(std::to_string(value));
+    row.push_back(api::FormatFigure(1 / std::max(belief.seconds_per_update, 1e-12)));
+    row.push_back(tuner::Text(belief.gain));
+    row.push_back(Percent(belief.efficiency));
+    row.push_back(Percent(belief.crash_probability));
+    row.push_back(belief.windows > 0 ? std::to_string(std::lround(belief.windows)) + " windows" : "no");
+    table.rows.push_back(row);
+  }
+  std::string text = "\nBest settings as believed now (of " + std::to_string(tuner.space().size()) + "):\n";
+  for (const std::string& line : FormatTable(table)) text += "  " + line + "\n";
+  return text;
+}
+
+std::string HeadText(const api::TrainingJob& job) {
+  const api::TuningStatus& status = *job.status.tuning;
+  std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode) + ", " + status.stage;
+  if (status.servers > 0) text += " at " + controller::ToString({status.servers, status.workers});
+  text += ", " + std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes") + " so far\n";
+  if (const std::string remaining = RemainingText(status); !remaining.empty()) text += "Remaining: " + remaining + "\n";
+  if (status.recommended_servers) {
+    text +=
+        "Recommended: " + controller::ToString({*status.recommended_servers, status.recommended_workers.value_or(0)}) +
+        "\n";
+  }
+  return text + "Now: " + status.message + "\n";
+}
+
+Json HeadJson(const api::TrainingJob& job) {
+  const api::TuningStatus& status = *job.status.tuning;
+  Json object = {{"job", job.name},
+                 {"mode", ToString(job.spec.tuning.mode)},
+                 {"stage", status.stage},
+                 {"message", status.message},
+                 {"changes", status.changes}};
+  if (status.servers > 0) object["setting"] = {{"servers", status.servers}, {"workers", status.workers}};
+  if (status.remaining_seconds) {
+    object["remaining"] = {{"low", status.remaining_low.value_or(0)},
+                           {"mid", *status.remaining_seconds},
+                           {"high", status.remaining_high.value_or(0)}};
+  }
+  if (status.recommended_servers) {
+    object["recommendation"] = {{"servers", *status.recommended_servers},
+                                {"workers", status.recommended_workers.value_or(0)}};
+  }
+  object["decisions"] = Json::array();
+  return object;
+}
+
+}  // namespace
+
+StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
+  if (!job.status.tuning) {
+    const bool off = job.spec.tuning.mode == api::TuningMode::kOff;
+    return Error(StatusCode::kFailedPrecondition,
+                 off ? "job " + job.name + " is not tuned (spec.tuning.mode is Off): `attune tune auto " + job.name +
+                           "` lets the tuner work on it, `attune tune recommend " + job.name + "` asks for its opinion"
+                     : "the tuner has not looked at job " + job.name + " yet");
+  }
+  Explanation explanation{HeadText(job), HeadJson(job)};
+  const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);
+  if (state.empty()) return explanation;
+  tuner::PriorCache priors;
+  ASSIGN_OR_RETURN(const tuner::Tuner tuner, tuner::Tuner::Load(state, priors));
+  // A tuner that may only recommend keeps records of what it would have done.
+  const bool recommends = job.spec.tuning.mode == api::TuningMode::kRecommend;
+  if (recommends || tuner.records().empty()) explanation.text += "\nNothing was tried so far.\n";
+  for (const tuner::DecisionRecord& record : tuner.records()) {
+    if (recommends) break;
+    explanation.text += "\n" + std::to_string(record.number) + ". " + tuner::Explain(record, tuner.space()) + "\n";
+    explanation.json["decisions"].push_back(ToJson(record, tuner.space()));
+  }
+  if (!model) return explanation;
+  const std::vector<tuner::SettingBelief> beliefs = tuner.Beliefs(kSettingsShown);
+  explanation.text += ModelText(tuner, beliefs);
+  explanation.json["model"] = Json::array();
+  for (const tuner::SettingBelief& belief : beliefs) explanation.json["model"].push_back(ToJson(belief, tuner.space()));
+  return explanation;
+}
+
+}  // namespace attune::cli

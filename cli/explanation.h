@@ -1,0 +1,19 @@
+// What the tuner did to a job and why, as text and as JSON. Pure, apart from the models it computes anew.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "operator/api/training_job.h"
+
+namespace attune::cli {
+
+struct Explanation {
+  std::string text;
+  kube::Json json;
+};
+
+// `model`: with the speeds and efficiencies it believes in. FailedPrecondition when the job is not tuned.
+StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model);
+
+}  // namespace attune::cli

@@ -1,0 +1,23 @@
+// "pause", "pin servers=2,workers=4", "auto" and what they change of a job. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "operator/api/training_job.h"
+
+namespace attune::cli {
+
+struct TuneRequest {
+  kube::Json patch;  // merge patch of the job
+  std::string told;  // "the tuner leaves it as it is", for people
+};
+
+// InvalidArgument for what is no request, or outside the job's bounds; FailedPrecondition when it has ended.
+StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::string& action,
+                                      const std::string& settings);
+// The mode of this name, in any case; nullopt for none.
+std::optional<api::TuningMode> ParseTuningMode(const std::string& name);
+
+}  // namespace attune::cli

@@ -1,0 +1,124 @@
+// Rules between fields.
+#include "operator/api/field_binding.h"
+
+namespace attune::api {
+namespace {
+
+void AddRoleRules(std::vector<FieldRule>& rules, const std::string& path, Role TrainingJobSpec::*member) {
+  rules.push_back({path,
+                   "self.min <= self.max",
+                   path + ": min is above max; raise max or lower min",
+                   ".min",
+                   {"min", "max"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const Role& role = job.spec.*member;
+                     if (role.min <= role.max) return;
+                     problems.push_back({path + ".min", std::to_string(role.min),
+                                         "at most " + path + ".max (" + std::to_string(role.max) + ")"});
+                   }});
+  rules.push_back({path,
+                   "self.replicas >= self.min && self.replicas <= self.max",
+                   path + ": replicas lies outside min and max; change replicas, or widen min and max",
+                   ".replicas",
+                   {"replicas", "min", "max"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const Role& role = job.spec.*member;
+                     if (role.min > role.max || (role.min <= role.replicas && role.replicas <= role.max)) return;
+                     problems.push_back({path + ".replicas", std::to_string(role.replicas),
+                                         "from " + path + ".min (" + std::to_string(role.min) + ") to " + path +
+                                             ".max (" + std::to_string(role.max) + ")"});
+                   }});
+}
+
+void AddSynchronizationRules(std::vector<FieldRule>& rules) {
+  rules.push_back(
+      {"spec.synchronization",
+       "self.mode != 'SSP' || has(self.staleness)",
+       "spec.synchronization: mode SSP needs staleness, the steps a worker may be ahead of the slowest; add "
+       "it, for example staleness: 4",
+       ".staleness",
+       {"mode", "staleness"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const Synchronization& own = job.spec.synchronization;
+         if (own.mode != SyncMode::kSsp || own.staleness) return;
+         problems.push_back({"spec.synchronization.staleness", "nothing",
+                             "with mode SSP a whole number from 1 to " + std::to_string(kStalenessMax) +
+                                 ": the steps a worker may be ahead of the slowest"});
+       }});
+  rules.push_back({"spec.synchronization",
+                   "self.mode == 'SSP' || !has(self.staleness)",
+                   "spec.synchronization: staleness belongs to mode SSP only; remove it, or set mode to SSP",
+                   ".staleness",
+                   {"mode", "staleness"},
+                   [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const Synchronization& own = job.spec.synchronization;
+                     if (own.mode == SyncMode::kSsp || !own.staleness) return;
+                     problems.push_back(
+                         {"spec.synchronization.staleness", std::to_string(*own.staleness),
+                          "nothing with mode " + ToString(Synchronization{own.mode, {}}) + "; it belongs to mode SSP"});
+                   }});
+}
+
+void AddTuningRules(std::vector<FieldRule>& rules, const std::string& path, KnobPolicy Tuning::*member) {
+  rules.push_back({path,
+                   "!has(self.min) || !has(self.max) || self.min <= self.max",
+                   path + ": min is above max; raise max or lower min",
+                   ".min",
+                   {"min", "max"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const KnobPolicy& knob = job.spec.tuning.*member;
+                     if (!knob.min || !knob.max || *knob.min <= *knob.max) return;
+                     problems.push_back({path + ".min", std::to_string(*knob.min),
+                                         "at most " + path + ".max (" + std::to_string(*knob.max) + ")"});
+                   }});
+}
+
+}  // namespace
+
+std::vector<FieldRule> MakeRules() {
+  std::vector<FieldRule> rules;
+  rules.push_back(
+      {"spec.goal",
+       "has(self.epochs) || has(self.steps) || has(self.targetLoss) || has(self.maxDurationSeconds)",
+       "spec.goal is empty; state at least one of epochs, steps, targetLoss, maxDurationSeconds",
+       "",
+       {"epochs", "steps", "targetLoss", "maxDurationSeconds"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const Goal& goal = job.spec.goal;
+         if (goal.epochs || goal.steps || goal.target_loss || goal.max_duration_seconds) return;
+         problems.push_back({"spec.goal", "no goal", "at least one of epochs, steps, targetLoss, maxDurationSeconds"});
+       }});
+  AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
+  AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
+  AddSynchronizationRules(rules);
+  rules.push_back({"spec.servers",
+                   "self.backups == 0 || self.replicas >= 2",
+                   "spec.servers: a backup lives on another server than its row, so backups: 1 needs at least 2 "
+                   "servers; raise replicas to 2, or set backups to 0",
+                   ".backups",
+                   {"backups", "replicas", "min", "max"},
+                   [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     if (job.spec.backups == 0 || job.spec.servers.replicas >= 2) return;
+                     problems.push_back({"spec.servers.backups", std::to_string(job.spec.backups),
+                                         "0 with one server; 1 needs spec.servers.replicas of at least 2, because a "
+                                         "backup lives on another server than its row"});
+                   }});
+  rules.push_back({"spec.servers",
+                   "self.backups == oldSelf.backups",
+                   "spec.servers.backups cannot change while the job exists; delete the job and apply it again",
+                   ".backups",
+                   {},
+                   nullptr});
+  AddTuningRules(rules, "spec.tuning.servers", &Tuning::servers);
+  AddTuningRules(rules, "spec.tuning.workers", &Tuning::workers);
+  rules.push_back({"spec.security",
+                   "self == oldSelf",
+                   "spec.security cannot change while the job exists, because its processes must agree; delete the job "
+                   "and apply it again",
+                   "",
+                   {},
+                   nullptr});
+  return rules;
+}
+
+}  // namespace attune::api

@@ -1,0 +1,242 @@
+// The table of fields: what is wanted.
+#include "operator/api/field_binding.h"
+#include "operator/tuner/knob.h"
+
+namespace attune::api {
+namespace {
+
+// One DNS label, or several joined by dots.
+bool IsDnsName(const std::string& text) {
+  size_t begin = 0;
+  while (true) {
+    const size_t dot = text.find('.', begin);
+    if (!IsDnsLabel(std::string_view(text).substr(begin, dot == std::string::npos ? dot : dot - begin))) return false;
+    if (dot == std::string::npos) return true;
+    begin = dot + 1;
+  }
+}
+
+// A directory as the pods see it.
+Field AbsolutePath(Field field) {
+  constexpr int32_t kPathBytesMax = 1024;
+  field.pattern = "^/[^\\x00-\\x1f\\x7f]*$";
+  field.pattern_words = "an absolute path without control characters, of at most 1024 characters";
+  field.fits = [](const std::string& text) {
+    return text.starts_with('/') && std::none_of(text.begin(), text.end(), [](char c) {
+             return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+           });
+  };
+  field.length_max = kPathBytesMax;
+  field.omit_empty = true;
+  return field;
+}
+
+// The name of another object of the namespace.
+Field ObjectName(Field field, const std::string& kind) {
+  field.pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+  field.pattern_words = "the name of a " + kind + ": lower-case letters, digits, '-' and '.'";
+  field.fits = IsDnsName;
+  field.length_max = 253;
+  field.omit_empty = true;
+  return field;
+}
+
+template <class RoleLens>
+void AddRole(std::vector<Field>& fields, const std::string& path, const std::string& noun, RoleLens role) {
+  fields.push_back(
+      Range(Default(Bound(
+                        path + ".replicas",
+                        "Number of " + noun + " pods.", [role](auto& job) -> auto& { return role(job).replicas; }),
+                    1),
+            1, kPodsMax));
+  fields.push_back(Range(Default(Bound(
+                                     path + ".min", "Least number of " + noun + " pods that scaling may choose.",
+                                     [role](auto& job) -> auto& { return role(job).min; }),
+                                 1),
+                         1, kPodsMax));
+  fields.push_back(Range(Default(Bound(
+                                     path + ".max", "Greatest number of " + noun + " pods that scaling may choose.",
+                                     [role](auto& job) -> auto& { return role(job).max; }),
+                                 64),
+                         1, kPodsMax));
+  fields.push_back(Bound(
+      path + ".template", "Pod template, as in a Deployment. The container named \"" + noun + "\" is the " + noun + ".",
+      [role](auto& job) -> auto& { return role(job).pod_template; }));
+}
+
+void AddGoalAndData(std::vector<Field>& fields) {
+  fields.push_back(Default(Object("spec.goal", "When training is over: whichever comes first. Default: one epoch."),
+                           {{"epochs", 1}}));
+  fields.push_back(Range(Bound("spec.goal.epochs", "Passes over the data.", LENS(spec.goal.epochs)), 1, kCountMax));
+  fields.push_back(
+      Range(Bound("spec.goal.steps", "Steps of all workers together.", LENS(spec.goal.steps)), 1, kCountMax));
+  fields.push_back(
+      Bound("spec.goal.targetLoss", "Smoothed training loss at or below this.", LENS(spec.goal.target_loss)));
+  fields.push_back(Range(
+      Bound("spec.goal.maxDurationSeconds", "Longest training time, in seconds.", LENS(spec.goal.max_duration_seconds)),
+      1, kSecondsMax));
+  fields.push_back(Default(Object("spec.data", "What an epoch is and how it is handed out."), Json::object()));
+  fields.push_back(Range(
+      Default(Bound("spec.data.items", "Items of an epoch; 0: the worker program says.", LENS(spec.data.items)), 0), 0,
+      kCountMax));
+  fields.push_back(Range(Default(Bound("spec.data.leaseItems", "Items handed to a worker at a time; 0: chosen.",
+                                       LENS(spec.data.lease_items)),
+                                 0),
+                         0, kCountMax));
+  fields.push_back(Default(Object("spec.synchronization", "How workers keep pace with each other."), Json::object()));
+  Field mode =
+      Default(Bound("spec.synchronization.mode",
+                    "Async: no worker waits for another. BSP: all finish a step before one begins the next. "
+                    "SSP: none is more than \"staleness\" steps ahead of the slowest. May change during a run.",
+                    LENS(spec.synchronization.mode)),
+              "Async");
+  mode.later = {"PartialExchange", "ModelAveraging"};
+  fields.push_back(mode);
+  fields.push_back(Range(Bound("spec.synchronization.staleness",
+                               "Steps a worker may be ahead of the slowest; with mode SSP, and only then.",
+                               LENS(spec.synchronization.staleness)),
+                         1, kStalenessMax));
+}
+
+void AddCheckpoint(std::vector<Field>& fields) {
+  fields.push_back(
+      Default(Object("spec.checkpoint",
+                     "What a job goes on from after a loss, or is resumed from. `attune checkpoint JOB`, or a "
+                     "new value of the annotation attune.dev/checkpoint-request, asks for one at any time."),
+              Json::object()));
+  fields.push_back(AbsolutePath(Bound(
+      "spec.checkpoint.directory",
+      "Where checkpoints are written: a directory that all servers share, mounted by spec.servers.template; absent: "
+      "\"checkpoints\" beside the model.",
+      LENS(spec.checkpoint.directory))));
+  fields.push_back(
+      Range(Default(Bound("spec.checkpoint.intervalSeconds", "Seconds between checkpoints; 0: only when asked for.",
+                          LENS(spec.checkpoint.interval_seconds)),
+                    0),
+            0, kSecondsMax));
+  fields.push_back(
+      Range(Default(Bound("spec.checkpoint.keep", "Newest checkpoints that are kept; older ones are removed.",
+                          LENS(spec.checkpoint.keep)),
+                    3),
+            1, 1000));
+  fields.push_back(AbsolutePath(Bound("spec.checkpoint.resumeFrom",
+                                      "Directory of a checkpoint to begin with, written by any number of servers.",
+                                      LENS(spec.checkpoint.resume_from))));
+}
+
+void AddSecurity(std::vector<Field>& fields) {
+  fields.push_back(
+      Default(Object("spec.security",
+                     "How the processes of the job trust each other; docs/security.md. Fixed when the job is created."),
+              Json::object()));
+  fields.push_back(ObjectName(
+      Bound("spec.security.tlsSecret",
+            "Secret with tls.crt, tls.key and ca.crt: rows and control messages travel in mutual TLS. The certificate "
+            "carries the job's uid as a DNS name; pods wait until the Secret is there.",
+            LENS(spec.security.tls_secret)),
+      "Secret"));
+  fields.push_back(
+      ObjectName(Bound("spec.security.tokenSecret",
+                       "Secret whose key \"token\" every process of the job must know; shown in the clear unless "
+                       "there is TLS.",
+                       LENS(spec.security.token_secret)),
+                 "Secret"));
+}
+
+// Range and meaning of a knob come from its record.
+template <class PolicyLens>
+void AddKnob(std::vector<Field>& fields, const std::string& name, PolicyLens policy) {
+  const tuner::KnobRecord& knob = *tuner::FindKnob(name);
+  const std::string path = "spec.tuning." + name;
+  fields.push_back(Default(Object(path, std::string(knob.effect)), Json::object()));
+  const auto add = [&](const char* member, const std::string& description, auto lens) {
+    fields.push_back(Range(Bound(path + "." + member, description, lens), knob.low, knob.high));
+  };
+  add(
+      "min", "Least value the tuner may choose; absent: that of spec." + name + ".", [policy](auto& job) -> auto& {
+        return policy(job).min;
+      });
+  add(
+      "max", "Greatest value the tuner may choose; absent: that of spec." + name + ", and at most 16.",
+      [policy](auto& job) -> auto& { return policy(job).max; });
+  add(
+      "pinned", "Keep this value; the tuner looks for the best of the others.", [policy](auto& job) -> auto& {
+        return policy(job).pinned;
+      });
+}
+
+void AddTuning(std::vector<Field>& fields) {
+  fields.push_back(
+      Default(Object("spec.tuning", "Looks for the setting that finishes the running job soonest; docs/tuning.md."),
+              Json::object()));
+  fields.push_back(Default(
+      Bound("spec.tuning.mode",
+            "Off. Recommend: says what it would do and touches nothing. Initial: tries settings at the beginning, "
+            "then leaves the job alone. InPlaceOnly: changes nothing that needs other pods. Auto: all.",
+            LENS(spec.tuning.mode)),
+      "Off"));
+  fields.push_back(Default(
+      Bound("spec.tuning.paused", "Leave the setting as it is until this is false again.", LENS(spec.tuning.paused)),
+      false));
+  fields.push_back(Range(Default(Bound("spec.tuning.windowSeconds",
+                                       "Shortest time at a setting that is worth measuring; noisy jobs need more.",
+                                       LENS(spec.tuning.window_seconds)),
+                                 5),
+                         2, 3600));
+  AddKnob(fields, "servers", LENS(spec.tuning.servers));
+  AddKnob(fields, "workers", LENS(spec.tuning.workers));
+}
+
+void AddModelAndRunPolicy(std::vector<Field>& fields) {
+  fields.push_back(Default(Object("spec.model", "Where the trained model is kept."), Json::object()));
+  Field claim =
+      ObjectName(Bound("spec.model.claim", "PersistentVolumeClaim shared by all pods; absent: the platform's default.",
+                       LENS(spec.model.claim)),
+                 "PersistentVolumeClaim");
+  fields.push_back(claim);
+  AddCheckpoint(fields);
+  fields.push_back(
+      Default(Object("spec.runPolicy", "What happens on failure, on leaving and at the end."), Json::object()));
+  fields.push_back(
+      Range(Default(Bound("spec.runPolicy.backoffLimit",
+                          "Restarts of failed workers, all together; and as many of failed servers, of jobs "
+                          "that survive losing one (backups or a checkpoint).",
+                          LENS(spec.run_policy.backoff_limit)),
+                    3),
+            0, 1'000'000));
+  fields.push_back(Range(Bound("spec.runPolicy.ttlSecondsAfterFinished",
+                               "Seconds after its end at which the job is deleted; absent: kept.",
+                               LENS(spec.run_policy.ttl_seconds_after_finished)),
+                         0, kSecondsMax));
+  fields.push_back(
+      Range(Default(Bound("spec.runPolicy.drainSeconds", "How long a leaving worker may finish what it has in hand.",
+                          LENS(spec.run_policy.drain_seconds)),
+                    60),
+            0, 86400));
+  fields.push_back(Default(
+      Bound("spec.runPolicy.cleanPods", "Pods removed when the job has ended.", LENS(spec.run_policy.clean_pods)),
+      "Running"));
+}
+
+}  // namespace
+
+void AddSpec(std::vector<Field>& fields) {
+  fields.push_back(Required(Object("spec", "What is wanted.")));
+  AddGoalAndData(fields);
+  fields.push_back(Default(Object("spec.servers", "The processes that hold the parameters."), Json::object()));
+  AddRole(fields, "spec.servers", "server", LENS(spec.servers));
+  fields.push_back(Range(Default(Bound("spec.servers.backups",
+                                       "1: a second server keeps a copy of every row, so that losing one server loses "
+                                       "nothing. Fixed when the job is created.",
+                                       LENS(spec.backups)),
+                                 0),
+                         0, 1));
+  fields.push_back(Required(Object("spec.workers", "The processes that train.")));
+  AddRole(fields, "spec.workers", "worker", LENS(spec.workers));
+  fields.back().required = true;  // servers have a built-in template, workers do not
+  AddModelAndRunPolicy(fields);
+  AddSecurity(fields);
+  AddTuning(fields);
+}
+
+}  // namespace attune::api

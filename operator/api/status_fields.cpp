@@ -1,0 +1,212 @@
+// The table of fields: what is.
+#include "operator/api/field_binding.h"
+
+namespace attune::api {
+namespace {
+
+Progress& ProgressOf(TrainingJob& job) {
+  return job.status.progress ? *job.status.progress : job.status.progress.emplace();
+}
+const Progress& ProgressOf(const TrainingJob& job) {
+  static const Progress kNone;
+  return job.status.progress ? *job.status.progress : kNone;
+}
+JobResult& ResultOf(TrainingJob& job) { return job.status.result ? *job.status.result : job.status.result.emplace(); }
+const JobResult& ResultOf(const TrainingJob& job) {
+  static const JobResult kNone;
+  return job.status.result ? *job.status.result : kNone;
+}
+#define PROGRESS_LENS(member) \
+  [](auto& job) -> auto& { return ProgressOf(job).member; }
+#define RESULT_LENS(member) \
+  [](auto& job) -> auto& { return ResultOf(job).member; }
+
+template <class RoleLens>
+void AddRoleStatus(std::vector<Field>& fields, const std::string& path, RoleLens role) {
+  fields.push_back(Object(path, "Counts of pods."));
+  fields.push_back(Bound(
+      path + ".replicas",
+      "Pods that exist and are not on their way out.", [role](auto& job) -> auto& { return role(job).replicas; }));
+  fields.push_back(Bound(
+      path + ".ready", "Pods that are ready.", [role](auto& job) -> auto& { return role(job).ready; }));
+  fields.push_back(Bound(
+      path + ".failed", "Failures so far.", [role](auto& job) -> auto& { return role(job).failed; }));
+}
+
+void AddProgress(std::vector<Field>& fields) {
+  Field progress = Object("status.progress", "Slow-changing summary of telemetry.");
+  progress.present = [](const TrainingJob& job) { return job.status.progress.has_value(); };
+  fields.push_back(progress);
+  fields.push_back(Bound("status.progress.fraction", "Of the goal, 0 to 1.", PROGRESS_LENS(fraction)));
+  fields.push_back(Bound("status.progress.epoch", "Current epoch, from 0.", PROGRESS_LENS(epoch)));
+  fields.push_back(Bound("status.progress.epochs", "Goal; 0 when it is not in epochs.", PROGRESS_LENS(epochs)));
+  fields.push_back(Bound("status.progress.itemsDone", "Over all epochs.", PROGRESS_LENS(items_done)));
+  fields.push_back(Bound("status.progress.itemsTotal", "Over all epochs; 0 when unknown.", PROGRESS_LENS(items_total)));
+  fields.push_back(
+      Bound("status.progress.reprocessedItems", "Items done more than once.", PROGRESS_LENS(reprocessed_items)));
+  fields.push_back(Bound("status.progress.loss", "Mean training loss of late.", PROGRESS_LENS(loss)));
+  fields.push_back(Bound("status.progress.rate", "Samples per second of all workers.", PROGRESS_LENS(rate)));
+  fields.push_back(
+      OmitEmpty(Bound("status.progress.sampleUnit", "What is counted, e.g. words.", PROGRESS_LENS(sample_unit))));
+  fields.push_back(
+      Bound("status.progress.remainingSeconds", "Estimated time to the goal.", PROGRESS_LENS(remaining_seconds)));
+  fields.push_back(OmitEmpty(Bound("status.progress.slowestWorker", "The worker that the others wait for (BSP, SSP).",
+                                   PROGRESS_LENS(slowest_worker))));
+  fields.push_back(Bound("status.progress.movingBytesLeft", "Rows on their way to other servers, in bytes.",
+                         PROGRESS_LENS(moving_bytes_left)));
+  fields.push_back(Bound("status.progress.movingRowsPerSecond", "Rows that changed their server, of late.",
+                         PROGRESS_LENS(moving_rows_per_second)));
+}
+
+// An optional part of the status: made when first written to, a constant one when only read.
+template <class Part>
+auto PartLens(std::optional<Part> TrainingJobStatus::*part) {
+  return [part](auto& job) -> auto& {
+    if constexpr (std::is_const_v<std::remove_reference_t<decltype(job)>>) {
+      static const Part kNone;
+      return job.status.*part ? *(job.status.*part) : kNone;
+    } else {
+      return job.status.*part ? *(job.status.*part) : (job.status.*part).emplace();
+    }
+  };
+}
+
+template <class Part>
+Field PartObject(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part) {
+  Field field = Object(std::move(path), std::move(description));
+  field.present = [part](const TrainingJob& job) { return (job.status.*part).has_value(); };
+  return field;
+}
+
+template <class Part, class Member>
+Field PartMember(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part,
+                 Member Part::*member) {
+  return Bound(
+      std::move(path), std::move(description),
+      [ of = PartLens(part), member ](auto& job) -> auto& { return of(job).*member; });
+}
+
+void AddAbilities(std::vector<Field>& fields) {
+  constexpr auto kPart = &TrainingJobStatus::abilities;
+  fields.push_back(PartObject("status.abilities", "What the servers of this job can do, as they said.", kPart));
+  const auto add = [&](const char* name, const char* description, bool Abilities::*member) {
+    fields.push_back(PartMember(std::string("status.abilities.") + name, description, kPart, member));
+  };
+  add("elasticServers", "Servers may join and leave while it runs.", &Abilities::elastic_servers);
+  add("serverRecovery", "Rows of a lost server come back.", &Abilities::server_recovery);
+  add("coordinatorFailover", "Another server can take over as coordinator.", &Abilities::coordinator_failover);
+  add("synchronizationModes", "The mode can be switched while it runs.", &Abilities::synchronization_modes);
+  add("checkpoints", "Checkpoints can be written while it runs.", &Abilities::checkpoints);
+}
+
+void AddDataPlane(std::vector<Field>& fields) {
+  constexpr auto kSynchronization = &TrainingJobStatus::synchronization;
+  fields.push_back(PartObject("status.synchronization", "How workers keep pace now.", kSynchronization));
+  fields.push_back(
+      PartMember("status.synchronization.mode", "Async, BSP or SSP.", kSynchronization, &Synchronization::mode));
+  fields.push_back(
+      PartMember("status.synchronization.staleness", "Of SSP.", kSynchronization, &Synchronization::staleness));
+  AddAbilities(fields);
+  constexpr auto kCheckpoint = &TrainingJobStatus::checkpoint;
+  const auto checkpoint = [&](const char* name, const char* description, auto member) {
+    return PartMember(std::string("status.checkpoint.") + name, description, kCheckpoint, member);
+  };
+  fields.push_back(
+      PartObject("status.checkpoint", "The newest checkpoint, and what became of the last request.", kCheckpoint));
+  fields.push_back(OmitEmpty(checkpoint("directory", "Where it lies.", &CheckpointStatus::directory)));
+  fields.push_back(checkpoint("number", "Its number in this directory.", &CheckpointStatus::number));
+  fields.push_back(checkpoint("step", "It holds all pushes of the steps before this one.", &CheckpointStatus::step));
+  fields.push_back(OmitEmpty(checkpoint("time", "When it was complete, RFC 3339.", &CheckpointStatus::time)));
+  fields.push_back(checkpoint("bytes", "Its size.", &CheckpointStatus::bytes));
+  fields.push_back(checkpoint("rows", "Rows it holds.", &CheckpointStatus::rows));
+  fields.push_back(OmitEmpty(checkpoint("request", "The last request that was answered.", &CheckpointStatus::request)));
+  fields.push_back(OmitEmpty(checkpoint("message", "Why the last attempt failed.", &CheckpointStatus::message)));
+  constexpr auto kRecovery = &TrainingJobStatus::recovery;
+  fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
+  fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));
+  fields.push_back(PartMember("status.recovery.restoredRows",
+                              "Rows that went back to a checkpoint or to their first value.", kRecovery,
+                              &RecoveryStatus::restored_rows));
+  const auto recovery = [&](const char* name, const char* description, auto member) {
+    fields.push_back(PartMember(std::string("status.recovery.") + name, description, kRecovery, member));
+  };
+  recovery("restoredShards", "Shards they lie in.", &RecoveryStatus::restored_shards);
+  recovery("checkpoint", "Number of the checkpoint the last loss took; 0: there was none.",
+           &RecoveryStatus::checkpoint);
+  recovery("step", "Where that was cut.", &RecoveryStatus::step);
+  recovery("stepsLost", "Steps of all workers since then, as far as those rows go.", &RecoveryStatus::steps_lost);
+}
+
+void AddTuningStatus(std::vector<Field>& fields) {
+  constexpr auto kPart = &TrainingJobStatus::tuning;
+  fields.push_back(PartObject("status.tuning", "Where the tuner stands.", kPart));
+  const auto add = [&](const char* name, const char* description, auto member) {
+    fields.push_back(PartMember(std::string("status.tuning.") + name, description, kPart, member));
+  };
+  const auto text = [&](const char* name, const char* description, auto member) {
+    fields.push_back(OmitEmpty(PartMember(std::string("status.tuning.") + name, description, kPart, member)));
+  };
+  text("stage", "Learning, Moving, Trying, Keeping, Paused, Finished or Unavailable.", &TuningStatus::stage);
+  text("message", "What it does and why.", &TuningStatus::message);
+  add("servers", "Servers it wants now; 0: nothing yet.", &TuningStatus::servers);
+  add("workers", "Workers it wants now; 0: nothing yet.", &TuningStatus::workers);
+  text("since", "Since when it is at this stage, RFC 3339.", &TuningStatus::since);
+  add("recommendedServers", "What it would choose.", &TuningStatus::recommended_servers);
+  add("recommendedWorkers", "What it would choose.", &TuningStatus::recommended_workers);
+  add("remainingLowSeconds", "Remaining time, lower end of a 90 % interval.", &TuningStatus::remaining_low);
+  add("remainingSeconds", "Remaining time at the best setting known.", &TuningStatus::remaining_seconds);
+  add("remainingHighSeconds", "Its upper end.", &TuningStatus::remaining_high);
+  add("changes", "Changes of setting so far.", &TuningStatus::changes);
+  text("state", "What it has learned, for the operator and `attune explain`.", &TuningStatus::state);
+}
+
+void AddResult(std::vector<Field>& fields) {
+  Field result = Object("status.result", "What the job reported at its end.");
+  result.present = [](const TrainingJob& job) { return job.status.result.has_value(); };
+  fields.push_back(result);
+  fields.push_back(Bound("status.result.metrics", "Final figures, e.g. held_out_loss.", RESULT_LENS(metrics)));
+  fields.push_back(OmitEmpty(Bound("status.result.summary", "Text for people.", RESULT_LENS(summary))));
+  fields.push_back(OmitEmpty(Bound("status.result.modelPath", "Where the model lies.", RESULT_LENS(model_path))));
+}
+
+template <class Part>
+void AddDisplay(std::vector<Field>& fields, const std::string& name, const std::string& description, Part part) {
+  Field field = Object("status.display." + name, description);
+  field.type = FieldType::kString;
+  field.get = [part](const TrainingJob& job) -> Json { return MakeDisplay(job.status).*part; };
+  field.set = [](TrainingJob&, const Json&) {};  // derived, never read back
+  field.omit_empty = true;
+  fields.push_back(field);
+}
+
+}  // namespace
+
+void AddStatus(std::vector<Field>& fields) {
+  fields.push_back(Object("status", "What is."));
+  fields.push_back(Bound("status.observedGeneration", "Generation of the spec this status is about.",
+                         LENS(status.observed_generation)));
+  fields.push_back(Bound("status.conditions", "Ready, Succeeded, Failed and others.", LENS(status.conditions)));
+  fields.push_back(OmitEmpty(Bound("status.phase", "For display, derived from the conditions.", LENS(status.phase))));
+  fields.push_back(OmitEmpty(Bound("status.startTime", "RFC 3339.", LENS(status.start_time))));
+  fields.push_back(OmitEmpty(Bound("status.completionTime", "RFC 3339.", LENS(status.completion_time))));
+  AddRoleStatus(fields, "status.servers", LENS(status.servers));
+  AddRoleStatus(fields, "status.workers", LENS(status.workers));
+  fields.push_back(OmitEmpty(
+      Bound("status.workerSelector", "Label selector of the workers, for /scale.", LENS(status.worker_selector))));
+  AddProgress(fields);
+  AddResult(fields);
+  fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
+  fields.push_back(Bound("status.coordinatorTerm", "Rises when another server is appointed; 0: the first.",
+                         LENS(status.coordinator_term)));
+  AddDataPlane(fields);
+  AddTuningStatus(fields);
+  fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));
+  AddDisplay(fields, "servers", "Ready and existing servers.", &Display::servers);
+  AddDisplay(fields, "workers", "Ready and existing workers.", &Display::workers);
+  AddDisplay(fields, "progress", "Share of the goal.", &Display::progress);
+  AddDisplay(fields, "loss", "Training loss of late.", &Display::loss);
+  AddDisplay(fields, "rate", "Samples per second of all workers.", &Display::rate);
+  AddDisplay(fields, "remaining", "Estimated time to the goal.", &Display::remaining);
+}
+
+}  // namespace attune::api

@@ -1,0 +1,109 @@
+#include "operator/controller/tuning_input.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "operator/controller/directives.h"
+#include "operator/controller/status.h"
+#include "operator/controller/timestamp.h"
+
+namespace attune::controller {
+namespace {
+
+constexpr Duration kFresh = std::chrono::seconds(5);
+
+bool IsFresh(const telemetry::PodSample& pod, Now now) {
+  return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at <= kFresh;
+}
+
+std::optional<double> Median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void AddPods(const Observed& observed, Now now, TuningInput& input) {
+  std::vector<double> steps;
+  for (const telemetry::PodSample& pod : observed.sample.pods) {
+    if (!IsFresh(pod, now)) continue;
+    std::optional<double>& fullest = pod.window.has_worker() ? input.worker_memory : input.server_memory;
+    if (pod.usage.memory_limit_bytes() > 0) {
+      const double share =
+          static_cast<double>(pod.usage.memory_bytes()) / static_cast<double>(pod.usage.memory_limit_bytes());
+      fullest = std::max(fullest.value_or(0), share);
+    }
+    if (pod.window.has_worker() && pod.window.worker().steps() > 0) {
+      steps.push_back(pod.window.worker().step_seconds().p50());
+    }
+  }
+  input.step_seconds_median = Median(std::move(steps));
+}
+
+// As many workers as are wanted report steps.
+bool AllWorkersTrain(const Observed& observed, const WorkersView& workers, Now now) {
+  return std::ranges::all_of(workers.by_index, [&](const ObservedPod* pod) {
+    if (pod == nullptr || !IsAlive(*pod)) return false;
+    return std::ranges::any_of(observed.sample.pods, [&](const telemetry::PodSample& sample) {
+      return sample.pod == pod->name && IsFresh(sample, now) && sample.window.worker().steps() > 0;
+    });
+  });
+}
+
+// Equal for jobs that run the same program on the same data.
+std::string SignatureOf(const api::TrainingJob& job) {
+  std::string signature;
+  const kube::Json& containers = kube::At(job.spec.workers.pod_template, {"spec", "containers"});
+  for (const kube::Json& container : containers.is_array() ? containers : kube::Json::array()) {
+    for (const char* field : {"image", "command", "args"}) {
+      const auto at = container.find(field);
+      if (at != container.end()) signature += at->dump() + " ";
+    }
+  }
+  constexpr size_t kSignatureBytesMax = 512;
+  return signature.substr(0, kSignatureBytesMax);
+}
+
+}  // namespace
+
+bool IsTuned(const Observed& observed) {
+  const api::TrainingJob& job = observed.job;
+  return job.spec.tuning.mode != api::TuningMode::kOff && observed.problems.empty() && !job.being_deleted &&
+         !HasEnded(job.status);
+}
+
+TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
+  const api::TrainingJob& job = observed.job;
+  TuningInput input;
+  if (const auto started = ParseRfc3339(job.status.start_time)) input.time = Seconds(now.wall - *started);
+  input.generation = job.generation;
+  input.policy = job.spec.tuning;
+  input.goal = job.spec.goal;
+  input.mode = job.spec.synchronization.mode;
+  input.wanted = {job.spec.servers.replicas, job.spec.workers.replicas};
+  input.low = {job.spec.servers.min, job.spec.workers.min};
+  input.high = {job.spec.servers.max, job.spec.workers.max};
+  input.backups = job.spec.backups;
+  input.elastic_servers = servers.elastic;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
+  if (window != nullptr) {
+    input.rows_moving = window->has_relocation() && window->relocation().bytes_left() > 0;
+    input.items_done = window->items_done();
+    input.items_total = window->items_total();
+    input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
+                    workers.ready == input.wanted.workers &&
+                    static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&
+                    AllWorkersTrain(observed, workers, now);
+  }
+  input.steps = observed.sample.steps;
+  input.loss_sum = observed.sample.loss_sum;
+  input.loss_weight = observed.sample.loss_weight;
+  input.failures = servers.failures + workers.failures;
+  input.signature = SignatureOf(job);
+  input.seed = std::hash<std::string>{}(job.uid) % 1'000'000 + 1;
+  AddPods(observed, now, input);
+  return input;
+}
+
+}  // namespace attune::controller

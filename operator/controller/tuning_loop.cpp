@@ -1,0 +1,464 @@
+#include "operator/controller/tuning_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "operator/api/format.h"
+#include "operator/controller/names.h"
+#include "operator/controller/text.h"
+
+namespace attune::controller {
+namespace {
+
+using kube::Json;
+
+constexpr int kStateVersion = 1;
+// Until new pods take part: a job starts with servers, then workers, so about half of what that took; within bounds,
+// because the tuner may have been asked later.
+constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
+
+tuner::Setting ToSetting(const PodCounts& counts) { return {counts.servers, counts.workers}; }
+PodCounts ToCounts(const tuner::Setting& setting) { return {setting.at(0), setting.at(1)}; }
+
+Json ToJson(const PodCounts& counts) { return Json::array({counts.servers, counts.workers}); }
+PodCounts CountsFromJson(const Json& json) { return {json.at(0).get<int32_t>(), json.at(1).get<int32_t>()}; }
+
+// The range of one knob: what the role allows, narrowed by the policy; never empty.
+tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_t low, int32_t high, int32_t current) {
+  if (policy.pinned) return {.name = name, .low = *policy.pinned, .high = *policy.pinned};
+  const int32_t most =
+      policy.max ? std::min(*policy.max, high) : std::min(high, std::max(TuningLoop::kHighestByDefault, current));
+  const int32_t least = policy.min ? std::max(*policy.min, low) : low;
+  return {.name = name, .low = std::min(least, most), .high = most};
+}
+
+const char* StageName(bool paused, bool moving, bool trial, bool learning) {
+  if (paused) return "Paused";
+  if (learning) return "Learning";
+  return moving ? "Moving" : trial ? "Trying" : "Keeping";
+}
+
+}  // namespace
+
+std::string ToString(const PodCounts& counts) {
+  return Counted(counts.servers, "server") + ", " + Counted(counts.workers, "worker");
+}
+
+TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
+  TuningInput input = given;
+  Restore(priors);
+  time_ = input.time = std::max(time_, std::isfinite(given.time) ? given.time : 0.0);
+  TuningOutput output;
+  output.look_again = static_cast<double>(input.policy.window_seconds);
+  if (!input.training) {
+    window_.reset();
+    if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
+  } else if (!input.policy.paused && stage_ != Stage::kDone) {
+    const tuner::SpaceDescription space = SpaceOf(input);
+    std::string key;
+    for (const tuner::KnobRange& knob : space.knobs)
+      key += std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
+    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
+    if (input.policy.mode == api::TuningMode::kRecommend) key += "recommend";
+    if (tuner_ && key != space_key_) {  // another policy: what was measured is kept
+      history_.Add(tuner_->Summary());
+      tuner_.reset();
+      stage_ = Stage::kLearning;
+    }
+    space_key_ = key;
+    if (!tuner_ || stage_ == Stage::kLearning) {
+      Learn(input, priors);
+    } else if (stage_ == Stage::kMoving) {
+      Move(input, output);
+    } else {
+      Stay(input, output);
+    }
+  } else if (input.policy.paused) {
+    window_.reset();
+  }
+  FillStatus(input, output);
+  return output;
+}
+
+tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
+  tuner::SpaceDescription space;
+  const bool in_place = input.policy.mode == api::TuningMode::kInPlaceOnly;
+  const bool fixed_servers = in_place || !input.elastic_servers;
+  const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
+  const PodCounts& now = input.wanted;
+  space.knobs.push_back(fixed_servers
+                            ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
+                            : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
+  space.knobs.push_back(
+      in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
+               : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
+  space.current = ToSetting(now);
+  return space;
+}
+
+// In steps of single workers, from now on. Nothing: not known yet.
+std::optional<tuner::Goal> TuningLoop::GoalOf(const TuningInput& input) const {
+  const uint64_t steps = input.steps - std::min(first_->steps, input.steps);
+  const uint64_t items = input.items_done - std::min(first_->items_done, input.items_done);
+  const double seconds = input.time - first_->time;
+  tuner::Goal goal;
+  goal.kind = tuner::GoalKind::kSteps;
+  goal.target = std::numeric_limits<double>::infinity();
+  if (input.goal.steps) goal.target = static_cast<double>(*input.goal.steps) - static_cast<double>(input.steps);
+  if (input.items_total > 0) {
+    if (items == 0 || steps == 0) return std::nullopt;
+    const double left = static_cast<double>(input.items_total - std::min(input.items_done, input.items_total));
+    goal.target = std::min(goal.target, left * static_cast<double>(steps) / static_cast<double>(items));
+  }
+  if (input.goal.max_duration_seconds) {
+    const double left = static_cast<double>(*input.goal.max_duration_seconds) - input.time;
+    goal.target = std::min(goal.target, left * static_cast<double>(steps) / std::max(seconds, 1e-3));
+  }
+  if (input.goal.target_loss && *input.goal.target_loss > 0) {
+    goal.kind = tuner::GoalKind::kLoss;
+    goal.max_steps = std::max(goal.target, 1.0);
+    goal.target = *input.goal.target_loss;
+    return goal;
+  }
+  if (!std::isfinite(goal.target)) return std::nullopt;
+  goal.target = std::max(goal.target, 1.0);
+  return goal;
+}
+
+bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
+  const auto window = static_cast<double>(input.policy.window_seconds);
+  if (!first_ || input.steps < first_->steps) first_ = input;
+  message_ = "finding out how fast the job is now";
+  if (input.time - first_->time < window || input.steps == first_->steps) return false;
+  const auto goal = GoalOf(input);
+  if (!goal) return false;
+  const double per_second = static_cast<double>(input.steps - first_->steps) / (input.time - first_->time);
+  const double left = (goal->kind == tuner::GoalKind::kLoss ? goal->max_steps : goal->target) / per_second;
+  if (left < kShortJobWindows * window) {
+    stage_ = Stage::kDone;
+    message_ = "the job ends in about " + api::FormatSeconds(left) + ", too short to try other settings (" +
+               std::to_string(static_cast<int>(kShortJobWindows)) + " windows of " +
+               std::to_string(input.policy.window_seconds) + " s at least)";
+    return false;
+  }
+  tuner::JobDescription job;
+  job.space = SpaceOf(input);
+  job.goal = *goal;
+  job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
+  job.window_seconds = window;
+  job.mode = input.mode == api::SyncMode::kBsp ? tuner::Mode::kBsp : tuner::Mode::kAsync;
+  job.seed = input.seed;
+  job.history = history_;
+  job.signature = input.signature;
+  auto made = tuner::Tuner::Create(std::move(job), priors);
+  if (!made.ok()) {
+    stage_ = Stage::kDone;
+    message_ = "the tuner cannot work on this job: " + std::string(Message(made.status()));
+    return false;
+  }
+  if (made->space().size() < 2) {
+    stage_ = Stage::kDone;
+    message_ = input.policy.mode == api::TuningMode::kInPlaceOnly
+                   ? "this job has no knob that can be changed without other pods"
+                   : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own "
+                     "(spec.tuning)";
+    return false;
+  }
+  tuner_ = *std::move(made);
+  return true;
+}
+
+void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
+  if (!tuner_ && !Begin(input, priors)) {
+    if (stage_ == Stage::kDone) Remember();
+    return;
+  }
+  here_ = input.wanted;
+  trial_ = false;
+  failures_ = input.failures;
+  stage_ = Stage::kStaying;
+  message_ = "measuring " + ToString(here_);
+  stay_until_ = input.time + static_cast<double>(input.policy.window_seconds);
+  OpenWindow(input, input.time);
+  Remember();
+}
+
+void TuningLoop::OpenWindow(const TuningInput& input, double begin) {
+  window_ = Window{begin, input.steps, input.loss_sum, input.loss_weight};
+}
+
+// What happened since the window was opened; steps count even when nothing else of them is worth knowing.
+void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
+  if (!window_ || !tuner_) return;
+  const Window window = *window_;
+  OpenWindow(input, input.time);
+  if (input.steps < window.steps || input.time - window.begin < 0.05) return;
+  tuner::Report report;
+  report.setting = ToSetting(here_);
+  report.time = input.time;
+  report.seconds = input.time - window.begin;
+  report.steps = static_cast<double>(input.steps - window.steps);
+  const double weight = input.loss_weight - window.loss_weight;
+  if (weight > 0) report.loss_mean = (input.loss_sum - window.loss_sum) / weight;
+  report.staleness = input.staleness;
+  report.server_memory = input.server_memory;
+  report.worker_memory = input.worker_memory;
+  report.step_seconds_median = input.step_seconds_median;
+  report.during_change = during_change;
+  // A report that cannot be true is counted by the tuner and changes nothing.
+  [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+}
+
+void TuningLoop::Order(const TuningInput& input, PodCounts target, TuningOutput& output) {
+  from_ = here_;
+  here_ = target;
+  stage_ = Stage::kMoving;
+  moving_since_ = input.time;
+  ordered_generation_ = input.generation;
+  failures_ = input.failures;
+  ++changes_;
+  output.look_again = 1;
+}
+
+void TuningLoop::Settle(const TuningInput& input) {
+  CloseWindow(input, true);
+  stage_ = Stage::kStaying;
+  stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
+  failures_ = std::max(failures_, input.failures);
+  window_.reset();
+  Remember();
+}
+
+void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
+  output.look_again = 1;
+  if (input.wanted != here_) {
+    if (input.generation == ordered_generation_) {
+      output.change = here_;  // not written yet
+      return;
+    }
+    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    here_ = input.wanted;
+    trial_ = false;
+    ordered_generation_ = input.generation;
+    moving_since_ = input.time;
+  }
+  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
+  const double waited = input.time - moving_since_;
+  if (input.settled && (!input.rows_moving || waited > kRowsPatience)) return Settle(input);
+  if (waited <= kMovingPatience) return;
+  if (from_ == here_) return Settle(input);  // nowhere to go back to: measure what there is
+  Crashed(input, here_, "it had not come about after " + api::FormatSeconds(waited), output);
+}
+
+// Recorded, never proposed again, and left for where the job came from.
+void TuningLoop::Crashed(const TuningInput& input, const PodCounts& where, const std::string& what,
+                         TuningOutput& output) {
+  tuner::Report report;
+  report.ok = false;
+  report.setting = ToSetting(where);
+  report.time = input.time;
+  [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+  output.tales.push_back({true, kEventTuningCrashed,
+                          ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
+  message_ = "going back to " + ToString(from_) + ": at " + ToString(where) + " " + what;
+  trial_ = false;
+  stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+  CloseWindow(input, true);
+  Order(input, from_, output);
+  from_ = here_;
+  Remember();
+}
+
+void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
+  if (input.wanted != here_) {
+    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    CloseWindow(input, true);
+    here_ = from_ = input.wanted;
+    trial_ = false;
+    stage_ = Stage::kMoving;
+    moving_since_ = input.time;
+    ordered_generation_ = input.generation;
+    stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+    return Remember();
+  }
+  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed there", output);
+  failures_ = std::max(failures_, input.failures);
+  output.look_again = std::clamp(stay_until_ - input.time, 0.5, static_cast<double>(input.policy.window_seconds));
+  if (!input.settled) {  // a pod is being replaced: its time says nothing of the setting
+    CloseWindow(input, true);
+    stay_until_ = std::max(stay_until_, input.time + static_cast<double>(input.policy.window_seconds));
+    return;
+  }
+  if (!window_) {
+    if (input.time >= stay_until_ - stay_seconds_) OpenWindow(input, input.time);
+    output.look_again = std::min(output.look_again, kWarmUpSeconds);
+    return;
+  }
+  const double length = input.time - window_->begin;
+  if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) CloseWindow(input, false);
+  if (input.time >= stay_until_ - 0.02) Decide(input, output);
+}
+
+void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
+  if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  remaining_ = decision.remaining;
+  TellOutcomes(output);
+  const PodCounts target = ToCounts(decision.setting);
+  trial_ = decision.kind == tuner::DecisionKind::kTrial;
+  stay_seconds_ = decision.seconds;
+  const bool first_keep = !trial_ && !tuner_->records().empty();
+  if (target == here_) {
+    stay_until_ = input.time + decision.seconds;
+    message_ = (trial_ ? "trying " : "keeping ") + ToString(here_) + ": " + decision.why;
+  } else {
+    message_ =
+        (trial_ ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here_) + "): " + decision.why;
+    output.tales.push_back({false, trial_ ? kEventTuningTrial : kEventTuningMove,
+                            (trial_ ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here_) +
+                                ": " + decision.why});
+    CloseWindow(input, true);
+    Order(input, target, output);
+  }
+  if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here_ && stage_ == Stage::kStaying) {
+    stage_ = Stage::kDone;
+    message_ = "kept " + ToString(here_) + ", the best setting found at the beginning";
+    output.tales.push_back({false, kEventTuningFinished, "Kept " + ToString(here_) + "; tuning.mode is Initial"});
+  }
+  Remember();
+}
+
+// Nothing is tried: what the model believes, from this setting's speed and how such systems behave.
+void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  remaining_ = decision.remaining;
+  PodCounts best = here_;
+  std::string why = "no other setting is clearly better";
+  constexpr double kGainMin = 0.05;
+  for (const tuner::SettingBelief& belief : tuner_->Beliefs(16)) {
+    if (belief.crash_probability > 0.2 || belief.gain.mean < kGainMin || belief.gain.mean < belief.gain.deviation)
+      continue;
+    best = ToCounts(belief.setting);
+    why = "expected " + tuner::Text(belief.gain) + " progress per second, by how such jobs behave; it was not tried";
+    break;
+  }
+  if (recommended_ != best) {
+    output.tales.push_back({false, kEventTuningRecommended, "Recommends " + ToString(best) + ": " + why});
+  }
+  recommended_ = best;
+  message_ = "recommends " + ToString(best) + ": " + why;
+  stay_until_ = input.time + decision.seconds;
+  Remember();
+}
+
+// Changes whose worth is known now, each once.
+void TuningLoop::TellOutcomes(TuningOutput& output) {
+  for (const tuner::DecisionRecord& record : tuner_->records()) {
+    if (record.number <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
+    told_ = record.number;
+    output.tales.push_back(
+        {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
+  }
+}
+
+void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
+  api::TuningStatus& status = output.status;
+  if (stage_ == Stage::kDone) {
+    status.stage = tuner_ ? "Finished" : "Unavailable";
+  } else {
+    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
+  }
+  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
+  if (tuner_) {
+    status.servers = here_.servers;
+    status.workers = here_.workers;
+  }
+  if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
+    status.recommended_servers = recommended_->servers;
+    status.recommended_workers = recommended_->workers;
+  }
+  if (remaining_) {
+    status.remaining_low = remaining_->low;
+    status.remaining_seconds = remaining_->mid;
+    status.remaining_high = remaining_->high;
+  }
+  status.changes = changes_;
+  status.state = state_;
+}
+
+std::string TuningLoop::Save() const {
+  Json json = {{"version", kStateVersion},
+               {"space", space_key_},
+               {"stage", static_cast<int>(stage_)},
+               {"time", time_},
+               {"here", ToJson(here_)},
+               {"from", ToJson(from_)},
+               {"ordered_generation", ordered_generation_},
+               {"moving_since", moving_since_},
+               {"stay_until", stay_until_},
+               {"stay_seconds", stay_seconds_},
+               {"trial", trial_},
+               {"failures", failures_},
+               {"changes", changes_},
+               {"told", told_},
+               {"message", message_}};
+  if (tuner_) json["tuner"] = tuner_->Save();
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kStateBytesMax) return text;
+  json.erase("tuner");  // a new operator would learn anew
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string TuningLoop::TunerStateOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json& state = kube::At(json, {"tuner"});
+  return state.is_string() ? state.get<std::string>() : "";
+}
+
+void TuningLoop::Restore(tuner::PriorCache& priors) {
+  if (saved_.empty()) return;
+  const std::string text = std::move(saved_);
+  saved_.clear();
+  if (text.size() > kStateBytesMax) return;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kStateVersion) return;
+    const int stage = json.at("stage").get<int>();
+    if (stage < 0 || stage > static_cast<int>(Stage::kDone)) return;
+    TuningLoop read;
+    read.space_key_ = json.at("space").get<std::string>();
+    read.stage_ = static_cast<Stage>(stage);
+    read.time_ = json.at("time").get<double>();
+    read.here_ = CountsFromJson(json.at("here"));
+    read.from_ = CountsFromJson(json.at("from"));
+    read.ordered_generation_ = json.at("ordered_generation").get<int64_t>();
+    read.moving_since_ = json.at("moving_since").get<double>();
+    read.stay_until_ = json.at("stay_until").get<double>();
+    read.stay_seconds_ = json.at("stay_seconds").get<double>();
+    read.trial_ = json.at("trial").get<bool>();
+    read.failures_ = json.at("failures").get<int32_t>();
+    read.changes_ = json.at("changes").get<uint64_t>();
+    read.told_ = json.at("told").get<uint64_t>();
+    read.message_ = json.at("message").get<std::string>();
+    if (json.contains("tuner")) {
+      auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
+      if (!tuner.ok()) return;
+      read.tuner_ = *std::move(tuner);
+    } else if (read.stage_ != Stage::kDone) {
+      read.stage_ = Stage::kLearning;
+    }
+    read.history_ = std::move(history_);
+    read.state_ = text;
+    *this = std::move(read);
+  } catch (const Json::exception&) {
+    // Somebody wrote into the status: learn anew.
+  }
+}
+
+std::optional<tuner::HistoryEntry> TuningLoop::Summary() const {
+  if (!tuner_) return std::nullopt;
+  return tuner_->Summary();
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,95 @@
+// The tuner at work on one job: reports in, changes of the job's spec out, which the ladder of the other policies
+// carries out. A state machine over tuner::Tuner:
+//
+//   learn how long the job is -> stay at a setting, window by window -> ask the tuner -> move to what it says, and wait
+//   until as many pods take part -> stay ...
+//
+// Pure: time, figures and the prior cache are arguments. What it must not forget is in TuningStatus::state, so that a
+// new operator carries on. Its death, or a wrong turn of it, leaves the job training at the setting it has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/controller/tuning_values.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::controller {
+
+class TuningLoop {
+ public:
+  // `saved`: TuningStatus::state of an earlier operator; what cannot be read is begun anew.
+  explicit TuningLoop(std::string saved = "") : saved_(std::move(saved)) {}
+
+  TuningOutput Step(const TuningInput& input, tuner::PriorCache& priors);
+
+  // Of TuningStatus::state: what tuner::Tuner::Load reads; "" when there is none.
+  static std::string TunerStateOf(const std::string& saved);
+
+  // What similar jobs may start from; nothing before the first decision.
+  std::optional<tuner::HistoryEntry> Summary() const;
+  void SetHistory(tuner::JobHistory history) { history_ = std::move(history); }
+
+  // A job that ends within so many windows is left alone.
+  static constexpr double kShortJobWindows = 20;
+  // A setting that has not come about after this long is given up.
+  static constexpr double kMovingPatience = 180;
+  // How long measuring waits for rows that still move.
+  static constexpr double kRowsPatience = 30;
+  // After a change, before the first window begins.
+  static constexpr double kWarmUpSeconds = 1.5;
+  static constexpr size_t kStateBytesMax = 64 << 10;
+  // Of a knob whose greatest value nobody named.
+  static constexpr int32_t kHighestByDefault = 16;
+
+ private:
+  enum class Stage { kLearning, kMoving, kStaying, kDone };
+  struct Window {
+    double begin = 0;
+    uint64_t steps = 0;
+    double loss_sum = 0, loss_weight = 0;
+  };
+
+  void Restore(tuner::PriorCache& priors);
+  std::string Save() const;
+  void Remember() { state_ = Save(); }
+  tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
+  std::optional<tuner::Goal> GoalOf(const TuningInput& input) const;
+  // False: not yet, or never; stage and message say which.
+  bool Begin(const TuningInput& input, tuner::PriorCache& priors);
+  void Learn(const TuningInput& input, tuner::PriorCache& priors);
+  void Move(const TuningInput& input, TuningOutput& output);
+  void Stay(const TuningInput& input, TuningOutput& output);
+  void Decide(const TuningInput& input, TuningOutput& output);
+  void Recommend(const TuningInput& input, TuningOutput& output);
+  void Order(const TuningInput& input, PodCounts target, TuningOutput& output);
+  void Settle(const TuningInput& input);
+  void OpenWindow(const TuningInput& input, double begin);
+  void CloseWindow(const TuningInput& input, bool during_change);
+  void Crashed(const TuningInput& input, const PodCounts& where, const std::string& what, TuningOutput& output);
+  void TellOutcomes(TuningOutput& output);
+  void FillStatus(const TuningInput& input, TuningOutput& output) const;
+
+  std::string saved_, state_;
+  tuner::JobHistory history_;
+  std::optional<tuner::Tuner> tuner_;
+  std::string space_key_;
+
+  Stage stage_ = Stage::kLearning;
+  std::string message_;
+  double time_ = 0;  // never goes back
+  PodCounts here_, from_;
+  int64_t ordered_generation_ = 0;
+  double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
+  bool trial_ = false;
+  int32_t failures_ = 0;
+  uint64_t changes_ = 0, told_ = 0;
+  std::optional<tuner::Remaining> remaining_;
+  std::optional<PodCounts> recommended_;
+  std::optional<Window> window_;      // not saved: counters of another process mean nothing
+  std::optional<TuningInput> first_;  // of this process
+};
+
+}  // namespace attune::controller

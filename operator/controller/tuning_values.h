@@ -1,0 +1,54 @@
+// What the tuner's loop is shown and what it answers: plain values, so that plans need to know no more of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/training_job.h"
+
+namespace attune::controller {
+
+struct PodCounts {
+  int32_t servers = 0, workers = 0;
+  friend bool operator==(const PodCounts&, const PodCounts&) = default;
+};
+std::string ToString(const PodCounts& counts);  // "2 servers, 4 workers"
+
+// What one look at the job shows. Counters may begin anew when the operator does.
+struct TuningInput {
+  double time = 0;  // seconds since the job began
+  int64_t generation = 0;
+  api::Tuning policy;
+  api::Goal goal;
+  api::SyncMode mode = api::SyncMode::kAsync;
+  PodCounts wanted;     // by the spec
+  PodCounts low, high;  // of the roles
+  int32_t backups = 0;
+  bool elastic_servers = false;
+  bool training = false;  // the coordinator speaks, and the goal is not reached
+  bool settled = false;   // as many pods take part as are wanted, and all of them report
+  bool rows_moving = false;
+  uint64_t steps = 0;  // of all workers, so far
+  double loss_sum = 0, loss_weight = 0;
+  uint64_t items_done = 0, items_total = 0;  // of the whole goal
+  std::optional<double> step_seconds_median, staleness;
+  std::optional<double> server_memory, worker_memory;  // fullest, share of its limit
+  int32_t failures = 0;                                // of servers and workers so far
+  std::string signature;                               // jobs with equal ones are similar
+  uint64_t seed = 1;
+};
+
+struct TuningOutput {
+  api::TuningStatus status;         // without `since`
+  std::optional<PodCounts> change;  // to be written into the spec
+  struct Tale {
+    bool warning = false;
+    std::string reason, note;
+  };
+  std::vector<Tale> tales;  // for Events
+  double look_again = 1;    // seconds
+};
+
+}  // namespace attune::controller

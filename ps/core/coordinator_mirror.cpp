@@ -1,0 +1,113 @@
+// The copy of what only the coordinator knows, at another server. One copy is under way at a time, and it holds
+// everything, so nothing is merged; answers wait for the copy that knows what they tell.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+
+// The first other server by index. When the copy moves, the old place keeps an older one; it is outnumbered.
+const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
+  if (!options_.host_index || !map_.formed()) return nullptr;
+  const Node* host = nullptr;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
+    if (node.member.index == *options_.host_index) continue;
+    if (host == nullptr || node.member.index < host->member.index) host = &node;
+  }
+  return host;
+}
+
+CoordinatorRecord CoordinatorCore::RecordAll() const {
+  CoordinatorRecord record{.number = record_number_,
+                           .host = {},
+                           .goal = options_.goal,
+                           .items = options_.items,
+                           .lease_items = options_.lease_items,
+                           .servers = options_.servers,
+                           .synchronization = ToString(clocks_.mode()),
+                           .load = options_.load,
+                           .resume = options_.resume,
+                           .servers_wanted = servers_wanted_,
+                           .backups = options_.backups,
+                           // Those who join before the next copy arrives are not in this one.
+                           .next_node = NodeId(next_node_.value() + static_cast<uint32_t>(kMembersMax)),
+                           .nodes = {},
+                           .tables = {},
+                           .data_sets = {},
+                           .newest = restore_point_,
+                           .newest_steps = restore_steps_,
+                           .steps_of_gone = steps_of_gone_,
+                           .trained_seconds = {},
+                           .smoothed_loss = smoothed_loss_,
+                           .loss_windows = loss_windows_,
+                           .goal_reached = goal_reached_};
+  if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
+  for (const auto& [id, node] : nodes_) {
+    record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
+    if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
+  }
+  for (const TableEntry& table : tables_) record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok()});
+  for (const DataSet& data_set : data_sets_) {
+    CoordinatorRecord::DataSet copy{
+        .progress = data_set.ledger.Record(), .follows_goal = data_set.follows_goal, .holders = {}};
+    copy.progress.name = data_set.name;
+    for (const auto& [id, lease] : data_set.ledger.leases()) {
+      if (lease.position < lease.end) copy.holders.push_back({id, lease.worker});  // as Record() lists them
+    }
+    record.data_sets.push_back(std::move(copy));
+  }
+  return record;
+}
+
+void CoordinatorCore::Hold(NodeId id, RequestId request, Message message) {
+  const Node* node = Find(id);
+  if (node == nullptr) return;
+  held_.push_back({.number = record_number_ + 1,  // the copy under way does not know it yet
+                   .node = id,
+                   .connection = node->connection,
+                   .request = request,
+                   .message = std::move(message)});
+}
+
+void CoordinatorCore::Release(uint64_t up_to, CoordinatorOutputs& out) {
+  while (!held_.empty() && held_.front().number <= up_to) {
+    Held held = std::move(held_.front());
+    held_.pop_front();
+    if (Node* node = Find(held.node)) {
+      node->pending.erase(held.request);
+      Send(*node, held.message, out);
+      node->answers.insert_or_assign(held.request, std::move(held.message));
+    } else if (held.connection) {
+      out.send.push_back({.to = *held.connection, .message = std::move(held.message)});
+    }
+  }
+}
+
+void CoordinatorCore::OnMessage(Node& node, const MirrorAck& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (node.member.node != mirror_ || message.number > record_number_) return;
+  mirrored_ = std::max(mirrored_, message.number);
+  Release(mirrored_, out);
+}
+
+void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
+  const Node* host = MirrorHost();
+  if (host == nullptr) {
+    mirror_ = NodeId();
+    return Release(UINT64_MAX, out);
+  }
+  const bool moved = std::exchange(mirror_, host->member.node) != host->member.node;
+  const bool under_way = mirrored_ < record_number_;
+  if (under_way && !moved) {
+    if (now_ < mirror_again_) return;  // else the same number again: it may be lost
+  } else {
+    if (!moved && held_.empty() && !record_changed_) return;
+    ++record_number_;
+    record_changed_ = false;
+  }
+  mirror_again_ = now_ + options_.send_again_after;
+  Send(*host, MirrorUpdate{.record = RecordAll()}, out);
+}
+
+}  // namespace attune::ps

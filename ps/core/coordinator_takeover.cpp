@@ -1,0 +1,292 @@
+// A coordinator that follows another one: promises of all members, then the state from their answers (protocol 5.3).
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+
+// Newcomers ask again; who comes with the role and index of a member has taken its place.
+void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
+  if (join.job_uid != options_.job_uid) {
+    const Status status = CheckJoin(join);
+    out.send.push_back({.to = from, .message = JoinRefused{.status = status}});
+    return;
+  }
+  if (join.node == NodeId()) {
+    proven_gone_.emplace(join.role, join.index);
+    return;
+  }
+  Former& former = formers_[join.node];
+  former.join = join;
+  former.connection = from;
+  out.send.push_back({.to = from, .message = Promise{}});
+}
+
+void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message) {
+  for (auto& [id, former] : formers_) {
+    if (former.connection == from) former.answer = message;
+  }
+}
+
+bool CoordinatorCore::ProvenGone(const Member& member) const {
+  return AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index});
+}
+
+const Promised* CoordinatorCore::AnswerOf(NodeId node) const {
+  const auto former = formers_.find(node);
+  return former == formers_.end() || !former->second.answer ? nullptr : &*former->second.answer;
+}
+
+const ShardMap* CoordinatorCore::NewestMap() const {
+  const ShardMap* newest = nullptr;
+  for (const auto& [id, former] : formers_) {
+    if (!former.answer) continue;
+    if (newest == nullptr || former.answer->map.version > newest->version) newest = &former.answer->map;
+  }
+  return newest;
+}
+
+const CoordinatorRecord* CoordinatorCore::NewestRecord() const {
+  const CoordinatorRecord* newest = nullptr;
+  for (const auto& [id, former] : formers_) {
+    if (!former.answer || !former.answer->mirror) continue;
+    const CoordinatorRecord& record = *former.answer->mirror;
+    if (newest == nullptr || record.number > newest->number) newest = &record;
+  }
+  return newest;
+}
+
+// Acts when every member of the newest map has answered or is proven dead: the platform says so, or it has been silent
+// for longer than any lease that the old coordinator can have given it. That one gives leases until it has promised
+// itself or is gone; should the platform be wrong about that, it stops one lease after the other servers have left it.
+void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
+  if (!failed_.ok()) return;
+  const ShardMap* map = NewestMap();
+  if (map == nullptr || !map->formed()) return;  // at least the server it runs in will answer
+  const CoordinatorRecord* record = NewestRecord();
+  const Member* old_host = record == nullptr ? nullptr : map->Find(record->host);
+  const bool alone = old_host == nullptr || AnswerOf(old_host->node) != nullptr || ProvenGone(*old_host) ||
+                     options_.mutations.silence_is_death;
+  if (!alone) {
+    alone_since_ = kNever;
+  } else if (alone_since_ == kNever) {
+    alone_since_ = now;
+  }
+  const Duration patience = options_.liveness_lease * 2 + options_.liveness_lease / 5 + options_.check_interval;
+  const bool silent_are_dead = alone_since_ != kNever && now - alone_since_ >= patience;
+  std::string missing;
+  for (const Member& member : map->members) {
+    if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
+    if (options_.mutations.act_before_all_promises && record != nullptr) continue;
+    missing += (missing.empty() ? "" : ", ") + Describe(*map, member.node);
+  }
+  if (!missing.empty()) {
+    if (last_said_ != kNever && now - last_said_ < options_.straggler_after) return;
+    if (last_said_ != kNever) out.events.push_back("taking over; not heard of yet: " + missing);
+    last_said_ = now;
+    return;
+  }
+  if (record == nullptr) {
+    taking_over_ = false;
+    map_ = *map;
+    for (const auto& [id, former] : formers_) {
+      if (!former.connection) continue;
+      out.send.push_back({.to = *former.connection,
+                          .message = SessionLost{.status = Error(StatusCode::kDataLoss,
+                                                                 "the coordinator and the server with the copy of its "
+                                                                 "state are both lost; start the job again from its "
+                                                                 "last checkpoint")}});
+    }
+    return FailJob(Error(StatusCode::kDataLoss,
+                         "the coordinator and the server with the copy of its state are both lost; start the job again "
+                         "from its last checkpoint"),
+                   out);
+  }
+  TakeOver(ShardMap(*map), CoordinatorRecord(*record), now, out);
+}
+
+void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
+                               CoordinatorOutputs& out) {
+  taking_over_ = false;
+  RestoreFrom(record, now);
+  SyncState told;
+  for (const auto& [id, former] : formers_) {
+    if (former.answer && former.answer->sync.revision > told.revision) told = former.answer->sync;
+  }
+  for (const auto& [id, former] : formers_) {
+    if (!former.answer) continue;
+    told.floor = std::max(told.floor, former.answer->sync.floor);
+    told.hold_at = std::max(told.hold_at, former.answer->sync.hold_at);
+  }
+  if (told.revision > 0) clocks_.Restore(told);
+  std::vector<NodeId> dead;
+  const bool recovery = RestoreMembers(map, record, now, dead);
+  RestoreTables(record);
+  RestoreLeases(record, out);
+  map_ = dead.empty() ? map : WithoutFailed(map, dead);
+  map_.version = MapVersion(options_.term, 1);
+  if (recovery) {
+    map_.recovered_at = map_.version;
+    for (Shard& shard : map_.shards) shard.routing_since = map_.version;
+    recovering_ = true;
+  } else if (!dead.empty()) {  // workers without rows: nothing to recover
+    map_.shards = map.shards;
+    map_.recovered_at = map.recovered_at;
+    map_.recoveries = map.recoveries;
+  }
+  out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(nodes_.size()) +
+                       " members have answered, " + std::to_string(dead.size()) + " are lost; the job goes on");
+  for (auto& [id, former] : std::exchange(formers_, {})) {
+    if (former.connection && !nodes_.contains(id) && !gone_.contains(id)) ForgetFormer(*former.connection, former.join);
+  }
+  map_.members = Members();
+  placement_changed_ = true;
+  record_changed_ = true;
+  std::vector<ClockBoard::Standing> standing;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker) standing.push_back({id, HasWork(node), node.last.clock, node.last.begun});
+  }
+  clocks_.Restore(standing);
+  for (auto& [id, node] : nodes_) {
+    SendWelcome(node, out);
+    if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+  }
+  CheckGoals(now, out);
+  FinishWhenEmpty(out);
+}
+
+// Members that have answered go on; who is lost goes into `dead`. True when rows are to be recovered.
+bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
+                                     std::vector<NodeId>& dead) {
+  bool recovery = false;
+  for (const auto& [id, former] : formers_) next_node_ = std::max(next_node_, id.Next());
+  for (const Member& member : map.members) {
+    next_node_ = std::max(next_node_, member.node.Next());
+    const auto former = formers_.find(member.node);
+    const auto recorded = std::ranges::find(record.nodes, member.node, &CoordinatorRecord::Node::node);
+    // Not in the copy: it has left or was lost before the copy was made, or it came later.
+    const bool removed_before = recorded == record.nodes.end() &&
+                                member.node.value() + static_cast<uint32_t>(kMembersMax) < record.next_node.value();
+    if (former == formers_.end() || !former->second.answer || removed_before) {
+      dead.push_back(member.node);
+      recovery = recovery || member.may_own_rows();
+      if (former != formers_.end() && removed_before) continue;  // hears so as one that has left
+      gone_.emplace(member.node, Error(StatusCode::kAborted, "this node was lost together with a coordinator"));
+      if (former != formers_.end()) gone_incarnations_.emplace(former->second.join.incarnation, member.node);
+      continue;
+    }
+    Node& node = nodes_[member.node];
+    node.member = member;
+    node.incarnation = former->second.join.incarnation;
+    node.connection = former->second.connection;
+    node.heard = now;
+    node.last = former->second.answer->standing;
+    node.uses_leases = recorded != record.nodes.end() && recorded->uses_leases;
+    if (node.connection) connections_[*node.connection] = member.node;
+  }
+  return recovery;
+}
+
+void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime now) {
+  options_.goal = record.goal;
+  options_.items = record.items;
+  options_.lease_items = record.lease_items;
+  options_.servers = record.servers;
+  options_.backups = record.backups;
+  options_.load = record.load;
+  options_.resume = record.resume;
+  restore_point_ = record.newest;
+  restore_steps_ = record.newest_steps;
+  if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
+  servers_wanted_ = record.servers_wanted;
+  next_node_ = std::max(next_node_, record.next_node);
+  steps_of_gone_ = record.steps_of_gone;
+  smoothed_loss_ = record.smoothed_loss;
+  loss_windows_ = record.loss_windows;
+  goal_reached_ = record.goal_reached;
+  if (record.trained_seconds) {
+    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
+  }
+}
+
+// Servers may have installed tables that no opener was told of: their ids are taken.
+void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
+  std::set<NodeId> servers;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kServer) servers.insert(id);
+  }
+  const auto add = [&](const TableSpec& spec, Status failed) {
+    tables_.push_back({.spec = spec,
+                       .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
+                       .missing = failed.ok() ? servers : std::set<NodeId>(),
+                       .failed = failed,
+                       .waiting = {},
+                       .opened = failed.ok()});
+  };
+  const Status given_up = Error(StatusCode::kAborted, "the table was not opened under the coordinator before");
+  for (const CoordinatorRecord::Table& table : record.tables) add(table.spec, table.failed ? given_up : OkStatus());
+  if (options_.mutations.tables_numbered_anew) return;
+  std::map<TableId, TableSpec> others;
+  for (const auto& [id, former] : formers_) {
+    if (!former.answer) continue;
+    for (const InstallTable& table : former.answer->tables) others.emplace(table.table, table.spec);
+  }
+  for (const auto& [id, spec] : others) {
+    if (id.value() > kTablesMax) continue;
+    while (tables_.size() + 1 < id.value()) add({}, given_up);
+    if (tables_.size() < id.value()) add(spec, OkStatus());
+  }
+}
+
+// Done > Leased > Free. A lease that its worker does not know has never reached it, or was ended there: the end is
+// answered only when the copy knows it, so nobody has processed such items.
+void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
+  for (const CoordinatorRecord::DataSet& kept : record.data_sets) {
+    CutRecord::DataSet progress = kept.progress;
+    if (options_.mutations.mirror_ignored) {
+      progress.done.clear();
+      progress.finished_epochs = 0;
+      progress.open.clear();
+    }
+    std::vector<Lease> leases;
+    uint64_t again = 0;
+    for (size_t i = 0; i < progress.open.size() && i < kept.holders.size(); ++i) {
+      CutRecord::OpenLease& open = progress.open[i];
+      const CoordinatorRecord::Holder& holder = kept.holders[i];
+      const Node* worker = Find(holder.worker);
+      if (worker == nullptr) {
+        again += open.end - open.position;
+        continue;
+      }
+      for (const LeasePosition& known : worker->last.leases) {
+        if (known.lease != holder.lease) continue;
+        open.position = std::clamp(known.position, open.position, open.end);
+        leases.push_back({.id = holder.lease,
+                          .worker = holder.worker,
+                          .epoch = open.epoch,
+                          .begin = open.begin,
+                          .end = open.end,
+                          .position = open.position});
+      }
+    }
+    progress.reprocessed_items += again;
+    if (again > 0) {
+      out.events.push_back(std::to_string(again) + " items of \"" + progress.name +
+                           "\" go to others: their workers were lost with the coordinator");
+    }
+    LeaseLedger ledger(progress, true, progress.epochs, progress.lease_items, &next_lease_);
+    for (const Lease& lease : leases) {
+      if (!options_.mutations.adopted_leases_granted) ledger.Adopt(lease);
+    }
+    data_sets_.push_back(
+        {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
+         .name = progress.name,
+         .asked = {.items = progress.items, .epochs = progress.epochs, .lease_items = progress.lease_items},
+         .follows_goal = kept.follows_goal,
+         .ledger = std::move(ledger)});
+    if (kept.follows_goal && !current_data_set_) current_data_set_ = data_sets_.back().id;
+  }
+}
+
+}  // namespace attune::ps

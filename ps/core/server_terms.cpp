@@ -1,0 +1,58 @@
+// A server when its job gets another coordinator: whom it obeys, what it keeps for the next one, and how others learn
+// where that one is (protocol 5.3).
+#include <utility>
+
+#include "ps/core/server_core.h"
+
+namespace attune::ps {
+
+std::string CoordinatorAddress(const Member& host, uint16_t port) {
+  const size_t colon = host.address.rfind(':');
+  return colon == std::string::npos ? "" : host.address.substr(0, colon + 1) + std::to_string(port);
+}
+
+void ServerCore::OnMessage(NodeId, MirrorUpdate&& message, MonotonicTime, ServerOutputs& out) {
+  const uint64_t number = message.record.number;
+  if (!mirror_ || mirror_->number < number) mirror_ = std::move(message.record);
+  out.send.push_back({.to = kCoordinator, .message = MirrorAck{.number = number}});
+}
+
+void ServerCore::OnMessage(NodeId, Promise&&, MonotonicTime, ServerOutputs& out) {
+  Promised promised{.map = map(),
+                    .standing = {.number = heartbeat_, .map_version = map().version, .leases = {}},
+                    .sync = {},
+                    .tables = {},
+                    .mirror = mirror_};
+  const auto& tables = rows_.tables();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] == nullptr) continue;
+    promised.tables.push_back({.table = TableId(static_cast<uint32_t>(i + 1)), .spec = tables[i]->spec()});
+  }
+  out.send.push_back({.to = kCoordinator, .message = std::move(promised)});
+}
+
+void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
+  if (ended_ || input.term <= coordinator_at_.term || input.term < term_) return;
+  term_ = input.term;
+  coordinator_at_ = {.term = input.term, .host = node_, .port = input.port};
+  TellCoordinatorsPlace({}, out);
+}
+
+void ServerCore::OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out) {
+  if (message.term <= coordinator_at_.term || message.term < term_ || message.host == node_) return;
+  const Member* host = map().Find(message.host);
+  if (host == nullptr) return;  // it tells so itself, once it is known here
+  coordinator_at_ = message;
+  term_ = message.term;
+  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
+  TellCoordinatorsPlace({}, out);
+}
+
+// To one peer, or to all.
+void ServerCore::TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out) {
+  if (coordinator_at_.host == NodeId()) return;
+  if (only) return out.send.push_back({.to = *only, .message = coordinator_at_});
+  for (const NodeId peer : linked_) out.send.push_back({.to = peer, .message = coordinator_at_});
+}
+
+}  // namespace attune::ps

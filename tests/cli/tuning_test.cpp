@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/explanation.h"
+#include "cli/render.h"
+#include "cli/tune_request.h"
+#include "operator/controller/tuning_loop.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+api::TrainingJob Job() {
+  api::TrainingJob job;
+  job.name = "a";
+  job.spec.servers.replicas = job.spec.workers.replicas = 2;
+  job.status.abilities = api::Abilities{.elastic_servers = true};
+  return job;
+}
+
+TEST(TuneRequest, EachWordChangesWhatItSays) {
+  const auto patch = [](const char* action, const char* settings) {
+    const auto request = MakeTuneRequest(Job(), action, settings);
+    return request.ok() ? request->patch.dump() : std::string(Message(request.status()));
+  };
+  EXPECT_EQ(patch("pause", ""), R"({"spec":{"tuning":{"paused":true}}})");
+  EXPECT_EQ(patch("resume", ""),
+            R"({"spec":{"tuning":{"paused":false,"servers":{"pinned":null},"workers":{"pinned":null}}}})");
+  EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
+  EXPECT_EQ(patch("pin", "servers=3"),
+            R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
+  EXPECT_THAT(patch("pin", "servers=3,workers=99"), HasSubstr("outside what job a allows"));
+  EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
+  EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
+  EXPECT_THAT(patch("faster", ""), HasSubstr("nothing the tuner can be told"));
+}
+
+TEST(TuneRequest, AJobThatHasEndedIsNotTuned) {
+  api::TrainingJob job = Job();
+  job.status.conditions.push_back({.type = api::kSucceeded, .status = "True"});
+  EXPECT_EQ(MakeTuneRequest(job, "pause", "").status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(TuningMode, IsReadInAnyCase) {
+  EXPECT_EQ(ParseTuningMode("auto"), api::TuningMode::kAuto);
+  EXPECT_EQ(ParseTuningMode("INPLACEONLY"), api::TuningMode::kInPlaceOnly);
+  EXPECT_FALSE(ParseTuningMode("").has_value());
+}
+
+// A job that was tuned for a while: workers help, servers hardly.
+api::TrainingJob Tuned() {
+  tuner::PriorCache priors;
+  controller::TuningLoop loop;
+  controller::TuningInput input;
+  input.policy.mode = api::TuningMode::kAuto;
+  input.goal.steps = 1'000'000;
+  input.wanted = {1, 1};
+  input.low = {1, 1};
+  input.high = {2, 4};
+  input.elastic_servers = input.training = input.settled = true;
+  api::TrainingJob job = Job();
+  job.spec.tuning.mode = api::TuningMode::kAuto;
+  for (int second = 0; second < 120; ++second) {
+    input.time += 1;
+    input.steps += static_cast<uint64_t>(100 * input.wanted.workers);
+    const controller::TuningOutput output = loop.Step(input, priors);
+    if (output.change) {
+      input.wanted = *output.change;
+      ++input.generation;
+    }
+    job.status.tuning = output.status;
+  }
+  return job;
+}
+
+TEST(Explain, TellsTheDecisionsInWordsAndNumbers) {
+  const auto explanation = Explain(Tuned(), true);
+  ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
+  EXPECT_THAT(explanation->text, HasSubstr("a: tuning Auto, "));
+  EXPECT_THAT(explanation->text, HasSubstr("\n1. At "));
+  EXPECT_THAT(explanation->text, HasSubstr("Predicted "));
+  EXPECT_THAT(explanation->text, HasSubstr("Best settings as believed now (of 8):"));
+  EXPECT_THAT(explanation->text, HasSubstr("Remaining: about "));
+  EXPECT_EQ(explanation->json["mode"], "Auto");
+  EXPECT_GE(explanation->json["decisions"].size(), 1U);
+  EXPECT_EQ(explanation->json["model"].size(), 8U);
+  const auto brief = Explain(Tuned(), false);
+  ASSERT_TRUE(brief.ok());
+  EXPECT_FALSE(brief->json.contains("model"));
+}
+
+TEST(Explain, AJobThatIsNotTunedSaysHowItWouldBe) {
+  const auto explanation = Explain(Job(), false);
+  EXPECT_EQ(explanation.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(explanation.status())), HasSubstr("attune tune auto a"));
+}
+
+TEST(Render, TheTunerHasALineOfItsOwnWhileTheJobRuns) {
+  JobView view;
+  view.name = "a";
+  view.tuning_stage = "Trying";
+  view.tuning = "trying 2 servers, 4 workers: expected +20 %";
+  view.remaining_low = 50;
+  view.remaining_high = 80;
+  const Screen screen{.width = 200, .height = 24, .color = false, .unicode = true};
+  EXPECT_EQ(Render(view, screen, 0)[3], "tuner: trying 2 servers, 4 workers: expected +20 %; 50s to 1m20s left");
+  EXPECT_THAT(RenderPlain(view, 0), HasSubstr("tuner: Trying"));
+  EXPECT_THAT(RenderJson(view, 0), HasSubstr(R"("stage":"Trying")"));
+  view.outcome = JobView::Outcome::kSucceeded;
+  EXPECT_THAT(RenderPlain(view, 0), Not(HasSubstr("tuner")));
+}
+
+}  // namespace
+}  // namespace attune::cli

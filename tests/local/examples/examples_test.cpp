@@ -1,0 +1,75 @@
+// The example programs on small inputs: they learn what is there, whatever is done to the job meanwhile, and their
+// models can be read afterwards.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/random.h"
+#include "tests/examples/package-graph/small_lists.h"
+#include "tests/local/examples/example_run.h"
+
+namespace attune {
+namespace {
+
+using kube::Json;
+using testing::HasSubstr;
+
+double Metric(const Json& result, const std::string& name) {
+  return result.value(Json::json_pointer("/result/metrics/" + name), 0.0);
+}
+
+TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
+  std::ofstream(directory_ / "small_Packages") << package_graph::SmallList(400);
+  Start("attune-package-graph",
+        {"--lists=" + (directory_ / "small_Packages").string(), "--min-links=2", "--held-out=10", "--batch-links=64",
+         "--negatives=64", "--dim=16", "--packages=program3", "--save-tables"},
+        400);
+  ASSERT_TRUE(AwaitReady("workers", 2));
+  ASSERT_EQ(Attune({"scale", "small", "workers=3", "servers=3"}).code, 0);
+  ASSERT_TRUE(AwaitReady("workers", 3));
+  EXPECT_THAT(Attune({"sync", "small", "bsp"}).output, HasSubstr("Async -> BSP"));
+  ASSERT_EQ(Attune({"scale", "small", "workers=1", "servers=1"}).code, 0);
+  ASSERT_TRUE(AwaitReady("workers", 1));
+  const Json result = AwaitResult();
+  EXPECT_EQ(result.value("reprocessedItems", -1), 0);
+  EXPECT_GT(Metric(result, "mrr"), 0.4);
+  EXPECT_GT(Metric(result, "mrr"), 2 * Metric(result, "popularity_mrr"));
+  EXPECT_THAT(result.value(Json::json_pointer("/result/summary"), ""), HasSubstr("program3 recommends: tool3-"));
+
+  const std::string model = result.value(Json::json_pointer("/result/modelPath"), "");
+  EXPECT_THAT(Attune({"inspect", model, "--verify"}).output,
+              testing::AllOf(HasSubstr("entity"), HasSubstr("relation")));
+  EXPECT_EQ(Attune({"export", model, "--format", "npz", "--to", (directory_ / "model.npz").string()}).code, 0);
+  EXPECT_GT(std::filesystem::file_size(directory_ / "model.npz"), 400 * 16 * sizeof(float));
+}
+
+TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
+  // Of four characters one is a toss, which only who looks three back can tell from the others.
+  std::filesystem::create_directory(directory_ / "text");
+  Random random(1);
+  std::string text;
+  while (text.size() < 200'000) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
+  std::ofstream(directory_ / "text" / "tosses.h") << text;
+  Start("attune-next-character",
+        {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=24", "--hidden2=16",
+         "--batch=64", "--epoch-batches=500", "--rate=0.005", "--save-tables"},
+        20);
+  ASSERT_TRUE(AwaitReady("workers", 2));
+  EXPECT_THAT(Attune({"sync", "small", "ssp:2"}).output, HasSubstr("Async -> SSP(2)"));
+  ASSERT_EQ(Attune({"scale", "small", "servers=3"}).code, 0);
+  ASSERT_TRUE(AwaitReady("servers", 3));
+  EXPECT_THAT(Attune({"sync", "small", "async"}).output, HasSubstr("SSP(2) -> Async"));
+  const Json result = AwaitResult();
+  EXPECT_EQ(result.value("reprocessedItems", -1), 0);
+  EXPECT_NEAR(Metric(result, "bigram_bits"), 0.5, 0.02);
+  EXPECT_NEAR(Metric(result, "held_out_bits"), 0.25, 0.03);
+  EXPECT_THAT(result.value(Json::json_pointer("/result/summary"), ""), HasSubstr("a 1\n"));
+  const std::string model = result.value(Json::json_pointer("/result/modelPath"), "");
+  const Outcome inspected = Attune({"inspect", model, "--verify"});
+  for (const char* table : {"embedding", "hidden1", "hidden2", "output"}) {
+    EXPECT_THAT(inspected.output, HasSubstr(table));
+  }
+}
+
+}  // namespace
+}  // namespace attune

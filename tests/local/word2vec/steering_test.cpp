@@ -1,0 +1,144 @@
+// What a user does to a running job, and what happens to it: servers that come, go and are lost, the coordinator's end,
+// checkpoints, the tuner, the report. What the servers of this build cannot do is left out, with that reason.
+#include "tests/local/word2vec/word2vec_run.h"
+
+namespace attune {
+namespace {
+
+using testing::HasSubstr;
+
+class SteeredRun : public Word2vecRun {
+ protected:
+  // The abilities that are missing; "" when all are there. Waits until the coordinator has said.
+  std::string Missing(const std::vector<std::string>& abilities) {
+    if (!AwaitStatus("abilities", [](const Json& status) { return status.contains("abilities"); })) return "all";
+    const Json can = GetStatus()["abilities"];
+    std::string missing;
+    for (const std::string& ability : abilities) {
+      if (!can.value(ability, false)) missing += (missing.empty() ? "" : ", ") + ability;
+    }
+    return missing;
+  }
+  // Process of the pod's own container: its environment names the pod.
+  pid_t ProcessOf(const std::string& pod, const std::string& program) const {
+    for (const pid_t process : Processes(program)) {
+      std::ifstream file("/proc/" + std::to_string(process) + "/environ");
+      const std::string variables((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      if (variables.find("ATTUNE_POD_NAME=" + pod) != std::string::npos) return process;
+    }
+    return 0;
+  }
+  bool AwaitTrainingOn() {
+    const double before = GetStatus().value(Json::json_pointer("/progress/fraction"), 0.0);
+    return AwaitFraction(std::min(before + 0.02, 0.99));
+  }
+  std::string Read(const std::filesystem::path& file) const {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+};
+
+TEST_F(SteeredRun, TheReportShowsTheCurvesAndWhatHappened) {
+  StartTraining({.epochs = 40, .more_words = {"--report", (directory_ / "report.html").string()}});
+  ASSERT_TRUE(AwaitFraction(0.1));
+  ASSERT_EQ(Attune({"scale", "topics", "workers=3"}).code, 0);
+  ASSERT_TRUE(AwaitWorkers(3));
+  AwaitResult();
+  const std::string page = Read(directory_ / "report.html");
+  EXPECT_THAT(page, HasSubstr("Training loss"));
+  EXPECT_THAT(page, HasSubstr("<polyline"));
+  EXPECT_THAT(page, HasSubstr("Created 1 worker pod (3 wanted)"));
+  const Outcome again = Attune({"report", (directory_ / "attune-runs").string(), "-o", "x.html"});
+  EXPECT_NE(again.code, 0) << "the directory of all runs holds no history itself";
+}
+
+TEST_F(SteeredRun, ALostServerIsReplacedAndNothingIsLost) {
+  StartTraining({.epochs = 150, .servers = 2, .backups = 1});
+  if (const std::string missing = Missing({"elasticServers", "serverRecovery"}); !missing.empty()) {
+    GTEST_SKIP() << "these servers cannot: " << missing;
+  }
+  ASSERT_TRUE(AwaitFraction(0.05));
+  const pid_t victim = ProcessOf("topics-server-1", "attune-server");
+  ASSERT_NE(victim, 0);
+  ASSERT_EQ(kill(victim, SIGKILL), 0);
+  ASSERT_TRUE(AwaitStatus(
+      "the recovery", [](const Json& status) { return status.value(Json::json_pointer("/recovery/count"), 0) >= 1; }));
+  EXPECT_EQ(GetStatus().value(Json::json_pointer("/recovery/restoredRows"), -1), 0);
+  ASSERT_TRUE(AwaitStatus("another server", [&](const Json&) {
+    const pid_t now = ProcessOf("topics-server-1", "attune-server");
+    return now != 0 && now != victim;
+  }));
+  EXPECT_TRUE(AwaitTrainingOn());
+  EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("ServerFailed"));
+  EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
+}
+
+TEST_F(SteeredRun, TheCoordinatorsServerIsLostAndAnotherTakesOver) {
+  StartTraining({.epochs = 150, .servers = 2, .backups = 1});
+  if (const std::string missing = Missing({"elasticServers", "serverRecovery", "coordinatorFailover"});
+      !missing.empty()) {
+    GTEST_SKIP() << "these servers cannot: " << missing;
+  }
+  ASSERT_TRUE(AwaitFraction(0.05));
+  const pid_t victim = ProcessOf("topics-server-0", "attune-server");
+  ASSERT_NE(victim, 0);
+  ASSERT_EQ(kill(victim, SIGKILL), 0);
+  ASSERT_TRUE(AwaitStatus("another coordinator", [](const Json& status) {
+    return status.value("coordinator", "") == "topics-server-1" && status.value("coordinatorTerm", 0) >= 1;
+  }));
+  EXPECT_TRUE(AwaitTrainingOn());
+  EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("CoordinatorAppointed"));
+  EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
+}
+
+TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
+  const std::string checkpoints = (directory_ / "checkpoints").string();
+  StartTraining({.epochs = 100, .servers = 2, .more_spec = "  checkpoint: {directory: " + checkpoints + "}\n"});
+  if (const std::string missing = Missing({"checkpoints"}); !missing.empty()) {
+    GTEST_SKIP() << "these servers cannot: " << missing;
+  }
+  ASSERT_TRUE(AwaitFraction(0.3));
+  const Outcome written = Attune({"checkpoint", "topics"});
+  ASSERT_EQ(written.code, 0) << written.output;
+  EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("CheckpointWritten"));
+  EXPECT_EQ(Attune({"stop", "topics"}).code, 0);
+  run_->AwaitEnd(kPatience);
+  StartTraining({.epochs = 100, .servers = 3, .more_words = {"--resume", checkpoints}});
+  ASSERT_TRUE(AwaitFraction(0.25)) << "it goes on from where the checkpoint was";
+  EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
+}
+
+TEST_F(SteeredRun, TheTunerTriesAnotherSettingTellsItAndTheJobSucceeds) {
+  // A length in time: on any machine as many windows.
+  StartTraining({.epochs = 100'000,
+                 .servers = 1,
+                 .workers = 1,
+                 .seconds_max = 70,
+                 .more_spec = "  tuning: {windowSeconds: 2, servers: {max: 3}, workers: {max: 4}}\n",
+                 .more_words = {"--tune", "auto"}});
+  ASSERT_TRUE(AwaitStatus("a change by the tuner", [](const Json& status) {
+    return status.value(Json::json_pointer("/tuning/changes"), 0) >= 1;
+  }));
+  EXPECT_THAT(Attune({"explain", "topics"}).output, HasSubstr("tuning Auto"));
+  EXPECT_EQ(Attune({"explain", "topics", "--model", "-o", "json"}).code, 0);
+  const Outcome paused = Attune({"tune", "pause", "topics"});
+  EXPECT_EQ(paused.code, 0) << paused.output;
+  ASSERT_TRUE(AwaitStatus(
+      "a pause", [](const Json& status) { return status.value(Json::json_pointer("/tuning/stage"), "") == "Paused"; }));
+  EXPECT_EQ(Attune({"tune", "resume", "topics"}).code, 0);
+  EXPECT_LT(HeldOutLoss(AwaitResult()), kUntrainedLoss / 2);
+}
+
+TEST_F(SteeredRun, ARecommendationTouchesNothing) {
+  StartTraining({.epochs = 100'000, .seconds_max = 90, .more_spec = "  tuning: {mode: Recommend, windowSeconds: 2}\n"});
+  ASSERT_TRUE(AwaitStatus("a recommendation", [](const Json& status) {
+    return status.contains(Json::json_pointer("/tuning/recommendedWorkers"));
+  }));
+  EXPECT_EQ(Processes("attune-word2vec").size(), 2U);
+  EXPECT_EQ(Processes("attune-server").size(), 2U);
+  EXPECT_EQ(Attune({"stop", "topics"}).code, 0);
+  run_->AwaitEnd(kPatience);
+}
+
+}  // namespace
+}  // namespace attune

@@ -1,0 +1,75 @@
+#include "operator/local/pod_volumes.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "tests/operator/local/objects.h"
+
+namespace attune::local {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Json;
+using testing::MakePod;
+
+const kube::ResourceType kSecrets{"", "v1", "secrets", "Secret"};
+
+class PodVolumesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "attune-volumes-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    Json pod = MakePod("a");
+    pod["spec"]["volumes"] = Json::array({{{"name", "tls"}, {"secret", {{"secretName", "a-tls"}}}}});
+    pod_ = api_.Create(kube::kPods, pod).value();
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  StatusOr<PodVolumes> Make() {
+    return PodVolumes::Make(pod_, directory_ / "volumes", directory_ / "claims", api_, time_.WallNow());
+  }
+  void CreateSecret(const Json& data) {
+    const Json secret = {{"apiVersion", "v1"},
+                         {"kind", "Secret"},
+                         {"metadata", {{"name", "a-tls"}, {"namespace", "default"}}},
+                         {"data", data}};
+    ASSERT_TRUE(api_.Create(kSecrets, secret).ok());
+  }
+
+  ManualTime time_;
+  MemoryApi api_{time_, {.own_thread = false}};
+  std::filesystem::path directory_;
+  Json pod_;
+};
+
+TEST_F(PodVolumesTest, APodWaitsUntilItsSecretIsThere) {
+  const auto early = Make();
+  EXPECT_EQ(early.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Message(early.status())), HasSubstr("Secret default/a-tls of volume tls is not there yet"));
+  CreateSecret({{"tls.crt", "cGVt"}, {"ca.crt", ""}});
+  auto volumes = Make();
+  ASSERT_TRUE(volumes.ok()) << Message(volumes.status());
+  const std::filesystem::path file = volumes->directories().at("tls") / "tls.crt";
+  EXPECT_EQ(ReadFile(file).value(), "pem");
+  struct stat info {};
+  ASSERT_EQ(stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  volumes->Remove();
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(PodVolumesTest, KeysThatAreNoFilesAreRefused) {
+  CreateSecret({{"../tls.crt", "cGVt"}});
+  EXPECT_EQ(Make().status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(PodVolumesTest, ContentThatIsNoBase64IsRefused) {
+  CreateSecret({{"tls.crt", "?"}});
+  EXPECT_EQ(Make().status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace attune::local

@@ -1,0 +1,226 @@
+// One coordinator after the other: the copy of the ledger, promises, terms and clocks. The simulation
+// (tests/simulation/coordinator) has the long stories.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+namespace {
+
+using std::chrono::seconds;
+
+// Two servers and a worker; the coordinator runs in server 0.
+class CoordinatorTakeoverTest : public testing::Test {
+ protected:
+  static constexpr ConnectionId kServer0{1}, kServer1{2}, kWorker{3};
+
+  CoordinatorTakeoverTest() {
+    core_.emplace(CoordinatorOptions{.job_uid = "job",
+                                     .servers = 2,
+                                     .shards = 4,
+                                     .goal = {.epochs = 1},
+                                     .items = 100,
+                                     .lease_items = 10,
+                                     .host_index = 0});
+    Say(kServer0, JoinOf(Role::kServer, 0));
+    Say(kServer1, JoinOf(Role::kServer, 1));
+    Say(kWorker, JoinOf(Role::kWorker, 0));
+  }
+
+  static Join JoinOf(Role role, uint32_t index, NodeId node = {}, uint32_t term = 0) {
+    return Join{.incarnation = (role == Role::kServer ? 10U : 20U) + index,
+                .job_uid = "job",
+                .role = role,
+                .index = index,
+                .address = "127.0.0.1:1",
+                .node = node,
+                .term = term};
+  }
+
+  void Step(CoordinatorInput input) {
+    out_.Clear();
+    core_->Step(std::move(input), now_, out_);
+    for (const ToConnection& sent : out_.send) {
+      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) record_ = mirror->record;
+      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) nodes_[sent.to] = welcome->node;
+      if (const auto* map = std::get_if<MapUpdate>(&sent.message)) map_ = map->map;
+      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) map_ = welcome->map;
+    }
+  }
+  void Say(ConnectionId from, Message message) { Step(FromConnection{from, std::move(message)}); }
+  // The copy arrives and is acknowledged, until there is nothing new in it.
+  void Mirror() {
+    for (int i = 0; i < 3; ++i) Say(kServer1, MirrorAck{.number = record_.number});
+  }
+  void Wait(Duration time) {
+    now_ += time;
+    Step(CoordinatorTimer{});
+  }
+  // All nodes say that they live.
+  void Live(std::vector<ConnectionId> nodes) {
+    for (const ConnectionId node : nodes) Say(node, Heartbeat{.number = ++heartbeat_});
+  }
+
+  template <typename Kind>
+  const Kind* Sent(ConnectionId to) const {
+    for (const ToConnection& sent : out_.send) {
+      if (sent.to == to && std::holds_alternative<Kind>(sent.message)) return &std::get<Kind>(sent.message);
+    }
+    return nullptr;
+  }
+  RequestHeader NextHeader() { return {.request = RequestId(++request_), .remaining = seconds(30)}; }
+
+  LeaseGrant TakeLease() {
+    Say(kWorker, OpenDataSet{.header = NextHeader(), .name = "train", .options = {}});
+    Mirror();
+    Say(kWorker, LeaseRequest{.header = NextHeader(), .data_set = DataSetId(1)});
+    Say(kServer1, MirrorAck{.number = record_.number});
+    const auto* grant = Sent<LeaseGrant>(kWorker);
+    EXPECT_NE(grant, nullptr);
+    return grant == nullptr ? LeaseGrant{} : *grant;
+  }
+
+  // Server 0 is gone; server 1 runs the next one.
+  void Appoint(std::vector<NodeGone> gone) {
+    core_.emplace(CoordinatorOptions{
+        .job_uid = "job", .term = 2, .takeover = true, .proven_gone = std::move(gone), .host_index = 1});
+    Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
+    EXPECT_NE(Sent<Promise>(kServer1), nullptr);
+    Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = record_});
+  }
+  Promised WorkersAnswer(std::vector<LeasePosition> leases) const {
+    return {
+        .map = map_, .standing = {.number = 9, .leases = std::move(leases)}, .sync = {}, .tables = {}, .mirror = {}};
+  }
+
+  std::optional<CoordinatorCore> core_;
+  CoordinatorOutputs out_;
+  CoordinatorRecord record_;
+  ShardMap map_;
+  std::map<ConnectionId, NodeId> nodes_;
+  MonotonicTime now_{seconds(1)};
+  uint64_t request_ = 0, heartbeat_ = 100;
+};
+
+TEST_F(CoordinatorTakeoverTest, AnAnswerWaitsUntilTheCopyKnowsIt) {
+  Mirror();
+  Say(kWorker, OpenDataSet{.header = NextHeader(), .name = "train", .options = {}});
+  EXPECT_EQ(Sent<DataSetOpened>(kWorker), nullptr);
+  ASSERT_NE(Sent<MirrorUpdate>(kServer1), nullptr);
+  ASSERT_EQ(record_.data_sets.size(), 1U);
+  EXPECT_EQ(record_.data_sets[0].progress.items, 100U);
+  Say(kServer1, MirrorAck{.number = record_.number - 1});
+  EXPECT_EQ(Sent<DataSetOpened>(kWorker), nullptr) << "an older copy";
+  Say(kServer1, MirrorAck{.number = record_.number});
+  EXPECT_NE(Sent<DataSetOpened>(kWorker), nullptr);
+}
+
+TEST_F(CoordinatorTakeoverTest, TheNextOneGoesOnWithLeasesAndMapUnderItsTerm) {
+  const LeaseGrant grant = TakeLease();
+  Appoint({{Role::kServer, 0}});
+  EXPECT_TRUE(core_->progress().taking_over) << "the worker has not answered";
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({{grant.lease, grant.begin + 4}}));
+  EXPECT_FALSE(core_->progress().taking_over);
+  ASSERT_NE(Sent<Welcome>(kWorker), nullptr);
+  EXPECT_EQ(map_.version, MapVersion(2, 1));
+  EXPECT_EQ(map_.recovered_at, map_.version) << "server 0's rows are to be recovered";
+  for (const Shard& shard : map_.shards) EXPECT_EQ(shard.home, nodes_.at(kServer1));
+  EXPECT_EQ(core_->progress().items_done, 4U);
+  EXPECT_EQ(core_->progress().reprocessed_items, 0U);
+  Say(kWorker, LeaseDone{.header = NextHeader(), .lease = grant.lease});
+  EXPECT_NE(Sent<Done>(kWorker), nullptr);
+  EXPECT_EQ(core_->progress().items_done, 10U);
+  Say(kWorker, LeaseRequest{.header = NextHeader(), .data_set = DataSetId(1)});
+  ASSERT_NE(Sent<LeaseGrant>(kWorker), nullptr);
+  EXPECT_EQ(Sent<LeaseGrant>(kWorker)->begin, 10U) << "what is held or done is not given again";
+}
+
+TEST_F(CoordinatorTakeoverTest, ItemsOfALostWorkerAreCounted) {
+  const LeaseGrant grant = TakeLease();
+  Appoint({{Role::kServer, 0}, {Role::kWorker, 0}});
+  EXPECT_FALSE(core_->progress().taking_over) << "everybody has answered or is gone";
+  EXPECT_EQ(core_->progress().reprocessed_items, grant.end - grant.begin);
+}
+
+TEST_F(CoordinatorTakeoverTest, WhoIsSilentCountsAsDeadWhenNobodyCanHaveGivenItTime) {
+  (void)TakeLease();
+  Appoint({{Role::kServer, 0}});
+  Wait(seconds(10));
+  EXPECT_TRUE(core_->progress().taking_over);
+  Wait(seconds(15));
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().workers, 0U);
+}
+
+TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
+  Mirror();
+  Appoint({});
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  for (int i = 0; i < 20; ++i) Wait(seconds(5));
+  EXPECT_TRUE(core_->progress().taking_over) << "server 0 may still lead";
+  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  Say(kServer0, WorkersAnswer({}));
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().servers, 2U);
+  EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
+}
+
+TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
+  (void)TakeLease();
+  record_ = {};
+  core_.emplace(CoordinatorOptions{
+      .job_uid = "job", .term = 2, .takeover = true, .proven_gone = {{Role::kServer, 0}}, .host_index = 1});
+  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
+  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_TRUE(out_.failed.has_value());
+  EXPECT_NE(std::string(Message(*out_.failed)).find("last checkpoint"), std::string::npos);
+  EXPECT_NE(Sent<SessionLost>(kWorker), nullptr);
+}
+
+TEST_F(CoordinatorTakeoverTest, ANodeThatObeysAHigherTermEndsTheOldOne) {
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  EXPECT_TRUE(out_.superseded);
+  EXPECT_TRUE(out_.send.empty());
+  Say(kWorker, Heartbeat{.number = 500});
+  EXPECT_TRUE(out_.send.empty());
+  EXPECT_EQ(core_->WakeAt(), kNever);
+}
+
+TEST_F(CoordinatorTakeoverTest, OneThatHearsNoOtherServerGivesNobodyTime) {
+  for (int i = 0; i < 12; ++i) {
+    Wait(seconds(1));
+    Live({kServer0, kWorker});
+  }
+  Step(CoordinatorTimer{});
+  Say(kWorker, Heartbeat{.number = ++heartbeat_});
+  EXPECT_EQ(Sent<HeartbeatAck>(kWorker), nullptr);
+  EXPECT_EQ(core_->progress().servers, 2U) << "server 1 may obey another coordinator";
+  Say(kServer1, Heartbeat{.number = ++heartbeat_});
+  Wait(seconds(1));
+  Say(kWorker, Heartbeat{.number = ++heartbeat_});
+  EXPECT_NE(Sent<HeartbeatAck>(kWorker), nullptr);
+}
+
+TEST_F(CoordinatorTakeoverTest, AClockThatGoesBackStandsStill) {
+  Live({kServer0, kServer1, kWorker});
+  now_ -= seconds(60);
+  Step(CoordinatorTimer{});
+  Live({kServer0, kServer1, kWorker});
+  now_ += seconds(62);
+  Step(CoordinatorTimer{});
+  EXPECT_EQ(core_->progress().servers, 2U);
+  EXPECT_EQ(core_->progress().workers, 1U) << "nobody was silent for long";
+}
+
+}  // namespace
+}  // namespace attune::ps

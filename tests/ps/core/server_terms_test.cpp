@@ -1,0 +1,131 @@
+// Whom a server obeys, and when it may serve.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "ps/core/server_core.h"
+#include "tests/ps/core/map_store.h"
+
+namespace attune::ps {
+namespace {
+
+using std::chrono::seconds;
+
+class ServerTermsTest : public testing::Test {
+ protected:
+  static constexpr NodeId kSelf{1}, kOther{2}, kWorker{3};
+
+  ServerTermsTest()
+      : core_({.job_uid = "job", .incarnation = 7, .address = "127.0.0.1:1", .create_store = MapStore::Make}) {
+    map_.version = MapVersion(1, 0);
+    map_.shards = {{.home = kSelf}};
+    map_.members = {{kSelf, Role::kServer, 0, "127.0.0.1:1"},
+                    {kOther, Role::kServer, 1, "127.0.0.9:2"},
+                    {kWorker, Role::kWorker, 0, ""}};
+    Step(PeerConnected{kCoordinator});
+    Hear(1, Welcome{.node = kSelf, .map = map_});
+    Hear(1, InstallTable{.table = TableId(1), .spec = {"rows", {.dim = 1}}});
+    Step(PeerConnected{kWorker});
+  }
+
+  void Step(ServerInput input) {
+    out_.Clear();
+    core_.Step(std::move(input), now_, out_);
+    for (const Outgoing& sent : out_.send) {
+      if (const auto* heartbeat = std::get_if<Heartbeat>(&sent.message)) heartbeat_ = heartbeat->number;
+    }
+  }
+  void Hear(uint32_t term, Message message) {
+    Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
+  }
+  bool AnswersAPush() {
+    Step(Received{.from = kWorker,
+                  .message = Push{.origin = kWorker,
+                                  .sequence = SequenceNumber(++sequence_),
+                                  .table = TableId(1),
+                                  .map_version = map_.version,
+                                  .positions = {0, 1, {}},
+                                  .keys = std::vector<Key>{5},
+                                  .gradients = std::vector<float>{1}}});
+    return Sent<PushAck>(kWorker) != nullptr;
+  }
+  template <typename Kind>
+  const Kind* Sent(NodeId to) const {
+    for (const Outgoing& sent : out_.send) {
+      if (sent.to == to && std::holds_alternative<Kind>(sent.message)) return &std::get<Kind>(sent.message);
+    }
+    return nullptr;
+  }
+
+  ServerCore core_;
+  ServerOutputs out_;
+  ShardMap map_;
+  MonotonicTime now_{seconds(1)};
+  uint64_t heartbeat_ = 0, sequence_ = 0;
+};
+
+TEST_F(ServerTermsTest, ServesAsLongAsTheCoordinatorAnswers) {
+  EXPECT_TRUE(AnswersAPush());
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  now_ += seconds(8);
+  EXPECT_TRUE(AnswersAPush());
+  now_ += seconds(2);
+  EXPECT_FALSE(AnswersAPush()) << "10 s less a margin are over, another server may be home by now";
+  Step(Timer{});
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  EXPECT_TRUE(AnswersAPush());
+}
+
+TEST_F(ServerTermsTest, AClockThatGoesBackGivesNoTime) {
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  now_ += seconds(20);
+  EXPECT_FALSE(AnswersAPush());
+  now_ -= seconds(19);
+  EXPECT_FALSE(AnswersAPush());
+}
+
+TEST_F(ServerTermsTest, FollowsTheHighestTermAndTellsOthers) {
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 3, .host = kOther, .port = 7400}});
+  ASSERT_TRUE(out_.coordinator.has_value());
+  EXPECT_EQ(out_.coordinator->address, "127.0.0.9:7400");
+  EXPECT_EQ(out_.coordinator->term, 3U);
+  ASSERT_NE(Sent<CoordinatorAt>(kWorker), nullptr);
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "an older one";
+  map_.version = MapVersion(1, 1);
+  Hear(1, MapUpdate{.map = map_});
+  EXPECT_EQ(core_.map().version, MapVersion(1, 0)) << "of a coordinator that is obeyed no longer";
+  Hear(3, Promise{});
+  const auto* promised = Sent<Promised>(kCoordinator);
+  ASSERT_NE(promised, nullptr);
+  EXPECT_EQ(promised->map.version, MapVersion(1, 0));
+  ASSERT_EQ(promised->tables.size(), 1U);
+  EXPECT_EQ(promised->tables[0].spec.name, "rows");
+}
+
+TEST_F(ServerTermsTest, KeepsTheNewestCopy) {
+  CoordinatorRecord record{.number = 5};
+  Hear(1, MirrorUpdate{.record = record});
+  ASSERT_NE(Sent<MirrorAck>(kCoordinator), nullptr);
+  EXPECT_EQ(Sent<MirrorAck>(kCoordinator)->number, 5U);
+  Hear(2, Promise{});
+  record.number = 6;
+  Hear(1, MirrorUpdate{.record = record});
+  EXPECT_EQ(Sent<MirrorAck>(kCoordinator), nullptr) << "its coordinator is obeyed no longer";
+  Hear(2, Promise{});
+  ASSERT_TRUE(Sent<Promised>(kCoordinator)->mirror.has_value());
+  EXPECT_EQ(Sent<Promised>(kCoordinator)->mirror->number, 5U);
+}
+
+TEST_F(ServerTermsTest, TheServerThatRunsItTellsEveryPeer) {
+  Step(CoordinatorHere{.term = 2, .port = 7400});
+  const auto* at = Sent<CoordinatorAt>(kWorker);
+  ASSERT_NE(at, nullptr);
+  EXPECT_EQ(at->host, kSelf);
+  Step(PeerConnected{kOther});
+  EXPECT_NE(Sent<CoordinatorAt>(kOther), nullptr) << "also who comes later";
+}
+
+}  // namespace
+}  // namespace attune::ps

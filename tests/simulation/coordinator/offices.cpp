@@ -1,0 +1,125 @@
+// One coordinator after the other: what the operator, the platform and the servers do about them.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/coordinator/simulation.h"
+
+namespace attune::ps::simulation {
+
+void CoordinatorSimulation::StartOffice(CoordinatorOptions options, size_t host) {
+  auto office = std::make_unique<Office>();
+  office->term = options.term;
+  office->host = host;
+  office->leads = !options.takeover;
+  office->core = std::make_unique<CoordinatorCore>(std::move(options));
+  offices_.push_back(std::move(office));
+}
+
+// Its process is gone, or another one is obeyed: what was asked of it is asked again of the next one.
+void CoordinatorSimulation::EndOffice(size_t office) {
+  if (!std::exchange(offices_[office]->alive, false)) return;
+  Tell("the coordinator of term " + std::to_string(offices_[office]->term) + " ends");
+  std::vector<Party> parties;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.office == office) parties.push_back(connection.party);
+  }
+  for (const Party party : parties) Break(party, std::chrono::milliseconds(20));
+  bool scaling = false;
+  std::erase_if(commands_, [&](const auto& entry) {
+    if (entry.second.office != office) return false;
+    scaling = scalings_.erase(entry.first) > 0 || scaling;
+    return true;
+  });
+  if (scaling) After(std::chrono::milliseconds(300), [this] { Scale(); });
+}
+
+// The copy that answers have waited for is at a member that lives.
+bool CoordinatorSimulation::CopyIsSafe(size_t but) const {
+  uint64_t newest = 0;
+  for (const Server& server : servers_) newest = std::max(newest, server.mirror ? server.mirror->number : 0);
+  if (newest >> 32 != offices_[chief_]->term) return false;
+  for (size_t place = 0; place < servers_.size(); ++place) {
+    const Server& server = servers_[place];
+    if (place == but || !server.alive || server.finished || !Chief().map().Contains(server.node)) continue;
+    if (server.mirror && server.mirror->number == newest) return true;
+  }
+  return false;
+}
+
+// The operator's part: the server with the lowest index that fits, under a higher term.
+void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_below) {
+  appointing_ = false;
+  if (finished_) return;
+  size_t host = servers_.size();
+  for (size_t place = 0; place < servers_.size(); ++place) {
+    const Server& server = servers_[place];
+    if (place == offices_.back()->host || !server.alive || server.finished || server.index >= index_below) continue;
+    if (!Chief().map().Contains(server.node)) continue;
+    if (host == servers_.size() || server.index < servers_[host].index) host = place;
+  }
+  if (host == servers_.size()) return;
+  Count(gone.empty() ? "handovers" : "coordinators lost");
+  StartOffice({.job_uid = kJob,
+               .term = offices_.back()->term + 1,
+               .takeover = true,
+               .proven_gone = std::move(gone),
+               .shards = parameters_.shards,
+               .liveness_lease = std::chrono::seconds(2),
+               .shard_changes_max = 4,
+               .host_index = servers_[host].index,
+               .mutations = mutations_},
+              host);
+  const size_t office = offices_.size() - 1;
+  Tell("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
+       std::to_string(offices_.back()->term));
+  Redirect({true, host}, office);
+  const auto later = [&](Party party) {
+    Duration delay = network_.Delay();
+    if (random().Chance(0.05)) {  // so long that it may count as dead
+      delay = FromMilliseconds(random().Uniform() * 9000);
+      any_failure_ = true;
+    }
+    After(delay, [this, party, office] { Redirect(party, office); });
+  };
+  for (size_t place = 0; place < servers_.size(); ++place) {
+    if (place != host && servers_[place].alive) later({true, place});
+  }
+  for (size_t place = 0; place < workers_.size(); ++place) later({false, place});
+}
+
+// It hears where the new coordinator is.
+void CoordinatorSimulation::Redirect(Party party, size_t office) {
+  if (!Alive(party) || StreamOf(party).office >= office) return;
+  const NodeId host = servers_[offices_[office]->host].node;
+  if (party.is_server) {
+    Server& server = servers_[party.place];
+    server.term = std::max(server.term, offices_[office]->term);
+    for (size_t older = 0; older < office; ++older) {
+      if (offices_[older]->host == party.place) EndOffice(older);
+    }
+  } else {
+    StepWorker(
+        party.place,
+        Received{.from = host, .message = CoordinatorAt{.term = offices_[office]->term, .host = host, .port = 7400}});
+    if (!Alive(party)) return;
+  }
+  StreamOf(party).office = office;
+  Break(party, network_.Delay());
+}
+
+// The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while.
+void CoordinatorSimulation::CrashCoordinator(bool really) {
+  if (finished_ || !Settled()) return;
+  const size_t host = offices_[chief_]->host;
+  if (!CopyIsSafe(host)) return;
+  any_failure_ = true;
+  any_server_died_ = true;
+  if (really) return KillServer(host);
+  const uint32_t index = servers_[host].index;
+  Tell("the coordinator is said to be dead");
+  appointing_ = true;
+  After(std::chrono::seconds(12), [this, host] { KillServer(host); });
+  After(FromMilliseconds(random().Uniform() * 1500), [this, index] { Appoint({{Role::kServer, index}}, UINT32_MAX); });
+}
+
+}  // namespace attune::ps::simulation
