@@ -72,10 +72,18 @@ class Drawing {
     for (const Band& band : chart_.bands) AddBand(band);
     for (const Mark& mark : chart_.marks) AddMark(mark);
     for (const Series& series : chart_.series) AddSeries(series);
+    AddBadges();
     return text_ + "</svg>\n";
   }
 
  private:
+  static constexpr double kBadgeWidth = 16;
+  struct Badge {
+    double x;
+    int first, last;
+    std::string color;
+  };
+
   double X(double x) const { return kLeft + std::clamp(x / chart_.x_max, 0.0, 1.0) * (kWidth - kLeft - kRight); }
   double Y(double y) const {
     const double share = (y - bounds_.low) / (bounds_.high - bounds_.low);
@@ -152,12 +160,23 @@ class Drawing {
     const double x = X(mark.x);
     Line(x, kTop - 4, x, bottom_, mark.color, " stroke-width=\"1\" stroke-dasharray=\"3 3\" stroke-opacity=\"0.8\"");
     if (mark.number == 0) return;
-    // Badges of marks close to each other stand in two rows.
-    const double y = x - last_badge_ < 17 && !raised_ ? kTop - 19 : kTop - 5;
-    raised_ = y < kTop - 10;
-    last_badge_ = x;
-    text_ += "<circle cx=\"" + Fixed(x) + "\" cy=\"" + Fixed(y) + "\" r=\"8\" fill=\"" + mark.color + "\"/>";
-    Label(x, y + 3.5, "middle", std::to_string(mark.number), "#ffffff", " font-size=\"9.5\" font-weight=\"600\"");
+    // Marks at nearly the same place share a badge.
+    if (!badges_.empty() && x - badges_.back().x < kBadgeWidth) {
+      badges_.back().last = mark.number;
+    } else {
+      badges_.push_back({x, mark.number, mark.number, mark.color});
+    }
+  }
+
+  void AddBadges() {
+    for (const Badge& badge : badges_) {
+      const bool one = badge.first == badge.last;
+      const std::string label = std::to_string(badge.first) + (one ? "" : "-" + std::to_string(badge.last));
+      const double width = std::max(kBadgeWidth, 6.0 * static_cast<double>(label.size()) + 5);
+      text_ += "<rect x=\"" + Fixed(badge.x - width / 2) + "\" y=\"" + Fixed(kTop - 13) + "\" width=\"" + Fixed(width) +
+               "\" height=\"16\" rx=\"8\" fill=\"" + badge.color + "\"/>";
+      Label(badge.x, kTop - 1.5, "middle", label, "#ffffff", " font-size=\"9.5\" font-weight=\"600\"");
+    }
   }
 
   void AddSeries(const Series& series) {
@@ -205,8 +224,7 @@ class Drawing {
   const Chart& chart_;
   const Bounds bounds_;
   const double bottom_;
-  double last_badge_ = -100;
-  bool raised_ = false;
+  std::vector<Badge> badges_;
   std::string text_;
 };
 

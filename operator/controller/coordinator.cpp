@@ -1,6 +1,9 @@
 #include "operator/controller/coordinator.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "proto/contract.h"
 
 namespace attune::controller {
 namespace {

@@ -113,7 +113,8 @@ std::optional<tuner::Goal> TuningLoop::GoalOf(const TuningInput& input) const {
   }
   if (input.goal.max_duration_seconds) {
     const double left = static_cast<double>(*input.goal.max_duration_seconds) - input.time;
-    goal.target = std::min(goal.target, left * static_cast<double>(steps) / std::max(seconds, 1e-3));
+    // At twice the present speed, so that a faster setting does not seem to end the job.
+    goal.target = std::min(goal.target, 2 * left * static_cast<double>(steps) / std::max(seconds, 1e-3));
   }
   if (input.goal.target_loss && *input.goal.target_loss > 0) {
     goal.kind = tuner::GoalKind::kLoss;
@@ -224,6 +225,7 @@ void TuningLoop::Order(const TuningInput& input, PodCounts target, TuningOutput&
 void TuningLoop::Settle(const TuningInput& input) {
   CloseWindow(input, true);
   stage_ = Stage::kStaying;
+  measured_ = false;
   stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
   failures_ = std::max(failures_, input.failures);
   window_.reset();
@@ -283,21 +285,31 @@ void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
     return Remember();
   }
   if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed there", output);
+  const bool failed = input.failures > failures_;
   failures_ = std::max(failures_, input.failures);
   output.look_again = std::clamp(stay_until_ - input.time, 0.5, static_cast<double>(input.policy.window_seconds));
   if (!input.settled) {  // a pod is being replaced: its time says nothing of the setting
+    if (!unsettled_since_) unsettled_since_ = input.time;
+    if (!failed && input.time - *unsettled_since_ < kLateSeconds) return;
     CloseWindow(input, true);
     stay_until_ = std::max(stay_until_, input.time + static_cast<double>(input.policy.window_seconds));
     return;
   }
+  unsettled_since_.reset();
   if (!window_) {
     if (input.time >= stay_until_ - stay_seconds_) OpenWindow(input, input.time);
     output.look_again = std::min(output.look_again, kWarmUpSeconds);
     return;
   }
   const double length = input.time - window_->begin;
-  if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) CloseWindow(input, false);
-  if (input.time >= stay_until_ - 0.02) Decide(input, output);
+  if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) {
+    CloseWindow(input, false);
+    measured_ = true;
+  }
+  if (input.time < stay_until_ - 0.02) return;
+  // A setting that nothing was measured at cannot be judged, however long the job has been there.
+  if (measured_) return Decide(input, output);
+  output.look_again = std::clamp(static_cast<double>(input.policy.window_seconds) - length, 0.1, 1.0);
 }
 
 void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
@@ -382,6 +394,12 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.remaining_low = remaining_->low;
     status.remaining_seconds = remaining_->mid;
     status.remaining_high = remaining_->high;
+    if (input.goal.max_duration_seconds) {  // it ends then at the latest, whatever is believed
+      const double left = std::max(0.0, static_cast<double>(*input.goal.max_duration_seconds) - input.time);
+      for (auto* end : {&status.remaining_low, &status.remaining_seconds, &status.remaining_high}) {
+        *end = std::min(end->value_or(left), left);
+      }
+    }
   }
   status.changes = changes_;
   status.state = state_;

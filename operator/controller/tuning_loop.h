@@ -38,6 +38,8 @@ class TuningLoop {
   static constexpr double kMovingPatience = 180;
   // How long measuring waits for rows that still move.
   static constexpr double kRowsPatience = 30;
+  // A report that is late for less than this spoils no window.
+  static constexpr double kLateSeconds = 3;
   // After a change, before the first window begins.
   static constexpr double kWarmUpSeconds = 1.5;
   static constexpr size_t kStateBytesMax = 64 << 10;
@@ -84,10 +86,12 @@ class TuningLoop {
   int64_t ordered_generation_ = 0;
   double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
   bool trial_ = false;
+  bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
   int32_t failures_ = 0;
   uint64_t changes_ = 0, told_ = 0;
   std::optional<tuner::Remaining> remaining_;
   std::optional<PodCounts> recommended_;
+  std::optional<double> unsettled_since_;
   std::optional<Window> window_;      // not saved: counters of another process mean nothing
   std::optional<TuningInput> first_;  // of this process
 };

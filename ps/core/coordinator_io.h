@@ -29,6 +29,8 @@ struct CoordinatorOptions {
   // Of a job that another coordinator has led: it starts from what the members answer, and what the job was started
   // with comes from the copy that one of them keeps.
   bool takeover = false;
+  // Another one may follow this one: a copy of its state is kept elsewhere, and it stops when it hears no other server.
+  bool may_be_followed = true;
   std::vector<NodeGone> proven_gone;  // by the platform, before it began
   uint32_t servers = 1;               // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;

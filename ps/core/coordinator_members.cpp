@@ -270,7 +270,7 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
 // A coordinator that hears of no other server cannot know whether they are dead or obey another one: it must not give
 // anybody time to act then (protocol 5.2, 5.3).
 bool CoordinatorCore::HearsOthers(MonotonicTime now) const {
-  if (!options_.host_index || !map_.formed()) return true;
+  if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return true;
   bool others = false;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer || node.member.index == *options_.host_index || node.lost) continue;

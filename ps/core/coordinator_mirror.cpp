@@ -9,7 +9,7 @@ namespace attune::ps {
 
 // The first other server by index. When the copy moves, the old place keeps an older one; it is outnumbered.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
-  if (!options_.host_index || !map_.formed()) return nullptr;
+  if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const Node* host = nullptr;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;

@@ -130,6 +130,15 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     map_.recovered_at = map_.version;
     for (Shard& shard : map_.shards) shard.routing_since = map_.version;
     recovering_ = true;
+    restored_before_ = restored_;
+    const auto lost = [&](NodeId node) { return node == NodeId() || std::ranges::find(dead, node) != dead.end(); };
+    const auto uncovered =
+        std::ranges::count_if(map.shards, [&](const Shard& shard) { return lost(shard.home) && lost(shard.backup); });
+    if (uncovered > 0) {
+      restore_taken_ = restore_point_;
+      steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
+      out.events.push_back("servers were lost with the coordinator" + WhatIsRestored(static_cast<size_t>(uncovered)));
+    }
   } else if (!dead.empty()) {  // workers without rows: nothing to recover
     map_.shards = map.shards;
     map_.recovered_at = map.recovered_at;

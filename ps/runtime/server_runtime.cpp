@@ -55,6 +55,7 @@ Status ServerRuntime::Open() {
   if (options_.coordinator_here) {
     CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
     coordinator.security = security;
+    coordinator.core.may_be_followed = kAbilities.coordinator_failover;
     if (!options_.load_directory.empty()) {
       ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenToStart(options_.load_directory, options_.load_checkpoint));
       const CutRecord& cut = opened.manifest.cut;

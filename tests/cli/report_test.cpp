@@ -101,7 +101,17 @@ TEST(ReportPage, EventsStandOnTheCurvesByNumber) {
   EXPECT_THAT(page, HasSubstr(">1</span></td><td>20s</td><td>ServersAdded"));
   EXPECT_THAT(page, HasSubstr(">2</span></td><td>40s</td><td>ServerFailed"));
   EXPECT_THAT(page, HasSubstr("<td></td><td>30s</td><td>TrainingStarted"));
-  EXPECT_EQ(Count(page, "<circle"), 2) << "numbers stand on the first chart only";
+  EXPECT_EQ(Count(page, "<rect"), 2) << "numbers stand on the first chart only";
+}
+
+TEST(ReportPage, EventsAtTheSameTimeShareABadge) {
+  RunHistory history = Recorded(100);
+  for (const char* reason : {"TuningTrial", "ServersAdded", "WorkersCreated"}) {
+    history.events.push_back({"2027-01-15T08:00:20Z", reason, "", "word2vec", false, 1});
+  }
+  const std::string page = ReportPage(history);
+  EXPECT_EQ(Count(page, "<rect"), 1);
+  EXPECT_THAT(page, HasSubstr(">1-3</text>"));
 }
 
 TEST(ReportPage, SettingsThatWereMeasuredStandInATable) {

@@ -119,7 +119,8 @@ TEST_F(LocalizeTest, RowsForWhichThereIsNoMemoryStayWhereTheyAre) {
   ASSERT_TRUE(Add(table, keys).ok());
   const LocalizeFuture localized = table.Localize(keys);
   EXPECT_EQ(localized.Wait().code(), StatusCode::kResourceExhausted);
-  EXPECT_NE(attune::Message(localized.Wait()).find("100 rows have come, 150 stay"), std::string::npos) << localized.Wait();
+  EXPECT_NE(attune::Message(localized.Wait()).find("100 rows have come, 150 stay"), std::string::npos)
+      << localized.Wait();
   EXPECT_EQ(localized.result(), (LocalizeResult{.moved = 100, .refused = 150}));
   EXPECT_EQ(servers_[0]->row_count(), 150U);
   ASSERT_TRUE(Add(table, keys).ok());
@@ -133,7 +134,7 @@ struct PushRule {
   std::vector<Key> keys;
   std::vector<float> gradients;  // two values per key
   StatusCode code;
-  const char* words;  // in the message
+  const char* words;        // in the message
   std::vector<float> rows;  // of keys 1 and 2 afterwards, which were 0
 };
 
@@ -145,7 +146,12 @@ TEST_F(LocalizeTest, BadInputIsAnsweredInTheSameWayHereAndElsewhere) {
       {"equal keys are summed", kRefusePush, {1, 2, 1}, {1, 1, 2, 2, 3, 3}, StatusCode::kOk, "", {-4, -4, -2, -2}},
       {"too few values", kRefusePush, {1, 2}, {1, 1, 1}, StatusCode::kInvalidArgument, "keys * dim", {0, 0, 0, 0}},
       {"values of another dim", kRefusePush, {1}, {1, 1, 1}, StatusCode::kInvalidArgument, "dim 2", {0, 0, 0, 0}},
-      {"not a number, refused", kRefusePush, {1, 2}, {1, 1, kNan, 1}, StatusCode::kInvalidArgument, "key 2",
+      {"not a number, refused",
+       kRefusePush,
+       {1, 2},
+       {1, 1, kNan, 1},
+       StatusCode::kInvalidArgument,
+       "key 2",
        {0, 0, 0, 0}},
       {"not a number, skipped", kSkipRow, {1, 2}, {1, 1, kNan, 1}, StatusCode::kOk, "", {-1, -1, 0, 0}},
       {"nothing", kRefusePush, {}, {}, StatusCode::kOk, "", {0, 0, 0, 0}},
@@ -157,8 +163,8 @@ TEST_F(LocalizeTest, BadInputIsAnsweredInTheSameWayHereAndElsewhere) {
     for (const bool local : {false, true}) {
       const std::string name = "table-" + std::to_string(tables++);
       SCOPED_TRACE(std::string(rule.what) + (local ? ", rows here" : ", rows at the server"));
-      StatusOr<Table> table = session->OpenTable(
-          name, {.dim = 2, .optimizer = Sgd{.rate = 1.0F}, .non_finite_gradients = rule.policy});
+      StatusOr<Table> table =
+          session->OpenTable(name, {.dim = 2, .optimizer = Sgd{.rate = 1.0F}, .non_finite_gradients = rule.policy});
       ASSERT_TRUE(table.ok()) << table.status();
       ASSERT_TRUE(table->Push(std::vector<Key>{1, 2}, std::vector<float>(4, 0.0F)).ok());
       if (local) {

@@ -5,11 +5,14 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "attune/ps/session.h"
+#include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
 #include "tests/local/ps/child_process.h"
+#include "tests/local/ps/stand_in_sidecar.h"
 
 namespace attune::ps {
 namespace {
@@ -33,12 +36,16 @@ class ServersTest : public testing::Test {
  protected:
   void StartServers(int count, const std::vector<std::string>& more = {}) {
     for (int i = 0; i < count; ++i) {
-      std::vector<std::string> command = {ATTUNE_SERVER, "--servers", std::to_string(count), "--data-port", "0"};
+      std::vector<std::string> command = {ATTUNE_SERVER,        "--servers", std::to_string(count), "--data-port", "0",
+                                          "--coordinator-port", "0"};
+      Variables variables = VariablesOf(static_cast<uint32_t>(i), coordinator_);
       if (i == 0) {
-        command.insert(command.end(), {"--coordinator-here", "--coordinator-port", "0"});
+        command.push_back("--coordinator-here");
         command.insert(command.end(), more.begin(), more.end());
+      } else {
+        variables[contract::kEnvSidecarSocket] = sidecar_.path();
       }
-      servers_.push_back(std::make_unique<ChildProcess>(command, VariablesOf(static_cast<uint32_t>(i), coordinator_)));
+      servers_.push_back(std::make_unique<ChildProcess>(command, variables));
       ASSERT_TRUE(servers_.back()->AwaitOutput(" serving ")) << servers_.back()->output();
       if (i == 0) coordinator_ = ValueOf(servers_[0]->output(), "coordinator=");
       ASSERT_FALSE(coordinator_.empty());
@@ -79,6 +86,16 @@ class ServersTest : public testing::Test {
     return counts;
   }
 
+  // As the operator does it when server 0 is gone or is to leave.
+  std::optional<v1::DirectiveResult> Appoint(bool gone) {
+    v1::Directive directive;
+    directive.set_id(1);
+    directive.mutable_host_coordinator()->set_term(2);
+    if (gone) directive.mutable_host_coordinator()->add_gone()->set_role(contract::kRoleServer);
+    return sidecar_.Ask(directive, seconds(20));
+  }
+
+  StandInSidecar sidecar_;  // of server 1
   std::string coordinator_;
   std::vector<std::unique_ptr<ChildProcess>> servers_;
 };
@@ -143,6 +160,35 @@ TEST_F(ServersTest, KilledServerEndsCallsWithItsName) {
   const Status status = table->Pull(keys, rows);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(attune::Message(status).find("server 1"), std::string_view::npos) << status;
+}
+
+TEST_F(ServersTest, AnotherServerTakesOverFromAKilledCoordinatorAndCountsStayExact) {
+  constexpr uint64_t kItems = 4000;
+  StartServers(2, {"--backups", "1"});
+  const auto observer = Connect(seconds(40));
+  ASSERT_TRUE(observer.ok()) << observer.status();
+  auto one = StartWorker(0, kItems, 20), two = StartWorker(1, kItems, 20);
+  ASSERT_TRUE(one->AwaitOutput("lease ")) << one->output();
+  ASSERT_TRUE(two->AwaitOutput("lease ")) << two->output();
+  servers_[0]->Signal(SIGKILL);
+  EXPECT_EQ(servers_[0]->Wait(), 128 + SIGKILL);
+  const auto answer = Appoint(/*gone=*/true);
+  ASSERT_TRUE(answer && answer->accepted()) << (answer ? answer->message() : servers_[1]->output());
+  EXPECT_EQ(one->Wait(seconds(60)), 0) << one->output();
+  EXPECT_EQ(two->Wait(seconds(60)), 0) << two->output();
+  for (const float count : Counts(**observer, kItems)) ASSERT_EQ(count, 1.0F) << servers_[1]->output();
+}
+
+TEST_F(ServersTest, TheCoordinatorMovesWhileItsServerLives) {
+  constexpr uint64_t kItems = 2000;
+  StartServers(2);
+  auto worker = StartWorker(0, kItems, 10);
+  ASSERT_TRUE(worker->AwaitOutput("lease ")) << worker->output();
+  const auto answer = Appoint(/*gone=*/false);
+  ASSERT_TRUE(answer && answer->accepted()) << (answer ? answer->message() : servers_[1]->output());
+  EXPECT_EQ(worker->Wait(seconds(60)), 0) << worker->output();
+  for (const auto& server : servers_) EXPECT_EQ(server->Wait(), 0) << server->output();
+  EXPECT_NE(servers_[0]->output().find("no longer the job's coordinator"), std::string::npos);
 }
 
 TEST_F(ServersTest, SigtermEndsAServerCleanlyButNotAsIfTheJobWereFinished) {

@@ -101,7 +101,7 @@ TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
   const Outcome written = Attune({"checkpoint", "topics"});
   ASSERT_EQ(written.code, 0) << written.output;
   EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("CheckpointWritten"));
-  EXPECT_EQ(Attune({"stop", "topics"}).code, 0);
+  run_->Signal(SIGINT);
   run_->AwaitEnd(kPatience);
   StartTraining({.epochs = 100, .servers = 3, .more_words = {"--resume", checkpoints}});
   ASSERT_TRUE(AwaitFraction(0.25)) << "it goes on from where the checkpoint was";
@@ -136,7 +136,7 @@ TEST_F(SteeredRun, ARecommendationTouchesNothing) {
   }));
   EXPECT_EQ(Processes("attune-word2vec").size(), 2U);
   EXPECT_EQ(Processes("attune-server").size(), 2U);
-  EXPECT_EQ(Attune({"stop", "topics"}).code, 0);
+  run_->Signal(SIGINT);
   run_->AwaitEnd(kPatience);
 }
 

@@ -47,7 +47,7 @@ class FormulaJob {
     if (actual != input.wanted && !stuck && --change_left <= 0) actual = input.wanted;
     std::normal_distribution<double> noise(0, 0.03);
     if (input.training) input.steps += static_cast<uint64_t>(Rate(actual) * std::exp(noise(random)));
-    input.settled = actual == input.wanted;
+    input.settled = actual == input.wanted && !flicker;
     TuningOutput output = loop.Step(input, Priors());
     if (output.change && !user_overrides) Write(*output.change);
     for (const auto& tale : output.tales) tales += tale.reason + ": " + tale.note + "\n";
@@ -70,7 +70,7 @@ class FormulaJob {
   TuningOutput last;
   PodCounts actual;
   int writes = 0, change_left = 0;
-  bool stuck = false, user_overrides = false;
+  bool stuck = false, user_overrides = false, flicker = false;
   std::string tales;
   std::mt19937_64 random{7};
 };
@@ -218,6 +218,23 @@ TEST(TuningLoop, AFailureWhileKeepingIsNobodysFault) {
   job.Run(20);
   EXPECT_THAT(job.tales, Not(HasSubstr("TuningSettingFailed")));
   EXPECT_EQ(job.input.wanted, kept);
+}
+
+TEST(TuningLoop, NoTrialIsJudgedBeforeAWholeWindowOfIt) {
+  FormulaJob job(api::TuningMode::kAuto);
+  for (int second = 0; second < 400; ++second) {
+    job.Tick();
+    // Now a worker's report is late, now a worker is away for a while.
+    const int away = job.last.status.stage != "Trying" ? 0 : second % 20 == 0 ? 6 : second % 3 == 0 ? 1 : 0;
+    job.flicker = away > 0;
+    job.Run(away);
+    job.flicker = false;
+  }
+  const std::string& tales = job.tales;
+  ASSERT_THAT(tales, HasSubstr("TuningOutcome"));
+  for (size_t at = tales.find("TuningOutcome"); at != std::string::npos; at = tales.find("TuningOutcome", at + 1)) {
+    EXPECT_THAT(tales.substr(at, tales.find('\n', at) - at), HasSubstr("measured"));
+  }
 }
 
 TEST(TuningLoop, SomebodyElsesChangeIsTakenUpNotFought) {

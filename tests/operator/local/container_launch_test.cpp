@@ -16,6 +16,20 @@ StatusOr<std::string> Resolve(const kube::ObjectKey& pod) {
   return Error(StatusCode::kResourceExhausted, "none left");
 }
 
+TEST(ContainerLaunchTest, PathsBelowTmpMeanTheMachinesOwn) {
+  const Json pod = testing::MakePod("a-server-0");
+  const Json container = {
+      {"name", "main"},
+      {"command", {"prog"}},
+      {"args", {"--load", "/tmp/checkpoints", "/model/x"}},
+      {"volumeMounts",
+       {{{"name", "attune-tmp"}, {"mountPath", "/tmp"}}, {{"name", "model"}, {"mountPath", "/model"}}}}};
+  const StatusOr<Launch> launch =
+      MakeLaunch({pod, container, "127.70.0.9", {{"attune-tmp", "/real/t"}, {"model", "/real/m"}}, Resolve});
+  ASSERT_TRUE(launch.ok()) << ToString(launch.status());
+  EXPECT_THAT(launch->arguments, ElementsAre("--load", "/tmp/checkpoints", "/real/m/x"));
+}
+
 TEST(ContainerLaunchTest, ExpandsReferencesVariablesMountsAndNames) {
   Json pod = testing::MakePod("a-worker-0", {{"app", "x"}});
   pod["metadata"]["uid"] = "u-1";

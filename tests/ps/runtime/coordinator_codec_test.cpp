@@ -30,10 +30,45 @@ TableSpec SomeSpec(Optimizer optimizer, Initializer initializer) {
           .options = {.dim = 64, .optimizer = optimizer, .initializer = initializer, .seed = 9, .rows_max = 1000}};
 }
 
+CoordinatorRecord SomeRecord() {
+  CoordinatorRecord record{.number = (uint64_t{3} << 32) + 9,
+                           .host = NodeId(1),
+                           .goal = {.epochs = 2, .target_loss = 0.5, .max_duration = std::chrono::seconds(60)},
+                           .items = 100,
+                           .lease_items = 10,
+                           .servers = 2,
+                           .synchronization = "ssp:4",
+                           .load = {"/c", 7, 412},
+                           .resume = CutRecord{.synchronization = "bsp", .clock = 4, .steps = 8, .seconds = 1.5},
+                           .servers_wanted = 3,
+                           .backups = 1,
+                           .next_node = NodeId(4100),
+                           .nodes = {{NodeId(1), false}, {NodeId(3), true}},
+                           .tables = {{SomeSpec(Sgd{}, ConstantInitializer{}), false}},
+                           .newest = {"/c", 8, 500},
+                           .newest_steps = 77,
+                           .steps_of_gone = 5,
+                           .trained_seconds = 12.5,
+                           .smoothed_loss = 0.75,
+                           .loss_windows = 6,
+                           .goal_reached = "2 epochs done"};
+  CutRecord::DataSet progress{.name = "train", .items = 100, .epochs = 2, .lease_items = 10, .finished_epochs = 1};
+  progress.done = {{1, 0, 10}};
+  progress.open = {{1, 20, 30, 24}};
+  progress.reprocessed_items = 3;
+  record.resume->data_sets = {progress};
+  record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}}};
+  return record;
+}
+
 TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
   const Message messages[] = {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
       Join{78, "uid", Role::kWorker, 2, "127.0.0.1:7402", true},
+      Join{.incarnation = 77, .job_uid = "uid", .role = Role::kWorker, .index = 1, .node = NodeId(5), .term = 3},
+      MirrorAck{(uint64_t{3} << 32) + 9},
+      Promised{.map = SomeMap(), .standing = {.number = 4, .leases = {{LeaseId(4), UINT64_MAX}}}, .sync = kSync},
+      Promised{.tables = {{TableId(2), SomeSpec(Sgd{}, ConstantInitializer{})}}, .mirror = SomeRecord()},
       MapRequest{MapVersion(1, 4)},
       Heartbeat{3, MapVersion(1, 4), 9, 10, 11, 12, 2.5, 20, 30, SequenceNumber(8), {{LeaseId(4), 99}}},
       RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
@@ -78,6 +113,8 @@ TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
       JoinRefused{Error(StatusCode::kFailedPrecondition, "wrong job")},
       MapUpdate{SomeMap()},
       HeartbeatAck{4, kSync, std::chrono::seconds(10)},
+      MirrorUpdate{SomeRecord()},
+      Promise{},
       Mark{CutId(5), 7, 6, "/checkpoints", 412},
       WriteSnapshot{CutId(5)},
       CutEnded{CutId(5)},
@@ -104,6 +141,23 @@ TEST(CoordinatorCodecTest, EveryMessageOfTheCoordinatorComesBack) {
     ASSERT_TRUE(decoded.ok()) << NameOf(message) << ": " << decoded.status();
     EXPECT_TRUE(*decoded == message) << NameOf(message);
   }
+}
+
+TEST(CoordinatorCodecTest, ACopyThatContradictsItselfIsRefused) {
+  const v1::CoordinatorMessage good = *ToCoordinatorMessage(MirrorUpdate{SomeRecord()});
+  ASSERT_TRUE(FromCoordinatorMessage(good).ok());
+  v1::CoordinatorMessage message = good;
+  message.mutable_mirror_update()->mutable_data_sets(0)->clear_workers();
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "a lease that nobody holds";
+  message = good;
+  message.mutable_mirror_update()->mutable_data_sets(0)->mutable_progress()->mutable_open(0)->set_end(101);
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "beyond the last item";
+  message = good;
+  message.mutable_mirror_update()->mutable_data_sets(0)->mutable_progress()->set_lease_items(0);
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "leases of no items";
+  message = good;
+  for (size_t i = 0; i <= kMembersMax; ++i) message.mutable_mirror_update()->add_nodes();
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "too many members";
 }
 
 TEST(CoordinatorCodecTest, WrongDirectionIsRefused) {
