@@ -68,7 +68,9 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
     Count("rows without memory", result.refused);
     return;
   }
-  const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
+  // A disk may be full, and a server may be drained or die while it writes.
+  const bool full = worker.at == Worker::At::kSave &&
+                    (parameters_.full_disk_chance > 0 || completion.status.code() == StatusCode::kAborted);
   if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
     return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
   }
