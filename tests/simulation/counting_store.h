@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -84,12 +85,7 @@ class CountingStore final : public TableStore {
       if (exclusive_ && rows_.contains(row.key)) {
         report_("OneOwner: row " + std::to_string(row.key) + " arrives where one is already");
       }
-      rows_[row.key] = {.version = row.version,
-                        .move_number = row.move_number,
-                        .values = {row.values.begin(), row.values.end()},
-                        .state = {row.state.begin(), row.state.end()}};
-      rows_[row.key].values.resize(spec_.options.dim);
-      rows_[row.key].state.resize(spec_.options.dim);
+      rows_[row.key] = RowOf(row);
     }
     return OkStatus();
   }
@@ -125,16 +121,36 @@ class CountingStore final : public TableStore {
       if (range.first <= hash && hash <= range.last) visit(key);
     }
   }
-  // Nothing here writes checkpoints.
-  Status BeginSnapshot() override { return Error(StatusCode::kUnimplemented, "a counting store has no snapshots"); }
-  bool NextRows(uint64_t, const std::function<void(const RowView&, bool)>&) override { return false; }
-  void AddToSnapshot(std::span<const RowView>) override {}
-  void EndSnapshot(bool) override {}
+  // A snapshot is a copy of everything.
+  Status BeginSnapshot() override {
+    snapshot_ = rows_;
+    return OkStatus();
+  }
+  bool NextRows(uint64_t, const std::function<void(const RowView&, bool)>& visit) override {
+    for (const auto& entry : std::exchange(snapshot_, {})) visit(ViewOf(entry), true);
+    return false;
+  }
+  void AddToSnapshot(std::span<const RowView> rows) override {
+    for (const RowView& row : rows) {
+      Row& there = snapshot_[row.key];
+      if (there.values.empty() || there.version < row.version) there = RowOf(row);
+    }
+  }
+  void EndSnapshot(bool) override { snapshot_.clear(); }
   uint64_t rows_changed() const override { return rows_.size(); }
 
  private:
   Row New() const {
     return {.values = std::vector<float>(spec_.options.dim), .state = std::vector<float>(spec_.options.dim)};
+  }
+  Row RowOf(const RowView& view) const {
+    Row row{.version = view.version,
+            .move_number = view.move_number,
+            .values = {view.values.begin(), view.values.end()},
+            .state = {view.state.begin(), view.state.end()}};
+    row.values.resize(spec_.options.dim);
+    row.state.resize(spec_.options.dim);
+    return row;
   }
   static RowView ViewOf(const std::pair<const Key, Row>& entry) {
     return {.key = entry.first,
@@ -148,7 +164,7 @@ class CountingStore final : public TableStore {
   bool exclusive_;
   float value_max_;
   Report report_;
-  std::map<Key, Row> rows_;
+  std::map<Key, Row> rows_, snapshot_;
 };
 
 }  // namespace attune::ps::simulation

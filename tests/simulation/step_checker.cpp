@@ -47,6 +47,19 @@ void StepChecker::BeginsStep(size_t number) {
   }
 }
 
+bool Contains(const CutRecord& record, uint64_t epoch, uint64_t item) {
+  if (record.data_sets.empty()) return false;
+  const CutRecord::DataSet& data = record.data_sets.front();
+  if (epoch < data.finished_epochs) return true;
+  const auto done = [&](const CutRecord::DoneRange& range) {
+    return range.epoch == epoch && range.begin <= item && item < range.end;
+  };
+  const auto passed = [&](const CutRecord::OpenLease& lease) {
+    return lease.epoch == epoch && lease.begin <= item && item < lease.position;
+  };
+  return std::ranges::any_of(data.done, done) || std::ranges::any_of(data.open, passed);
+}
+
 void ItemChecker::CheckEnd(uint64_t epochs, uint64_t items, const JobProgress& progress, bool any_failure) {
   uint64_t extra = 0;
   for (uint64_t epoch = 0; epoch < epochs; ++epoch) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/cut_record.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/world.h"
 
@@ -45,12 +46,20 @@ class StepChecker {
   std::map<uint64_t, Begun> modes_;  // by step: of a worker that is still there
 };
 
+// The item's pushes are in the rows, says the record.
+bool Contains(const CutRecord& record, uint64_t epoch, uint64_t item);
+
 // EveryItem: each item of each epoch is processed once; with failures, extra runs <= reported reprocessed items.
 class ItemChecker {
  public:
   explicit ItemChecker(World& world) : world_(world) {}
 
   void Processed(uint64_t epoch, uint64_t item) { ++runs_[{epoch, item}]; }
+  // The job goes on where a checkpoint was cut: what it does not contain is processed anew.
+  template <typename Contained>
+  void BeginAgain(const Contained& contained) {
+    for (auto& [place, runs] : runs_) runs = contained(place.first, place.second) ? 1 : 0;
+  }
   void CheckEnd(uint64_t epochs, uint64_t items, const JobProgress& progress, bool any_failure);
 
  private:

@@ -149,7 +149,11 @@ bool RowNode::JoinDone(const JoinKey& key, const Join& join) const {
       if (shards_[shard].handovers > 0) return false;
     }
   }
-  if (key.second != self_) return join.marker_sent;
+  if (key.second != self_) {
+    // The home has called back what the next backup owns, or will own when an order that is on its way is carried out.
+    const bool is_home = std::ranges::any_of(join.shards, [&](uint32_t i) { return map_.shards[i].home == self_; });
+    return join.marker_sent && !(is_home && call_back_.size() + calling_back_ > 0);
+  }
   for (const Member& member : map_.members) {
     if (member.node != self_ && member.may_own_rows() && !join.markers.contains(member.node)) return false;
   }

@@ -382,6 +382,7 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
   for (const Settled& settled : records.settled) RetryParked(settled.origin, out);
   TryOrders(rows.table, rows.keys.view(), now, out);
   CallBack(now, out);
+  if (!joins_.empty()) CheckJoins(out);
 }
 
 // --- the home changes

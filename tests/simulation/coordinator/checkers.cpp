@@ -74,16 +74,7 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
 // CutExact.
 void CoordinatorSimulation::CheckCut(const CutRecord& record) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
-  const CutRecord::DataSet& data = record.data_sets.front();
-  const auto contained = [&](uint64_t epoch, uint64_t item) {
-    if (epoch < data.finished_epochs) return true;
-    return std::ranges::any_of(
-               data.done,
-               [&](const auto& range) { return range.epoch == epoch && range.begin <= item && item < range.end; }) ||
-           std::ranges::any_of(data.open, [&](const auto& lease) {
-             return lease.epoch == epoch && lease.begin <= item && item < lease.position;
-           });
-  };
+  const auto contained = [&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); };
   const bool exact = record.synchronization != "async";
   std::map<std::pair<uint64_t, uint64_t>, bool> in_rows;
   for (size_t i = 0; i < pushes_.size(); ++i) {

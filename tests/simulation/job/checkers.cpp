@@ -70,9 +70,48 @@ void JobSimulation::CheckManifest(const CheckpointCommit& order) {
     if (!file.name.starts_with(prefix)) Violation("SaveComplete: a checkpoint has a file of another");
     names.insert(file.name);
   }
-  const bool others = any_server_died_ || parameters_.scalings > 0;  // their parts may be fewer or more
+  const bool others = any_server_died_ || resumed_ || parameters_.scalings > 0;  // their parts may be fewer or more
   if (names.size() != order.files.size() || (!others && names.size() != parameters_.servers)) {
     Violation("SaveComplete: a manifest was ordered with files of some servers missing");
+  }
+}
+
+// Others go on without it, and what it was at is done again.
+bool JobSimulation::Failed(size_t worker) const {
+  const Worker& one = *workers_[worker];
+  if (one.fate == Fate::kLeft) return false;
+  return one.fate != Fate::kRunning || !coordinator_->map().Contains(one.core->node());
+}
+
+// CutExact: the rows hold the pushes of exactly those items that the record calls done. Under Async those of open
+// leases may be there, too; those of workers that were lost may always.
+void JobSimulation::CheckCut(const Checkpoint& checkpoint) {
+  const CutRecord& record = checkpoint.record;
+  const bool exact = record.synchronization != "async";
+  RowSums least[kTables + 1], most[kTables + 1];
+  for (uint32_t table = 1; table <= kTables && resumed_; ++table) {
+    for (const auto& [place, sum] : loaded_[table]) least[table][place] = most[table][place] = sum;
+  }
+  for (const PushRecord& push : pushes_) {
+    const uint32_t column = workers_[push.worker]->column();
+    const bool done = Contains(record, push.epoch, push.item);
+    for (const auto& [key, sum] : push.added) {
+      if (done && !Failed(push.worker)) least[push.table][{key, column}] += sum;
+      if (done || !exact || Failed(push.worker)) most[push.table][{key, column}] += sum;
+    }
+  }
+  for (uint32_t table = 1; table <= kTables; ++table) {
+    for (const auto& [place, high] : most[table]) {
+      const auto row = checkpoint.rows.find({table, place.first});
+      const double value = row == checkpoint.rows.end() ? 0 : row->second.values[place.second];
+      const double low = least[table][place];
+      if (value >= low && value <= high) continue;
+      std::ostringstream text;
+      text << "CutExact: key " << place.first << " column " << place.second << " of table " << table << " is " << value
+           << " in the checkpoint at step " << record.clock << " (" << record.synchronization << "), must be " << low
+           << " to " << high;
+      Violation(text.str());
+    }
   }
 }
 
@@ -109,8 +148,8 @@ void JobSimulation::CheckEnd() {
 void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   const ShardMap& map = *NewestMap();
   std::set<NodeId> dead;
-  for (const auto& server : servers_) {
-    if (server->fate != Fate::kRunning) dead.insert(server->core->node());
+  for (size_t i = first_server_; i < servers_.size(); ++i) {
+    if (servers_[i]->fate != Fate::kRunning) dead.insert(servers_[i]->core->node());
   }
   for (const auto& server : servers_) {
     if (server->fate != Fate::kRunning || !map.Contains(server->core->node())) continue;

@@ -27,7 +27,10 @@ Suite JobSuite() {
                       {"13", "switch without promises", {.switch_without_promises = true}},
                       {"14", "handover without records", {.row = RowMutation::kHandoverWithoutRecords}},
                       {"15", "handoff without directory", {.row = RowMutation::kHandoffWithoutDirectory}},
-                      {"16", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}}}};
+                      {"16", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}},
+                      {"17", "unmarked arrival not written", {.row = RowMutation::kUnmarkedArrivalNotWritten}},
+                      {"18", "mark before all stand", {.mark_before_all_stand = true}},
+                      {"19", "release before all marks", {.release_before_all_marks = true}}}};
 }
 
 }  // namespace attune::ps::simulation

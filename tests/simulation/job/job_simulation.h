@@ -13,6 +13,10 @@
 //   runs <= reported reprocessed items;
 //                  what counts as done is in the rows
 //   SaveComplete   tables saved by a program have all their files
+//   CutExact       a checkpoint holds the pushes of exactly the items its record calls done, also while rows move; a
+//   job that
+//                  is resumed from it after a crash of everything goes on from there (all of the above, from what it
+//                  holds)
 //   AtRest         when all have left: nothing parked
 #pragma once
 

@@ -25,7 +25,9 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"server deaths", 10},
                    {"scalings", 10},
                    {"partitions", 10},
-                   {"switches", 10}});
+                   {"switches", 10},
+                   {"checkpoints", 10},
+                   {"resumed jobs", 5}});
 }
 
 TEST(JobSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(JobSuite(), 20); }

@@ -24,6 +24,8 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
       random.Chance(0.2) ? 400 : 0.5 + random.Uniform() * 20;  // sometimes beyond the re-issue time
   // Every push crosses between servers then: through a network as slow as that no job would end.
   p.backups = p.servers > 1 && p.delay_milliseconds_max < 100 && random.Chance(0.5) ? 1 : 0;
+  p.checkpoints = static_cast<uint32_t>(random.Chance(0.4) ? 1 + random.Below(4) : 0);
+  p.crash_of_all = p.checkpoints > 0 && random.Chance(0.4);
   static constexpr const char* kModes[] = {"async", "bsp", "ssp:1", "ssp:3"};
   p.mode = random.Chance(0.4) ? kModes[random.Below(4)] : "async";
   Random rows(SplitMix64(seed ^ 0x10ca1));
@@ -39,7 +41,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.joins = static_cast<uint32_t>(random.Below(3));
   p.leaves = static_cast<uint32_t>(random.Below(3));
   p.save_chance = random.Chance(0.3) ? 0.5 : 0;
-  p.full_disk_chance = p.save_chance > 0 && random.Chance(0.3) ? 0.3 : 0;
+  p.full_disk_chance = p.save_chance + p.checkpoints > 0 && random.Chance(0.3) ? 0.3 : 0;
   if (p.backups > 0 && p.servers > 2 && random.Chance(0.5))
     p.server_deaths = 1 + static_cast<uint32_t>(random.Below(2));
   p.loss_chance = random.Chance(0.3) ? random.Uniform() * 0.05 : 0;
@@ -64,6 +66,7 @@ std::string ToString(const JobParameters& p) {
        << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
        << " scalings=" << p.scalings << " switches=" << p.switches << " partitions=" << p.partitions
+       << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
        << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
        << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance;
   return text.str();

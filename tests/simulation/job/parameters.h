@@ -27,9 +27,11 @@ struct JobParameters {
   uint32_t scalings = 0;                                       // servers join, or are drained and leave
   uint32_t switches = 0;                                       // of the synchronization mode
   uint32_t partitions = 0;
+  uint32_t checkpoints = 0;   // taken by the operator
+  bool crash_of_all = false;  // everything ends and is started again from the newest checkpoint
   double save_chance = 0;
-  double full_disk_chance = 0;  // of a write
-  double localize_chance = 0;   // of a worker that fetches rows, per batch
+  double full_disk_chance = 0;       // of a write
+  double localize_chance = 0;        // of a worker that fetches rows, per batch
   uint64_t rows_per_worker_max = 0;  // that it has memory for; 0: any number
 
   static JobParameters FromSeed(uint64_t seed);

@@ -1,5 +1,6 @@
 // The processes of the job: every step of a core, and what its outputs ask of the world.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "tests/simulation/job/simulation.h"
@@ -41,16 +42,71 @@ void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(std::chrono::milliseconds(3), [this, cut, checkpoint = ++checkpoints_] {
-      StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
+    After(std::chrono::milliseconds(3), [this, cut, life = life_, checkpoint = ++checkpoints_] {
+      if (life == life_) StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
   if (out.commit_checkpoint) {
-    CheckManifest(*out.commit_checkpoint);
-    const CutId cut = out.commit_checkpoint->cut;
-    After(std::chrono::milliseconds(3),
-          [this, cut] { StepCoordinator(CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
+    After(std::chrono::milliseconds(3), [this, life = life_, order = *out.commit_checkpoint] {
+      if (life == life_) Commit(order);
+    });
   }
+}
+
+// The manifest comes last; without it there is no checkpoint.
+void JobSimulation::Commit(const CheckpointCommit& order) {
+  if (random().Chance(parameters_.full_disk_chance)) {
+    Count("full disks");
+    return StepCoordinator(
+        CheckpointCommitted{.cut = order.cut, .status = Error(StatusCode::kResourceExhausted, "the disk is full")});
+  }
+  if (order.record.data_sets.empty()) {
+    CheckManifest(order);
+  } else {
+    Checkpoint checkpoint{.record = order.record, .rows = {}};
+    for (const CutFile& file : order.files) {
+      for (const auto& [key, row] : files_.at(file.name)) {
+        const auto [it, is_new] = checkpoint.rows.try_emplace(key, row);
+        if (!is_new && it->second.version < row.version) it->second = row;
+      }
+    }
+    Count("checkpoints");
+    CheckCut(checkpoint);
+    checkpoint_ = std::move(checkpoint);
+  }
+  StepCoordinator(CheckpointCommitted{.cut = order.cut, .status = OkStatus()});
+}
+
+// Some time later; the rows are those of the mark all the same.
+void JobSimulation::WriteSnapshot(size_t index, const SnapshotOrder& order) {
+  After(FromMilliseconds(random().Uniform() * 20),
+        [this, index, cut = order.cut, checkpoint = order.checkpoint, part = order.part] {
+          Server& server = *servers_[index];
+          if (server.fate != Fate::kRunning) return;
+          SnapshotWritten written{.cut = cut, .status = OkStatus(), .files = {}};
+          if (server.called_off == cut) {
+            written.status = Error(StatusCode::kCancelled, "called off");
+          } else if (random().Chance(parameters_.full_disk_chance)) {
+            Count("full disks");
+            written.status = Error(StatusCode::kResourceExhausted, "the disk is full");
+          } else {
+            const std::string name = std::to_string(checkpoint) + "-" + std::to_string(part);
+            RowsOfTables& file = files_[name];
+            for (const auto& table : server.core->tables()) {
+              if (table == nullptr) continue;
+              const auto number = static_cast<uint32_t>(&table - server.core->tables().data() + 1);
+              while (table->NextRows(1000, [&](const RowView& row, bool) {
+                file[{number, row.key}] = {.version = row.version,
+                                           .move_number = 0,
+                                           .values = {row.values.begin(), row.values.end()},
+                                           .state = {row.state.begin(), row.state.end()}};
+              })) {
+              }
+            }
+            written.files.push_back({.table = TableId(1), .name = name});
+          }
+          StepServer(index, std::move(written));
+        });
 }
 
 void JobSimulation::StepServer(size_t index, ServerInput input) {
@@ -65,18 +121,10 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     }
   }
   if (out.write_snapshot) {
-    After(FromMilliseconds(random().Uniform() * 20), [this, index, order = *out.write_snapshot] {
-      SnapshotWritten ended{.cut = order.cut, .status = OkStatus(), .files = {}};
-      if (random().Chance(parameters_.full_disk_chance)) {
-        Count("full disks");
-        ended.status = Error(StatusCode::kResourceExhausted, "the disk is full");
-      } else {
-        ended.files.push_back(
-            {.table = TableId(1), .name = std::to_string(order.checkpoint) + "-" + std::to_string(order.part)});
-      }
-      StepServer(index, std::move(ended));
-    });
+    server.writing = out.write_snapshot->cut;
+    WriteSnapshot(index, *out.write_snapshot);
   }
+  if (out.call_off_snapshot) server.called_off = server.writing;
   for (const Member& member : out.connect) {
     if (member.node <= server.core->node()) continue;
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(ServerPlace(index), node); });
@@ -96,7 +144,8 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   if (worker.fate == Fate::kDead) return;
   WorkerOutputs out;
   worker.core->Step(std::move(input), now(), out);
-  if (worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
+  const bool runs = worker.fate == Fate::kRunning;  // NodeIds are given anew when everything has crashed
+  if (runs && worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
   for (Outgoing& message : out.send) {
     if (const auto to = PlaceOf(message.to)) {
       Carry(WorkerPlace(index), *to, std::move(message.message), message.link);
@@ -124,14 +173,31 @@ std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> JobSimula
   };
 }
 
+// What a server does before it installs a table of the checkpoint.
+void JobSimulation::LoadRows(size_t index, CountingStore& store, const TableSpec& spec) {
+  const ServerCore& core = *servers_[index]->core;
+  const uint32_t table = spec.name == "rows" ? 1 : 2;
+  for (const auto& [key, row] : checkpoint_->rows) {
+    if (key.first != table || core.map().HomeOf(key.second) != core.node()) continue;
+    const RowView view{.key = key.second, .version = row.version, .values = row.values, .state = row.state};
+    (void)store.Insert(std::span(&view, 1));
+    Count("rows loaded");
+  }
+}
+
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
+  const auto make_store = [this, place = servers_.size()](const TableSpec& spec) {
+    StatusOr<std::unique_ptr<TableStore>> store = MakeStore(true)(spec);
+    if (resumed_) LoadRows(place, static_cast<CountingStore&>(**store), spec);
+    return store;
+  };
   server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
                                                             .incarnation = 1 + servers_.size(),
                                                             .index = index,
                                                             .address = "server-" + std::to_string(servers_.size()),
-                                                            .create_store = MakeStore(true),
+                                                            .create_store = make_store,
                                                             .create_copies = MakeStore(false),
                                                             .link = {.window = 8},  // what a break loses comes again
                                                             .mutations = mutations_});

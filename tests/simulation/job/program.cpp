@@ -68,7 +68,9 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
     Count("rows without memory", result.refused);
     return;
   }
-  const bool full = worker.at == Worker::At::kSave && parameters_.full_disk_chance > 0;
+  // A disk may be full, and a server may be drained or die while it writes.
+  const bool full = worker.at == Worker::At::kSave &&
+                    (parameters_.full_disk_chance > 0 || completion.status.code() == StatusCode::kAborted);
   if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
     return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
   }
@@ -167,6 +169,7 @@ void JobSimulation::WorkOnBatch(size_t index) {
 
   std::vector<Key> items;
   const uint64_t batch = 1 + random().Below(4);
+  worker.batch_begin = worker.position;
   for (uint64_t i = 0; i < batch && worker.position < worker.lease.end; ++i, ++worker.position) {
     items_.Processed(worker.lease.epoch, worker.position);
     items.push_back(worker.position);
@@ -197,6 +200,11 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
     worker.own[table.value()][keys[i]] += 1;
     accounts_[table.value()].issued[{keys[i], worker.column()}] += 1;
   }
+  pushes_.push_back({.worker = index,
+                     .epoch = worker.lease.epoch,
+                     .item = worker.batch_begin,
+                     .table = table.value(),
+                     .added = check.added});
   if (worker.core->rows().HoldsForeignRows()) {  // as the runtime does
     const std::optional<Status> pushed = worker.core->PushHere(table, keys, gradients);
     if (pushed) {

@@ -24,6 +24,10 @@ void JobSimulation::ScheduleChanges() {
   times(parameters_.server_deaths, [this] { KillServer(); });
   times(parameters_.scalings, [this] { Scale(); });
   times(parameters_.partitions, [this] { Part(); });
+  times(parameters_.checkpoints, [this] {
+    if (coordinator_->map().formed()) Order(TakeCheckpoint{"checkpoints"});
+  });
+  times(parameters_.crash_of_all ? 1 : 0, [this] { CrashEverything(); });
   times(parameters_.switches, [this] {
     static constexpr const char* kModes[] = {"async", "bsp", "ssp:1", "ssp:3"};
     Count("switches");
@@ -109,12 +113,12 @@ void JobSimulation::KillServer() {
   const uint32_t index = servers_[victim]->index;
   const bool again = random().Chance(0.5);
   if (random().Chance(0.5)) {  // the platform notices
-    After(FromMilliseconds(random().Uniform() * 500), [this, index] {
-      if (!finished_) Order(NodeGone{Role::kServer, index});
+    After(FromMilliseconds(random().Uniform() * 500), [this, index, life = life_] {
+      if (!finished_ && life == life_) Order(NodeGone{Role::kServer, index});
     });
   }
-  After(FromMilliseconds(random().Uniform() * 15000), [this, index, again] {
-    if (again) StartMissingServer(index);
+  After(FromMilliseconds(random().Uniform() * 15000), [this, index, again, life = life_] {
+    if (again && life == life_) StartMissingServer(index);
   });
 }
 
@@ -155,23 +159,74 @@ void JobSimulation::Part() {
   });
 }
 
-Outcome JobSimulation::Simulate() {
-  servers_wanted_ = parameters_.servers;
-  coordinator_ =
-      std::make_unique<CoordinatorCore>(CoordinatorOptions{.job_uid = "job-1",
-                                                           .servers = parameters_.servers,
-                                                           .shards = parameters_.shards,
-                                                           .goal = {.epochs = parameters_.epochs},
-                                                           .items = parameters_.items,
-                                                           .lease_items = parameters_.lease_items,
-                                                           .synchronization = *ParseSyncMode(parameters_.mode),
-                                                           .backups = parameters_.backups,
-                                                           .mutations = mutations_});
-  for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
+void JobSimulation::StartJob() {
+  const CutRecord* resume = resumed_ ? &checkpoint_->record : nullptr;
+  coordinator_ = std::make_unique<CoordinatorCore>(
+      CoordinatorOptions{.job_uid = "job-1",
+                         .servers = servers_wanted_,
+                         .shards = parameters_.shards,
+                         .goal = {.epochs = parameters_.epochs},
+                         .items = parameters_.items,
+                         .lease_items = parameters_.lease_items,
+                         .synchronization = *ParseSyncMode(parameters_.mode),
+                         .backups = parameters_.backups,
+                         .resume = resume == nullptr ? std::nullopt : std::optional(*resume),
+                         .mutations = mutations_});
+  for (uint32_t i = 0; i < servers_wanted_; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) {
     const uint32_t index = next_worker_index_++;
-    After(FromMilliseconds(random().Uniform() * 30), [this, index] { StartWorker(index); });
+    After(FromMilliseconds(random().Uniform() * 30), [this, index, life = life_] {
+      if (life == life_) StartWorker(index);
+    });
   }
+}
+
+// The job is started again from its newest checkpoint, with any number of servers; what the checkpoint holds is all
+// there is from then on.
+void JobSimulation::CrashEverything() {
+  if (finished_) return;
+  if (!checkpoint_) return After(std::chrono::milliseconds(500), [this] { CrashEverything(); });
+  Tell("everything crashes and begins again from the newest checkpoint");
+  Count("resumed jobs");
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i]->fate != Fate::kRunning) continue;
+    workers_[i]->fate = Fate::kDead;
+    steps_.IsGone(i);
+    BreakAll(WorkerPlace(i), std::chrono::seconds(1));
+  }
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i]->fate == Fate::kRunning) EndServer(i, Fate::kDead);
+  }
+  ++life_;
+  first_server_ = servers_.size();
+  resumed_ = true;
+  any_failure_ = true;
+  commands_.clear();
+  places_.clear();
+  to_coordinator_.clear();
+  coordinator_wake_.reset();
+  pushes_.clear();
+  for (uint32_t table = 1; table <= kTables; ++table) {
+    accounts_[table] = {};
+    loaded_[table].clear();
+  }
+  for (const auto& [key, row] : checkpoint_->rows) {
+    for (uint32_t column = 0; column < kColumns; ++column) {
+      if (row.values[column] == 0) continue;
+      accounts_[key.first].issued[{key.second, column}] = row.values[column];
+      accounts_[key.first].sure[{key.second, column}] = row.values[column];
+      loaded_[key.first][{key.second, column}] = row.values[column];
+    }
+  }
+  const CutRecord& record = checkpoint_->record;
+  items_.BeginAgain([&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); });
+  servers_wanted_ = 1 + parameters_.backups + static_cast<uint32_t>(random().Below(3));
+  StartJob();
+}
+
+Outcome JobSimulation::Simulate() {
+  servers_wanted_ = parameters_.servers;
+  StartJob();
   ScheduleChanges();
   constexpr Duration kLongest = std::chrono::minutes(10);
   constexpr Duration kRest = std::chrono::seconds(10);  // lets the last rows arrive

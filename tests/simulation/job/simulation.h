@@ -57,6 +57,7 @@ class JobSimulation : public World {
     uint32_t index = 0;
     Fate fate = Fate::kRunning;
     bool taken_for_dead = false;  // others go on without it; it may not know yet
+    CutId writing, called_off;    // the part nobody wants any more
     std::optional<MonotonicTime> wake;
   };
   struct PullCheck {
@@ -94,9 +95,22 @@ class JobSimulation : public World {
     TableId rows_table, items_table;
     DataSetId data_set;
     LeaseResult lease;
-    uint64_t position = 0;
+    uint64_t position = 0, batch_begin = 0;
     bool waiting_for_pull = false;
     uint32_t column() const { return process % kColumns; }
+  };
+
+  // What one push was for.
+  struct PushRecord {
+    size_t worker;
+    uint64_t epoch, item;  // the first of its batch
+    uint32_t table;
+    std::map<Key, double> added;
+  };
+  using RowsOfTables = std::map<std::pair<uint32_t, Key>, CountingStore::Row>;
+  struct Checkpoint {
+    CutRecord record;
+    RowsOfTables rows;
   };
 
   // --- connections
@@ -130,7 +144,10 @@ class JobSimulation : public World {
   void StepWorker(size_t worker, WorkerInput input);
   void Step(Place place, NodeId peer, bool connected);
   void OnCoordinatorsOrders(CoordinatorOutputs& out);
+  void WriteSnapshot(size_t server, const SnapshotOrder& order);
+  void Commit(const CheckpointCommit& order);
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
+  void LoadRows(size_t server, CountingStore& store, const TableSpec& spec);
   uint64_t RowBytesOfWorker() const;
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
@@ -159,6 +176,8 @@ class JobSimulation : public World {
   void Scale();
   void StartMissingServer(uint32_t index);
   void Part();
+  void CrashEverything();
+  void StartJob();
   void Order(Command command);
   const ShardMap* NewestMap() const;
 
@@ -166,6 +185,8 @@ class JobSimulation : public World {
   void CheckPull(Worker& worker, const PullCheck& pull);
   void CheckOwners();
   void CheckManifest(const CheckpointCommit& order);
+  void CheckCut(const Checkpoint& checkpoint);
+  bool Failed(size_t worker) const;
   void CheckEnd();
   void CheckSums();
   using RowSums = std::map<std::pair<Key, uint32_t>, double>;
@@ -178,6 +199,11 @@ class JobSimulation : public World {
   std::optional<MonotonicTime> coordinator_wake_;
   bool finished_ = false;
   uint64_t checkpoints_ = 0;  // numbers given
+  std::map<std::string, RowsOfTables> files_;
+  std::optional<Checkpoint> checkpoint_;  // the newest
+  bool resumed_ = false;
+  uint32_t life_ = 0;        // of the job: how often everything has crashed
+  size_t first_server_ = 0;  // of this life, in servers_: NodeIds are given anew
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<Wire, Connection> connections_;
@@ -192,6 +218,8 @@ class JobSimulation : public World {
   Account accounts_[kTables + 1];  // by TableId
   StepChecker steps_{*this};
   ItemChecker items_{*this};
+  std::vector<PushRecord> pushes_;
+  std::map<std::pair<Key, uint32_t>, double> loaded_[kTables + 1];  // of the checkpoint the job has begun from
   bool any_failure_ = false, any_server_died_ = false, any_owner_died_ = false;
 };
 

@@ -170,12 +170,13 @@ void RowSimulation::CheckEnd() {
       const auto copy = copies.find(key);
       // A removed owner may have applied its own last push and handed the row over without the backup hearing of that
       // push: the row is ahead until the next push shows the gap.
-      bool equal = copy != copies.end();
-      const bool same_version = equal && copy->second.version == row->version;
+      const bool same_version = copy != copies.end() && copy->second.version == row->version;
+      bool equal = true;
       for (const SimPush& push : pushes_) {
         if (!equal || (!same_version && !map_->Contains(push.origin))) continue;
-        equal = copy->second.values[push.column] == row->values[push.column] &&
-                copy->second.state[push.column] == row->state[push.column];
+        const bool there = copy != copies.end();
+        equal = (there ? copy->second.values[push.column] : 0.0F) == row->values[push.column] &&
+                (there ? copy->second.state[push.column] : 0.0F) == row->state[push.column];
       }
       const bool all_live = std::ranges::all_of(
           pushes_, [&](const SimPush& push) { return push.table != table || map_->Contains(push.origin); });

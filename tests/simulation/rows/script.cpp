@@ -274,11 +274,16 @@ void RowSimulation::Chain() {
   if (nodes.size() < 3) return;
   for (size_t i = nodes.size() - 1; i > 0; --i) std::swap(nodes[i], nodes[random().Below(i + 1)]);
   network_.SlowDown(nodes[1].value(), nodes[0].value(), p_.slow_link);
+  // Or it goes to and fro, and orders wait for it where it comes by twice.
+  const bool to_and_fro = random().Chance(0.5);
+  const std::vector<NodeId> way = to_and_fro ? std::vector{nodes[1], nodes[0], nodes[1], nodes[0], nodes[2]}
+                                             : std::vector{nodes[0], nodes[1], nodes[2]};
   Duration at{};
-  for (size_t i = 0; i < 3; ++i) {
-    After(at, [this, to = nodes[i]] { LocalizeAt(map_->shards[0].home, TableId(1), {1}, to); });
-    at += network_.Delay(4);
+  for (const NodeId to : way) {
+    After(at, [this, to] { LocalizeAt(map_->shards[0].home, TableId(1), {1}, to); });
+    at += network_.Delay(to_and_fro ? 2 : 4);
   }
+  if (to_and_fro) return;
   After(at + network_.Delay(3), [this, last = nodes[2]] { CrashNode(last, false); });
 }
 
@@ -304,6 +309,7 @@ void RowSimulation::SlowDownOne() {
   if (p_.slow_spare) {
     from = Members(Role::kWorker).front().value();
     to = SpareServer().value();
+    network_.SlowDown(shard.home.value(), to, p_.slow_link / 4);
   }
   network_.SlowDown(from, to, p_.slow_link);
 }
