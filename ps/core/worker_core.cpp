@@ -236,6 +236,16 @@ Heartbeat WorkerCore::NextHeartbeat() {
                       .acked_below = AckedBelow(),
                       .leases = {}};
   for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.acknowledged});
+  // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
+  // arrive before that, with a clock which says that their steps are over.
+  for (const auto& [request, open] : requests_.open()) {
+    if (options_.mutations.ends_forgotten || heartbeat.leases.size() >= kLeasesPerWorkerMax) break;
+    if (const auto* done = std::get_if<LeaseDone>(&open.message)) {
+      heartbeat.leases.push_back({.lease = done->lease, .position = UINT64_MAX});
+    } else if (const auto* returned = std::get_if<LeaseReturn>(&open.message)) {
+      heartbeat.leases.push_back({.lease = returned->lease, .position = returned->position});
+    }
+  }
   return heartbeat;
 }
 
@@ -254,18 +264,10 @@ void WorkerCore::OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& ou
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
 }
 
-// Leases whose end no coordinator has confirmed are told as well: the new one may not know it.
 void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {
-  Promised promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}};
-  for (const auto& [request, open] : requests_.open()) {
-    if (options_.mutations.ends_forgotten || promised.standing.leases.size() >= kLeasesPerWorkerMax) break;
-    if (const auto* done = std::get_if<LeaseDone>(&open.message)) {
-      promised.standing.leases.push_back({.lease = done->lease, .position = UINT64_MAX});
-    } else if (const auto* returned = std::get_if<LeaseReturn>(&open.message)) {
-      promised.standing.leases.push_back({.lease = returned->lease, .position = returned->position});
-    }
-  }
-  out.send.push_back({.to = kCoordinator, .message = std::move(promised)});
+  out.send.push_back(
+      {.to = kCoordinator,
+       .message = Promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {

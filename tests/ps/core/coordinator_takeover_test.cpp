@@ -183,7 +183,7 @@ TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
   Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
   Say(kWorker, WorkersAnswer({}));
   ASSERT_TRUE(out_.failed.has_value());
-  EXPECT_NE(std::string(Message(*out_.failed)).find("last checkpoint"), std::string::npos);
+  EXPECT_NE(std::string(attune::Message(*out_.failed)).find("last checkpoint"), std::string::npos);
   EXPECT_NE(Sent<SessionLost>(kWorker), nullptr);
 }
 
