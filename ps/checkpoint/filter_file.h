@@ -16,7 +16,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "ps/checkpoint/file_system.h"
-#include "ps/core/filter_records.h"
+#include "ps/store/filter_records.h"
 
 namespace attune::ps {
 

@@ -23,9 +23,9 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/filter_records.h"
 #include "ps/core/messages.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/store/filter_records.h"
 
 namespace attune::ps {
 

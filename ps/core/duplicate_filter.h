@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
 #include "ps/core/messages.h"
 #include "ps/core/rows/key_map.h"
+#include "ps/store/filter_records.h"
 
 namespace attune::ps {
 

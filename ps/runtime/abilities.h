@@ -8,8 +8,8 @@ namespace attune::ps {
 
 inline constexpr JobTelemetry::Abilities kAbilities{
     .elastic_servers = true,
-    .server_recovery = true,        // from backups; without them the job ends
-    .coordinator_failover = false,  // works between processes; not yet seen with the operator
+    .server_recovery = true,
+    .coordinator_failover = true,
     .synchronization_modes = true,
     .checkpoints = true,
 };

@@ -25,6 +25,9 @@ v1::WindowReport FullWindow() {
   worker.mutable_compute_seconds()->set_count(10);
   worker.set_loss_mean(2.5);
   worker.set_loss_count(10);
+  worker.set_staleness_count(10);
+  worker.set_staleness_mean(1.5);
+  worker.set_staleness_max(4);
   window.mutable_server()->set_rows(7);
   window.mutable_server()->set_pulls(3);
   window.mutable_job()->set_items_done(40);

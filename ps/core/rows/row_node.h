@@ -30,7 +30,6 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/duplicate_filter.h"
-#include "ps/core/filter_records.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/messages.h"
@@ -38,6 +37,7 @@
 #include "ps/core/node_inputs.h"
 #include "ps/core/rows/key_map.h"
 #include "ps/core/shard_map.h"
+#include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -50,11 +50,11 @@ struct RowOptions {
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
   size_t floats_per_message_max = 1 << 18;  // 1 MiB: what a pull may have to wait for
-  size_t rows_called_back_max = 16384;  // under way to this home at one time
+  size_t rows_called_back_max = 16384;      // under way to this home at one time
   size_t bytes_called_back_max = 8 << 20;   // likewise
-  size_t installs_in_flight_max = 8;    // messages to one next backup before it answers
-  bool snapshots_go_home = false;       // this node writes no files
-  bool call_back_from_servers = true;   // rows of shards homed here that other servers own come home
+  size_t installs_in_flight_max = 8;        // messages to one next backup before it answers
+  bool snapshots_go_home = false;           // this node writes no files
+  bool call_back_from_servers = true;       // rows of shards homed here that other servers own come home
   RowMutation mutation = RowMutation::kNone;
 };
 

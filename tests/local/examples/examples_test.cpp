@@ -23,7 +23,7 @@ TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
   Start("attune-package-graph",
         {"--lists=" + (directory_ / "small_Packages").string(), "--min-links=2", "--held-out=10", "--batch-links=64",
          "--negatives=64", "--dim=16", "--packages=program3", "--save-tables"},
-        400);
+        1200);
   ASSERT_TRUE(AwaitReady("workers", 2));
   ASSERT_EQ(Attune({"scale", "small", "workers=3", "servers=3"}).code, 0);
   ASSERT_TRUE(AwaitReady("workers", 3));
