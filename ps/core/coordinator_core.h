@@ -196,6 +196,7 @@ class CoordinatorCore {
   void RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out);
   bool CanMark() const;
   bool HasOpenPart(NodeId node) const;
+  bool BreaksCut(NodeId gone, const Status& why) const;
   bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
   CutRecord RecordNow() const;
 

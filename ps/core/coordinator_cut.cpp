@@ -68,6 +68,12 @@ bool CoordinatorCore::HasOpenPart(NodeId node) const {
   return part != cuts_.front().parts.end() && !part->second;
 }
 
+// Who has written its part may leave. Once the shell is told to commit, the answer is the shell's alone.
+bool CoordinatorCore::BreaksCut(NodeId gone, const Status& why) const {
+  if (cuts_.empty() || cuts_.front().phase == Cut::Phase::kCommitting) return false;
+  return HasOpenPart(gone) || (!why.ok() && cuts_.front().parts.contains(gone));
+}
+
 CutRecord CoordinatorCore::RecordNow() const {
   CutRecord record{.synchronization = ToString(clocks_.mode()),
                    .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
@@ -190,7 +196,7 @@ void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, Monoton
 void CoordinatorCore::CommitWhenWritten(CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();
   const bool all = std::ranges::all_of(cut.parts, [](const auto& entry) { return entry.second.has_value(); });
-  if (!all || cut.phase != Cut::Phase::kWriting) return;
+  if (!all || cut.phase != Cut::Phase::kWriting || cut_failed_) return;
   cut.phase = Cut::Phase::kCommitting;
   CheckpointCommit commit{.cut = cut.id,
                           .directory = cut.directory,

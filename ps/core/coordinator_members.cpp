@@ -163,12 +163,12 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
+  if (BreaksCut(id, why)) cut_failed_ = true;
   gone_incarnations_.emplace(it->second.incarnation, id);
   gone_.emplace(id, std::move(why));
   nodes_.erase(it);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
-  if (!cuts_.empty() && cuts_.front().parts.contains(id)) cut_failed_ = true;
   server_gone_ = true;
   record_changed_ = true;
 }
