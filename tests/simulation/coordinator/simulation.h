@@ -129,6 +129,8 @@ class CoordinatorSimulation : public World {
   void CheckEven();
 
   size_t StartServer(uint32_t index);
+  void StartMissingServer(uint32_t index);
+  bool HasServer(uint32_t index) const;
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
