@@ -112,6 +112,7 @@ class CoordinatorSimulation : public World {
   void FromCoordinator(ConnectionId connection, Message message);
   void StepCoordinator(size_t office, CoordinatorInput input);
   void OnMapPublished(size_t office);
+  MapVersion MapBefore(const ShardMap& map) const;
 
   void StartOffice(CoordinatorOptions options, size_t host);
   void EndOffice(size_t office);
