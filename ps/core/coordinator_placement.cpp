@@ -79,11 +79,13 @@ bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
   return any;
 }
 
-// Nodes that were asked to leave, or have asked, and hold nothing any more.
+// Nodes that were asked to leave, or have asked, and hold nothing any more. Not the server this one runs in, which may
+// have been drained when the coordinator came to it: another one has to follow before that server goes.
 bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : nodes_) {
-    if (node.member.leaving && Empty(node) && !HasOpenPart(id)) released.push_back(id);
+    const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
+    if (node.member.leaving && !host && Empty(node) && !HasOpenPart(id)) released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = nodes_.at(id);

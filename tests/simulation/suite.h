@@ -42,6 +42,7 @@ struct Catch {
   uint64_t seeds = 0;     // needed
   std::string violation;  // the first of the seed that caught it
 };
+// Only a seed that holds without the mistake catches it.
 std::optional<Catch> Hunt(const Suite& suite, const Mutant& mutant, uint64_t first, uint64_t seeds_max);
 // A line for every mutant. Returns how many escaped.
 int HuntAll(const Suite& suite, uint64_t first, uint64_t seeds_max);

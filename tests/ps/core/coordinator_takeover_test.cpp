@@ -173,6 +173,26 @@ TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
   EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
 }
 
+TEST_F(CoordinatorTakeoverTest, TheServerItRunsInIsNotReleased) {
+  (void)TakeLease();
+  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+  for (Member& member : map_.members) member.leaving = member.node == nodes_.at(kServer1);  // was being drained
+  for (Shard& shard : map_.shards) shard = {.home = nodes_.at(kServer0), .routing_since = map_.version};
+  const Promised answer{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = record_};
+  for (const ConnectionId server : {kServer0, kServer1}) {
+    Say(server, JoinOf(Role::kServer, server == kServer0 ? 0 : 1, nodes_.at(server), 2));
+    Say(server, answer);
+  }
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_FALSE(core_->progress().taking_over);
+  for (const ConnectionId server : {kServer0, kServer1}) {
+    Say(server, RowsReport{.number = 1, .map_version = map_.version});
+    EXPECT_EQ(Sent<Finished>(kServer1), nullptr);
+  }
+  EXPECT_EQ(core_->progress().servers, 2U);
+}
+
 TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
   (void)TakeLease();
   record_ = {};

@@ -21,6 +21,20 @@ void CoordinatorSimulation::CheckEven() {
   if (most->second - least->second > 1) Violation("AtRest: homes are uneven");
 }
 
+// What the last map is compared with. A map that the coordinator before had published, and that no member has heard of,
+// is no map: another coordinator goes on from the newest one that members know.
+MapVersion CoordinatorSimulation::MapBefore(const ShardMap& map) const {
+  if (map.version.term() == last_map_.term()) return last_map_;
+  MapVersion known;
+  for (const Server& server : servers_) {
+    if (server.alive && map.Contains(server.node)) known = std::max(known, server.map.version);
+  }
+  for (const auto& worker : workers_) {
+    if (worker->alive && map.Contains(worker->core->node())) known = std::max(known, worker->core->map().version);
+  }
+  return known;
+}
+
 // MapUnique and OneChange, at the moment a map is made.
 void CoordinatorSimulation::OnMapPublished(size_t office) {
   const ShardMap& map = offices_[office]->core->map();
@@ -33,7 +47,7 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
   Count("maps");
   if (map.version < last_map_) Violation("MapUnique: an older map after a newer one");
   if (const Status status = Validate(map); !status.ok()) return Violation("MapUnique: " + attune::ToString(status));
-  const auto before = maps_.find(last_map_);
+  const auto before = maps_.find(MapBefore(map));
   last_map_ = map.version;
   for (Server& server : servers_) {  // drained: what it had applied is elsewhere, and it applies nothing more
     if (server.released || server.node == NodeId() || map.Contains(server.node)) continue;

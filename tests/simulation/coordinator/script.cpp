@@ -94,14 +94,8 @@ void CoordinatorSimulation::ScheduleChanges() {
       servers_wanted_ = static_cast<uint32_t>(1 + random().Below(4));
       Scale();
       for (uint32_t index = 0; index < servers_wanted_; ++index) {
-        const bool here =
-            std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
-        if (!here)
-          After(FromMilliseconds(random().Uniform() * 500), [this, index] {
-            const bool there = std::ranges::any_of(
-                servers_, [&](const Server& server) { return server.alive && server.index == index; });
-            if (!there && !finished_ && index < servers_wanted_) StartServer(index);
-          });
+        if (HasServer(index)) continue;
+        After(FromMilliseconds(random().Uniform() * 500), [this, index] { StartMissingServer(index); });
       }
     });
   }

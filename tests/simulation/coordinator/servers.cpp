@@ -167,12 +167,21 @@ void CoordinatorSimulation::KillServer(size_t place) {
   for (size_t worker = 0; worker < workers_.size(); ++worker) {
     if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
   }
-  if (random().Chance(0.5)) {  // the platform notices
-    After(FromMilliseconds(random().Uniform() * 500), [this, index] { Order(NodeGone{Role::kServer, index}); });
-  }
-  After(FromMilliseconds(random().Uniform() * 4000), [this, index] {
-    if (!finished_ && index < servers_wanted_) StartServer(index);
+  // The platform notices, early or late. Without its word a coordinator that hears no other server waits for ever.
+  const bool early = random().Chance(0.5);
+  After(early ? FromMilliseconds(random().Uniform() * 500) : std::chrono::seconds(12), [this, index, early] {
+    if (early || !HasServer(index)) Order(NodeGone{Role::kServer, index});
   });
+  After(FromMilliseconds(random().Uniform() * 4000), [this, index] { StartMissingServer(index); });
+}
+
+bool CoordinatorSimulation::HasServer(uint32_t index) const {
+  return std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
+}
+
+// The platform runs one process of an index at a time.
+void CoordinatorSimulation::StartMissingServer(uint32_t index) {
+  if (!finished_ && index < servers_wanted_ && !HasServer(index)) StartServer(index);
 }
 
 }  // namespace attune::ps::simulation

@@ -112,6 +112,7 @@ class CoordinatorSimulation : public World {
   void FromCoordinator(ConnectionId connection, Message message);
   void StepCoordinator(size_t office, CoordinatorInput input);
   void OnMapPublished(size_t office);
+  MapVersion MapBefore(const ShardMap& map) const;
 
   void StartOffice(CoordinatorOptions options, size_t host);
   void EndOffice(size_t office);
@@ -129,6 +130,8 @@ class CoordinatorSimulation : public World {
   void CheckEven();
 
   size_t StartServer(uint32_t index);
+  void StartMissingServer(uint32_t index);
+  bool HasServer(uint32_t index) const;
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
