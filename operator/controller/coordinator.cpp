@@ -27,12 +27,25 @@ const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& se
   return leaving == servers.leaving.end() ? nullptr : *leaving;
 }
 
-// Whose process has ended for good.
-std::vector<const ObservedPod*> Gone(const Observed& observed) {
-  std::vector<const ObservedPod*> gone;
+v1::NodeGone GoneNode(RoleName role, size_t index) {
+  v1::NodeGone node;
+  node.set_role(role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
+  node.set_index(static_cast<uint32_t>(index));
+  return node;
+}
+
+// Whose process has ended for good: by its pod's word, or because a server has no pod any more.
+std::vector<v1::NodeGone> Gone(const Observed& observed, const ServersView& servers) {
+  std::vector<v1::NodeGone> gone;
   for (const ObservedPod& pod : observed.pods) {
     if (pod.index < 0 || pod.job_uid != observed.job.uid || !(HasFailed(pod) || HasSucceeded(pod))) continue;
-    gone.push_back(&pod);
+    gone.push_back(GoneNode(pod.role, static_cast<size_t>(pod.index)));
+  }
+  for (size_t index = 0; index < servers.by_index.size(); ++index) {
+    const bool exists = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+      return pod.role == RoleName::kServer && pod.index == static_cast<int64_t>(index);
+    });
+    if (!exists) gone.push_back(GoneNode(RoleName::kServer, index));
   }
   return gone;
 }
@@ -57,11 +70,7 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
     directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
-    for (const ObservedPod* gone : Gone(observed)) {
-      v1::NodeGone* node = directive.mutable_host_coordinator()->add_gone();
-      node->set_role(gone->role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
-      node->set_index(static_cast<uint32_t>(gone->index));
-    }
+    for (const v1::NodeGone& gone : Gone(observed, servers)) *directive.mutable_host_coordinator()->add_gone() = gone;
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
     view.moving = true;
