@@ -73,6 +73,14 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     for (const v1::NodeGone& gone : Gone(observed, servers)) *directive.mutable_host_coordinator()->add_gone() = gone;
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
+    // A pod may vanish only after the coordinator was told where it is to run.
+    for (const v1::NodeGone& gone : Gone(observed, servers)) {
+      v1::Directive word;
+      *word.mutable_node_gone() = gone;
+      const std::string name = gone.role() + " " + std::to_string(gone.index());
+      directives.Ask(*host, name + " is gone, term " + std::to_string(status.coordinator_term), word,
+                     name + " has no process any more");
+    }
     view.moving = true;
     draft.Requeue(kLookAgain, "first word of the coordinator");
     return view;
