@@ -53,7 +53,6 @@ struct Flags {
   uint32_t checkpoints_retained = kRetainedDefault;
   std::string synchronization = "async";
   uint32_t backups = 0;
-  bool coordinator_copy = kAbilities.coordinator_failover;
   std::string checkpoints;
   uint16_t data_port = contract::kDataPort;
   uint16_t coordinator_port = contract::kCoordinatorPort;
@@ -80,8 +79,6 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
       ->check(CLI::Range(0U, 1U))
       ->capture_default_str();
-  app.add_flag("--coordinator-copy", flags.coordinator_copy,
-               "Keep a copy of the coordinator's state at another server, so that one can take over");
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
@@ -146,7 +143,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.retained_checkpoints = flags.checkpoints_retained;
     ASSIGN_OR_RETURN(coordinator.core.synchronization, ParseSyncMode(flags.synchronization));
     coordinator.core.backups = flags.backups;
-    coordinator.core.may_be_followed = flags.coordinator_copy;
+    coordinator.core.may_be_followed = kAbilities.coordinator_failover;
     coordinator.core.host_index = options.index;
     coordinator.bind_address = options.bind_address;
     coordinator.port = flags.coordinator_port;

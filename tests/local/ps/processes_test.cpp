@@ -190,7 +190,7 @@ TEST_F(ServersTest, KilledServerEndsCallsWithItsName) {
 
 TEST_F(ServersTest, AnotherServerTakesOverFromAKilledCoordinatorAndCountsStayExact) {
   constexpr uint64_t kItems = 4000;
-  StartServers(2, {"--backups", "1", "--coordinator-copy"});
+  StartServers(2, {"--backups", "1"});
   const auto observer = Connect(seconds(40));
   ASSERT_TRUE(observer.ok()) << observer.status();
   auto one = StartWorker(0, kItems, 20), two = StartWorker(1, kItems, 20);
@@ -207,7 +207,7 @@ TEST_F(ServersTest, AnotherServerTakesOverFromAKilledCoordinatorAndCountsStayExa
 
 TEST_F(ServersTest, TheCoordinatorMovesWhileItsServerLives) {
   constexpr uint64_t kItems = 2000;
-  StartServers(2, {"--coordinator-copy"});
+  StartServers(2);
   auto worker = StartWorker(0, kItems, 10);
   ASSERT_TRUE(worker->AwaitOutput("lease ")) << worker->output();
   const auto answer = Appoint(/*gone=*/false);
