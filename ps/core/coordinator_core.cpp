@@ -272,6 +272,7 @@ JobProgress CoordinatorCore::progress() const {
                        .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = smoothed_loss_,
                        .serving = map_.formed() && failed_.ok(),
+                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);

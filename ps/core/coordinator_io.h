@@ -143,6 +143,7 @@ struct JobProgress {
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
+  double trained_seconds = 0;  // what max_duration limits
   bool taking_over = false;  // members have not answered yet: nothing else is known
   std::string goal_reached;  // reason; empty: not yet
 };

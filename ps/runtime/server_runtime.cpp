@@ -420,6 +420,8 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .servers = progress.servers,
                               .workers = progress.workers,
                               .floor_clock = progress.floor_clock,
+                              .trained_seconds = progress.trained_seconds,
+                              .goal_reached = !progress.goal_reached.empty(),
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,
