@@ -127,12 +127,15 @@ def resume(arguments, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=os.path.abspath)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", choices=list(SCENARIOS) + [[]], default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"default: all: {', '.join(SCENARIOS)}")
     parser.add_argument("--out", type=os.path.abspath, default="curves")
     parser.add_argument("--seconds", type=int, default=60, help="training time of each")
     arguments = parser.parse_args()
-    os.makedirs(arguments.out, exist_ok=True)
     for name in arguments.scenarios:
+        if name not in SCENARIOS:
+            parser.error(f"no scenario '{name}' ({', '.join(SCENARIOS)})")
+    os.makedirs(arguments.out, exist_ok=True)
+    for name in arguments.scenarios or SCENARIOS:
         with workspace() as directory:
             print(f"{name:12} held-out loss {SCENARIOS[name](arguments, directory):.3f}", flush=True)
     print(f"pages: {arguments.out}")

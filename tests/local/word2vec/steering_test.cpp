@@ -19,15 +19,6 @@ class SteeredRun : public Word2vecRun {
     }
     return missing;
   }
-  // Process of the pod's own container: its environment names the pod.
-  pid_t ProcessOf(const std::string& pod, const std::string& program) const {
-    for (const pid_t process : Processes(program)) {
-      std::ifstream file("/proc/" + std::to_string(process) + "/environ");
-      const std::string variables((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-      if (variables.find("ATTUNE_POD_NAME=" + pod) != std::string::npos) return process;
-    }
-    return 0;
-  }
   bool AwaitTrainingOn() {
     const double before = GetStatus().value(Json::json_pointer("/progress/fraction"), 0.0);
     return AwaitFraction(std::min(before + 0.02, 0.99));
