@@ -62,11 +62,10 @@ class CoordinatorCore {
     TableSpec spec;
     TableId id;
     std::set<NodeId> missing;  // servers that have not installed it
-    std::set<NodeId> loads;    // that take the rows of their shards from CoordinatorOptions::load
     MonotonicTime asked_at;
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
-    bool opened = false;  // by all servers of that time
+    bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
   };
   struct DataSet {
     DataSetId id;

@@ -129,7 +129,8 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     if (member.node <= server.core->node()) continue;
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(ServerPlace(index), node); });
   }
-  if (out.rows_restored > 0) Violation("rows were lost although they had copies");
+  for (LoadOrder& order : out.load) Load(index, std::move(order));
+  if (!out.restore.empty()) Violation("rows were lost although they had copies");
   if (out.finished) return EndServer(index, Fate::kLeft);
   if (out.lost) {
     Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
@@ -175,31 +176,41 @@ std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> JobSimula
   };
 }
 
-// What a server does before it installs a table of the checkpoint.
-void JobSimulation::LoadRows(size_t index, CountingStore& store, const TableSpec& spec) {
-  const ServerCore& core = *servers_[index]->core;
+// Some time later; meanwhile others may be lost.
+void JobSimulation::Load(size_t index, LoadOrder order) {
+  After(FromMilliseconds(random().Uniform() * 300), [this, index, life = life_, order = std::move(order)] {
+    if (life != life_) return;
+    LoadedTable table;
+    const uint32_t shards = servers_[index]->core->map().shard_count();
+    table.rows = RowsOfCheckpoint(order.install.spec, order.homes, shards, true);
+    table.copies = RowsOfCheckpoint(order.install.spec, order.backups, shards, false);
+    StepServer(index, TableLoaded{.order = order, .status = OkStatus(), .table = std::move(table)});
+  });
+}
+
+std::unique_ptr<TableStore> JobSimulation::RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
+                                                            uint32_t shard_count, bool exclusive) {
+  std::unique_ptr<TableStore> store = *MakeStore(exclusive)(spec);
   const uint32_t table = spec.name == "rows" ? 1 : 2;
   for (const auto& [key, row] : checkpoint_->rows) {
-    if (key.first != table || core.map().HomeOf(key.second) != core.node()) continue;
+    if (key.first != table) continue;
+    const ShardId shard(ShardMap::ShardIndex(key.second, shard_count));
+    if (std::ranges::find(shards, shard) == shards.end()) continue;
     const RowView view{.key = key.second, .version = row.version, .values = row.values, .state = row.state};
-    (void)store.Insert(std::span(&view, 1));
+    (void)store->Insert(std::span(&view, 1));
     Count("rows loaded");
   }
+  return store;
 }
 
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
-  const auto make_store = [this, place = servers_.size()](const TableSpec& spec) {
-    StatusOr<std::unique_ptr<TableStore>> store = MakeStore(true)(spec);
-    if (resumed_) LoadRows(place, static_cast<CountingStore&>(**store), spec);
-    return store;
-  };
   server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
                                                             .incarnation = 1 + servers_.size(),
                                                             .index = index,
                                                             .address = "server-" + std::to_string(servers_.size()),
-                                                            .create_store = make_store,
+                                                            .create_store = MakeStore(true),
                                                             .create_copies = MakeStore(false),
                                                             .link = {.window = 8},  // what a break loses comes again
                                                             .mutations = mutations_});

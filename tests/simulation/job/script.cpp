@@ -170,6 +170,8 @@ void JobSimulation::StartJob() {
                          .lease_items = parameters_.lease_items,
                          .synchronization = *ParseSyncMode(parameters_.mode),
                          .backups = parameters_.backups,
+                         .load = resumed_ ? RestorePoint{.directory = "checkpoints", .checkpoint = checkpoints_}
+                                          : RestorePoint(),
                          .resume = resume == nullptr ? std::nullopt : std::optional(*resume),
                          .mutations = mutations_});
   for (uint32_t i = 0; i < servers_wanted_; ++i) StartServer(i);

@@ -147,7 +147,9 @@ class JobSimulation : public World {
   void WriteSnapshot(size_t server, const SnapshotOrder& order);
   void Commit(const CheckpointCommit& order);
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
-  void LoadRows(size_t server, CountingStore& store, const TableSpec& spec);
+  void Load(size_t server, LoadOrder order);
+  std::unique_ptr<TableStore> RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
+                                               uint32_t shard_count, bool exclusive);
   uint64_t RowBytesOfWorker() const;
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
