@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
+
 namespace attune::ps {
 namespace {
 
@@ -36,8 +38,9 @@ size_t BytesOf(const Message& message) {
 
 std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
   const auto of = [&](const auto& body, uint64_t number) -> std::optional<Repeatable> {
-    if (body.keys.empty()) return std::nullopt;
-    return Repeatable{message.index(), body.origin, number, body.table, body.keys[0]};
+    uint64_t keys = body.keys.size();
+    for (const Key key : body.keys) keys = SplitMix64(keys ^ key);
+    return Repeatable{message.index(), body.origin, number, body.table, keys};
   };
   // `by_home` and `relayed` say how the receiver is to take it.
   if (const auto* push = std::get_if<Push>(&message)) return of(*push, push->sequence.value() * 2 + push->by_home);

@@ -75,8 +75,8 @@ class Link {
   const std::deque<Message>& queue() const { return queue_; }
 
  private:
-  // Kind of message and number of its origin; table and first key, for its parts go different ways.
-  using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, Key>;
+  // Kind of message and its origin's number for it; table and keys, for a push may be cut in other pieces each time.
+  using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, uint64_t>;
   static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
   void SendAllAgain();

@@ -100,6 +100,10 @@ TEST(Link, QueuesNothingTwiceThatIsIssuedAgainWhileItWaits) {
     link.Send(pull(1), MonotonicTime{}, frames);
   }
   EXPECT_EQ(link.queued(), 5U) << "one each of two pushes' keys, two probes' keys, and a pull";
+  Push whole = push(1, 3);
+  whole.keys = std::vector<Key>{3, 4};
+  link.Send(whole, MonotonicTime{}, frames);
+  EXPECT_EQ(link.queued(), 6U) << "in one piece: nothing that waits has both keys";
   for (int again = 0; again < 2; ++again) {
     Push by_home = push(1, 3);
     by_home.by_home = true;  // which the receiver takes in another way
@@ -108,11 +112,11 @@ TEST(Link, QueuesNothingTwiceThatIsIssuedAgainWhileItWaits) {
     first.probe = false;  // is said once, and carries the gradients
     link.Send(first, MonotonicTime{}, frames);
   }
-  EXPECT_EQ(link.queued(), 8U);
+  EXPECT_EQ(link.queued(), 9U);
   link.Connected(MonotonicTime{}, frames);
   ASSERT_EQ(frames.size(), kOptions.window);
   link.Send(std::get<Push>(frames[0].message), MonotonicTime{}, frames);
-  EXPECT_EQ(link.queued(), 9U) << "what was sent before may have been answered by now, and the answer lost";
+  EXPECT_EQ(link.queued(), 10U) << "what was sent before may have been answered by now, and the answer lost";
 }
 
 // Frames are lost, repeated, overtaken; connections break. What arrives is what was sent.
