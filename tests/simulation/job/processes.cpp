@@ -7,26 +7,31 @@
 
 namespace attune::ps::simulation {
 
-namespace {
-constexpr char kJob[] = "job-1";
-}
-
 void JobSimulation::StepCoordinator(CoordinatorInput input) {
+  if (leader_ == nullptr) return;
   CoordinatorOutputs out;
-  coordinator_->Step(std::move(input), now(), out);
+  CoordinatorCore& core = *leader_->core;
+  core.Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  if (leader_->taking_over && !core.progress().taking_over) {
+    leader_->taking_over = false;
+    if (leader_->term > 1) Count("takeovers");
+  }
   for (ToConnection& message : out.send) {
     const auto it = to_coordinator_.find(message.to);
     if (it != to_coordinator_.end()) Carry(kCoordinatorsPlace, it->second.first, std::move(message.message));
   }
-  for (size_t i = 0; i < workers_.size(); ++i) {
+  for (size_t i = 0; i < workers_.size() && Leads() && core.map().formed(); ++i) {
     const NodeId node = workers_[i]->core->node();
-    if (node != NodeId() && !coordinator_->map().Contains(node)) steps_.IsGone(i);
+    if (node != NodeId() && !core.map().Contains(node)) steps_.IsGone(i);
   }
   OnCoordinatorsOrders(out);
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
+  if (out.superseded) Violation("a coordinator ended although no other one was appointed");
   finished_ = finished_ || out.finished;
-  WakeAt(coordinator_wake_, coordinator_->WakeAt(), [this] { StepCoordinator(CoordinatorTimer{}); });
+  WakeAt(leader_->wake, core.WakeAt(), [this, leader = leader_] {
+    if (leader == leader_) StepCoordinator(CoordinatorTimer{});
+  });
 }
 
 void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
@@ -42,13 +47,14 @@ void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(std::chrono::milliseconds(3), [this, cut, life = life_, checkpoint = ++checkpoints_] {
-      if (life == life_) StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
+    After(std::chrono::milliseconds(3), [this, cut, leader = leader_, checkpoint = ++checkpoints_] {
+      if (leader == leader_)
+        StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
   if (out.commit_checkpoint) {
-    After(std::chrono::milliseconds(3), [this, life = life_, order = *out.commit_checkpoint] {
-      if (life == life_) Commit(order);
+    After(std::chrono::milliseconds(3), [this, leader = leader_, order = *out.commit_checkpoint] {
+      if (leader == leader_) Commit(order);
     });
   }
 }
@@ -124,6 +130,7 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     server.writing = out.write_snapshot->cut;
     WriteSnapshot(index, *out.write_snapshot);
   }
+  if (out.coordinator) heard_[ServerPlace(index)] = out.coordinator->term;
   if (out.call_off_snapshot) server.called_off = server.writing;
   for (const Member& member : out.connect) {
     if (member.node <= server.core->node()) continue;
@@ -157,6 +164,7 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
   }
+  if (out.coordinator) heard_[WorkerPlace(index)] = out.coordinator->term;
   if (out.lost && worker.fate == Fate::kRunning) {
     Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);
