@@ -51,7 +51,8 @@ class CoordinatorCore {
     Heartbeat last;            // totals
     bool uses_leases = false;  // of training data: without one it has no work
     std::optional<RowsReport> rows;
-    std::optional<MonotonicTime> said_gone;  // by the platform, while its connection was still there
+    std::optional<MonotonicTime> said_gone;  // by the platform, which may have meant another process of its index
+    bool replaces = false;                   // another process of its index
     bool lost = false;                       // the last server: stays in the map until there is another one
     std::optional<Leave> leave;              // waits until the rows it held have gone home
     RequestId answered_below;
@@ -62,11 +63,10 @@ class CoordinatorCore {
     TableSpec spec;
     TableId id;
     std::set<NodeId> missing;  // servers that have not installed it
-    std::set<NodeId> loads;    // that take the rows of their shards from CoordinatorOptions::load
     MonotonicTime asked_at;
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
-    bool opened = false;  // by all servers of that time
+    bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
   };
   struct DataSet {
     DataSetId id;

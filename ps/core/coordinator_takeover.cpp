@@ -225,16 +225,19 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kServer) servers.insert(id);
   }
-  const auto add = [&](const TableSpec& spec, Status failed) {
+  const auto add = [&](const TableSpec& spec, bool opened, Status failed) {
     tables_.push_back({.spec = spec,
                        .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
                        .missing = failed.ok() ? servers : std::set<NodeId>(),
+                       .asked_at = now_,
                        .failed = failed,
                        .waiting = {},
-                       .opened = failed.ok()});
+                       .opened = opened && failed.ok()});
   };
   const Status given_up = Error(StatusCode::kAborted, "the table was not opened under the coordinator before");
-  for (const CoordinatorRecord::Table& table : record.tables) add(table.spec, table.failed ? given_up : OkStatus());
+  for (const CoordinatorRecord::Table& table : record.tables) {
+    add(table.spec, table.opened, table.failed ? given_up : OkStatus());
+  }
   if (options_.mutations.tables_numbered_anew) return;
   std::map<TableId, TableSpec> others;
   for (const auto& [id, former] : formers_) {
@@ -243,8 +246,8 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
   }
   for (const auto& [id, spec] : others) {
     if (id.value() > kTablesMax) continue;
-    while (tables_.size() + 1 < id.value()) add({}, given_up);
-    if (tables_.size() < id.value()) add(spec, OkStatus());
+    while (tables_.size() + 1 < id.value()) add({}, false, given_up);
+    if (tables_.size() < id.value()) add(spec, false, OkStatus());
   }
 }
 

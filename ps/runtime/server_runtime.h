@@ -69,13 +69,9 @@ class ServerRuntime {
   ServerRuntime(const Options& options, const TimeSource& time);
   Status Open();
   ServerOptions CoreOptions();
-  StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
   StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
-  // True when the order has to wait until the table's rows are loaded; it is then handled again.
-  bool LoadBefore(const Message& message);
-  void Load(const InstallTable& install);
-  void OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded);
+  void Load(const LoadOrder& order);
   void Restore(const RestoreOrder& order);
 
   void Step(ServerInput input);
@@ -101,7 +97,6 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
-  std::map<std::string, std::optional<CheckpointIo::LoadedRows>> loaded_;  // by table: empty while being read
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;

@@ -18,6 +18,7 @@ struct Mutant {
   std::string number;  // of the protocol's list where it has one
   std::string name;
   Mutations mutations;
+  std::string checker;  // who must see it, whoever else does: "VersionsRise"; empty: anyone
 };
 
 struct Suite {

@@ -216,6 +216,35 @@ TEST_F(CoordinatorTakeoverTest, ANodeThatObeysAHigherTermEndsTheOldOne) {
   EXPECT_EQ(core_->WakeAt(), kNever);
 }
 
+// The platform says of the process before that it is gone, and says it late.
+TEST_F(CoordinatorTakeoverTest, AReplacementIsNotTakenForTheProcessThatIsGone) {
+  Join join = JoinOf(Role::kServer, 1);
+  join.incarnation = 99;
+  constexpr ConnectionId kReplacement{7}, kAgain{8};
+  Say(kReplacement, join);
+  ASSERT_TRUE(nodes_.contains(kReplacement));
+  Step(ConnectionClosed{.connection = kReplacement});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}, .timeout = seconds(10)});
+  Say(kAgain, join);
+  EXPECT_EQ(Sent<JoinRefused>(kAgain), nullptr) << "it is alive and joins again";
+  EXPECT_NE(Sent<Welcome>(kAgain), nullptr);
+}
+
+TEST_F(CoordinatorTakeoverTest, AReplacementThatIsGoneAndSilentIsLost) {
+  Join join = JoinOf(Role::kServer, 1);
+  join.incarnation = 99;
+  constexpr ConnectionId kReplacement{7};
+  Say(kReplacement, join);
+  Step(ConnectionClosed{.connection = kReplacement});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}, .timeout = seconds(10)});
+  EXPECT_EQ(core_->progress().servers, 2U);
+  for (int i = 0; i < 3; ++i) {
+    Wait(seconds(1));
+    Live({kServer0, kWorker});
+  }
+  EXPECT_EQ(core_->progress().servers, 1U);
+}
+
 TEST_F(CoordinatorTakeoverTest, OneThatHearsNoOtherServerGivesNobodyTime) {
   for (int i = 0; i < 12; ++i) {
     Wait(seconds(1));

@@ -44,7 +44,7 @@ CoordinatorRecord SomeRecord() {
                            .backups = 1,
                            .next_node = NodeId(4100),
                            .nodes = {{NodeId(1), false}, {NodeId(3), true}},
-                           .tables = {{SomeSpec(Sgd{}, ConstantInitializer{}), false}},
+                           .tables = {{SomeSpec(Sgd{}, ConstantInitializer{}), false, true}},
                            .newest = {"/c", 8, 500},
                            .newest_steps = 77,
                            .steps_of_gone = 5,
