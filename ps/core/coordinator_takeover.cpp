@@ -256,7 +256,6 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
     if (options_.mutations.mirror_ignored) {
       progress.done.clear();
       progress.finished_epochs = 0;
-      progress.open.clear();
     }
     std::vector<Lease> leases;
     uint64_t again = 0;

@@ -59,6 +59,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   }
   if (host == servers_.size()) return;
   Count(gone.empty() ? "handovers" : "coordinators lost");
+  const bool deaf = parameters_.deaf && gone.empty();
   StartOffice({.job_uid = kJob,
                .term = offices_.back()->term + 1,
                .takeover = true,
@@ -73,9 +74,16 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   Tell("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
        std::to_string(offices_.back()->term));
   Redirect({true, host}, office);
+  // Those who stay with the old one longest: its own server, another one that lets it go on, and workers.
+  const auto stays = [&](Party party) {
+    return party.is_server || random().Chance(0.5);
+  };
   const auto later = [&](Party party) {
     Duration delay = network_.Delay();
-    if (random().Chance(0.05)) {  // so long that it may count as dead
+    if (deaf && stays(party)) {
+      delay = FromMilliseconds(3000 + random().Uniform() * 6000);
+      any_failure_ = true;
+    } else if (random().Chance(0.05)) {  // so long that it may count as dead
       delay = FromMilliseconds(random().Uniform() * 9000);
       any_failure_ = true;
     }
@@ -103,6 +111,7 @@ void CoordinatorSimulation::Redirect(Party party, size_t office) {
         Received{.from = host, .message = CoordinatorAt{.term = offices_[office]->term, .host = host, .port = 7400}});
     if (!Alive(party)) return;
   }
+  if (StreamOf(party).connected) left_.insert(StreamOf(party).connection);
   StreamOf(party).office = office;
   Break(party, network_.Delay());
 }

@@ -33,6 +33,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   if (p.servers == 1 && p.scalings == 0) return p;
   p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
   p.handovers = static_cast<uint32_t>(random.Below(2));
+  p.deaf = p.handovers > 0 && random.Chance(0.2);
   return p;
 }
 
@@ -45,7 +46,7 @@ std::string ToString(const CoordinatorParameters& p) {
        << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
-       << " handovers=" << p.handovers;
+       << " handovers=" << p.handovers << " deaf=" << p.deaf;
   return text.str();
 }
 

@@ -46,14 +46,14 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
   const Stream& stream = StreamOf(party);
   if (!stream.connected) return;
   const Place place = PlaceOf(party);
-  network_.SendInOrder(place, kCoordinatorsPlace,
+  network_.SendInOrder(place, OfficePlace(connections_.at(stream.connection).office),
                        [this, party, id = stream.connection, message = std::move(message)]() mutable {
                          const auto it = connections_.find(id);
                          if (it == connections_.end()) return;
                          if (keeps_history()) Tell(Name(party) + " -> coordinator  " + Describe(message));
                          StepCoordinator(it->second.office, FromConnection{.from = id, .message = std::move(message)});
                        });
-  network_.MayBreak(kCoordinatorsPlace, place);
+  network_.MayBreak(0, place);
 }
 
 void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message message) {
@@ -61,20 +61,30 @@ void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message mes
   if (it == connections_.end()) return;
   const Party party = it->second.party;
   const uint32_t term = offices_[it->second.office]->term;
+  const Place office = OfficePlace(it->second.office);
   network_.SendInOrder(
-      kCoordinatorsPlace, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
-        if (!connections_.contains(connection) || !Alive(party)) return;
-        ++outcome().messages;
-        Digest(message.index() * 31 + party.place);
-        if (keeps_history()) Tell("coordinator -> " + Name(party) + "  " + Describe(message));
-        if (!party.is_server) {
-          return StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message), .term = term});
-        }
-        Server& server = servers_[party.place];
-        if (term < server.term && !mutations_.old_term_not_refused) return;
-        server.term = std::max(server.term, term);
-        OnServer(party.place, message);
+      office, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
+        if (connections_.contains(connection)) return Arrive(party, term, message);
+        if (!left_.contains(connection)) return;
+        After(network_.Delay(12),
+              [this, party, term, message = std::move(message)] { Arrive(party, term, message); });
       });
+}
+
+void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& message) {
+  if (!Alive(party)) return;
+  ++outcome().messages;
+  Digest(message.index() * 31 + party.place);
+  if (keeps_history()) {
+    Tell("coordinator of term " + std::to_string(term) + " -> " + Name(party) + "  " + Describe(message));
+  }
+  if (!party.is_server) {
+    return StepWorker(party.place, Received{.from = kCoordinator, .message = message, .term = term});
+  }
+  Server& server = servers_[party.place];
+  if (term < server.term && !mutations_.old_term_not_refused) return;
+  server.term = std::max(server.term, term);
+  OnServer(party.place, message);
 }
 
 void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
