@@ -148,6 +148,8 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
   join_sent_ = now;
+  // A number counts with a map only: the coordinator that gave it may have been lost before the job had formed.
+  if (!map().formed()) node_ = NodeId();
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
                                       .job_uid = options_.job_uid,

@@ -98,6 +98,8 @@ class ServerCore {
   const RowNode& rows() const { return rows_; }
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
+  // What the coordinator that ran in this process knew when it ended.
+  void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
 

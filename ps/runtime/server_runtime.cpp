@@ -96,7 +96,7 @@ Status ServerRuntime::Open() {
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
                                     [this](Message message, uint32_t term) {
-                                      if (LoadBefore(message)) return;
+                                      if (LoadBefore(message, term)) return;
                                       Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
                                     }},
                                security);
@@ -118,20 +118,32 @@ Status ServerRuntime::Open() {
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
   if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
     const StatusOr<std::string> text = Host(*wanted);
-    return answer(text.status(), text.ok() ? *text : "");
+    answer(text.status(), text.ok() ? *text : "");
+    if (const auto coordinator = coordinator_here(); coordinator != nullptr) {
+      for (auto& [gone, waiting] : std::exchange(early_words_, {})) Execute(*coordinator, gone, waiting);
+    }
+    return;
   }
   const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
   if (coordinator == nullptr) {
+    // It may overtake the order to run the coordinator, and the next word of it would come late.
+    if (const auto* gone = std::get_if<NodeGone>(&command); gone != nullptr && early_words_.size() < kCommandsMax) {
+      early_words_.emplace_back(*gone, answer);
+      return;
+    }
     return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
   }
-  Command complete = command;
-  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&complete);
+  Execute(*coordinator, command, answer);
+}
+
+void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer) {
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&command);
       checkpoint != nullptr && checkpoint->directory.empty()) {
     checkpoint->directory = options_.checkpoint_directory;
   }
   constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
-  coordinator->Execute(complete, kCommandTimeout,
-                       [answer](const CommandResult& result) { answer(result.status, result.text); });
+  coordinator.Execute(std::move(command), kCommandTimeout,
+                      [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 // --- another coordinator
@@ -147,8 +159,10 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
     return who + " is at work";
   }
+  CoordinatorRuntime::Options options;
   {
     std::lock_guard lock(mutex_);
+    options.core.newest_checkpoint = newest_checkpoint_;
     if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
       return Error(StatusCode::kFailedPrecondition,
                    who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
@@ -157,11 +171,9 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
     }
   }
   EndCoordinatorBelow(wanted.term);
-  CoordinatorRuntime::Options options;
   options.core.job_uid = options_.job_uid;
   options.core.term = wanted.term;
   options.core.takeover = true;
-  options.core.proven_gone = wanted.gone;
   options.core.host_index = options_.index;
   options.bind_address = options_.bind_address;
   options.port = options_.coordinator_port;
@@ -191,7 +203,10 @@ void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
     if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
     old = std::exchange(coordinator_runtime_, nullptr);
   }
-  old->Supersede();
+  if (std::optional<CoordinatorRecord> record = old->Supersede()) {
+    std::lock_guard lock(mutex_);
+    core_->KeepRecord(std::move(*record));
+  }
   log::Info("no longer the job's coordinator", {{"term", old->term()}});
   closing_->Post([old = std::move(old)]() mutable { old.reset(); });
 }
@@ -215,18 +230,27 @@ StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& s
 
 // Called within a step of the core, which holds the order back until the table is loaded.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
-  const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) return NewStore(spec);
-  RETURN_IF_ERROR(loaded->second->status);
-  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : NewStore(spec);
+  const auto loading = loading_.find(spec.name);
+  if (loading == loading_.end() || !loading->second.rows) return NewStore(spec);
+  CheckpointIo::LoadedRows& loaded = *loading->second.rows;
+  RETURN_IF_ERROR(loaded.status);
+  return loaded.rows != nullptr ? std::move(loaded.rows) : NewStore(spec);
 }
 
 // --- loading: on the disk thread; the loop answers the coordinator meanwhile
 
-bool ServerRuntime::LoadBefore(const Message& message) {
+bool ServerRuntime::LoadBefore(const Message& message, uint32_t term) {
+  if (const auto* newest = std::get_if<NewestCheckpoint>(&message)) {
+    std::lock_guard lock(mutex_);
+    newest_checkpoint_ = newest->point;
+  }
   const auto* install = std::get_if<InstallTable>(&message);
   if (install == nullptr || install->load.checkpoint == 0) return false;
-  if (loaded_.contains(install->spec.name)) return true;  // being read; the order has come again
+  if (const auto loading = loading_.find(install->spec.name); loading != loading_.end()) {
+    loading->second.order = *install;
+    loading->second.term = term;
+    return true;
+  }
   {
     std::lock_guard lock(mutex_);
     if (!core_->map().formed()) return true;  // it comes again
@@ -234,36 +258,39 @@ bool ServerRuntime::LoadBefore(const Message& message) {
     const size_t index = size_t{install->table.value()} - 1;
     if (index < tables.size() && tables[index] != nullptr) return false;
   }
-  Load(*install);
+  loading_[install->spec.name] = {.order = *install, .term = term, .rows = {}};
+  Load(install->spec.name);
   return true;
 }
 
-void ServerRuntime::Load(const InstallTable& install) {
+void ServerRuntime::Load(const std::string& table) {
   HashRanges ranges = HashRanges::All();
   {
     std::lock_guard lock(mutex_);
     ranges = HomeRanges(core_->map(), core_->node());
   }
-  loaded_[install.spec.name] = std::nullopt;
-  checkpoints_->Load(install.load, install.spec, ranges, [this, install, ranges](CheckpointIo::LoadedRows loaded) {
+  const InstallTable& order = loading_.at(table).order;
+  checkpoints_->Load(order.load, order.spec, ranges, [this, table, ranges](CheckpointIo::LoadedRows loaded) {
     auto shared = std::make_shared<CheckpointIo::LoadedRows>(std::move(loaded));
-    loop_->Post([this, install, ranges, shared] { OnLoaded(install, ranges, std::move(*shared)); });
+    loop_->Post([this, table, ranges, shared] { OnLoaded(table, ranges, std::move(*shared)); });
   });
 }
 
-void ServerRuntime::OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded) {
+void ServerRuntime::OnLoaded(const std::string& table, const HashRanges& ranges, CheckpointIo::LoadedRows loaded) {
   {
     std::unique_lock lock(mutex_);
     const bool more = HomeRanges(core_->map(), core_->node()) != ranges;
     lock.unlock();
-    if (more && loaded.status.ok()) return Load(install);  // another server was lost meanwhile
+    if (more && loaded.status.ok()) return Load(table);  // another server was lost meanwhile
   }
   if (!loaded.status.ok()) {
-    log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", loaded.status}});
+    log::Error("cannot load a table", {{"table", table}, {"reason", loaded.status}});
   }
-  loaded_[install.spec.name] = std::move(loaded);
-  Step(Received{kCoordinator, install});
-  loaded_.erase(install.spec.name);
+  Loading& loading = loading_.at(table);
+  loading.rows = std::move(loaded);
+  // Of a coordinator that is obeyed no longer, and has not been followed in this: the order is refused.
+  Step(Received{.from = kCoordinator, .message = loading.order, .term = loading.term});
+  loading_.erase(table);
 }
 
 // Rows that a lost server has left no copy of.

@@ -120,8 +120,10 @@ class CoordinatorSimulation : public World {
   void StartOffice(CoordinatorOptions options, size_t host);
   void EndOffice(size_t office);
   void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void BeginAnew();
   void Redirect(Party party, size_t office);
   void CrashCoordinator(bool really);
+  void KillWhenSafe(size_t place);
   bool CopyIsSafe(size_t but) const;
   // One coordinator leads the job, and nobody says that it is dead.
   bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_]->alive && !appointing_; }
@@ -164,6 +166,7 @@ class CoordinatorSimulation : public World {
   CoordinatorParameters parameters_;
   Mutations mutations_;
   Network network_;
+  CoordinatorOptions first_options_;
   std::vector<std::unique_ptr<Office>> offices_;
   size_t chief_ = 0;         // the last one that leads the job
   bool appointing_ = false;  // its server is said to be dead

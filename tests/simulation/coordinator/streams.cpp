@@ -14,7 +14,8 @@ void CoordinatorSimulation::Connect(Party party) {
   stream.connection = ConnectionId(next_connection_++);
   connections_[stream.connection] = {party, stream.office};
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
-  const Server& server = servers_[party.place];
+  Server& server = servers_[party.place];
+  if (!server.map.formed()) server.node = NodeId();
   SayServer(party.place, Join{.incarnation = server.incarnation,
                               .job_uid = kJob,
                               .role = Role::kServer,
@@ -62,13 +63,11 @@ void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message mes
   const Party party = it->second.party;
   const uint32_t term = offices_[it->second.office]->term;
   const Place office = OfficePlace(it->second.office);
-  network_.SendInOrder(
-      office, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
-        if (connections_.contains(connection)) return Arrive(party, term, message);
-        if (!left_.contains(connection)) return;
-        After(network_.Delay(12),
-              [this, party, term, message = std::move(message)] { Arrive(party, term, message); });
-      });
+  network_.SendInOrder(office, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
+    if (connections_.contains(connection)) return Arrive(party, term, message);
+    if (!left_.contains(connection)) return;
+    After(network_.Delay(12), [this, party, term, message = std::move(message)] { Arrive(party, term, message); });
+  });
 }
 
 void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& message) {
@@ -93,6 +92,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   CoordinatorOutputs out;
   here.core->Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is told to end
   if (out.superseded) return EndOffice(office);
   if (!here.leads && !here.core->progress().taking_over) {
     Count("takeovers");
