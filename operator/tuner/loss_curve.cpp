@@ -232,15 +232,17 @@ void LossCurve::Absorb(const LossWindow& window) {
   if (segments_.size() > kSegmentsMax) Shrink();
 }
 
-// The neighbors that together are shortest against how far the job was become one; equal staleness first, because a
-// change of staleness is what tells the hypotheses apart.
+// The neighbors that together are shortest against how far the job was become one. A change of staleness between them
+// is what tells the hypotheses apart: it is given up only where one side of it was too short to tell anything.
 void LossCurve::Shrink() {
   size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i + 1 < segments_.size(); ++i) {
     const Segment &a = segments_[i], &b = segments_[i + 1];
     const double apart = std::abs(a.staleness - b.staleness) / (1 + std::max(a.staleness, b.staleness));
-    const double size = (b.before[0] + b.steps[0] - a.before[0]) / (b.before[0] + b.steps[0]) * (1 + 10 * apart);
+    constexpr double kPerWindow = 0.1;
+    const double size = (b.before[0] + b.steps[0] - a.before[0]) / (b.before[0] + b.steps[0]) * (1 + 10 * apart) +
+                        kPerWindow * apart * std::min(a.windows, b.windows);
     if (size < least) {
       least = size;
       best = i;
@@ -257,7 +259,7 @@ void LossCurve::Shrink() {
   segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(best) + 1);
 }
 
-CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, kHypotheses>& seconds_per_step) const {
+CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& seconds_per_step) const {
   static const std::array<Table, kShapeCount> tables = MakeTables();
   CurveFit fit;
   fit.weights = efficiency_.prior();
@@ -350,7 +352,7 @@ CurveFit LossCurve::Fit(double target, double elapsed, const std::array<double, 
       steps = std::max(0.0, c.tau * Inverse(c.shape, f) - c.made);
     }
     const double prior = steps < 0 ? std::log(kUnreachablePrior)
-                                   : LengthLog((elapsed + steps * seconds_per_step[c.hypothesis]) / window_seconds_);
+                                   : LengthLog((c.made + steps) * seconds_per_step[c.hypothesis] / window_seconds_);
     const double weight =
         share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (c.surprise - least) / temper);
     total += weight;

@@ -173,8 +173,7 @@ Decision Tuner::Decide(double now, const Setting& current) {
   if (const auto probe = NextOfProbe(view)) {
     const std::string why = "a check that progress per update does not suffer from staleness at " +
                             space_.Text(view.incumbent) + ": knowing may save " +
-                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) +
-                            " left";
+                            DurationText(probe->saving);
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);

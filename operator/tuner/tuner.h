@@ -151,6 +151,7 @@ class Tuner {
     int current = 0;
     Posterior speed;
     CurveFit curve;
+    std::array<double, kHypotheses> best_pace{};  // seconds per effective step at the best setting
     std::vector<double> staleness, log_efficiency, score, crash,
         windows;  // per setting; score: log seconds per progress
     int incumbent = 0;
@@ -165,6 +166,7 @@ class Tuner {
   };
 
   View Look(double now, int current) const;
+  void FitBestPace(View& view) const;
   void FitEfficiency(View& view) const;
   int ChooseIncumbent(const View& view) const;
   void FitRemaining(View& view) const;

@@ -41,18 +41,34 @@ double Tuner::StepsToGo() const {
   return std::max(0.0, cap);
 }
 
-// Efficiency first with the curve's last weights, which the incumbent's pace needs; then the curve again.
+// The pace of effective progress that the best setting would have, under each hypothesis about efficiency.
+void Tuner::FitBestPace(View& view) const {
+  const EfficiencyModel& model = curve_.efficiency();
+  view.best_pace.fill(std::numeric_limits<double>::infinity());
+  std::array<double, kHypotheses> log_q{};
+  double staleness = -1;
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > 0.5 || memory_.Banned(space_, id))) continue;
+    if (view.staleness[i] != staleness) {  // settings that differ in threads alone are neighbors and equally stale
+      staleness = view.staleness[i];
+      for (size_t h = 0; h < kHypotheses; ++h)
+        log_q[h] = model.staleness_max() > 0 ? std::log(model.Efficiency(h, staleness)) : 0;
+    }
+    for (size_t h = 0; h < kHypotheses; ++h)
+      view.best_pace[h] = std::min(view.best_pace[h], view.speed.mean(id) - log_q[h]);
+  }
+  for (double& pace : view.best_pace) pace = std::exp(pace);
+}
+
 void Tuner::FitEfficiency(View& view) const {
   const EfficiencyModel& model = curve_.efficiency();
   const bool learned = model.staleness_max() > 0;
-  const double per_update = std::exp(view.speed.mean(view.current));
-  std::array<double, kHypotheses> pace{};
-  const auto q = model.Efficiencies(view.staleness[static_cast<size_t>(view.current)]);
-  for (size_t h = 0; h < kHypotheses; ++h) pace[h] = per_update / std::max(learned ? q[h] : 1.0, 1e-3);
+  FitBestPace(view);
   const Goal& goal = job_.goal;
   if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
     const double target = goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
-    view.curve = curve_.Fit(target, view.now, pace);
+    view.curve = curve_.Fit(target, view.best_pace);
   } else {
     view.curve.weights = model.prior();
   }
