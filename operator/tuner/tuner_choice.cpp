@@ -15,7 +15,7 @@ constexpr double kCaution = 1.5;  // seconds of cost count this much against sec
 constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kBoldGain = 0.3;
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
@@ -208,7 +208,7 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
 
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
-  constexpr double kShare = 0.3;  // of what knowing may save, at most spent on it
+  constexpr double kShare = 0.2;  // of what knowing may save, at most spent on it
   constexpr double kRarer = 4;    // each later probe waits so much longer
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
@@ -275,10 +275,21 @@ int Tuner::Adopt(const View& view, Proposal& move) const {
   move.cost = change.lost;
   move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
   if (must_leave || !job_.parts.hysteresis) return target;
-  const double certainty = NormalCdf(move.gain.mean / std::max(move.gain.deviation, 1e-9));
   const bool pays = move.saving * view.horizon > kCaution * move.cost;
-  const bool clear = move.gain.mean > kAdoptGain && certainty > kAdoptCertainty;
+  // What may save so much is worth a risk.
+  const bool clear = move.gain.mean > kBoldGain ||
+                     (move.gain.mean > kAdoptGain && Certainty(view, target, view.current) > kAdoptCertainty);
   return pays && clear ? target : view.current;
+}
+
+// A setting that only seems better than the one kept last stays on trial: being there costs nothing, and saying "kept"
+// before it is certain makes for roll-backs.
+std::optional<Gain> Tuner::StillUncertain(const View& view, int target) const {
+  constexpr double kCertain = 0.96, kLongest = 6;  // windows
+  if (!job_.parts.hysteresis || kept_setting_ < 0 || target == kept_setting_) return std::nullopt;
+  if (view.windows[static_cast<size_t>(target)] >= kLongest || memory_.Banned(space_, kept_setting_)) return std::nullopt;
+  if (Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
+  return GainOver(view, target, kept_setting_);
 }
 
 double Tuner::StayAtTrial(const View&) const { return job_.window_seconds; }
@@ -326,7 +337,9 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                           .kind = kind,
                           .from = space_.setting(view.current),
                           .to = decision.setting,
-                          .incumbent = space_.setting(kind == DecisionKind::kTrial ? view.incumbent : view.current),
+                          .incumbent = space_.setting(kind == DecisionKind::kKeep        ? view.current
+                                                      : target == view.incumbent ? kept_setting_
+                                                                                 : view.incumbent),
                           .why = decision.why,
                           .predicted = proposal.gain,
                           .cost_seconds = proposal.cost,
@@ -340,6 +353,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
     last_setting_ = target;
     windows_here_ = 0;
   }
+  if (kind == DecisionKind::kKeep) kept_setting_ = target;
   decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
   looked_ = {view.now, view.current};
   return decision;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "operator/tuner/normal.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {
@@ -157,6 +158,21 @@ Tuner::View Tuner::Look(double now, int current) const {
 Gain Tuner::GainOver(const View& view, int candidate, int base) const {
   return {view.score[static_cast<size_t>(base)] - view.score[static_cast<size_t>(candidate)],
           std::sqrt(view.speed.DifferenceVariance(candidate, base))};
+}
+
+// Both what is not known of speed and what is not known of efficiency count: beliefs about efficiency come and go with
+// the noise of the loss, and a job that followed them would wander between settings that are about equal.
+double Tuner::Certainty(const View& view, int candidate, int base) const {
+  const auto c = static_cast<size_t>(candidate), b = static_cast<size_t>(base);
+  const double faster = view.speed.mean(base) - view.speed.mean(candidate);
+  const double deviation = std::max(std::sqrt(view.speed.DifferenceVariance(candidate, base)), 1e-9);
+  const EfficiencyModel& model = curve_.efficiency();
+  if (model.staleness_max() <= 0) return NormalCdf(faster / deviation);
+  const auto there = model.Efficiencies(view.staleness[c]), here = model.Efficiencies(view.staleness[b]);
+  double certainty = 0;
+  for (size_t h = 0; h < kHypotheses; ++h)
+    certainty += view.curve.weights[h] * NormalCdf((faster + std::log(there[h] / here[h])) / deviation);
+  return certainty;
 }
 
 std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {

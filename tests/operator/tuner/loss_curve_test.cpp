@@ -82,7 +82,7 @@ TEST(LossCurveTest, RemainingStepsOfSmoothCurves) {
           {.time = time += 1, .seconds = 1, .updates = 100, .loss = loss(steps + 50) * (1 + 0.05 * random.Normal())});
       steps += 100;
     }
-    const auto estimate = Quantiles(curve.Fit(loss(length * 100), time, Pace(0.01)));
+    const auto estimate = Quantiles(curve.Fit(loss(length * 100), Pace(0.01)));
     if (!estimate) continue;
     const double truth = length * 100 - steps;
     errors.push_back(std::abs(estimate->mid / truth - 1));
@@ -108,7 +108,7 @@ TEST(LossCurveTest, AFloorAboveTheTargetIsUnreachable) {
                   .seconds = 1,
                   .updates = 100,
                   .loss = (0.5 + 2 * std::exp(-i / 40.0)) * (1 + 0.02 * random.Normal())});
-  const CurveFit fit = curve.Fit(0.3, time, Pace(0.01));
+  const CurveFit fit = curve.Fit(0.3, Pace(0.01));
   EXPECT_GT(fit.unreachable, 0.9);
   EXPECT_EQ(fit.outlook, Outlook::kUnreachable);
 }
@@ -121,7 +121,7 @@ TEST(LossCurveTest, StepsOfAScheduleAreUnknownAndNotWrong) {
     const double level = i < 150 ? 2.0 : (i < 230 ? 1.2 : 0.7);
     curve.Absorb({.time = time += 1, .seconds = 1, .updates = 100, .loss = level * (1 + 0.02 * random.Normal())});
   }
-  EXPECT_EQ(curve.Fit(0.5, time, Pace(0.01)).outlook, Outlook::kUnknown);
+  EXPECT_EQ(curve.Fit(0.5, Pace(0.01)).outlook, Outlook::kUnknown);
 }
 
 TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {
@@ -141,7 +141,7 @@ TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {
   train(20, 3, 1);
   // What the ranking of settings uses: expected log efficiency at 13 workers against 4.
   const auto against = [&] {
-    const HypothesisWeights weights = curve.Fit(0.5, time, Pace(0.01)).weights;
+    const HypothesisWeights weights = curve.Fit(0.5, Pace(0.01)).weights;
     return curve.efficiency().ExpectedLog(weights, 12) - curve.efficiency().ExpectedLog(weights, 3);
   };
   const double before = against();
