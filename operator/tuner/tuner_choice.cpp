@@ -208,7 +208,7 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
 
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
-  constexpr double kShare = 0.2;  // of what knowing may save, at most spent on it
+  constexpr double kShare = 0.12;  // of what knowing may save, at most spent on it
   constexpr double kRarer = 4;    // each later probe waits so much longer
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
@@ -276,9 +276,10 @@ int Tuner::Adopt(const View& view, Proposal& move) const {
   move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
   if (must_leave || !job_.parts.hysteresis) return target;
   const bool pays = move.saving * view.horizon > kCaution * move.cost;
-  // What may save so much is worth a risk.
+  // What may save so much is worth a risk; and the way back from a trial needs no proof.
+  const double certain = target == kept_setting_ ? 0.5 : kAdoptCertainty;
   const bool clear = move.gain.mean > kBoldGain ||
-                     (move.gain.mean > kAdoptGain && Certainty(view, target, view.current) > kAdoptCertainty);
+                     (move.gain.mean > kAdoptGain && Certainty(view, target, view.current) > certain);
   return pays && clear ? target : view.current;
 }
 
@@ -288,8 +289,9 @@ std::optional<Gain> Tuner::StillUncertain(const View& view, int target) const {
   constexpr double kCertain = 0.96, kLongest = 6;  // windows
   if (!job_.parts.hysteresis || kept_setting_ < 0 || target == kept_setting_) return std::nullopt;
   if (view.windows[static_cast<size_t>(target)] >= kLongest || memory_.Banned(space_, kept_setting_)) return std::nullopt;
-  if (Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
-  return GainOver(view, target, kept_setting_);
+  const Gain gain = GainOver(view, target, kept_setting_);
+  if (gain.mean <= 0 || Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
+  return gain;
 }
 
 double Tuner::StayAtTrial(const View&) const { return job_.window_seconds; }
