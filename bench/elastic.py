@@ -3,7 +3,7 @@
 
 scale   servers 1 -> 3 -> 1 while two workers train: longest step, throughput lost in seconds of full rate; beside it the same
         two changes by checkpoint, stop and restart with the other number of servers
-crash   a server's process is killed, with spec.servers.backups 1 and 0: seconds until the next step, what was lost
+crash   a server's process is killed, with spec.servers.backups 1, and with 0 and a checkpoint: seconds until the next step, what was lost
 backups steps/s with spec.servers.backups 1 against 0, of training (a pull and a push per step) and of pushes alone; in turns
 sync    attune sync: Async -> BSP -> SSP(4) -> Async
 The model has the given size in values and optimizer state (Adagrad, dim 64). Workers (bench/load) trace every step; the report draws
@@ -205,6 +205,8 @@ def crash(arguments, rows):
             try:
                 job.wait_for_training()
                 wait_for_size(job)
+                if not backups:
+                    print("  " + job.attune("checkpoint", "load", timeout=300).strip())  # what is lost goes back to it
                 time.sleep(arguments.steady)
                 pid = job.server_pids()[1]
                 before = time.time()
@@ -217,7 +219,8 @@ def crash(arguments, rows):
                 print(f"crash, backups {backups}: {full:.0f} steps/s before, {gap:.2f} s without a step, "
                       f"{'goal 5 s: ' + met(gap < 5) + ', ' if backups else ''}"
                       f"{rate(trace, time.time() - arguments.steady, time.time()):.0f} steps/s after", flush=True)
-                print(job.attune_quietly("describe", "load"))
+                recovery = job.status().get("recovery")
+                print(f"  status.recovery: {recovery}", flush=True)
                 sections.append((f"a server killed, backups {backups}", trace, job.commands))
             finally:
                 job.stop()
