@@ -50,6 +50,8 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
   const auto before = maps_.find(MapBefore(map));
   last_map_ = map.version;
   for (Server& server : servers_) {  // drained: what it had applied is elsewhere, and it applies nothing more
+    // A coordinator that goes on from an older map takes back what the one before did alone.
+    if (map.Contains(server.node)) server.released = false;
     if (server.released || server.node == NodeId() || map.Contains(server.node)) continue;
     server.released = true;
     if (server.alive) moved_.insert(server.applied.begin(), server.applied.end());
