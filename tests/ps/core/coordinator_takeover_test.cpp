@@ -234,7 +234,7 @@ TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsI
   EXPECT_EQ(last->data_sets[0].progress.open.size(), 1U);
 }
 
-// A server that has not installed a table when the coordinator changes was loading it.
+// Nobody had been told of the table: not all servers had loaded it.
 TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   const RestorePoint load{.directory = "/c", .checkpoint = 7, .clock = 40};
   const TableSpec spec{.name = "t", .options = {.dim = 2}};
@@ -251,8 +251,6 @@ TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
   ASSERT_NE(Sent<InstallTable>(kServer1), nullptr);
   EXPECT_EQ(Sent<InstallTable>(kServer1)->load, load);
-  ASSERT_NE(Sent<InstallTable>(kServer0), nullptr);
-  EXPECT_EQ(Sent<InstallTable>(kServer0)->load, RestorePoint()) << "it has what was loaded";
   Say(kServer0, TableInstalled{.table = TableId(1), .status = OkStatus()});
   Say(kWorker, OpenTable{.header = NextHeader(), .spec = spec});
   const auto is_opened = [&] {

@@ -155,6 +155,28 @@ TEST(LeaseLedger, AnyRecordGoesOnWithExactlyTheRest) {
   }
 }
 
+// For another coordinator: their workers are still in a step with them, maybe of an epoch that is finished.
+TEST(LeaseLedger, ARecordCanKeepLeasesWhoseItemsAreDone) {
+  LeaseId next{1};
+  LeaseLedger ledger(/*items=*/10, /*epochs=*/2, /*lease_items=*/5, &next);
+  const auto a = ledger.Grant(kAnna), b = ledger.Grant(kBert), c = ledger.Grant(kAnna);
+  ASSERT_TRUE(ledger.Advance(kAnna, a->id, a->end).ok());
+  ASSERT_TRUE(ledger.Advance(kBert, b->id, b->end).ok());
+  ASSERT_TRUE(ledger.Advance(kAnna, c->id, c->end).ok());
+  EXPECT_TRUE(ledger.Record().open.empty());
+  const CutRecord::DataSet record = ledger.Record(true);
+  EXPECT_EQ(record.open.size(), 3U);
+  EXPECT_EQ(record.finished_epochs, 1U);
+  EXPECT_TRUE(Validate(record).ok());
+  LeaseLedger restored(record, true, 2, 5, &next);
+  EXPECT_EQ(restored.items_done(), 15U);
+  const auto d = restored.Grant(kBert);
+  ASSERT_TRUE(d.has_value());
+  EXPECT_EQ(d->epoch, 1U);
+  EXPECT_EQ(d->begin, 5U);
+  EXPECT_FALSE(restored.HasFree());
+}
+
 TEST(LeaseLedger, RecordsThatContradictThemselvesAreRefused) {
   const CutRecord::DataSet good{.name = "train", .items = 10, .done = {{0, 2, 4}}, .open = {{0, 4, 8, 6}}};
   EXPECT_TRUE(Validate(good).ok());

@@ -26,7 +26,8 @@ Suite CoordinatorSuite() {
                       {"13", "mirror ignored", {.mirror_ignored = true}},
                       {"14", "adopted leases granted", {.adopted_leases_granted = true}},
                       {"15", "ends of leases forgotten", {.ends_forgotten = true}},
-                      {"16", "silence is death", {.silence_is_death = true}}}};
+                      {"16", "silence is death", {.silence_is_death = true}},
+                      {"17", "tables numbered anew", {.tables_numbered_anew = true}}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -35,6 +35,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
   p.handovers = static_cast<uint32_t>(random.Below(2));
   p.deaf = p.handovers > 0 && random.Chance(0.2);
+  p.crash_at_table = random.Chance(0.1);
   return p;
 }
 
@@ -47,7 +48,8 @@ std::string ToString(const CoordinatorParameters& p) {
        << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
-       << " handovers=" << p.handovers << " deaf=" << p.deaf << " early_death=" << p.early_death;
+       << " handovers=" << p.handovers << " deaf=" << p.deaf << " crash_at_table=" << p.crash_at_table
+       << " early_death=" << p.early_death;
   return text.str();
 }
 

@@ -79,6 +79,7 @@ class CoordinatorSimulation : public World {
     LeaseResult lease;
     uint64_t position = 0, pushes = 0;
     bool slow = false;
+    MonotonicTime leaves_at = kNever;  // it pushes nothing from then on
   };
   // One coordinator, in a server.
   struct Office {
@@ -115,6 +116,7 @@ class CoordinatorSimulation : public World {
   void Arrive(Party party, uint32_t term, const Message& message);
   void StepCoordinator(size_t office, CoordinatorInput input);
   void OnMapPublished(size_t office);
+  void CrashAtTable(const CoordinatorOutputs& out);
   MapVersion MapBefore(const ShardMap& map) const;
 
   void StartOffice(CoordinatorOptions options, size_t host);
@@ -195,8 +197,10 @@ class CoordinatorSimulation : public World {
   std::vector<PushAccount> pushes_;
   std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
   CutId marked_;                                                    // the cut under way
+  MonotonicTime marked_at_{};                                       // for it
   std::set<size_t> copied_;                                         // by it
   std::set<size_t> moved_;                                          // applied by servers that were drained since
+  bool crashed_at_table_ = false;
   bool any_server_died_ = false;
   bool any_failure_ = false;
 };

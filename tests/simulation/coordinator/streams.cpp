@@ -1,5 +1,6 @@
 #include "tests/simulation/coordinator/simulation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/simulation/describe.h"
@@ -86,6 +87,17 @@ void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& me
   OnServer(party.place, message);
 }
 
+// Somebody knows of a table then, and no copy does.
+void CoordinatorSimulation::CrashAtTable(const CoordinatorOutputs& out) {
+  const bool orders_table = std::ranges::any_of(out.send, [](const ToConnection& message) {
+    const auto* install = std::get_if<InstallTable>(&message.message);
+    return install != nullptr && install->spec.name != "rows";
+  });
+  if (!orders_table || crashed_at_table_ || !random().Chance(0.2)) return;
+  crashed_at_table_ = true;
+  After(network_.Delay(), [this] { CrashCoordinator(true); });
+}
+
 void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
   Office& here = *offices_[office];
   if (!here.alive) return;
@@ -104,8 +116,10 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
     const auto* mark = std::get_if<Mark>(&message.message);
     if (mark == nullptr || mark->cut == marked_) continue;
     marked_ = mark->cut;
+    marked_at_ = now();
     copied_ = moved_;
   }
+  if (parameters_.crash_at_table && here.leads) CrashAtTable(out);
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));
   for (const CommandResult& result : out.command_results) {
     const auto it = commands_.find(result.id);

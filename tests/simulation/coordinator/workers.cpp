@@ -99,6 +99,7 @@ void CoordinatorSimulation::Ask(size_t place, Worker::At at) {
     case Worker::At::kStep:
       return StepWorker(place, StepCall{.call = call, .deadline = deadline, .loss = 1, .samples = 1});
     case Worker::At::kLeave:
+      worker.leaves_at = now();
       return StepWorker(place, LeaveCall{.call = call, .deadline = deadline});
     case Worker::At::kWork:
     case Worker::At::kEnd:

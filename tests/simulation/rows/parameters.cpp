@@ -29,7 +29,19 @@ void BadLuck(Random& random, RowParameters& p) {
   p.slow_link = 8 + random.Uniform() * 40;
   p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
   p.span = 5 + random.Uniform() * 30;
-  const uint32_t kind = below(5);
+  const uint32_t kind = below(7);
+  p.detour = kind == 5;
+  p.stale_marker = kind == 6;
+  if (p.detour || p.stale_marker) {
+    p.servers = p.stale_marker ? 4 : 3;
+    p.workers = 3;
+    p.keys = 1;
+    p.pushes = 3 + below(12);
+    p.localizes = p.crashes = 0;
+    p.slow_link = p.detour ? 20 + random.Uniform() * 60 : 100 + random.Uniform() * 150;
+    p.slow_map = 0;
+    return;
+  }
   p.chain = kind == 0;
   p.slow_backup = kind == 1 || kind == 2;
   p.slow_spare = kind >= 3;
@@ -120,9 +132,10 @@ std::string ToString(const RowParameters& p) {
        << " home_moves=" << p.home_moves << " joins=" << p.joins << " crashes=" << p.crashes
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
        << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
-       << " key_share=" << p.key_share << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss
-       << " duplicate=" << p.duplicate << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy
-       << " slow_link=" << p.slow_link << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
+       << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " key_share=" << p.key_share
+       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
+       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
+       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
   return text.str();
 }
 

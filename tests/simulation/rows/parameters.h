@@ -17,9 +17,11 @@ struct RowParameters {
   bool chain = false;        // a row goes on and on, its last owner crashes, and one before knows least of it
   bool slow_backup = false;  // the home's messages to the backup are the slow ones, and the home is what crashes
   bool slow_spare =
-      false;  // a worker's messages to a server are that becomes a backup again and again, and is given rows
-  double key_share = 0.6;  // of all keys, in one push
-  double delay_max = 1.0;  // milliseconds
+      false;            // a worker's messages to a server are that becomes a backup again and again, and is given rows
+  bool detour = false;  // a home's order is slow, and those of the next home overtake it
+  bool stale_marker = false;  // a join is called off and begun again while a marker of the first is on its way
+  double key_share = 0.6;     // of all keys, in one push
+  double delay_max = 1.0;     // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;
   double slow_link = 0;  // factor of one link's delay; 0: none
   double slow_map = 0;   // factor of one node's delay of maps

@@ -171,6 +171,8 @@ void RowSimulation::Script() {
   planned(p_.joins, &RowSimulation::BeginJoin, joins_left_);
   planned(p_.drains, &RowSimulation::BeginDrain, drains_left_);
   if (p_.chain) After(Sometime(), [this] { Chain(); });
+  if (p_.detour) After(Sometime(), [this] { Detour(); });
+  if (p_.stale_marker) After(Sometime(0.3), [this] { StaleMarker(); });
   for (uint32_t i = 0; i < p_.crashes && !p_.chain; ++i) After(Sometime(), [this] { Crash(false); });
   for (uint32_t i = 0; i < p_.suspicions; ++i) After(Sometime(), [this] { Crash(true); });
   for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(p_.slow_spare ? 0.3 : 1), [this] { IssuePush(); });
@@ -263,42 +265,9 @@ void RowSimulation::Declare(NodeId id) {
   Publish(std::move(next), "a node has failed");
 }
 
-// A row goes from one to the next before anybody has heard that it arrived; then the last one crashes with it. The
-// first one hears of its arrival late.
-void RowSimulation::Chain() {
-  std::vector<NodeId> nodes;
-  const Shard& shard = map_->shards[0];
-  for (const Member& member : map_->members) {
-    if (member.node != shard.home && member.node != shard.backup) nodes.push_back(member.node);
-  }
-  if (nodes.size() < 3) return;
-  for (size_t i = nodes.size() - 1; i > 0; --i) std::swap(nodes[i], nodes[random().Below(i + 1)]);
-  network_.SlowDown(nodes[1].value(), nodes[0].value(), p_.slow_link);
-  // Or it goes to and fro, and orders wait for it where it comes by twice.
-  const bool to_and_fro = random().Chance(0.5);
-  const std::vector<NodeId> way = to_and_fro ? std::vector{nodes[1], nodes[0], nodes[1], nodes[0], nodes[2]}
-                                             : std::vector{nodes[0], nodes[1], nodes[2]};
-  Duration at{};
-  for (const NodeId to : way) {
-    After(at, [this, to] { LocalizeAt(map_->shards[0].home, TableId(1), {1}, to); });
-    at += network_.Delay(to_and_fro ? 2 : 4);
-  }
-  if (to_and_fro) return;
-  After(at + network_.Delay(3), [this, last = nodes[2]] { CrashNode(last, false); });
-}
-
-// One that serves nothing of the first shard, or the first one.
-NodeId RowSimulation::SpareServer() const {
-  const std::vector<NodeId> servers = Members(Role::kServer);
-  const Shard& shard = map_->shards[0];
-  const auto spare =
-      std::ranges::find_if(servers, [&](NodeId server) { return server != shard.home && server != shard.backup; });
-  return spare == servers.end() ? servers.front() : *spare;
-}
-
 // One direction between two nodes.
 void RowSimulation::SlowDownOne() {
-  if (p_.slow_link == 0 || p_.chain) return;
+  if (p_.slow_link == 0 || p_.chain || p_.detour || p_.stale_marker) return;
   const auto any = [&] { return static_cast<Place>(1 + random().Below(nodes_.size())); };
   const Shard& shard = map_->shards[0];
   Place from = any(), to = any();

@@ -1,10 +1,11 @@
 // The world of this simulation: RowNodes and the links between them, with programs of workers that issue pushes and
-// pulls by hand. The parts of the class are in files of their own: links, maps, script (what is done to the nodes),
-// workload, checkers.
+// pulls by hand. The parts of the class are in files of their own: links, maps, script (what is done to the nodes), bad
+// luck, workload, checkers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -113,6 +114,11 @@ class RowSimulation : public World {
   void SlowDownOne();
   NodeId SpareServer() const;
   void Chain();
+  void Detour();
+  void StaleMarker();
+  void WhenQuiet(const std::function<void()>& then, int tries = 200);
+  void MoveFirstHome(NodeId to);
+  void BeginFirstJoin(NodeId next_backup);
   void Declare(NodeId id);
   void BeginDrain();
   std::vector<NodeId> Members(Role role) const;
@@ -143,6 +149,7 @@ class RowSimulation : public World {
   Network network_;
   std::map<uint32_t, std::unique_ptr<Node>> nodes_;
   NodeId slow_map_;
+  NodeId push_to_;                                // where workers think rows are; 0: anywhere
   bool cancelled_ = false, tried_again_ = false;  // a join, see RowParameters::slow_spare
   bool delivering_ = false;
   uint64_t next_report_ = 0;

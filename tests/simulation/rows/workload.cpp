@@ -49,7 +49,7 @@ void RowSimulation::IssuePush() {
 // Open keys, in pieces, each to its home or to anybody.
 void RowSimulation::SendPush(Node& node, const SimPush& push, bool to_home) {
   std::map<NodeId, std::vector<uint32_t>> parts;
-  const NodeId one = AnyMember(node);
+  const NodeId one = push_to_ != NodeId() && node.rows->map().Contains(push_to_) ? push_to_ : AnyMember(node);
   for (uint32_t i = 0; i < push.keys.size(); ++i) {
     if (push.acked[i]) continue;
     parts[to_home ? node.rows->map().HomeOf(push.keys[i]) : random().Chance(0.8) ? one : AnyMember(node)].push_back(i);
