@@ -1,9 +1,11 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,9 +39,25 @@ void Tune(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 }
 
+// Rows in huge pages, as a store has them.
+float* MapRows(size_t count) {
+  void* const memory =
+      ::mmap(nullptr, count * sizeof(float), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) ::_exit(1);
+  (void)::madvise(memory, count * sizeof(float), MADV_HUGEPAGE);
+  float* const rows = static_cast<float*>(memory);
+  std::fill(rows, rows + count, 1.0F);
+  return rows;
+}
+
+// Which rows come is known, so the memory is asked for ahead.
+void Prefetch(const float* row, size_t dim) {
+  for (size_t j = 0; j < dim; j += 64 / sizeof(float)) __builtin_prefetch(row + j, 1);
+}
+
 // The other process: reads what is wanted and the keys (and gradients), touches its slab, answers.
 [[noreturn]] void Serve(const Settings& settings, size_t dim, int listener) {
-  std::vector<float> slab(settings.keys * dim, 1.0F);
+  float* const slab = MapRows(settings.keys * dim);
   const int fd = ::accept(listener, nullptr, nullptr);
   Tune(fd);
   std::vector<Key> request(1 + settings.batch);  // what is wanted, then the keys
@@ -48,7 +66,9 @@ void Tune(int fd) {
     if (!ReadAll(fd, request.data(), request.size() * sizeof(Key))) ::_exit(0);
     const bool push = request[0] != 0;
     if (push && !ReadAll(fd, rows.data(), rows.size() * sizeof(float))) ::_exit(0);
+    constexpr size_t kAhead = 8;
     for (size_t i = 0; i < settings.batch; ++i) {
+      if (i + kAhead < settings.batch) Prefetch(&slab[request[1 + i + kAhead] * dim], dim);
       float* const row = &slab[request[1 + i] * dim];
       float* const other = &rows[i * dim];
       if (push) {

@@ -23,7 +23,8 @@
 namespace attune::ps::bench {
 namespace {
 
-// In million keys/s, for dim 64 on two cores; 0: none.
+// In million keys/s, for dim 64 on two cores where the bare loop does 1.6 to 1.7 with one call in flight, 9.0 (pull) and
+// 9.2 (push) with eight. 0: none.
 struct Goal {
   const char* transport;
   bool push;

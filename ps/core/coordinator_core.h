@@ -41,6 +41,9 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   const ShardMap& map() const { return map_; }
+  // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
+  // take no step afterwards.
+  std::optional<CoordinatorRecord> LastRecord() const;
 
  private:
   struct Node {
@@ -51,7 +54,8 @@ class CoordinatorCore {
     Heartbeat last;            // totals
     bool uses_leases = false;  // of training data: without one it has no work
     std::optional<RowsReport> rows;
-    std::optional<MonotonicTime> said_gone;  // by the platform, while its connection was still there
+    std::optional<MonotonicTime> said_gone;  // by the platform, which may have meant another process of its index
+    bool replaces = false;                   // another process of its index
     bool lost = false;                       // the last server: stays in the map until there is another one
     std::optional<Leave> leave;              // waits until the rows it held have gone home
     RequestId answered_below;
@@ -62,11 +66,10 @@ class CoordinatorCore {
     TableSpec spec;
     TableId id;
     std::set<NodeId> missing;  // servers that have not installed it
-    std::set<NodeId> loads;    // that take the rows of their shards from CoordinatorOptions::load
     MonotonicTime asked_at;
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
-    bool opened = false;  // by all servers of that time
+    bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
   };
   struct DataSet {
     DataSetId id;
@@ -172,7 +175,9 @@ class CoordinatorCore {
   bool ProvenGone(const Member& member) const;
   const Promised* AnswerOf(NodeId node) const;
   const ShardMap* NewestMap() const;
-  const CoordinatorRecord* NewestRecord() const;
+  const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
+  bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
+  bool IsAlone(const ShardMap& map, const CoordinatorRecord* record) const;
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
   void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);

@@ -36,7 +36,12 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
   }
-  if (join.node != NodeId()) return ForgetFormer(from, join);
+  if (join.node != NodeId()) {
+    if (options_.takeover) return ForgetFormer(from, join);
+    return refuse(Error(StatusCode::kAborted,
+                        "this node took part in the job under a coordinator that is gone, and the job begins anew; "
+                        "start it again"));
+  }
   if (const Status status = CheckJoin(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
     return refuse(status);
@@ -69,8 +74,10 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
 }
 
 void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
+  bool replaces = false;
   for (const auto& [id, other] : nodes_) {
     if (other.member.role != join.role || other.member.index != join.index) continue;
+    replaces = true;
     // The platform replaced that process: the old one is gone for good.
     const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
     LoseNode(NodeId(id), why, out);
@@ -84,6 +91,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   node.incarnation = join.incarnation;
   node.connection = from;
   node.heard = now;
+  node.replaces = replaces;
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   record_changed_ = true;

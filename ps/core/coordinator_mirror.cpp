@@ -7,8 +7,8 @@
 
 namespace attune::ps {
 
-// The first other server by index; one that leaves only when there is no other. When the copy moves, the old place keeps
-// an older one; it is outnumbered.
+// The first other server by index; one that leaves only when there is no other. When the copy moves, the old place
+// keeps an older one; it is outnumbered.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const Node* host = nullptr;
@@ -49,16 +49,25 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
     if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
   }
-  for (const TableEntry& table : tables_) record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok()});
+  for (const TableEntry& table : tables_) {
+    record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok(), .opened = table.opened});
+  }
   for (const DataSet& data_set : data_sets_) {
     CoordinatorRecord::DataSet copy{
-        .progress = data_set.ledger.Record(), .follows_goal = data_set.follows_goal, .holders = {}};
+        .progress = data_set.ledger.Record(true), .follows_goal = data_set.follows_goal, .holders = {}};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
-      if (lease.position < lease.end) copy.holders.push_back({id, lease.worker});  // as Record() lists them
+      copy.holders.push_back({id, lease.worker});  // as Record() lists them
     }
     record.data_sets.push_back(std::move(copy));
   }
+  return record;
+}
+
+std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
+  if (taking_over_ || !failed_.ok() || !map_.formed()) return std::nullopt;
+  CoordinatorRecord record = RecordAll();
+  record.number = record_number_ + 1;
   return record;
 }
 

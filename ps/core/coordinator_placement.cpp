@@ -244,8 +244,8 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
   if (taking_over_) proven_gone_.emplace(command.role, command.index);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
-    // With its connection there it may be the replacement of the one that is gone: it has to be silent, too.
-    if (node.connection) {
+    // With its connection there, or as a replacement, it may not be the one that is gone: it has to be silent, too.
+    if (node.connection || node.replaces) {
       node.said_gone = now_;
       return;
     }

@@ -28,6 +28,7 @@ struct CoordinatorRecord {
   struct Table {
     TableSpec spec;
     bool failed = false;  // its id is used up
+    bool opened = false;  // every server has it, and what a checkpoint has of it
     bool operator==(const Table&) const = default;
   };
   struct Node {

@@ -86,29 +86,26 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
   TableEntry table{.spec = message.spec,
                    .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
                    .missing = {},
-                   .loads = {},
                    .asked_at = now,
                    .failed = {},
                    .waiting = {{asker, request}}};
   for (const auto& [id, member] : nodes_) {
     if (member.member.role != Role::kServer) continue;
     table.missing.insert(id);
-    if (options_.load.checkpoint != 0) table.loads.insert(id);
     SendInstallTable(member, table, out);
   }
   tables_.push_back(std::move(table));
 }
 
-// A server that comes later is given rows by the others.
+// Once a table is opened a server that comes is given rows by the others.
 void CoordinatorCore::SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out) {
   InstallTable order{.table = table.id, .spec = table.spec, .load = {}};
-  if (table.loads.contains(server.member.node)) order.load = options_.load;
+  if (!table.opened) order.load = options_.load;
   Send(server, std::move(order), out);
 }
 
 bool CoordinatorCore::Loads(const TableEntry& table) const {
-  return !table.opened && table.failed.ok() &&
-         std::ranges::any_of(table.missing, [&](NodeId id) { return table.loads.contains(id); });
+  return options_.load.checkpoint != 0 && !table.opened && table.failed.ok();
 }
 
 // Meanwhile rows neither move nor are copied: not all are here yet.

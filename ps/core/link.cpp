@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
+
 namespace attune::ps {
 namespace {
 
@@ -34,6 +36,20 @@ size_t BytesOf(const Message& message) {
       message);
 }
 
+std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
+  const auto of = [&](const auto& body, uint64_t number) -> std::optional<Repeatable> {
+    uint64_t keys = body.keys.size();
+    for (const Key key : body.keys) keys = SplitMix64(keys ^ key);
+    return Repeatable{message.index(), body.origin, number, body.table, keys};
+  };
+  // `by_home` and `relayed` say how the receiver is to take it.
+  if (const auto* push = std::get_if<Push>(&message)) return of(*push, push->sequence.value() * 2 + push->by_home);
+  if (const auto* pull = std::get_if<Pull>(&message)) return of(*pull, pull->request.value() * 2 + pull->by_home);
+  const auto* copy = std::get_if<Replicate>(&message);
+  if (copy == nullptr || !copy->probe || !copy->ack_wanted) return std::nullopt;
+  return of(*copy, copy->sequence.value() * 2 + copy->relayed);
+}
+
 void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
   out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
                  .message = queue_[static_cast<size_t>(sequence - first_queued_)]});
@@ -48,12 +64,21 @@ void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
     const size_t bytes = bytes_[static_cast<size_t>(next_to_send_ - first_queued_)];
     if (bytes_under_way_ > 0 && bytes_under_way_ + bytes > options_.window_bytes) break;
     bytes_under_way_ += bytes;
+    if (!unsent_.empty()) {
+      const auto repeatable = AsRepeatable(queue_[static_cast<size_t>(next_to_send_ - first_queued_)]);
+      if (repeatable) unsent_.erase(*repeatable);
+    }
     SendFrame(next_to_send_, out);
   }
   if (resend_at_ == kNever && next_to_send_ > first_queued_) resend_at_ = now + resend_after_;
 }
 
 void Link::Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out) {
+  const bool others_wait = !connected_ || next_to_send_ < first_queued_ + queue_.size();
+  if (others_wait) {
+    const auto repeatable = AsRepeatable(message);
+    if (repeatable && !unsent_.insert(*repeatable).second) return;
+  }
   bytes_.push_back(BytesOf(message));
   queued_bytes_ += bytes_.back();
   queue_.push_back(std::move(message));

@@ -2,6 +2,9 @@
 // connections that lose, repeat and reorder frames and come and go. The state belongs to the pair of NodeIds, not to a
 // connection; at a crash a prefix has arrived. (Protocol description: "link".)
 //
+// Workers issue pushes and pulls again after a while, whatever a link can take. What would only repeat something that
+// waits here unsent is therefore not queued: else a link that is slower than that never gets to the end of its queue.
+//
 // Pure: the owner sends what it is given and says what arrived. Messages are kept until the peer has them; their Slices
 // are shared, not copied. Externally synchronized.
 #pragma once
@@ -10,6 +13,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "base/time_source.h"
@@ -45,6 +51,8 @@ class Link {
   explicit Link(LinkOptions options = {}, LinkMutations mutations = {})
       : options_(options), mutations_(mutations), resend_after_(options.resend_after) {}
 
+  // Takes nothing when a push or pull, or the question whether a copy contains a push, waits here already: who asked
+  // asks again.
   void Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out);
   // A frame has come. Appends what is to be delivered now, in order, to `delivered`.
   void Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& delivered, std::vector<LinkFrame>& out);
@@ -67,6 +75,9 @@ class Link {
   const std::deque<Message>& queue() const { return queue_; }
 
  private:
+  // Kind of message and its origin's number for it; table and keys, for a push may be cut in other pieces each time.
+  using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, uint64_t>;
+  static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
   void SendAllAgain();
   void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
@@ -80,8 +91,9 @@ class Link {
   uint64_t first_queued_ = 1;
   std::deque<size_t> bytes_;  // of each
   size_t queued_bytes_ = 0;
-  uint64_t next_to_send_ = 1;   // first not sent on this connection
-  size_t bytes_under_way_ = 0;  // of first_queued_ .. next_to_send_ - 1
+  uint64_t next_to_send_ = 1;    // first not sent on this connection
+  std::set<Repeatable> unsent_;  // queued behind others and never sent yet
+  size_t bytes_under_way_ = 0;   // of first_queued_ .. next_to_send_ - 1
   MonotonicTime resend_at_ = kNever;
   Duration resend_after_{};  // grows while there is no news
   uint64_t resent_ = 0;

@@ -502,8 +502,8 @@ struct TableOpened {
   bool operator==(const TableOpened&) const = default;
 };
 
-// coordinator -> server, repeated until answered. The rows of shards homed here are first loaded from `load`, if that
-// is one and has the table.
+// coordinator -> server, repeated until answered. The rows of shards homed here, and the copies of those this server is
+// backup of, are first loaded from `load`, if that is one and has the table.
 struct InstallTable {
   TableId table;
   TableSpec spec;

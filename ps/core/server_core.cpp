@@ -9,6 +9,7 @@ void ServerOutputs::Clear() {
   send.clear();
   connect.clear();
   disconnect.clear();
+  load.clear();
   restore.clear();
   rows_restored = rows_begun_anew = 0;
   write_snapshot.reset();
@@ -148,6 +149,8 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
   join_sent_ = now;
+  // A number counts with a map only: the coordinator that gave it may have been lost before the job had formed.
+  if (!map().formed()) node_ = NodeId();
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
                                       .job_uid = options_.job_uid,
@@ -235,12 +238,52 @@ void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {
 
 // --- tables
 
-void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, ServerOutputs& out) {
-  RowOutputs rows;
-  Status status = rows_.InstallTable(message.table, message.spec, rows);
-  Forward(rows, now, out);
+// A table of a checkpoint is not opened before every home has its rows and every backup their copies. Both read them,
+// so the loss of a server meanwhile takes none away.
+void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime, ServerOutputs& out) {
+  const size_t index = size_t{message.table.value()} - 1;
+  const bool installed = index < tables().size() && tables()[index] != nullptr;
+  if (message.load.checkpoint == 0 || installed) return Install(message, {}, out);
+  if (!map().formed() || !loading_.insert(message.table).second) return;  // the order comes again
+  out.load.push_back(ToLoad(message));
+}
+
+LoadOrder ServerCore::ToLoad(const InstallTable& install) const {
+  LoadOrder order{.install = install, .term = term_, .homes = {}, .backups = {}};
+  for (uint32_t i = 0; i < map().shard_count(); ++i) {
+    const Shard& shard = map().shards[i];
+    if (shard.home == node_) order.homes.push_back(ShardId(i));
+    if (shard.backup == node_ || shard.next_backup == node_) order.backups.push_back(ShardId(i));
+  }
+  return order;
+}
+
+void ServerCore::On(TableLoaded input, MonotonicTime, ServerOutputs& out) {
+  if (ended_) return;
+  const InstallTable& install = input.order.install;
+  if (input.order.term != term_) {  // the coordinator that is obeyed now asks itself, and may number tables otherwise
+    loading_.erase(install.table);
+    return;
+  }
+  if (!input.status.ok()) {
+    loading_.erase(install.table);
+    out.send.push_back(
+        {.to = kCoordinator, .message = TableInstalled{.table = install.table, .status = std::move(input.status)}});
+    return;
+  }
+  LoadOrder order = ToLoad(install);
+  if (order.homes != input.order.homes || order.backups != input.order.backups) {  // a server was lost meanwhile
+    out.load.push_back(std::move(order));
+    return;
+  }
+  loading_.erase(install.table);
+  Install(install, std::move(input.table), out);
+}
+
+void ServerCore::Install(const InstallTable& install, LoadedTable loaded, ServerOutputs& out) {
+  Status status = rows_.InstallTable(install.table, install.spec, std::move(loaded));
   out.send.push_back(
-      {.to = kCoordinator, .message = TableInstalled{.table = message.table, .status = std::move(status)}});
+      {.to = kCoordinator, .message = TableInstalled{.table = install.table, .status = std::move(status)}});
 }
 
 // --- checkpoints

@@ -53,6 +53,21 @@ struct CoordinatorHere {
   uint16_t port = 0;
 };
 
+// Read these rows from a checkpoint: the table is installed when they are here.
+struct LoadOrder {
+  InstallTable install;
+  uint32_t term = 0;             // of the coordinator that wants it
+  std::vector<ShardId> homes;    // this server is home of
+  std::vector<ShardId> backups;  // keeps copies of, or is to keep
+};
+
+// The shell's answer to ServerOutputs::load. Null: the checkpoint does not have the table, or nothing was asked for.
+struct TableLoaded {
+  LoadOrder order;
+  Status status;
+  LoadedTable table;
+};
+
 // The shell's answer to ServerOutputs::restore. `rows` null: the checkpoint does not have the table; with an error: it
 // cannot be read, so the rows begin anew.
 struct RowsRead {
@@ -62,15 +77,16 @@ struct RowsRead {
   FilterRecords filter;
 };
 
-using ServerInput =
-    std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, RowsRead, CoordinatorHere, Timer>;
+using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, SnapshotWritten, TableLoaded, RowsRead,
+                                 CoordinatorHere, Timer>;
 
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
   std::vector<NodeId> disconnect;  // members no longer
   std::optional<SnapshotOrder> write_snapshot;
-  bool call_off_snapshot = false;     // the one being written
+  bool call_off_snapshot = false;  // the one being written
+  std::vector<LoadOrder> load;
   std::vector<RestoreOrder> restore;  // read these rows, see RowOutputs
   uint64_t rows_restored = 0, rows_begun_anew = 0;
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
@@ -98,6 +114,8 @@ class ServerCore {
   const RowNode& rows() const { return rows_; }
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
+  // What the coordinator that ran in this process knew when it ended.
+  void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
 
@@ -107,6 +125,7 @@ class ServerCore {
   void On(PeerDisconnected input, MonotonicTime now, ServerOutputs& out);
   void On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out);
   void On(CoordinatorHere input, MonotonicTime now, ServerOutputs& out);
+  void On(TableLoaded input, MonotonicTime now, ServerOutputs& out);
   void On(RowsRead input, MonotonicTime now, ServerOutputs& out);
   void On(Timer input, MonotonicTime now, ServerOutputs& out);
 
@@ -116,6 +135,8 @@ class ServerCore {
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, InstallTable&& message, MonotonicTime now, ServerOutputs& out);
+  LoadOrder ToLoad(const InstallTable& install) const;
+  void Install(const InstallTable& install, LoadedTable loaded, ServerOutputs& out);
   void OnMessage(NodeId from, NewestCheckpoint&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Mark&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out);
@@ -153,6 +174,7 @@ class ServerCore {
   RowNode rows_;
   RowLinks links_;
   CutPart cut_;
+  std::set<TableId> loading_;
 
   bool coordinator_connected_ = false;
   MonotonicTime coordinator_since_ = kNever;  // of the last change, or the first step

@@ -27,8 +27,7 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   }
   TableSpec unlimited = spec->second;
   unlimited.options.rows_max = 0;  // a limit per server
-  RowOutputs installed;
-  if (Status status = rows_.InstallTable(call.table, unlimited, installed); !status.ok()) {
+  if (Status status = rows_.InstallTable(call.table, unlimited); !status.ok()) {
     return refuse(status.code(), std::string(attune::Message(status)));
   }
   std::vector<Key> unique;

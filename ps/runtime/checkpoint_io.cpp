@@ -27,11 +27,9 @@ std::vector<CutFile> CutFilesOf(const WrittenPart& part) {
 
 }  // namespace
 
-HashRanges HomeRanges(const ShardMap& map, NodeId node) {
+HashRanges RangesOf(std::span<const ShardId> shards, uint32_t shard_count) {
   std::vector<HashRange> ranges;
-  for (uint32_t shard = 0; shard < map.shard_count(); ++shard) {
-    if (map.shards[shard].home == node) ranges.push_back(HashRange::OfShard(shard, map.shard_count()));
-  }
+  for (const ShardId shard : shards) ranges.push_back(HashRange::OfShard(shard.value(), shard_count));
   return HashRanges(std::move(ranges));
 }
 
@@ -76,6 +74,7 @@ StatusOr<CheckpointIo::LoadedRows> CheckpointIo::LoadNow(const RestorePoint& poi
                                                          const HashRanges& ranges) {
   ASSIGN_OR_RETURN(const OpenedCheckpoint* checkpoint, Opened(point));
   LoadedRows loaded;
+  if (ranges.size() == 0) return loaded;
   if (checkpoint->manifest.Find(spec.name) == nullptr) {
     log::Warn("a table is not in the checkpoint and begins anew",
               {{"table", spec.name}, {"checkpoint", point.checkpoint}, {"directory", point.directory}});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@
 
 namespace attune::ps {
 
-// The ranges of keys a node is home of. Requires map.formed().
-HashRanges HomeRanges(const ShardMap& map, NodeId node);
+// The ranges of keys of these shards, ascending, of so many.
+HashRanges RangesOf(std::span<const ShardId> shards, uint32_t shard_count);
 
 // Finds the checkpoint a job starts from: this number, or the newest whole one. Says on the log what was passed over.
 StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number);

@@ -179,6 +179,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
     v1::CoordinatorRecord::Table* out = to->add_tables();
     Put(table.spec, out->mutable_spec());
     out->set_failed(table.failed);
+    out->set_opened(table.opened);
   }
   for (const CoordinatorRecord::DataSet& data_set : from.data_sets) {
     v1::CoordinatorRecord::DataSet* out = to->add_data_sets();
@@ -241,7 +242,7 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
     record.nodes.push_back({NodeId(node.node()), node.uses_leases()});
   }
   for (const v1::CoordinatorRecord::Table& table : from.tables()) {
-    CoordinatorRecord::Table read{.spec = {}, .failed = table.failed()};
+    CoordinatorRecord::Table read{.spec = {}, .failed = table.failed(), .opened = table.opened()};
     if (!table.failed()) {
       ASSIGN_OR_RETURN(read.spec, Get(table.spec()));
     }

@@ -96,7 +96,6 @@ Status ServerRuntime::Open() {
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
                                     [this](Message message, uint32_t term) {
-                                      if (LoadBefore(message)) return;
                                       Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
                                     }},
                                security);
@@ -118,20 +117,32 @@ Status ServerRuntime::Open() {
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
   if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
     const StatusOr<std::string> text = Host(*wanted);
-    return answer(text.status(), text.ok() ? *text : "");
+    answer(text.status(), text.ok() ? *text : "");
+    if (const auto coordinator = coordinator_here(); coordinator != nullptr) {
+      for (auto& [gone, waiting] : std::exchange(early_words_, {})) Execute(*coordinator, gone, waiting);
+    }
+    return;
   }
   const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
   if (coordinator == nullptr) {
+    // It may overtake the order to run the coordinator, and the next word of it would come late.
+    if (const auto* gone = std::get_if<NodeGone>(&command); gone != nullptr && early_words_.size() < kCommandsMax) {
+      early_words_.emplace_back(*gone, answer);
+      return;
+    }
     return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
   }
-  Command complete = command;
-  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&complete);
+  Execute(*coordinator, command, answer);
+}
+
+void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer) {
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&command);
       checkpoint != nullptr && checkpoint->directory.empty()) {
     checkpoint->directory = options_.checkpoint_directory;
   }
   constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
-  coordinator->Execute(complete, kCommandTimeout,
-                       [answer](const CommandResult& result) { answer(result.status, result.text); });
+  coordinator.Execute(std::move(command), kCommandTimeout,
+                      [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 // --- another coordinator
@@ -147,8 +158,10 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
     return who + " is at work";
   }
+  CoordinatorRuntime::Options options;
   {
     std::lock_guard lock(mutex_);
+    options.core.newest_checkpoint = core_->rows().restore_point();
     if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
       return Error(StatusCode::kFailedPrecondition,
                    who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
@@ -157,11 +170,9 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
     }
   }
   EndCoordinatorBelow(wanted.term);
-  CoordinatorRuntime::Options options;
   options.core.job_uid = options_.job_uid;
   options.core.term = wanted.term;
   options.core.takeover = true;
-  options.core.proven_gone = wanted.gone;
   options.core.host_index = options_.index;
   options.bind_address = options_.bind_address;
   options.port = options_.coordinator_port;
@@ -191,7 +202,10 @@ void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
     if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
     old = std::exchange(coordinator_runtime_, nullptr);
   }
-  old->Supersede();
+  if (std::optional<CoordinatorRecord> record = old->Supersede()) {
+    std::lock_guard lock(mutex_);
+    core_->KeepRecord(std::move(*record));
+  }
   log::Info("no longer the job's coordinator", {{"term", old->term()}});
   closing_->Post([old = std::move(old)]() mutable { old.reset(); });
 }
@@ -203,7 +217,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.index = options_.index;
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
-  core.create_store = [this](const TableSpec& spec) { return CreateStore(spec); };
+  core.create_store = [this](const TableSpec& spec) { return NewStore(spec); };
   core.create_copies = [this](const TableSpec& spec) { return NewStore(spec); };
   return core;
 }
@@ -213,71 +227,47 @@ StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& s
   return TableStore::Create(spec, {.memory_budget = &memory_});
 }
 
-// Called within a step of the core, which holds the order back until the table is loaded.
-StatusOr<std::unique_ptr<TableStore>> ServerRuntime::CreateStore(const TableSpec& spec) {
-  const auto loaded = loaded_.find(spec.name);
-  if (loaded == loaded_.end() || !loaded->second) return NewStore(spec);
-  RETURN_IF_ERROR(loaded->second->status);
-  return loaded->second->rows != nullptr ? std::move(loaded->second->rows) : NewStore(spec);
-}
-
 // --- loading: on the disk thread; the loop answers the coordinator meanwhile
 
-bool ServerRuntime::LoadBefore(const Message& message) {
-  const auto* install = std::get_if<InstallTable>(&message);
-  if (install == nullptr || install->load.checkpoint == 0) return false;
-  if (loaded_.contains(install->spec.name)) return true;  // being read; the order has come again
+void ServerRuntime::Load(const LoadOrder& order) {
+  uint32_t shards = 0;
   {
     std::lock_guard lock(mutex_);
-    if (!core_->map().formed()) return true;  // it comes again
-    const auto& tables = core_->tables();
-    const size_t index = size_t{install->table.value()} - 1;
-    if (index < tables.size() && tables[index] != nullptr) return false;
+    shards = core_->map().shard_count();
   }
-  Load(*install);
-  return true;
-}
-
-void ServerRuntime::Load(const InstallTable& install) {
-  HashRanges ranges = HashRanges::All();
-  {
-    std::lock_guard lock(mutex_);
-    ranges = HomeRanges(core_->map(), core_->node());
-  }
-  loaded_[install.spec.name] = std::nullopt;
-  checkpoints_->Load(install.load, install.spec, ranges, [this, install, ranges](CheckpointIo::LoadedRows loaded) {
-    auto shared = std::make_shared<CheckpointIo::LoadedRows>(std::move(loaded));
-    loop_->Post([this, install, ranges, shared] { OnLoaded(install, ranges, std::move(*shared)); });
-  });
-}
-
-void ServerRuntime::OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded) {
-  {
-    std::unique_lock lock(mutex_);
-    const bool more = HomeRanges(core_->map(), core_->node()) != ranges;
-    lock.unlock();
-    if (more && loaded.status.ok()) return Load(install);  // another server was lost meanwhile
-  }
-  if (!loaded.status.ok()) {
-    log::Error("cannot load a table", {{"table", install.spec.name}, {"reason", loaded.status}});
-  }
-  loaded_[install.spec.name] = std::move(loaded);
-  Step(Received{kCoordinator, install});
-  loaded_.erase(install.spec.name);
+  auto loaded = std::make_shared<TableLoaded>();
+  loaded->order = order;
+  const InstallTable& install = order.install;
+  checkpoints_->Load(install.load, install.spec, RangesOf(order.homes, shards),
+                     [loaded](CheckpointIo::LoadedRows rows) {
+                       loaded->status = std::move(rows.status);
+                       loaded->table.rows = std::move(rows.rows);
+                     });
+  TableSpec unlimited = install.spec;
+  unlimited.options.rows_max = 0;
+  checkpoints_->Load(
+      install.load, unlimited, RangesOf(order.backups, shards), [this, loaded](CheckpointIo::LoadedRows copies) {
+        if (loaded->status.ok()) loaded->status = std::move(copies.status);
+        loaded->table.copies = std::move(copies.rows);
+        loop_->Post([this, loaded] {
+          if (!loaded->status.ok()) {
+            log::Error("cannot load a table", {{"table", loaded->order.install.spec.name}, {"reason", loaded->status}});
+          }
+          Step(std::move(*loaded));
+        });
+      });
 }
 
 // Rows that a lost server has left no copy of.
 void ServerRuntime::Restore(const RestoreOrder& order) {
-  std::vector<HashRange> ranges;
+  uint32_t shards = 0;
   TableSpec spec;
   {
     std::lock_guard lock(mutex_);
-    for (const ShardId shard : order.shards) {
-      ranges.push_back(HashRange::OfShard(shard.value(), core_->map().shard_count()));
-    }
+    shards = core_->map().shard_count();
     spec = core_->tables()[order.table.value() - 1]->spec();
   }
-  checkpoints_->Load(order.point, spec, HashRanges(std::move(ranges)), [this, order](CheckpointIo::LoadedRows loaded) {
+  checkpoints_->Load(order.point, spec, RangesOf(order.shards, shards), [this, order](CheckpointIo::LoadedRows loaded) {
     if (!loaded.status.ok()) {
       log::Error("lost rows cannot be restored and begin anew", {{"reason", loaded.status}});
     }
@@ -325,6 +315,7 @@ void ServerRuntime::Step(ServerInput input) {
       Step(Timer{});
     });
   }
+  for (const LoadOrder& order : out.load) Load(order);
   for (const RestoreOrder& order : out.restore) Restore(order);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
@@ -420,6 +411,8 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .servers = progress.servers,
                               .workers = progress.workers,
                               .floor_clock = progress.floor_clock,
+                              .trained_seconds = progress.trained_seconds,
+                              .goal_reached = !progress.goal_reached.empty(),
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,

@@ -69,19 +69,16 @@ class ServerRuntime {
   ServerRuntime(const Options& options, const TimeSource& time);
   Status Open();
   ServerOptions CoreOptions();
-  StatusOr<std::unique_ptr<TableStore>> CreateStore(const TableSpec& spec);
   StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
-  // True when the order has to wait until the table's rows are loaded; it is then handled again.
-  bool LoadBefore(const Message& message);
-  void Load(const InstallTable& install);
-  void OnLoaded(const InstallTable& install, const HashRanges& ranges, CheckpointIo::LoadedRows loaded);
+  void Load(const LoadOrder& order);
   void Restore(const RestoreOrder& order);
 
   void Step(ServerInput input);
   void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
+  void Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer);
   // Coordinators of this server, one after the other.
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
@@ -101,13 +98,14 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
-  std::map<std::string, std::optional<CheckpointIo::LoadedRows>> loaded_;  // by table: empty while being read
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;
   std::optional<Status> end_;
 
-  // Of the reporter's thread: what the last window ended with.
+  // Of the reporter's thread: words of processes that are gone, from before this server was told to run the
+  // coordinator; then what the last window ended with.
+  std::vector<std::pair<NodeGone, AnswerCommand>> early_words_;
   ServerCounters reported_;
   Transport::Counters reported_bytes_;
   MonotonicTime reported_at_;

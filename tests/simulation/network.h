@@ -42,6 +42,10 @@ class Network {
   // From now on nothing is lost, repeated or broken; delays stay.
   void Calm() { calm_ = true; }
   void SlowDown(Place from, Place to, double factor) { slow_wires_[{from, to}] = factor; }
+  void SlowNobody() {
+    slow_wires_.clear();
+    slow_places_.clear();
+  }
   void SlowDown(Place place, double factor) { slow_places_[place] = factor; }
   // Nothing passes between `these` and all others until Heal.
   void Partition(std::set<Place> these) { apart_ = std::move(these); }

@@ -1,5 +1,6 @@
 #include "tests/simulation/suite.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,12 +42,24 @@ std::string Explain(const Suite& suite, uint64_t seed, const Mutant* mutant) {
   return text + "replay with all of its history: " + command + "\n";
 }
 
+namespace {
+
+// Violations begin with the time.
+std::optional<std::string> FoundBy(const Mutant& mutant, const Outcome& outcome) {
+  for (const std::string& violation : outcome.violations) {
+    if (mutant.checker.empty() || violation.find(" " + mutant.checker + ":") != std::string::npos) return violation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Catch> Hunt(const Suite& suite, const Mutant& mutant, uint64_t first, uint64_t seeds_max) {
   for (uint64_t seed = first; seed < first + seeds_max; ++seed) {
-    const Outcome outcome = suite.run(seed, mutant.mutations, false);
-    if (outcome.violations.empty()) continue;
+    const std::optional<std::string> violation = FoundBy(mutant, suite.run(seed, mutant.mutations, false));
+    if (!violation) continue;
     if (!suite.run(seed, {}, false).violations.empty()) continue;  // not the mistake's doing
-    return Catch{seed - first + 1, outcome.violations.front()};
+    return Catch{seed - first + 1, *violation};
   }
   return std::nullopt;
 }

@@ -237,7 +237,7 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
   Learn(install.records);
   const TableId table = install.rows.table;
   TableStore* copies = Copies(table);
-  if (copies == nullptr) return;  // asks again when the table is here
+  if (copies == nullptr) return;  // of a table that not all servers have nobody has rows to copy
   const Slice<Key>& keys = install.rows.keys;
   std::vector<uint8_t> newer(keys.size(), 1);
   size_t at = 0;

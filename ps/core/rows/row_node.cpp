@@ -29,36 +29,29 @@ TableStore* RowNode::Copies(TableId table) const {
   return index < copies_.size() ? copies_[index].get() : nullptr;
 }
 
-Status RowNode::InstallTable(TableId table, const TableSpec& spec, RowOutputs& out) {
+Status RowNode::InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded) {
   if (table == TableId() || table.value() > kTablesMax) {
     return Error(StatusCode::kResourceExhausted,
                  "table id " + std::to_string(table.value()) + " is outside 1 .. " + std::to_string(kTablesMax));
   }
   if (Rows(table) != nullptr) return OkStatus();
-  TableSpec unlimited = spec;
-  unlimited.options.rows_max = 0;
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> rows, options_.create_store(spec));
-  const auto& create_copies = options_.create_copies ? options_.create_copies : options_.create_store;
-  ASSIGN_OR_RETURN(std::unique_ptr<TableStore> copies, create_copies(unlimited));
+  if (loaded.rows == nullptr) {
+    ASSIGN_OR_RETURN(loaded.rows, options_.create_store(spec));
+  }
+  if (loaded.copies == nullptr) {
+    TableSpec unlimited = spec;
+    unlimited.options.rows_max = 0;
+    ASSIGN_OR_RETURN(loaded.copies,
+                     (options_.create_copies ? options_.create_copies : options_.create_store)(unlimited));
+  }
   const size_t size = std::max<size_t>(rows_.size(), table.value());
   rows_.resize(size);
   copies_.resize(size);
-  if (snapshot_.open && !options_.snapshots_go_home) RETURN_IF_ERROR(rows->BeginSnapshot());  // rows may arrive in it
-  rows_[table.value() - 1] = std::move(rows);
-  copies_[table.value() - 1] = std::move(copies);
-  // Rows that were loaded with the table have no copies yet.
-  TableStore& store = *Rows(table);
-  if (store.row_count() == 0 || !any_guard_) return OkStatus();
-  std::vector<Key> keys;
-  store.ForEachKey(HashRange{}, [&](Key key) { keys.push_back(key); });
-  for (size_t at = 0; at < keys.size(); at += options_.rows_per_message_max) {
-    Here(InstallWanted{.map_version = map_.version,
-                       .table = table,
-                       .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
-                                                keys.begin() + static_cast<ptrdiff_t>(std::min(
-                                                                   keys.size(), at + options_.rows_per_message_max)))},
-         MonotonicTime{}, out);
+  if (snapshot_.open && !options_.snapshots_go_home) {  // rows may arrive in it
+    RETURN_IF_ERROR(loaded.rows->BeginSnapshot());
   }
+  rows_[table.value() - 1] = std::move(loaded.rows);
+  copies_[table.value() - 1] = std::move(loaded.copies);
   return OkStatus();
 }
 

@@ -73,6 +73,12 @@ struct RestoreOrder {
   std::vector<ShardId> shards;
 };
 
+// Null: none of a table.
+struct LoadedTable {
+  std::unique_ptr<TableStore> rows;
+  std::unique_ptr<TableStore> copies;  // without row limit
+};
+
 struct RowOutputs {
   std::vector<Outgoing> send;  // to itself: answers to operations this node began
   bool need_map = false;       // somebody has a newer map: ask for it
@@ -107,8 +113,10 @@ class RowNode {
   void SetSelf(NodeId self) { self_ = self; }
   NodeId self() const { return self_; }
 
-  // Again with the same table changes nothing.
-  Status InstallTable(TableId table, const TableSpec& spec, RowOutputs& out);
+  // Again with the same table changes nothing. `loaded`: what a checkpoint has of the rows of this node's shards, and
+  // of the copies that it keeps for others. All servers take theirs before anybody may push to the table, so nothing of
+  // it has to be copied between them.
+  Status InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded = {});
   // The map must be newer than the current one, valid, and contain this node.
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
   // `from`: the peer, or self() for operations that begin here.
@@ -133,6 +141,7 @@ class RowNode {
 
   // They come from this checkpoint from now on.
   void SetRestorePoint(RestorePoint point) { restore_point_ = std::move(point); }
+  const RestorePoint& restore_point() const { return restore_point_; }
   // What a RestoreOrder asked for. `rows` null: the checkpoint has no such table, or cannot be read. Rows held or on
   // their way somewhere are newer and left as they are; the others begin where the checkpoint has them, in the era of
   // the recovery, and `filter` says which pushes they contain.

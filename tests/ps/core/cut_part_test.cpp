@@ -43,7 +43,7 @@ class Node {
       : rows(Options(writes)), part(writes ? std::optional(7U) : std::nullopt) {
     rows.SetSelf(self);
     rows.AdoptMap(TwoServers(), {}, out.rows);
-    EXPECT_TRUE(rows.InstallTable(kTable, kSpec, out.rows).ok());
+    EXPECT_TRUE(rows.InstallTable(kTable, kSpec).ok());
     out = {};
   }
   static RowOptions Options(bool writes) {

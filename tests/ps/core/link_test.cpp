@@ -74,6 +74,51 @@ TEST(Link, KeepsItsWindowAndSaysWhenTooMuchWaits) {
   EXPECT_TRUE(link.overfull());
 }
 
+// A worker that hears nothing issues its pushes and pulls again and again; each copy at the owner asks the backup.
+TEST(Link, QueuesNothingTwiceThatIsIssuedAgainWhileItWaits) {
+  const auto push = [](uint64_t sequence, Key key) {
+    return Push{
+        .origin = NodeId(7), .sequence = SequenceNumber(sequence), .table = TableId(1), .keys = std::vector<Key>{key}};
+  };
+  const auto probe = [](uint64_t sequence, Key key) {
+    return Replicate{.origin = NodeId(7),
+                     .sequence = SequenceNumber(sequence),
+                     .table = TableId(1),
+                     .keys = std::vector<Key>{key},
+                     .probe = true};
+  };
+  const auto pull = [](uint64_t request) {
+    return Pull{.origin = NodeId(7), .request = RequestId(request), .table = TableId(1), .keys = std::vector<Key>{3}};
+  };
+  Link link(kOptions);
+  std::vector<LinkFrame> frames;
+  for (int again = 0; again < 5; ++again) {
+    for (const Key key : {3, 4}) {
+      link.Send(push(1, key), MonotonicTime{}, frames);
+      link.Send(probe(2, key), MonotonicTime{}, frames);
+    }
+    link.Send(pull(1), MonotonicTime{}, frames);
+  }
+  EXPECT_EQ(link.queued(), 5U) << "one each of two pushes' keys, two probes' keys, and a pull";
+  Push whole = push(1, 3);
+  whole.keys = std::vector<Key>{3, 4};
+  link.Send(whole, MonotonicTime{}, frames);
+  EXPECT_EQ(link.queued(), 6U) << "in one piece: nothing that waits has both keys";
+  for (int again = 0; again < 2; ++again) {
+    Push by_home = push(1, 3);
+    by_home.by_home = true;  // which the receiver takes in another way
+    link.Send(by_home, MonotonicTime{}, frames);
+    Replicate first = probe(2, 3);
+    first.probe = false;  // is said once, and carries the gradients
+    link.Send(first, MonotonicTime{}, frames);
+  }
+  EXPECT_EQ(link.queued(), 9U);
+  link.Connected(MonotonicTime{}, frames);
+  ASSERT_EQ(frames.size(), kOptions.window);
+  link.Send(std::get<Push>(frames[0].message), MonotonicTime{}, frames);
+  EXPECT_EQ(link.queued(), 10U) << "what was sent before may have been answered by now, and the answer lost";
+}
+
 // Frames are lost, repeated, overtaken; connections break. What arrives is what was sent.
 TEST(Link, DeliversEverythingOnceOverABadNetwork) {
   const char* chosen = std::getenv("ATTUNE_SEED");

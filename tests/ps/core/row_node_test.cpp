@@ -48,7 +48,7 @@ class RowNodeTest : public testing::Test {
   }
   void InstallTable(TableOptions options) {
     RowOutputs out;
-    ASSERT_TRUE(rows_.InstallTable(kTable, {"rows", std::move(options)}, out).ok());
+    ASSERT_TRUE(rows_.InstallTable(kTable, {"rows", std::move(options)}).ok());
   }
   // What comes of it.
   std::vector<Outgoing> Receive(Message message) {

@@ -35,7 +35,7 @@ class Node {
   explicit Node(NodeId self) : rows({.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); }}) {
     rows.SetSelf(self);
     rows.AdoptMap(ThreeServers(), {}, out);
-    EXPECT_TRUE(rows.InstallTable(kTable, kSpec, out).ok());
+    EXPECT_TRUE(rows.InstallTable(kTable, kSpec).ok());
     rows.SetRestorePoint(kPoint);
     Collect();
   }

@@ -80,7 +80,7 @@ void JobSimulation::CheckManifest(const CheckpointCommit& order) {
 bool JobSimulation::Failed(size_t worker) const {
   const Worker& one = *workers_[worker];
   if (one.fate == Fate::kLeft) return false;
-  return one.fate != Fate::kRunning || !coordinator_->map().Contains(one.core->node());
+  return one.fate != Fate::kRunning || !leader_->core->map().Contains(one.core->node());
 }
 
 // CutExact: the rows hold the pushes of exactly those items that the record calls done. Under Async those of open
@@ -116,7 +116,8 @@ void JobSimulation::CheckCut(const Checkpoint& checkpoint) {
 }
 
 void JobSimulation::CheckEnd() {
-  const JobProgress progress = coordinator_->progress();
+  if (!Leads()) return Violation("EveryCallEnds: nobody leads the job");
+  const JobProgress progress = leader_->core->progress();
   for (const auto& server : servers_) {
     Count("replicated", server->core->counters().replicated_keys);
     Count("duplicate pushes", server->core->counters().duplicate_pushes);

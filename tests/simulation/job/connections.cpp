@@ -14,7 +14,7 @@ JobSimulation::Wire JobSimulation::WireBetween(Place a, Place b) {
 }
 
 bool JobSimulation::Runs(Place place) const {
-  if (place == kCoordinatorsPlace) return true;
+  if (place == kCoordinatorsPlace) return leader_ != nullptr;
   return (IsServer(place) ? servers_[IndexOf(place)]->fate : workers_[IndexOf(place)]->fate) == Fate::kRunning;
 }
 
@@ -49,15 +49,16 @@ void JobSimulation::Step(Place place, NodeId peer, bool connected) {
 void JobSimulation::Open(Wire wire) {
   const auto [dials, listens] = wire;
   Connection& connection = connections_[wire];
-  if (connection.up || !Runs(dials) || !Runs(listens)) return;
-  const bool unknown = listens != kCoordinatorsPlace && (NodeAt(listens) == NodeId() || NodeAt(dials) == NodeId());
+  const bool to_leader = listens == kCoordinatorsPlace;
+  if (connection.up || !Runs(dials) || (!to_leader && !Runs(listens))) return;
+  const bool unknown = to_leader ? !KnowsLeader(dials) : NodeAt(listens) == NodeId() || NodeAt(dials) == NodeId();
   if (unknown || network_.Apart(dials, listens)) {  // no handshake yet
     return After(std::chrono::milliseconds(5), [this, wire] { Open(wire); });
   }
   connection.up = true;
   connection.id = ConnectionId(next_connection_++);
-  if (listens == kCoordinatorsPlace) to_coordinator_[connection.id] = wire;
-  if (listens != kCoordinatorsPlace) Step(listens, NodeAt(dials), true);
+  if (to_leader) to_coordinator_[connection.id] = wire;
+  if (!to_leader) Step(listens, NodeAt(dials), true);
   Step(dials, NodeAt(listens), true);
 }
 
@@ -79,7 +80,9 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
   Tell("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
   if (listens == kCoordinatorsPlace) {
     to_coordinator_.erase(it->second.id);
-    After(network_.Delay(), [this, id = it->second.id] { StepCoordinator(ConnectionClosed{.connection = id}); });
+    After(network_.Delay(), [this, leader = leader_, id = it->second.id] {
+      if (leader == leader_) StepCoordinator(ConnectionClosed{.connection = id});
+    });
   } else {
     After(Duration(0), [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
   }
@@ -98,11 +101,19 @@ void JobSimulation::BreakAll(Place place, Duration away) {
 void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader header) {
   const auto it = connections_.find(WireBetween(from, to));
   if (it == connections_.end() || !it->second.up) return;
-  const auto arrive = [this, from, to, id = it->second.id, header,
-                       message = std::make_shared<const Message>(std::move(message))] {
-    Deliver(from, to, id, *message, header);
+  const auto carried = std::make_shared<const Message>(std::move(message));
+  const auto arrive = [this, from, to, id = it->second.id, header, carried] {
+    Deliver(from, to, id, *carried, header);
   };
-  if (from != kCoordinatorsPlace && to != kCoordinatorsPlace) return network_.Send(from, to, arrive);
+  // Where the coordinator is, is said once on each connection, whose bytes come in order and wait while nothing passes.
+  const bool said_once = std::holds_alternative<CoordinatorAt>(*carried);
+  if (said_once && network_.Apart(from, to)) {
+    return After(std::chrono::milliseconds(50), [this, from, to, id = it->second.id, carried] {
+      const Connection& connection = connections_[WireBetween(from, to)];
+      if (connection.up && connection.id == id) Carry(from, to, Message(*carried));
+    });
+  }
+  if (from != kCoordinatorsPlace && to != kCoordinatorsPlace && !said_once) return network_.Send(from, to, arrive);
   network_.SendInOrder(from, to, arrive);
   network_.MayBreak(from, to);
 }
@@ -113,14 +124,17 @@ void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const
   Digest(static_cast<uint64_t>((now() - MonotonicTime{}).count()));
   Digest(message.index() * 1000003 + from * 8191 + to);
   if (keeps_history()) Tell(Name(from) + " -> " + Name(to) + "  " + Describe(message));
+  const uint32_t term = from == kCoordinatorsPlace && leader_ != nullptr ? leader_->term : 0;
   if (to == kCoordinatorsPlace) {
+    const auto* copied = std::get_if<MirrorAck>(&message);
+    if (copied != nullptr && copied->number >= copy_.number) copy_ = {copied->number, IndexOf(from)};
     StepCoordinator(FromConnection{.from = connection, .message = message});
   } else if (IsServer(to)) {
     // Servers end with the job; here they stay until its rows have been looked at.
     if (finished_ && std::holds_alternative<Finished>(message)) return;
-    StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header});
+    StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
   } else {
-    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header});
+    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
   }
   if (++deliveries_ % 64 == 0) CheckOwners();
 }

@@ -30,7 +30,15 @@ Suite JobSuite() {
                       {"16", "acknowledged before the backup has it", {.row = RowMutation::kAcknowledgeBeforeBackup}},
                       {"17", "unmarked arrival not written", {.row = RowMutation::kUnmarkedArrivalNotWritten}},
                       {"18", "mark before all stand", {.mark_before_all_stand = true}},
-                      {"19", "release before all marks", {.release_before_all_marks = true}}}};
+                      {"19", "release before all marks", {.release_before_all_marks = true}},
+                      {"20",
+                       "handoff without directory, as readers see it",
+                       {.row = RowMutation::kHandoffWithoutDirectory},
+                       "VersionsRise"},
+                      {"21", "act before all promises", {.act_before_all_promises = true}},
+                      {"22", "answered before the copy has it", {.answer_before_mirror = true}},
+                      {"23", "copy ignored", {.mirror_ignored = true}},
+                      {"24", "leases that workers hold granted again", {.adopted_leases_granted = true}}}};
 }
 
 }  // namespace attune::ps::simulation

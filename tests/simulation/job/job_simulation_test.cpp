@@ -23,6 +23,8 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"failed saves", 1},
                    {"rows moved", 100},
                    {"server deaths", 10},
+                   {"coordinators lost", 5},
+                   {"takeovers", 5},
                    {"scalings", 10},
                    {"partitions", 10},
                    {"switches", 10},

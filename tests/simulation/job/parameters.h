@@ -24,6 +24,7 @@ struct JobParameters {
   // How often, at times of chance.
   uint32_t deaths = 0, isolations = 0, joins = 0, leaves = 0;  // of workers
   uint32_t server_deaths = 0;                                  // each followed by a new process of that index, or not
+  uint32_t coordinator_deaths = 0;                             // of the server it runs in; another one takes over
   uint32_t scalings = 0;                                       // servers join, or are drained and leave
   uint32_t switches = 0;                                       // of the synchronization mode
   uint32_t partitions = 0;
@@ -34,6 +35,9 @@ struct JobParameters {
   double localize_chance = 0;        // of a worker that fetches rows, per batch
   uint64_t rows_per_worker_max = 0;  // that it has memory for; 0: any number
 
+  // A message takes more than a second: much of what is begun does not end before the next fault, and how far a job
+  // gets is chance. It must be safe all the same, and finish once the network is good.
+  bool IsHarsh() const { return delay_milliseconds_max * slow_process_factor > 1000; }
   static JobParameters FromSeed(uint64_t seed);
 };
 std::string ToString(const JobParameters& parameters);

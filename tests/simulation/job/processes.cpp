@@ -7,26 +7,31 @@
 
 namespace attune::ps::simulation {
 
-namespace {
-constexpr char kJob[] = "job-1";
-}
-
 void JobSimulation::StepCoordinator(CoordinatorInput input) {
+  if (leader_ == nullptr) return;
   CoordinatorOutputs out;
-  coordinator_->Step(std::move(input), now(), out);
+  CoordinatorCore& core = *leader_->core;
+  core.Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  if (leader_->taking_over && !core.progress().taking_over) {
+    leader_->taking_over = false;
+    if (leader_->term > 1) Count("takeovers");
+  }
   for (ToConnection& message : out.send) {
     const auto it = to_coordinator_.find(message.to);
     if (it != to_coordinator_.end()) Carry(kCoordinatorsPlace, it->second.first, std::move(message.message));
   }
-  for (size_t i = 0; i < workers_.size(); ++i) {
+  for (size_t i = 0; i < workers_.size() && Leads() && core.map().formed(); ++i) {
     const NodeId node = workers_[i]->core->node();
-    if (node != NodeId() && !coordinator_->map().Contains(node)) steps_.IsGone(i);
+    if (node != NodeId() && !core.map().Contains(node)) steps_.IsGone(i);
   }
   OnCoordinatorsOrders(out);
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
+  if (out.superseded) Violation("a coordinator ended although no other one was appointed");
   finished_ = finished_ || out.finished;
-  WakeAt(coordinator_wake_, coordinator_->WakeAt(), [this] { StepCoordinator(CoordinatorTimer{}); });
+  WakeAt(leader_->wake, core.WakeAt(), [this, leader = leader_] {
+    if (leader == leader_) StepCoordinator(CoordinatorTimer{});
+  });
 }
 
 void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
@@ -42,13 +47,14 @@ void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(std::chrono::milliseconds(3), [this, cut, life = life_, checkpoint = ++checkpoints_] {
-      if (life == life_) StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
+    After(std::chrono::milliseconds(3), [this, cut, leader = leader_, checkpoint = ++checkpoints_] {
+      if (leader == leader_)
+        StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
   if (out.commit_checkpoint) {
-    After(std::chrono::milliseconds(3), [this, life = life_, order = *out.commit_checkpoint] {
-      if (life == life_) Commit(order);
+    After(std::chrono::milliseconds(3), [this, leader = leader_, order = *out.commit_checkpoint] {
+      if (leader == leader_) Commit(order);
     });
   }
 }
@@ -124,12 +130,14 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     server.writing = out.write_snapshot->cut;
     WriteSnapshot(index, *out.write_snapshot);
   }
+  if (out.coordinator) heard_[ServerPlace(index)] = out.coordinator->term;
   if (out.call_off_snapshot) server.called_off = server.writing;
   for (const Member& member : out.connect) {
     if (member.node <= server.core->node()) continue;
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(ServerPlace(index), node); });
   }
-  if (out.rows_restored > 0) Violation("rows were lost although they had copies");
+  for (LoadOrder& order : out.load) Load(index, std::move(order));
+  if (!out.restore.empty()) Violation("rows were lost although they had copies");
   if (out.finished) return EndServer(index, Fate::kLeft);
   if (out.lost) {
     Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
@@ -156,6 +164,7 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
   }
+  if (out.coordinator) heard_[WorkerPlace(index)] = out.coordinator->term;
   if (out.lost && worker.fate == Fate::kRunning) {
     Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);
@@ -175,31 +184,41 @@ std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> JobSimula
   };
 }
 
-// What a server does before it installs a table of the checkpoint.
-void JobSimulation::LoadRows(size_t index, CountingStore& store, const TableSpec& spec) {
-  const ServerCore& core = *servers_[index]->core;
+// Some time later; meanwhile others may be lost.
+void JobSimulation::Load(size_t index, LoadOrder order) {
+  After(FromMilliseconds(random().Uniform() * 300), [this, index, life = life_, order = std::move(order)] {
+    if (life != life_) return;
+    LoadedTable table;
+    const uint32_t shards = servers_[index]->core->map().shard_count();
+    table.rows = RowsOfCheckpoint(order.install.spec, order.homes, shards, true);
+    table.copies = RowsOfCheckpoint(order.install.spec, order.backups, shards, false);
+    StepServer(index, TableLoaded{.order = order, .status = OkStatus(), .table = std::move(table)});
+  });
+}
+
+std::unique_ptr<TableStore> JobSimulation::RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
+                                                            uint32_t shard_count, bool exclusive) {
+  std::unique_ptr<TableStore> store = *MakeStore(exclusive)(spec);
   const uint32_t table = spec.name == "rows" ? 1 : 2;
   for (const auto& [key, row] : checkpoint_->rows) {
-    if (key.first != table || core.map().HomeOf(key.second) != core.node()) continue;
+    if (key.first != table) continue;
+    const ShardId shard(ShardMap::ShardIndex(key.second, shard_count));
+    if (std::ranges::find(shards, shard) == shards.end()) continue;
     const RowView view{.key = key.second, .version = row.version, .values = row.values, .state = row.state};
-    (void)store.Insert(std::span(&view, 1));
+    (void)store->Insert(std::span(&view, 1));
     Count("rows loaded");
   }
+  return store;
 }
 
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
-  const auto make_store = [this, place = servers_.size()](const TableSpec& spec) {
-    StatusOr<std::unique_ptr<TableStore>> store = MakeStore(true)(spec);
-    if (resumed_) LoadRows(place, static_cast<CountingStore&>(**store), spec);
-    return store;
-  };
   server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
                                                             .incarnation = 1 + servers_.size(),
                                                             .index = index,
                                                             .address = "server-" + std::to_string(servers_.size()),
-                                                            .create_store = make_store,
+                                                            .create_store = MakeStore(true),
                                                             .create_copies = MakeStore(false),
                                                             .link = {.window = 8},  // what a break loses comes again
                                                             .mutations = mutations_});

@@ -15,7 +15,7 @@ MonotonicTime JobSimulation::CallDeadline(bool may_be_short) {
   if (may_be_short && random().Chance(parameters_.short_deadline_chance)) {
     return now() + FromMilliseconds(random().Uniform() * 2 * parameters_.delay_milliseconds_max);
   }
-  return now() + std::chrono::seconds(60);
+  return now() + std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60);
 }
 
 void JobSimulation::Ask(size_t index, Worker::At at) {

@@ -21,11 +21,12 @@ void JobSimulation::ScheduleChanges() {
   times(parameters_.isolations, [this] { ChangeWorker(Fate::kLost); });
   times(parameters_.leaves, [this] { ChangeWorker(Fate::kLeft); });
   times(parameters_.joins, [this] { StartWorker(next_worker_index_++); });
-  times(parameters_.server_deaths, [this] { KillServer(); });
+  times(parameters_.server_deaths, [this] { KillServer(false); });
+  times(parameters_.coordinator_deaths, [this] { KillServer(true); });
   times(parameters_.scalings, [this] { Scale(); });
   times(parameters_.partitions, [this] { Part(); });
   times(parameters_.checkpoints, [this] {
-    if (coordinator_->map().formed()) Order(TakeCheckpoint{"checkpoints"});
+    if (Leads() && leader_->core->map().formed()) Order(TakeCheckpoint{"checkpoints"});
   });
   times(parameters_.crash_of_all ? 1 : 0, [this] { CrashEverything(); });
   times(parameters_.switches, [this] {
@@ -40,6 +41,11 @@ void JobSimulation::ScheduleChanges() {
 }
 
 void JobSimulation::Order(Command command) {
+  if (!Leads()) {  // the operator waits for a word of the new one
+    return After(std::chrono::milliseconds(100), [this, command = std::move(command), life = life_] {
+      if (!finished_ && life == life_) Order(command);
+    });
+  }
   constexpr Duration kTimeout = std::chrono::seconds(100);
   const CommandId id(next_command_++);
   commands_[id] = now() + kTimeout;
@@ -86,9 +92,11 @@ const ShardMap* JobSimulation::NewestMap() const {
   return newest;
 }
 
-// One at a time, and only when what was lost before has its copies again.
-void JobSimulation::KillServer() {
+// One at a time, and only when what was lost before has its copies again. `host`: the one that the coordinator runs in.
+void JobSimulation::KillServer(bool host) {
   if (finished_) return;
+  const auto again = [this, host] { After(std::chrono::seconds(1), [this, host] { KillServer(host); }); };
+  if (!Leads()) return again();
   std::vector<size_t> alive;
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i]->fate == Fate::kRunning && servers_[i]->core->node() != NodeId()) alive.push_back(i);
@@ -102,29 +110,35 @@ void JobSimulation::KillServer() {
   const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // nobody knows yet that it is dead
     return server->taken_for_dead && map->Contains(server->core->node());
   });
-  if (!covered || !settled || missed || coordinator_->map().version != map->version) {
-    return After(std::chrono::seconds(1), [this] { KillServer(); });
-  }
-  const size_t victim = alive[random().Below(alive.size())];
+  if (!covered || !settled || missed || leader_->core->map().version != map->version) return again();
+  const size_t victim = host ? leader_->host : alive[random().Below(alive.size())];
+  // The coordinator and its copy at once are the end of the job, and not of interest here.
+  if (IsHost(victim) && !CopyIsSafe(victim)) return again();
   Count("server deaths");
   any_server_died_ = true;
   servers_[victim]->taken_for_dead = true;
   EndServer(victim, Fate::kDead);
   const uint32_t index = servers_[victim]->index;
-  const bool again = random().Chance(0.5);
+  if (IsHost(victim)) {
+    EndLeader();
+    After(FromMilliseconds(random().Uniform() * 1500), [this, index, life = life_] {
+      if (life == life_) Appoint(index);
+    });
+  }
+  const bool replaced = random().Chance(0.5);
   if (random().Chance(0.5)) {  // the platform notices
     After(FromMilliseconds(random().Uniform() * 500), [this, index, life = life_] {
       if (!finished_ && life == life_) Order(NodeGone{Role::kServer, index});
     });
   }
-  After(FromMilliseconds(random().Uniform() * 15000), [this, index, again, life = life_] {
-    if (again && life == life_) StartMissingServer(index);
+  After(FromMilliseconds(random().Uniform() * 15000), [this, index, replaced, life = life_] {
+    if (replaced && life == life_) StartMissingServer(index);
   });
 }
 
 // Another number of servers: new ones join, or some are drained.
 void JobSimulation::Scale() {
-  if (!coordinator_->map().formed() || any_server_died_) return;
+  if (!Leads() || !leader_->core->map().formed() || any_server_died_) return;
   const auto least = std::max<uint32_t>(1, parameters_.server_deaths > 0 ? 3 : 1 + parameters_.backups);
   servers_wanted_ = least + static_cast<uint32_t>(random().Below(3));
   Count("scalings");
@@ -160,18 +174,19 @@ void JobSimulation::Part() {
 }
 
 void JobSimulation::StartJob() {
-  const CutRecord* resume = resumed_ ? &checkpoint_->record : nullptr;
-  coordinator_ = std::make_unique<CoordinatorCore>(
-      CoordinatorOptions{.job_uid = "job-1",
-                         .servers = servers_wanted_,
-                         .shards = parameters_.shards,
-                         .goal = {.epochs = parameters_.epochs},
-                         .items = parameters_.items,
-                         .lease_items = parameters_.lease_items,
-                         .synchronization = *ParseSyncMode(parameters_.mode),
-                         .backups = parameters_.backups,
-                         .resume = resume == nullptr ? std::nullopt : std::optional(*resume),
-                         .mutations = mutations_});
+  CoordinatorOptions options = NextOptions(1);
+  options.servers = servers_wanted_;
+  options.goal = {.epochs = parameters_.epochs};
+  options.items = parameters_.items;
+  options.lease_items = parameters_.lease_items;
+  options.synchronization = *ParseSyncMode(parameters_.mode);
+  options.backups = parameters_.backups;
+  if (resumed_) {
+    options.load = {.directory = "checkpoints", .checkpoint = checkpoints_};
+    options.resume = checkpoint_->record;
+  }
+  if (parameters_.coordinator_deaths > 0) options.host_index = 0;
+  StartLeader(std::move(options), servers_.size());
   for (uint32_t i = 0; i < servers_wanted_; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) {
     const uint32_t index = next_worker_index_++;
@@ -204,7 +219,6 @@ void JobSimulation::CrashEverything() {
   commands_.clear();
   places_.clear();
   to_coordinator_.clear();
-  coordinator_wake_.reset();
   pushes_.clear();
   for (uint32_t table = 1; table <= kTables; ++table) {
     accounts_[table] = {};
@@ -230,6 +244,13 @@ Outcome JobSimulation::Simulate() {
   ScheduleChanges();
   constexpr Duration kLongest = std::chrono::minutes(10);
   constexpr Duration kRest = std::chrono::seconds(10);  // lets the last rows arrive
+  if (parameters_.IsHarsh()) {
+    After(kLongest / 2, [this] {
+      Tell("the network is good from now on");
+      network_.Calm();
+      network_.SlowNobody();
+    });
+  }
   Run(MonotonicTime{} + kLongest, [this] { return !violated() && !(finished_ && RunningWorkers() == 0); });
   Run(now() + kRest, [this] { return !violated(); });
   CheckEnd();

@@ -1,6 +1,7 @@
 // The world of this simulation: a real CoordinatorCore, ServerCores and WorkerCores, each with the program a user might
 // write. The parts of the class are in files of their own: connections (the network between the processes), processes
-// (steps of the cores), program (of a worker), script (what is done to the job), checkers.
+// (steps of the cores), leaders (one coordinator after the other), program (of a worker), script (what is done to the
+// job), checkers.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@
 
 namespace attune::ps::simulation {
 
+constexpr char kJob[] = "job-1";
 constexpr uint32_t kColumns = 8;  // of the rows; each worker process adds to one of them
 constexpr uint32_t kTables = 2;   // "rows", by chance, and "items", one row for each item of the data
 
@@ -138,6 +140,25 @@ class JobSimulation : public World {
   std::optional<Place> PlaceOf(NodeId node) const;
   std::string Name(Place place) const;
 
+  // --- leaders
+  struct Leader {
+    std::unique_ptr<CoordinatorCore> core;
+    uint32_t term = 1;
+    size_t host = 0;          // the server it runs in
+    bool taking_over = true;  // it does not lead the job yet
+    std::optional<MonotonicTime> wake;
+  };
+  CoordinatorOptions NextOptions(uint32_t term) const;
+  void StartLeader(CoordinatorOptions options, size_t host);
+  void EndLeader();
+  void Appoint(uint32_t gone);
+  bool Leads() const { return leader_ != nullptr && !leader_->taking_over; }
+  bool IsHost(size_t server) const {
+    return leader_ != nullptr && parameters_.coordinator_deaths > 0 && leader_->host == server;
+  }
+  bool CopyIsSafe(size_t but) const;
+  bool KnowsLeader(Place place) const;
+
   // --- processes
   void StepCoordinator(CoordinatorInput input);
   void StepServer(size_t server, ServerInput input);
@@ -147,7 +168,9 @@ class JobSimulation : public World {
   void WriteSnapshot(size_t server, const SnapshotOrder& order);
   void Commit(const CheckpointCommit& order);
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
-  void LoadRows(size_t server, CountingStore& store, const TableSpec& spec);
+  void Load(size_t server, LoadOrder order);
+  std::unique_ptr<TableStore> RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
+                                               uint32_t shard_count, bool exclusive);
   uint64_t RowBytesOfWorker() const;
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
@@ -172,7 +195,7 @@ class JobSimulation : public World {
   void ScheduleChanges();
   void ChangeWorker(Fate how);
   void KillWorker(size_t worker);
-  void KillServer();
+  void KillServer(bool host);
   void Scale();
   void StartMissingServer(uint32_t index);
   void Part();
@@ -195,8 +218,13 @@ class JobSimulation : public World {
   JobParameters parameters_;
   Mutations mutations_;
   Network network_;
-  std::unique_ptr<CoordinatorCore> coordinator_;
-  std::optional<MonotonicTime> coordinator_wake_;
+  std::vector<std::unique_ptr<Leader>> leaders_;  // of all lives; alarms stay where they are
+  Leader* leader_ = nullptr;                      // null: nobody has been appointed since the last one died
+  std::map<Place, uint32_t> heard_;               // of coordinators, by their highest term
+  struct {
+    uint64_t number = 0;
+    size_t server = 0;
+  } copy_;  // of the coordinator's state: the newest that was acknowledged
   bool finished_ = false;
   uint64_t checkpoints_ = 0;  // numbers given
   std::map<std::string, RowsOfTables> files_;

@@ -30,7 +30,7 @@ void RowSimulation::AddNode(Role role) {
   RowOutputs out;
   for (uint32_t table = 1; table <= p_.tables; ++table) {
     TableSpec spec{.name = "t" + std::to_string(table), .options = {.dim = kColumnsMax}};
-    if (!node->rows->InstallTable(TableId(table), spec, out).ok()) Violation("a table could not be installed");
+    if (!node->rows->InstallTable(TableId(table), spec).ok()) Violation("a table could not be installed");
   }
   nodes_[node->id.value()] = std::move(node);
 }
