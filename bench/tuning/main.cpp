@@ -151,6 +151,35 @@ void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcom
       ms / std::max(decisions, 1.0));
 }
 
+// On how many families the first method's mean is not above another's by more than a tie of 1 %, and where it is.
+void PrintAhead(const std::vector<std::string>& methods, const std::map<std::string, std::vector<Outcome>>& all) {
+  const auto means = [&](const std::string& method) {
+    std::map<std::string, double> sums, counts;
+    for (const Outcome& outcome : all.at(method)) {
+      sums[outcome.family] += outcome.ratio;
+      counts[outcome.family] += 1;
+    }
+    for (auto& [family, sum] : sums) sum /= counts[family];
+    return sums;
+  };
+  constexpr double kTie = 1.01;
+  const auto first = means(methods.front());
+  for (size_t i = 1; i < methods.size(); ++i) {
+    const auto other = means(methods[i]);
+    std::string behind;
+    size_t ahead = first.size();
+    for (const auto& [family, mean] : first) {
+      if (mean <= kTie * other.at(family)) continue;
+      --ahead;
+      char text[96];
+      std::snprintf(text, sizeof text, " %s (%.3f, %.3f)", family.c_str(), mean, other.at(family));
+      behind += text;
+    }
+    std::printf("%s ahead of %s on %zu of %zu families; behind:%s\n", methods.front().c_str(), methods[i].c_str(),
+                ahead, first.size(), behind.empty() ? " none" : behind.c_str());
+  }
+}
+
 int Main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
@@ -193,6 +222,7 @@ int Main(int argc, char** argv) {
     if (!options.per_family) continue;
     for (const auto& [family, outcomes] : families) PrintRow("  " + family, outcomes);
   }
+  PrintAhead(options.methods, all);
   return 0;
 }
 

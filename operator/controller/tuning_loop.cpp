@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "operator/api/format.h"
 #include "operator/controller/names.h"
@@ -11,18 +10,12 @@
 namespace attune::controller {
 namespace {
 
-using kube::Json;
-
-constexpr int kStateVersion = 1;
 // Until new pods take part: a job starts with servers, then workers, so about half of what that took; within bounds,
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
 tuner::Setting ToSetting(const PodCounts& counts) { return {counts.servers, counts.workers}; }
 PodCounts ToCounts(const tuner::Setting& setting) { return {setting.at(0), setting.at(1)}; }
-
-Json ToJson(const PodCounts& counts) { return Json::array({counts.servers, counts.workers}); }
-PodCounts CountsFromJson(const Json& json) { return {json.at(0).get<int32_t>(), json.at(1).get<int32_t>()}; }
 
 // The range of one knob: what the role allows, narrowed by the policy; never empty.
 tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_t low, int32_t high, int32_t current) {
@@ -412,83 +405,6 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
   }
   status.changes = changes_;
   status.state = state_;
-}
-
-std::string TuningLoop::Save() const {
-  Json json = {{"version", kStateVersion},
-               {"space", space_key_},
-               {"stage", static_cast<int>(stage_)},
-               {"time", time_},
-               {"here", ToJson(here_)},
-               {"from", ToJson(from_)},
-               {"ordered_generation", ordered_generation_},
-               {"moving_since", moving_since_},
-               {"stay_until", stay_until_},
-               {"stay_seconds", stay_seconds_},
-               {"trial", trial_},
-               {"failures", failures_},
-               {"changes", changes_},
-               {"told", told_},
-               {"findings", findings_},
-               {"message", message_}};
-  if (tuner_) json["tuner"] = tuner_->Save();
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= kStateBytesMax) return text;
-  json.erase("tuner");  // a new operator would learn anew
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string TuningLoop::TunerStateOf(const std::string& saved) {
-  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
-  const Json& state = kube::At(json, {"tuner"});
-  return state.is_string() ? state.get<std::string>() : "";
-}
-
-std::vector<std::string> TuningLoop::FindingsOf(const std::string& saved) {
-  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
-  const Json& findings = kube::At(json, {"findings"});
-  return findings.is_string() ? controller::FindingsOf(findings.get<std::string>()) : std::vector<std::string>();
-}
-
-void TuningLoop::Restore(tuner::PriorCache& priors) {
-  if (saved_.empty()) return;
-  const std::string text = std::move(saved_);
-  saved_.clear();
-  if (text.size() > kStateBytesMax) return;
-  try {
-    const Json json = Json::parse(text);
-    if (json.at("version") != kStateVersion) return;
-    const int stage = json.at("stage").get<int>();
-    if (stage < 0 || stage > static_cast<int>(Stage::kDone)) return;
-    TuningLoop read;
-    read.space_key_ = json.at("space").get<std::string>();
-    read.stage_ = static_cast<Stage>(stage);
-    read.time_ = json.at("time").get<double>();
-    read.here_ = CountsFromJson(json.at("here"));
-    read.from_ = CountsFromJson(json.at("from"));
-    read.ordered_generation_ = json.at("ordered_generation").get<int64_t>();
-    read.moving_since_ = json.at("moving_since").get<double>();
-    read.stay_until_ = json.at("stay_until").get<double>();
-    read.stay_seconds_ = json.at("stay_seconds").get<double>();
-    read.trial_ = json.at("trial").get<bool>();
-    read.failures_ = json.at("failures").get<int32_t>();
-    read.changes_ = json.at("changes").get<uint64_t>();
-    read.told_ = json.at("told").get<uint64_t>();
-    read.message_ = json.at("message").get<std::string>();
-    read.findings_ = json.value("findings", "[]");
-    if (json.contains("tuner")) {
-      auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
-      if (!tuner.ok()) return;
-      read.tuner_ = *std::move(tuner);
-    } else if (read.stage_ != Stage::kDone) {
-      read.stage_ = Stage::kLearning;
-    }
-    read.history_ = std::move(history_);
-    read.state_ = text;
-    *this = std::move(read);
-  } catch (const Json::exception&) {
-    // Somebody wrote into the status: learn anew.
-  }
 }
 
 std::optional<tuner::HistoryEntry> TuningLoop::Summary() const {

@@ -9,9 +9,9 @@ namespace {
 constexpr std::array<double, kSlopes> kSlope = {0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16};
 constexpr std::array<double, kSlopes> kSlopePrior = {0.32, 0.16, 0.16, 0.14, 0.10, 0.08, 0.04};
 constexpr std::array<double, kCollapses> kCollapseAt = {0.2, 0.27, 0.36, 0.48, 0.64, 0.85};  // of the largest staleness
-constexpr double kCollapsePrior = 0.06;                                          // all of them together
+constexpr double kCollapsePrior = 0.06;                                                      // all of them together
 constexpr double kLeft = 0.06;  // of progress beyond a collapse
-constexpr double kHalf = 0.5;  // an efficiency this much below what small staleness gives is a collapse
+constexpr double kHalf = 0.5;   // an efficiency this much below what small staleness gives is a collapse
 
 }  // namespace
 

@@ -17,14 +17,10 @@ Json ToJson(const HistoryEntry& entry) {
                       {"log_seconds", speed.log_seconds},
                       {"updates", speed.updates},
                       {"windows", speed.windows}});
-  return {{"signature", entry.signature},
-          {"job", entry.job},
-          {"knobs", entry.knobs},
-          {"speeds", std::move(speeds)},
-          {"efficiency", entry.efficiency},
-          {"efficiency_known", entry.efficiency_known},
-          {"crashed", entry.crashed},
-          {"best", entry.best}};
+  return {{"signature", entry.signature},   {"job", entry.job},
+          {"knobs", entry.knobs},           {"speeds", std::move(speeds)},
+          {"efficiency", entry.efficiency}, {"efficiency_known", entry.efficiency_known},
+          {"crashed", entry.crashed},       {"best", entry.best}};
 }
 
 HistoryEntry FromJson(const Json& json) {

@@ -167,13 +167,13 @@ Decision Tuner::Decide(double now, const Setting& current) {
     const ChangeCost change = CostOfChange(space_, job_.costs, here, *design);
     proposal.cost = change.lost + job_.window_seconds;
     if (*design == here)
-      return Finish(view, here, DecisionKind::kKeep, proposal, "the present setting is measured before others are tried");
+      return Finish(view, here, DecisionKind::kKeep, proposal,
+                    "the present setting is measured before others are tried");
     return Finish(view, *design, DecisionKind::kTrial, proposal, "a first look at a setting of medium size");
   }
   if (const auto probe = NextOfProbe(view)) {
     const std::string why = "a check that progress per update does not suffer from staleness at " +
-                            space_.Text(view.incumbent) + ": knowing may save " +
-                            DurationText(probe->saving);
+                            space_.Text(view.incumbent) + ": knowing may save " + DurationText(probe->saving);
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);
@@ -187,8 +187,8 @@ Decision Tuner::Decide(double now, const Setting& current) {
   const int target = Adopt(view, move);
   std::string why;
   if (const auto gain = StillUncertain(view, target)) {
-    why = "it seems to make " + Text(*gain) + " progress per second against " + space_.Text(space_.setting(kept_setting_)) +
-          "; measured longer before it is kept";
+    why = "it seems to make " + Text(*gain) + " progress per second against " +
+          space_.Text(space_.setting(kept_setting_)) + "; measured longer before one of them is kept";
     return Finish(view, target, DecisionKind::kTrial, move, std::move(why));
   }
   constexpr double kShortWindows = 12;

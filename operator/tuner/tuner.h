@@ -181,6 +181,7 @@ class Tuner {
   std::optional<Proposal> NextOfProbe(const View& view);
   Proposal ProposeProbe(const View& view) const;
   int Adopt(const View& view, Proposal& move) const;
+  bool IsCertain(const View& view, int target, const Gain& gain) const;
   int Simplify(const View& view, int target) const;
   std::optional<Gain> StillUncertain(const View& view, int target) const;
   double StayAtTrial(const View& view) const;
@@ -213,8 +214,8 @@ class Tuner {
   double windows_since_probe_ = 0;
   int probes_ = 0;
   int last_setting_ = -1, previous_setting_ = -1;
-  int kept_setting_ = -1;  // decided last to be kept
-  double windows_here_ = 0;  // at the present setting since the last change
+  int kept_setting_ = -1, previous_kept_ = -1;  // decided last to be kept, and before it
+  double windows_here_ = 0;                     // at the present setting since the last change
   uint64_t next_number_ = 1;
 };
 

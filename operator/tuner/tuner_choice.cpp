@@ -15,7 +15,7 @@ constexpr double kCaution = 1.5;  // seconds of cost count this much against sec
 constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kBoldGain = 0.3;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.92, kBoldGain = 0.3;
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
@@ -194,8 +194,7 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
     if (view.staleness[i] != staleness) {
       staleness = view.staleness[i];
       log_q = 0;
-      for (size_t h = 0; h < kHypotheses; ++h)
-        log_q += weight[h] / doubtful * std::log(model.Efficiency(h, staleness));
+      for (size_t h = 0; h < kHypotheses; ++h) log_q += weight[h] / doubtful * std::log(model.Efficiency(h, staleness));
     }
     // Rather where speed is known.
     const double score = (view.windows[i] > 0 ? 0 : 0.1) + view.speed.mean(id) - log_q;
@@ -208,12 +207,11 @@ Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
 
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
-  constexpr double kShare = 0.12;  // of what knowing may save, at most spent on it
-  constexpr double kRarer = 4;    // each later probe waits so much longer
+  constexpr double kShare = 0.05;                             // of what knowing may save, at most spent on it
+  constexpr double kRarer = 4;                                // each later probe waits so much longer
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
-  if (!probing && windows_since_probe_ < kFirst * std::pow(kRarer, probes_))
-    return std::nullopt;
+  if (!probing && windows_since_probe_ < kFirst * std::pow(kRarer, probes_)) return std::nullopt;
   Proposal probe = ProposeProbe(view);
   if (probing) probe.setting = probe_setting_;
   if (probe.setting < 0 || view.incumbent == probe.setting || memory_.Banned(space_, probe.setting)) {
@@ -263,6 +261,14 @@ int Tuner::Simplify(const View& view, int target) const {
   return *space_.Find(setting);
 }
 
+// What may save much is worth a risk, and the way back from a trial needs no proof. Going back to what was left by
+// decision needs the most, doubts about efficiency included, or two equal settings would take turns.
+bool Tuner::IsCertain(const View& view, int target, const Gain& gain) const {
+  if (gain.mean > kBoldGain || target == kept_setting_) return true;
+  if (target == previous_kept_) return Certainty(view, target, view.current) > kReturnCertainty;
+  return NormalCdf(gain.mean / std::max(gain.deviation, 1e-9)) > kAdoptCertainty;
+}
+
 int Tuner::Adopt(const View& view, Proposal& move) const {
   int target = view.incumbent;
   if (target == view.current) return target;
@@ -276,21 +282,19 @@ int Tuner::Adopt(const View& view, Proposal& move) const {
   move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
   if (must_leave || !job_.parts.hysteresis) return target;
   const bool pays = move.saving * view.horizon > kCaution * move.cost;
-  // What may save so much is worth a risk; and the way back from a trial needs no proof.
-  const double certain = target == kept_setting_ ? 0.5 : kAdoptCertainty;
-  const bool clear = move.gain.mean > kBoldGain ||
-                     (move.gain.mean > kAdoptGain && Certainty(view, target, view.current) > certain);
+  const bool clear = move.gain.mean > kAdoptGain && IsCertain(view, target, move.gain);
   return pays && clear ? target : view.current;
 }
 
-// A setting that only seems better than the one kept last stays on trial: being there costs nothing, and saying "kept"
-// before it is certain makes for roll-backs.
+// A setting that is not certainly better than the one kept last stays on trial: being there costs little, and saying
+// "kept" before it is certain makes for roll-backs.
 std::optional<Gain> Tuner::StillUncertain(const View& view, int target) const {
-  constexpr double kCertain = 0.96, kLongest = 6;  // windows
+  constexpr double kCertain = 0.96, kLongest = 12;  // windows
   if (!job_.parts.hysteresis || kept_setting_ < 0 || target == kept_setting_) return std::nullopt;
-  if (view.windows[static_cast<size_t>(target)] >= kLongest || memory_.Banned(space_, kept_setting_)) return std::nullopt;
+  if (view.windows[static_cast<size_t>(target)] >= kLongest || memory_.Banned(space_, kept_setting_))
+    return std::nullopt;
   const Gain gain = GainOver(view, target, kept_setting_);
-  if (gain.mean <= 0 || Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
+  if (Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
   return gain;
 }
 
@@ -339,9 +343,9 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                           .kind = kind,
                           .from = space_.setting(view.current),
                           .to = decision.setting,
-                          .incumbent = space_.setting(kind == DecisionKind::kKeep        ? view.current
-                                                      : target == view.incumbent ? kept_setting_
-                                                                                 : view.incumbent),
+                          .incumbent = space_.setting(kind == DecisionKind::kKeep ? view.current
+                                                      : target == view.incumbent  ? kept_setting_
+                                                                                  : view.incumbent),
                           .why = decision.why,
                           .predicted = proposal.gain,
                           .cost_seconds = proposal.cost,
@@ -355,7 +359,10 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
     last_setting_ = target;
     windows_here_ = 0;
   }
-  if (kind == DecisionKind::kKeep) kept_setting_ = target;
+  if (kind == DecisionKind::kKeep && target != kept_setting_) {
+    previous_kept_ = kept_setting_;
+    kept_setting_ = target;
+  }
   decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
   looked_ = {view.now, view.current};
   return decision;

@@ -168,6 +168,7 @@ class TunerState {
             {"last_setting", t.last_setting_},
             {"previous_setting", t.previous_setting_},
             {"kept_setting", t.kept_setting_},
+            {"previous_kept", t.previous_kept_},
             {"windows_here", t.windows_here_},
             {"next_number", t.next_number_}};
   }
@@ -199,6 +200,7 @@ class TunerState {
     t.last_setting_ = setting("last_setting");
     t.previous_setting_ = setting("previous_setting");
     t.kept_setting_ = setting("kept_setting");
+    t.previous_kept_ = setting("previous_kept");
     t.windows_here_ = json.at("windows_here").get<double>();
     t.next_number_ = json.at("next_number").get<uint64_t>();
   }

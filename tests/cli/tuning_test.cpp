@@ -3,6 +3,7 @@
 
 #include "cli/explanation.h"
 #include "cli/render.h"
+#include "cli/run_directory.h"
 #include "cli/tune_request.h"
 #include "operator/controller/tuning_loop.h"
 
@@ -30,8 +31,7 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   EXPECT_EQ(patch("resume", ""),
             R"({"spec":{"tuning":{"paused":false,"servers":{"pinned":null},"workers":{"pinned":null}}}})");
   EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
-  EXPECT_EQ(patch("pin", "servers=3"),
-            R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
+  EXPECT_EQ(patch("pin", "servers=3"), R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
   EXPECT_THAT(patch("pin", "servers=3,workers=99"), HasSubstr("outside what job a allows"));
   EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
   EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
@@ -90,6 +90,27 @@ TEST(Explain, TellsTheDecisionsInWordsAndNumbers) {
   const auto brief = Explain(Tuned(), false);
   ASSERT_TRUE(brief.ok());
   EXPECT_FALSE(brief->json.contains("model"));
+}
+
+TEST(Explain, SaysWhatIsWrongNow) {
+  api::TrainingJob job = Tuned();
+  EXPECT_THAT(Explain(job, false)->text, Not(HasSubstr("Wrong now")));
+  EXPECT_EQ(Explain(job, false)->json["findings"], kube::Json::array());
+  kube::Json state = kube::Json::parse(job.status.tuning->state);
+  state["findings"] =
+      R"([{"symptom": "StragglingWorker", "remedy": "MovePod", "node": 1, "text": "worker 1 takes 3 times as long"}])";
+  job.status.tuning->state = state.dump();
+  const auto explanation = Explain(job, false);
+  ASSERT_TRUE(explanation.ok());
+  EXPECT_THAT(explanation->text,
+              HasSubstr("Wrong now:\n  StragglingWorker: worker 1 takes 3 times as long (asks for: MovePod)\n"));
+  EXPECT_EQ(explanation->json["findings"].size(), 1U);
+}
+
+TEST(RunDirectory, RunsBesideEachOtherShareWhatTunersLearned) {
+  EXPECT_EQ(TunerHistoryOf("/home/a/attune-runs/word2vec-1"), "/home/a/attune-runs/tuner-history.json");
+  EXPECT_EQ(TunerHistoryOf("/home/a/attune-runs/word2vec-2"), "/home/a/attune-runs/tuner-history.json");
+  EXPECT_EQ(TunerHistoryOf("/tmp/some-directory"), "") << "its neighbors have nothing to do with it";
 }
 
 TEST(Explain, AJobThatIsNotTunedSaysHowItWouldBe) {

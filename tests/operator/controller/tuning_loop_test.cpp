@@ -272,6 +272,25 @@ TEST(TuningLoop, EqualInputsGiveEqualDecisions) {
   EXPECT_EQ(a.last.status.state, b.last.status.state);
 }
 
+TEST(TuningLoop, ASecondJobOfAKindStartsFromWhatTheFirstLearned) {
+  const auto steps_early = [](const tuner::JobHistory& history, const std::string& signature) {
+    FormulaJob job(api::TuningMode::kAuto);
+    job.input.signature = signature;
+    job.loop.SetHistory(history);
+    job.Run(100);
+    return static_cast<double>(job.input.steps);
+  };
+  FormulaJob first(api::TuningMode::kAuto);
+  first.input.signature = "word2vec";
+  EXPECT_FALSE(first.loop.Summary().has_value()) << "nothing is learned yet";
+  first.Run(900);
+  tuner::JobHistory history;
+  history.Add(*first.loop.Summary());
+  const double cold = steps_early({}, "word2vec");
+  EXPECT_GT(steps_early(history, "word2vec"), 1.05 * cold);
+  EXPECT_EQ(steps_early(history, "another program"), cold) << "only similar jobs count";
+}
+
 TEST(TuningLoop, WhatIsWrongStandsInTheStateAndIsTold) {
   FormulaJob job(api::TuningMode::kRecommend);
   job.input.server_figures.assign(1, {.cpu = 0.98, .memory = 0.2, .requests = 90});
