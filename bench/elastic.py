@@ -9,25 +9,19 @@ sync    attune sync: Async -> BSP -> SSP(4) -> Async
 The model has the given size in values and optimizer state (Adagrad, dim 64). Workers (bench/load) trace every step; the report draws
 steps/s, the longest step and the loss over time, with the commands marked.
 """
-import argparse, glob, html, json, os, signal, statistics, subprocess, sys, tempfile, threading, time
+import argparse, glob, html, os, signal, statistics, time
+
+from live_job import LiveJob, workspace
 
 ROW_BYTES = 2 * 64 * 4
 
 
-def workspace():
-    # Not below /tmp: containers have a /tmp of their own, and a checkpoint there is out of their sight.
-    return tempfile.TemporaryDirectory(dir="/var/tmp")
-
-
-class Job:
-    """One `attune run` under observation. Commands and their times are kept for the report."""
+class Job(LiveJob):
+    """Two workers of bench/load, which trace every step."""
 
     def __init__(self, bin_directory, directory, servers, rows, extra_spec="", resume=None, backups=0, seconds=900, load=""):
-        self.bin, self.directory, self.commands = bin_directory, directory, []
         os.makedirs(f"{directory}/trace", exist_ok=True)
-        manifest = f"{directory}/job.yaml"
-        with open(manifest, "w") as out:
-            out.write(f"""apiVersion: attune.dev/v1alpha1
+        super().__init__(bin_directory, directory, "load", f"""apiVersion: attune.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: load}}
 spec:
@@ -42,52 +36,7 @@ spec:
             image: none
             command: [attune-load]
             args: [--rows={rows}, --trace={directory}/trace, --skew=0.8{", " + load if load else ""}]
-""")
-        self.events = []
-        self.process = subprocess.Popen(
-            [f"{bin_directory}/attune", "run", manifest, "-o", "json", "--run-directory", f"{directory}/run"]
-            + (["--resume", resume] if resume else []),
-            stdout=subprocess.PIPE, stderr=open(f"{directory}/attune.err", "w"), text=True, cwd=directory,
-            env={**os.environ, "PATH": f"{bin_directory}:{os.environ['PATH']}"})
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            try:
-                self.events.append((time.time(), json.loads(line)))
-            except ValueError:
-                pass
-
-    def attune(self, *arguments, timeout=120):
-        began = time.time()
-        done = subprocess.run([f"{self.bin}/attune", "--instance", str(self.process.pid), *arguments],
-                              capture_output=True, text=True, timeout=timeout, cwd=self.directory)
-        self.commands.append((began, "attune " + " ".join(arguments)))
-        if done.returncode != 0:
-            sys.exit(f"attune {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
-        return done.stdout
-
-    def mark(self, text):
-        self.commands.append((time.time(), text))
-
-    def job(self):
-        return json.loads(self.attune_quietly("get", "load", "-o", "json"))
-
-    def attune_quietly(self, *arguments):
-        return subprocess.run([f"{self.bin}/attune", "--instance", str(self.process.pid), *arguments], capture_output=True,
-                              text=True, timeout=60, cwd=self.directory).stdout
-
-    def wait_until(self, what, condition, timeout):
-        deadline = time.time() + timeout
-        while time.time() < deadline:
-            if self.process.poll() is not None:
-                sys.exit(f"attune run ended with {self.process.returncode} while waiting for {what}:\n"
-                         + open(f"{self.directory}/attune.err").read()[-2000:] + "\n".join(json.dumps(e) for _, e in self.events[-3:])[-2000:])
-            if condition():
-                return time.time()
-            time.sleep(0.1)
-        sys.exit(f"{what}: not within {timeout} s; see {self.directory}")
+""", ["--resume", resume] if resume else [])
 
     def trace(self):
         """[(end of the 50 ms bucket, steps, longest step in seconds, mean loss)] of all workers, by time."""
@@ -101,33 +50,6 @@ spec:
 
     def wait_for_training(self, steps=200, timeout=300):
         return self.wait_until("the model is created and trains", lambda: sum(r[1] for r in self.trace()) >= steps, timeout)
-
-    def servers_ready(self):
-        job = self.job()
-        job = job["items"][0] if "items" in job else job
-        return (job.get("status") or {}).get("servers", {}).get("ready", 0), job
-
-    def server_pids(self):
-        """Process ids of the servers, by index."""
-        pids = {}
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                if b"attune-server" not in open(f"/proc/{pid}/cmdline", "rb").read():
-                    continue
-                environment = dict(item.split(b"=", 1) for item in open(f"/proc/{pid}/environ", "rb").read().split(b"\0") if b"=" in item)
-            except OSError:
-                continue
-            if self.directory.encode() in b" ".join(environment.values()) and b"ATTUNE_INDEX" in environment:
-                pids[int(environment[b"ATTUNE_INDEX"])] = int(pid)
-        return pids
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            try:
-                self.process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
 
 
 def steps_between(trace, begin, end):
@@ -211,7 +133,7 @@ def scale(arguments, rows):
                       f"longest step {longest * 1e3:.0f} ms, goal 1 s: {met(longest < 1)}; "
                       f"lost {lost[servers]:.2f} s of full rate; {full:.0f} -> {after:.0f} steps/s", flush=True)
             sections.append(("scale while training", job.trace(), job.commands))
-            can_checkpoint = (job.servers_ready()[1].get("status") or {}).get("abilities", {}).get("checkpoints", False)
+            can_checkpoint = job.status().get("abilities", {}).get("checkpoints", False)
         finally:
             job.stop()
     if not can_checkpoint:
@@ -263,8 +185,9 @@ def wait_for_size(job):
 
 
 def settled(job, servers):
-    ready, object_ = job.servers_ready()
-    conditions = {c["type"]: c for c in (object_.get("status") or {}).get("conditions", [])}
+    status = job.status()
+    ready = status.get("servers", {}).get("ready", 0)
+    conditions = {c["type"]: c for c in status.get("conditions", [])}
     moving = conditions.get("Reconfiguring", {}).get("status") == "True"
     return ready == servers and len(job.server_pids()) == servers and not moving
 

@@ -124,6 +124,13 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
                      : "the tuner has not looked at job " + job.name + " yet");
   }
   Explanation explanation{HeadText(job), HeadJson(job)};
+  explanation.json["findings"] = Json::array();
+  const std::vector<std::string> findings = controller::TuningLoop::FindingsOf(job.status.tuning->state);
+  if (!findings.empty()) explanation.text += "\nWrong now:\n";
+  for (const std::string& finding : findings) {
+    explanation.text += "  " + finding + "\n";
+    explanation.json["findings"].push_back(finding);
+  }
   const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);
   if (state.empty()) return explanation;
   tuner::PriorCache priors;

@@ -73,6 +73,7 @@ Status StartParts(const std::filesystem::path& directory, LocalRun& run) {
   options.telemetry_listen = "127.0.0.1:0";
   options.status_interval = std::chrono::seconds(1);
   options.default_model_claim = "model";
+  options.tuner_history = TunerHistoryOf(directory).string();
   ASSIGN_OR_RETURN(run.job_operator, controller::Operator::Start(options, run.platform->api(), run.time));
   return OkStatus();
 }

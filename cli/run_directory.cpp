@@ -6,6 +6,7 @@ namespace attune::cli {
 namespace {
 
 constexpr int kTries = 100;
+constexpr char kRuns[] = "attune-runs", kTunerHistory[] = "tuner-history.json";
 
 Status Explain(const std::filesystem::path& path, const std::error_code& error) {
   return Error(StatusCode::kFailedPrecondition, "cannot make the run directory " + path.string() + ": " +
@@ -28,7 +29,7 @@ StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, cons
   gmtime_r(&seconds, &parts);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
-  const std::filesystem::path parent = std::filesystem::absolute("attune-runs", error);
+  const std::filesystem::path parent = std::filesystem::absolute(kRuns, error);
   std::filesystem::create_directories(parent, error);
   if (error) return Explain(parent, error);
   for (int i = 1; i <= kTries; ++i) {
@@ -37,6 +38,11 @@ StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, cons
     if (error) return Explain(path, error);
   }
   return Error(StatusCode::kAlreadyExists, "too many runs of " + job + " in one second in " + parent.string());
+}
+
+std::filesystem::path TunerHistoryOf(const std::filesystem::path& run_directory) {
+  const std::filesystem::path parent = run_directory.parent_path();
+  return parent.filename() == kRuns ? parent / kTunerHistory : std::filesystem::path();
 }
 
 std::filesystem::path ThisProgram() {

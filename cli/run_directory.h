@@ -11,6 +11,9 @@ namespace attune::cli {
 
 // `wanted`, or ./attune-runs/<job>-<date>-<time> (UTC) with a number when taken. Created; absolute.
 StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, const std::string& job, WallTime now);
+// Where runs that share a parent ./attune-runs keep what their tuners learned; "" for a directory chosen by name, whose
+// neighbors have nothing to do with it.
+std::filesystem::path TunerHistoryOf(const std::filesystem::path& run_directory);
 std::filesystem::path ThisProgram();
 
 }  // namespace attune::cli

@@ -63,11 +63,13 @@ class Run {
       outcome_.unreachable_said = decision.outlook == tuner::Outlook::kUnreachable;
     }
     const Point to = ToPoint(decision.setting);
+    const tuner::Tuner* tuner = trace_ ? policy_.AsTuner() : nullptr;
     if (trace_)
-      std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  %s\n", time_,
+      std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  collapsed %.2f  %s\n", time_,
                   100 * steps_ / job_.total_effective, here_.servers, here_.workers, here_.threads, to.servers,
                   to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds,
-                  Pace(to) / Pace(job_.best), decision.why.c_str());
+                  Pace(to) / Pace(job_.best),
+                  tuner != nullptr ? tuner->CollapseProbability() : 0, decision.why.c_str());
     // Kept is where the job stays by decision; going back to what was kept before is a rollback.
     if (decision.kind == tuner::DecisionKind::kKeep && !Same(to, kept_)) {
       ++outcome_.adoptions;

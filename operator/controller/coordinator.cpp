@@ -70,10 +70,9 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
     directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
-    for (const v1::NodeGone& gone : Gone(observed, servers)) *directive.mutable_host_coordinator()->add_gone() = gone;
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
-    // A pod may vanish only after the coordinator was told where it is to run.
+    // It need not wait for the answers of these. A pod may vanish only after the order, too.
     for (const v1::NodeGone& gone : Gone(observed, servers)) {
       v1::Directive word;
       *word.mutable_node_gone() = gone;

@@ -87,15 +87,14 @@ class Executor::Round {
   void ObserveTuning(Now now) {
     const std::lock_guard lock(executor_.tuning_mutex_);
     if (!IsTuned(observed_)) {
-      const auto summary = memory_.tuning ? memory_.tuning->Summary() : std::nullopt;
-      if (summary) executor_.finished_jobs_.Add(*summary);
+      executor_.KeepHistory(memory_);
       memory_.tuning.reset();
       return;
     }
     if (!memory_.tuning) {
       const auto& known = observed_.job.status.tuning;
       memory_.tuning.emplace(known ? known->state : "");
-      memory_.tuning->SetHistory(executor_.finished_jobs_);
+      memory_.tuning->SetHistory(executor_.finished_jobs_.history());
     }
     const TuningInput input = MakeTuningInput(observed_, ViewServers(observed_), ViewWorkers(observed_), now);
     observed_.tuning = memory_.tuning->Step(input, executor_.priors_);
@@ -312,6 +311,33 @@ StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::Obje
   }
   Forget(job);
   return std::optional<Duration>();
+}
+
+Executor::Executor(kube::Api& api, const TimeSource& time, Caches caches, telemetry::JobStore& store,
+                   telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options)
+    : api_(api),
+      time_(time),
+      caches_(caches),
+      store_(store),
+      service_(service),
+      events_(events),
+      options_(options),
+      finished_jobs_(options.tuner_history) {
+  const Status read = finished_jobs_.Open();
+  if (!read.ok()) log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", read}});
+}
+
+Executor::~Executor() {
+  const std::scoped_lock lock(tuning_mutex_, mutex_);
+  for (const auto& [job, memory] : memory_) KeepHistory(*memory);
+}
+
+void Executor::KeepHistory(const Memory& memory) {
+  auto summary = memory.tuning ? memory.tuning->Summary() : std::nullopt;
+  if (!summary) return;
+  summary->job = memory.job_uid;
+  const Status kept = finished_jobs_.Add(*std::move(summary));
+  if (!kept.ok()) log::Warn("what the tuner learned of a job was not kept", {{"reason", kept}});
 }
 
 std::shared_ptr<Executor::Memory> Executor::MemoryOf(const kube::ObjectKey& job) {

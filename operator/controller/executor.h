@@ -14,6 +14,7 @@
 #include "base/time_source.h"
 #include "operator/controller/action.h"
 #include "operator/controller/expectations.h"
+#include "operator/controller/history_file.h"
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
 #include "operator/controller/tuning_loop.h"
@@ -39,8 +40,8 @@ class Executor {
  public:
   // All arguments must outlive the executor.
   Executor(kube::Api& api, const TimeSource& time, Caches caches, telemetry::JobStore& store,
-           telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options)
-      : api_(api), time_(time), caches_(caches), store_(store), service_(service), events_(events), options_(options) {}
+           telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options);
+  ~Executor();  // keeps what was learned of jobs that are still tuned
 
   // One round for one job. OK: when to look again, if that is known. Errors: try again after a backoff.
   StatusOr<std::optional<Duration>> Reconcile(const kube::ObjectKey& job);
@@ -65,6 +66,7 @@ class Executor {
   std::shared_ptr<Memory> MemoryOf(const kube::ObjectKey& job);
   StatusOr<std::optional<Duration>> ReconcileWithoutJob(const kube::ObjectKey& job);
   void Forget(const kube::ObjectKey& job);
+  void KeepHistory(const Memory& memory);  // under tuning_mutex_
 
   kube::Api& api_;
   const TimeSource& time_;
@@ -76,7 +78,7 @@ class Executor {
 
   std::mutex tuning_mutex_;          // tuners of all jobs think one after the other: milliseconds each
   tuner::PriorCache priors_;         // guarded by tuning_mutex_
-  tuner::JobHistory finished_jobs_;  // guarded by tuning_mutex_; what similar jobs start from
+  HistoryFile finished_jobs_;        // guarded by tuning_mutex_; what similar jobs start from
 
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_

@@ -46,6 +46,7 @@ PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& tel
   plan.image_pull_policy = options.image_pull_policy;
   plan.default_model_claim = options.default_model_claim;
   plan.telemetry_address = telemetry_address;
+  plan.tuner_history = options.tuner_history;
   plan.status_interval = options.status_interval;
   return plan;
 }

@@ -26,6 +26,7 @@ struct OperatorOptions {
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status
   int reconcile_threads = 2;
+  std::string tuner_history;  // file of what the tuner learned of finished jobs; "": kept in memory only
 };
 
 class Operator {

@@ -13,6 +13,7 @@ struct PlanOptions {
   std::string image_pull_policy = "IfNotPresent";
   std::string default_model_claim;  // "": an emptyDir per pod
   std::string telemetry_address;    // host:port told to sidecars
+  std::string tuner_history;        // file of what the tuner learned of finished jobs; "": kept in memory only
   std::string telemetry_authority;  // PEM that they check its certificate with; "": telemetry is not encrypted
 
   Duration status_interval = std::chrono::seconds(10);  // least time between status writes that only move numbers

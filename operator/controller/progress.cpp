@@ -80,10 +80,10 @@ std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
     nearest.Add(Samples(sample, static_cast<double>(*goal.steps), [](const auto& p) { return p.steps; }),
                 ToSeconds(now.monotonic));
   }
-  if (const auto started = ParseRfc3339(observed.job.status.start_time); goal.max_duration_seconds && started) {
+  if (goal.max_duration_seconds && sample.job) {
     const double limit = static_cast<double>(*goal.max_duration_seconds);
-    const double elapsed = Seconds(now.wall - *started);
-    if (limit > 0) nearest.Add(elapsed / limit, std::max(0.0, limit - elapsed));
+    const double trained = sample.job->trained_seconds();
+    if (limit > 0) nearest.Add(trained / limit, std::max(0.0, limit - trained));
   }
   progress.fraction = nearest.fraction();
   progress.remaining_seconds = nearest.remaining();

@@ -61,11 +61,11 @@ void PlanCheckpoint(const Observed& observed, const v1::JobWindow& window, Direc
 }
 
 // Every intervalSeconds since the last one, or since the job began; the end of an attempt, good or bad, is the next
-// begin.
+// begin. None once the goal is reached: what follows is evaluation and the saving of the model.
 void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window, Now now, Directives& directives,
                            Draft& draft, RequestsView& view) {
   const int64_t interval = observed.job.spec.checkpoint.interval_seconds;
-  if (interval == 0 || view.checkpoint || !window.abilities().checkpoints()) return;
+  if (interval == 0 || view.checkpoint || !window.abilities().checkpoints() || window.goal_reached()) return;
   const auto& status = observed.job.status;
   const std::string since =
       status.checkpoint && !status.checkpoint->time.empty() ? status.checkpoint->time : status.start_time;

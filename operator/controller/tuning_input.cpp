@@ -23,8 +23,29 @@ std::optional<double> Median(std::vector<double> values) {
   return *middle;
 }
 
+NodeFigures FiguresOf(const telemetry::PodSample& pod) {
+  const v1::WindowReport& window = pod.window;
+  const v1::ProcessUsage& usage = pod.usage;
+  const double seconds = window.duration_seconds();
+  NodeFigures figures;
+  if (usage.cpu_limit_cores() > 0 && usage.window_seconds() > 0)
+    figures.cpu = usage.cpu_seconds() / (usage.window_seconds() * usage.cpu_limit_cores());
+  if (usage.memory_limit_bytes() > 0)
+    figures.memory = static_cast<double>(usage.memory_bytes()) / static_cast<double>(usage.memory_limit_bytes());
+  if (seconds > 0 && window.has_server())
+    figures.requests = static_cast<double>(window.server().pulls() + window.server().pushes()) / seconds;
+  if (window.has_worker()) {
+    figures.step_seconds = window.worker().step_seconds().p50();
+    if (seconds > 0)
+      figures.wait_share =
+          std::min(1.0, (window.worker().pull_wait_seconds() + window.worker().push_wait_seconds()) / seconds);
+  }
+  return figures;
+}
+
 void AddPods(const Observed& observed, Now now, TuningInput& input) {
   std::vector<double> steps;
+  double stale_sum = 0, stale_steps = 0;
   for (const telemetry::PodSample& pod : observed.sample.pods) {
     if (!IsFresh(pod, now)) continue;
     std::optional<double>& fullest = pod.window.has_worker() ? input.worker_memory : input.server_memory;
@@ -33,10 +54,18 @@ void AddPods(const Observed& observed, Now now, TuningInput& input) {
           static_cast<double>(pod.usage.memory_bytes()) / static_cast<double>(pod.usage.memory_limit_bytes());
       fullest = std::max(fullest.value_or(0), share);
     }
+    (pod.window.has_worker() ? input.worker_figures : input.server_figures).push_back(FiguresOf(pod));
     if (pod.window.has_worker() && pod.window.worker().steps() > 0) {
-      steps.push_back(pod.window.worker().step_seconds().p50());
+      const v1::WorkerWindow& worker = pod.window.worker();
+      steps.push_back(worker.step_seconds().p50());
+      // By steps, not by rows measured: a worker that touches more rows is not staler for it.
+      if (worker.staleness_count() > 0) {
+        stale_sum += worker.staleness_mean() * static_cast<double>(worker.steps());
+        stale_steps += static_cast<double>(worker.steps());
+      }
     }
   }
+  if (stale_steps > 0) input.staleness = stale_sum / stale_steps;
   input.step_seconds_median = Median(std::move(steps));
 }
 

@@ -51,6 +51,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   time_ = input.time = std::max(time_, std::isfinite(given.time) ? given.time : 0.0);
   TuningOutput output;
   output.look_again = static_cast<double>(input.policy.window_seconds);
+  LookAtHealth(input, output);
   if (!input.training) {
     window_.reset();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
@@ -79,6 +80,14 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   }
   FillStatus(input, output);
   return output;
+}
+
+void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
+  health_.Look(input, output.tales);
+  std::string findings = health_.Save();
+  if (findings == findings_) return;
+  findings_ = std::move(findings);
+  Remember();
 }
 
 tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
@@ -420,6 +429,7 @@ std::string TuningLoop::Save() const {
                {"failures", failures_},
                {"changes", changes_},
                {"told", told_},
+               {"findings", findings_},
                {"message", message_}};
   if (tuner_) json["tuner"] = tuner_->Save();
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -432,6 +442,12 @@ std::string TuningLoop::TunerStateOf(const std::string& saved) {
   const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
   const Json& state = kube::At(json, {"tuner"});
   return state.is_string() ? state.get<std::string>() : "";
+}
+
+std::vector<std::string> TuningLoop::FindingsOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json& findings = kube::At(json, {"findings"});
+  return findings.is_string() ? controller::FindingsOf(findings.get<std::string>()) : std::vector<std::string>();
 }
 
 void TuningLoop::Restore(tuner::PriorCache& priors) {
@@ -459,6 +475,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.changes_ = json.at("changes").get<uint64_t>();
     read.told_ = json.at("told").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
+    read.findings_ = json.value("findings", "[]");
     if (json.contains("tuner")) {
       auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
       if (!tuner.ok()) return;

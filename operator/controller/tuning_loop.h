@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "operator/controller/job_health.h"
 #include "operator/controller/tuning_values.h"
 #include "operator/tuner/tuner.h"
 
@@ -27,6 +28,8 @@ class TuningLoop {
 
   // Of TuningStatus::state: what tuner::Tuner::Load reads; "" when there is none.
   static std::string TunerStateOf(const std::string& saved);
+  // Of TuningStatus::state: what is wrong with a part of the job, a line each.
+  static std::vector<std::string> FindingsOf(const std::string& saved);
 
   // What similar jobs may start from; nothing before the first decision.
   std::optional<tuner::HistoryEntry> Summary() const;
@@ -56,6 +59,7 @@ class TuningLoop {
 
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
+  void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
   tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
   std::optional<tuner::Goal> GoalOf(const TuningInput& input) const;
@@ -92,6 +96,8 @@ class TuningLoop {
   std::optional<tuner::Remaining> remaining_;
   std::optional<PodCounts> recommended_;
   std::optional<double> unsettled_since_;
+  JobHealth health_;  // begins anew with a new operator: what is still wrong is found again
+  std::string findings_ = "[]";
   std::optional<Window> window_;      // not saved: counters of another process mean nothing
   std::optional<TuningInput> first_;  // of this process
 };

@@ -16,6 +16,14 @@ struct PodCounts {
 };
 std::string ToString(const PodCounts& counts);  // "2 servers, 4 workers"
 
+// One server or worker in its last window. Shares are of its own limit, 0..1 (a little more is possible).
+struct NodeFigures {
+  double cpu = 0, memory = 0;
+  double requests = 0;      // per second, of servers
+  double step_seconds = 0;  // median, of workers
+  double wait_share = 0;    // of its time, of workers: waiting for rows
+};
+
 // What one look at the job shows. Counters may begin anew when the operator does.
 struct TuningInput {
   double time = 0;  // seconds since the job began
@@ -35,6 +43,7 @@ struct TuningInput {
   uint64_t items_done = 0, items_total = 0;  // of the whole goal
   std::optional<double> step_seconds_median, staleness;
   std::optional<double> server_memory, worker_memory;  // fullest, share of its limit
+  std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
   int32_t failures = 0;                                // of servers and workers so far
   std::string signature;                               // jobs with equal ones are similar
   uint64_t seed = 1;

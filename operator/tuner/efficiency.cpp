@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::array<double, kSlopes> kSlope = {0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16};
 constexpr std::array<double, kSlopes> kSlopePrior = {0.32, 0.16, 0.16, 0.14, 0.10, 0.08, 0.04};
-constexpr std::array<double, kCollapses> kCollapseAt = {0.22, 0.36, 0.55, 0.8};  // of the largest staleness
+constexpr std::array<double, kCollapses> kCollapseAt = {0.2, 0.27, 0.36, 0.48, 0.64, 0.85};  // of the largest staleness
 constexpr double kCollapsePrior = 0.06;                                          // all of them together
+constexpr double kLeft = 0.06;  // of progress beyond a collapse
 constexpr double kHalf = 0.5;  // an efficiency this much below what small staleness gives is a collapse
 
 }  // namespace
@@ -30,7 +31,7 @@ double EfficiencyModel::Efficiency(size_t hypothesis, double staleness) const {
   const double at = kCollapseAt[hypothesis - kSlopes] * std::max(staleness_max_, 1e-9);
   const double ratio = std::min(z / at, 3.0);
   const double fourth = ratio * ratio * ratio * ratio;
-  return 1 / ((1 + 0.01 * z) * (1 + fourth * fourth));
+  return (kLeft + (1 - kLeft) / (1 + fourth * fourth)) / (1 + 0.01 * z);
 }
 
 std::array<double, kHypotheses> EfficiencyModel::Efficiencies(double staleness) const {

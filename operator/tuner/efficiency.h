@@ -1,7 +1,8 @@
 // Statistical efficiency: progress per update, 1 for perfectly fresh rows. A small set of hypotheses how it falls with
 // staleness; which of them holds is learned from the loss (loss_curve.h).
 //   q(z) = 1 / (1 + c z)                    for c on a grid, z the staleness in updates (BSP: workers - 1)
-//   q(z) = 1 / (1 + 0.01 z) / (1 + (z/z0)^8)   a collapse beyond z0: more workers, faster steps, hardly any progress
+//   q(z) = (0.06 + 0.94 / (1 + (z/z0)^8)) / (1 + 0.01 z)   a collapse beyond z0: more workers, faster steps, hardly any
+//                                                          progress
 // Source: self-tuning notes, section 8; grid and prior from the tuner study, section 2; the collapse is our own.
 #pragma once
 
@@ -11,7 +12,7 @@
 namespace attune::tuner {
 
 inline constexpr size_t kSlopes = 7;
-inline constexpr size_t kCollapses = 4;
+inline constexpr size_t kCollapses = 6;
 inline constexpr size_t kHypotheses = kSlopes + kCollapses;
 using HypothesisWeights = std::array<double, kHypotheses>;  // sum to 1
 

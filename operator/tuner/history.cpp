@@ -18,6 +18,7 @@ Json ToJson(const HistoryEntry& entry) {
                       {"updates", speed.updates},
                       {"windows", speed.windows}});
   return {{"signature", entry.signature},
+          {"job", entry.job},
           {"knobs", entry.knobs},
           {"speeds", std::move(speeds)},
           {"efficiency", entry.efficiency},
@@ -29,6 +30,7 @@ Json ToJson(const HistoryEntry& entry) {
 HistoryEntry FromJson(const Json& json) {
   HistoryEntry entry;
   entry.signature = json.at("signature").get<std::string>();
+  entry.job = json.value("job", "");
   entry.knobs = json.at("knobs").get<std::vector<std::string>>();
   for (const Json& speed : json.at("speeds")) {
     if (entry.speeds.size() >= HistoryEntry::kSpeedsMax) break;
@@ -60,6 +62,7 @@ bool Sane(const HistoryEntry& entry) {
 
 void JobHistory::Add(HistoryEntry entry) {
   if (!Sane(entry)) return;
+  if (!entry.job.empty()) std::erase_if(entries_, [&](const HistoryEntry& other) { return other.job == entry.job; });
   const auto same = [&](const HistoryEntry& other) { return other.signature == entry.signature; };
   if (std::count_if(entries_.begin(), entries_.end(), same) >= static_cast<std::ptrdiff_t>(kPerSignatureMax))
     entries_.erase(std::find_if(entries_.begin(), entries_.end(), same));

@@ -14,6 +14,7 @@ namespace attune::tuner {
 
 struct HistoryEntry {
   std::string signature;  // jobs with equal signatures are similar: image, command, tables
+  std::string job;        // unique; a later entry of the same job takes the place of the earlier; "": not known
   std::vector<std::string> knobs;
   struct Speed {
     Setting setting;

@@ -53,9 +53,10 @@ class LossCurve {
   // Steps during a change: progress was made, the loss was not measured at one setting.
   void AbsorbSteps(double updates, double staleness);
 
-  // `seconds_per_step` of effective progress at the setting that would be kept, per hypothesis: what the length prior
-  // (log-normal over windows of the whole job) is measured in.
-  CurveFit Fit(double target, double elapsed, const std::array<double, kHypotheses>& seconds_per_step) const;
+  // `seconds_per_step` of effective progress at the best setting, per hypothesis: what the length prior (log-normal over
+  // windows of the whole job) is measured in. People make jobs as long as a good setting can bear; one that would take
+  // far longer is more likely to be at a bad one.
+  CurveFit Fit(double target, const std::array<double, kHypotheses>& seconds_per_step) const;
 
   const EfficiencyModel& efficiency() const { return efficiency_; }
   EfficiencyModel& efficiency() { return efficiency_; }

@@ -173,8 +173,7 @@ Decision Tuner::Decide(double now, const Setting& current) {
   if (const auto probe = NextOfProbe(view)) {
     const std::string why = "a check that progress per update does not suffer from staleness at " +
                             space_.Text(view.incumbent) + ": knowing may save " +
-                            DurationText(probe->saving * view.horizon) + " of about " + DurationText(view.horizon) +
-                            " left";
+                            DurationText(probe->saving);
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);
@@ -187,6 +186,11 @@ Decision Tuner::Decide(double now, const Setting& current) {
   Proposal move;
   const int target = Adopt(view, move);
   std::string why;
+  if (const auto gain = StillUncertain(view, target)) {
+    why = "it seems to make " + Text(*gain) + " progress per second against " + space_.Text(space_.setting(kept_setting_)) +
+          "; measured longer before it is kept";
+    return Finish(view, target, DecisionKind::kTrial, move, std::move(why));
+  }
   constexpr double kShortWindows = 12;
   if (target == here && view.remaining && view.horizon < kShortWindows * job_.window_seconds) {
     why = "the job ends in about " + DurationText(view.horizon) + ", too soon to gain from another change";

@@ -151,6 +151,7 @@ class Tuner {
     int current = 0;
     Posterior speed;
     CurveFit curve;
+    std::array<double, kHypotheses> best_pace{};  // seconds per effective step at the best setting
     std::vector<double> staleness, log_efficiency, score, crash,
         windows;  // per setting; score: log seconds per progress
     int incumbent = 0;
@@ -165,10 +166,13 @@ class Tuner {
   };
 
   View Look(double now, int current) const;
+  void FitBestPace(View& view) const;
   void FitEfficiency(View& view) const;
   int ChooseIncumbent(const View& view) const;
   void FitRemaining(View& view) const;
   Gain GainOver(const View& view, int candidate, int base) const;
+  // Probability that the candidate makes more progress per second.
+  double Certainty(const View& view, int candidate, int base) const;
   double CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const;
   std::vector<double> LeadsToCome(const View& view) const;
   double Caution() const;
@@ -178,6 +182,7 @@ class Tuner {
   Proposal ProposeProbe(const View& view) const;
   int Adopt(const View& view, Proposal& move) const;
   int Simplify(const View& view, int target) const;
+  std::optional<Gain> StillUncertain(const View& view, int target) const;
   double StayAtTrial(const View& view) const;
   double StayAtKeep(const View& view) const;
   Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why);
@@ -208,6 +213,7 @@ class Tuner {
   double windows_since_probe_ = 0;
   int probes_ = 0;
   int last_setting_ = -1, previous_setting_ = -1;
+  int kept_setting_ = -1;  // decided last to be kept
   double windows_here_ = 0;  // at the present setting since the last change
   uint64_t next_number_ = 1;
 };

@@ -15,7 +15,7 @@ constexpr double kCaution = 1.5;  // seconds of cost count this much against sec
 constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kBoldGain = 0.3;
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
@@ -164,66 +164,55 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
 // What would be saved by knowing how efficiency falls, and at which setting of low staleness it could be learned.
 //
 // A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
-// is flat by itself. Knowing is worth the share of time that the best setting under each hypothesis saves against the
-// incumbent, weighed by its probability.
+// is flat by itself. Knowing is worth, under each hypothesis, the steps to go times what the best setting under it is
+// faster than the incumbent.
 Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
   constexpr double kMatters = 0.4;  // saving that makes a hypothesis worth testing
   const EfficiencyModel& model = curve_.efficiency();
   const auto b = static_cast<size_t>(view.incumbent);
-  std::array<double, kHypotheses> best_score{};
-  best_score.fill(std::numeric_limits<double>::infinity());
-  std::vector<std::array<double, kHypotheses>> scores;
-  std::vector<int> candidates;
-  std::array<double, kHypotheses> log_q{};
-  double staleness = -1;
+  const auto q = model.Efficiencies(view.staleness[b]);
+  const double per_update = std::exp(view.speed.mean(view.incumbent)), most = StepsToGo();
+  std::array<double, kHypotheses> saved{}, weight{};  // seconds for each effective step; of hypotheses that matter
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    const double pace = per_update / q[h];
+    if (view.best_pace[h] < (1 - kMatters) * pace) saved[h] = pace - view.best_pace[h];
+  }
+  Proposal probe;
+  double doubtful = 0;
+  for (const RemainingSteps& one : view.curve.remaining) {
+    if (saved[one.hypothesis] <= 0) continue;
+    weight[one.hypothesis] += one.weight;
+    doubtful += one.weight;
+    probe.saving += one.weight * std::min(one.steps, most * q[one.hypothesis]) * saved[one.hypothesis];
+  }
+  if (doubtful <= 0) return probe;
+  double least = std::numeric_limits<double>::infinity(), staleness = -1, log_q = 0;
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (!space_.MayPropose(id) || view.crash[i] > kDesignCrashMax || memory_.Banned(space_, id)) continue;
-    if (candidates.empty() || view.staleness[i] != staleness) {
-      staleness = view.staleness[i];
-      for (size_t h = 0; h < kHypotheses; ++h) log_q[h] = std::log(model.Efficiency(h, staleness));
-    }
-    auto& row = scores.emplace_back();
-    candidates.push_back(id);
-    for (size_t h = 0; h < kHypotheses; ++h) {
-      row[h] = view.speed.mean(id) - log_q[h];
-      best_score[h] = std::min(best_score[h], row[h]);
-    }
-  }
-  const auto q = model.Efficiencies(view.staleness[b]);
-  std::array<double, kHypotheses> weight{};  // of hypotheses that matter
-  Proposal probe;
-  double doubtful = 0;
-  for (size_t h = 0; h < kHypotheses; ++h) {
-    const double saving = 1 - std::exp(best_score[h] - (view.speed.mean(view.incumbent) - std::log(q[h])));
-    if (saving < kMatters) continue;
-    weight[h] = view.curve.weights[h];
-    doubtful += weight[h];
-    probe.saving += weight[h] * saving;
-  }
-  if (doubtful <= 0) return probe;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t c = 0; c < candidates.size(); ++c) {
-    const auto i = static_cast<size_t>(candidates[c]);
     if (view.staleness[i] > 0.6 * view.staleness[b]) continue;
-    double score = view.windows[i] > 0 ? 0 : 0.1;  // rather where speed is known
-    for (size_t h = 0; h < kHypotheses; ++h) score += weight[h] / doubtful * scores[c][h];
+    if (view.staleness[i] != staleness) {
+      staleness = view.staleness[i];
+      log_q = 0;
+      for (size_t h = 0; h < kHypotheses; ++h)
+        log_q += weight[h] / doubtful * std::log(model.Efficiency(h, staleness));
+    }
+    // Rather where speed is known.
+    const double score = (view.windows[i] > 0 ? 0 : 0.1) + view.speed.mean(id) - log_q;
     if (score >= least) continue;
     least = score;
-    probe.setting = candidates[c];
+    probe.setting = id;
   }
   return probe;
 }
 
 std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
   constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
-  constexpr int kProbesMax = 4;
-  constexpr double kShare = 0.3;  // of what knowing may save, at most spent on it
+  constexpr double kShare = 0.12;  // of what knowing may save, at most spent on it
   constexpr double kRarer = 4;    // each later probe waits so much longer
-  constexpr double kSettled = 0.01;
   if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
   const bool probing = probe_setting_ >= 0;
-  if (!probing && (probes_ >= kProbesMax || windows_since_probe_ < kFirst * std::pow(kRarer, probes_)))
+  if (!probing && windows_since_probe_ < kFirst * std::pow(kRarer, probes_))
     return std::nullopt;
   Proposal probe = ProposeProbe(view);
   if (probing) probe.setting = probe_setting_;
@@ -240,7 +229,7 @@ std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
                   CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
   // Once begun it goes on for some windows: the horizon it is weighed against is as noisy as the loss.
   const bool begun = probing && probe_windows_ < kExpected;
-  const bool worth = probe.saving > kSettled && (begun || kShare * probe.saving * view.horizon > probe.cost);
+  const bool worth = probe.saving > 0 && (begun || kShare * probe.saving > probe.cost);
   if (!worth || (probing && probe_windows_ >= kLongest)) {
     if (probing) {
       probe_setting_ = -1;
@@ -286,10 +275,23 @@ int Tuner::Adopt(const View& view, Proposal& move) const {
   move.cost = change.lost;
   move.saving = ExpectedSaving(move.gain.mean, move.gain.deviation);
   if (must_leave || !job_.parts.hysteresis) return target;
-  const double certainty = NormalCdf(move.gain.mean / std::max(move.gain.deviation, 1e-9));
   const bool pays = move.saving * view.horizon > kCaution * move.cost;
-  const bool clear = move.gain.mean > kAdoptGain && certainty > kAdoptCertainty;
+  // What may save so much is worth a risk; and the way back from a trial needs no proof.
+  const double certain = target == kept_setting_ ? 0.5 : kAdoptCertainty;
+  const bool clear = move.gain.mean > kBoldGain ||
+                     (move.gain.mean > kAdoptGain && Certainty(view, target, view.current) > certain);
   return pays && clear ? target : view.current;
+}
+
+// A setting that only seems better than the one kept last stays on trial: being there costs nothing, and saying "kept"
+// before it is certain makes for roll-backs.
+std::optional<Gain> Tuner::StillUncertain(const View& view, int target) const {
+  constexpr double kCertain = 0.96, kLongest = 6;  // windows
+  if (!job_.parts.hysteresis || kept_setting_ < 0 || target == kept_setting_) return std::nullopt;
+  if (view.windows[static_cast<size_t>(target)] >= kLongest || memory_.Banned(space_, kept_setting_)) return std::nullopt;
+  const Gain gain = GainOver(view, target, kept_setting_);
+  if (gain.mean <= 0 || Certainty(view, target, kept_setting_) > kCertain) return std::nullopt;
+  return gain;
 }
 
 double Tuner::StayAtTrial(const View&) const { return job_.window_seconds; }
@@ -337,7 +339,9 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                           .kind = kind,
                           .from = space_.setting(view.current),
                           .to = decision.setting,
-                          .incumbent = space_.setting(kind == DecisionKind::kTrial ? view.incumbent : view.current),
+                          .incumbent = space_.setting(kind == DecisionKind::kKeep        ? view.current
+                                                      : target == view.incumbent ? kept_setting_
+                                                                                 : view.incumbent),
                           .why = decision.why,
                           .predicted = proposal.gain,
                           .cost_seconds = proposal.cost,
@@ -351,6 +355,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
     last_setting_ = target;
     windows_here_ = 0;
   }
+  if (kind == DecisionKind::kKeep) kept_setting_ = target;
   decision.seconds = kind == DecisionKind::kTrial ? StayAtTrial(view) : StayAtKeep(view);
   looked_ = {view.now, view.current};
   return decision;

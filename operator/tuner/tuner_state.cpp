@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kStateVersion = 1;
+constexpr int kStateVersion = 2;
 constexpr size_t kStateBytesMax = 1u << 20;
 
 Json Save(const BlockLog::Dump& dump) {
@@ -167,6 +167,7 @@ class TunerState {
             {"looked", t.looked_ ? Json{t.looked_->first, t.looked_->second} : Json(nullptr)},
             {"last_setting", t.last_setting_},
             {"previous_setting", t.previous_setting_},
+            {"kept_setting", t.kept_setting_},
             {"windows_here", t.windows_here_},
             {"next_number", t.next_number_}};
   }
@@ -197,6 +198,7 @@ class TunerState {
                    std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
     t.last_setting_ = setting("last_setting");
     t.previous_setting_ = setting("previous_setting");
+    t.kept_setting_ = setting("kept_setting");
     t.windows_here_ = json.at("windows_here").get<double>();
     t.next_number_ = json.at("next_number").get<uint64_t>();
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "operator/tuner/normal.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {
@@ -41,18 +42,34 @@ double Tuner::StepsToGo() const {
   return std::max(0.0, cap);
 }
 
-// Efficiency first with the curve's last weights, which the incumbent's pace needs; then the curve again.
+// The pace of effective progress that the best setting would have, under each hypothesis about efficiency.
+void Tuner::FitBestPace(View& view) const {
+  const EfficiencyModel& model = curve_.efficiency();
+  view.best_pace.fill(std::numeric_limits<double>::infinity());
+  std::array<double, kHypotheses> log_q{};
+  double staleness = -1;
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > 0.5 || memory_.Banned(space_, id))) continue;
+    if (view.staleness[i] != staleness) {  // settings that differ in threads alone are neighbors and equally stale
+      staleness = view.staleness[i];
+      for (size_t h = 0; h < kHypotheses; ++h)
+        log_q[h] = model.staleness_max() > 0 ? std::log(model.Efficiency(h, staleness)) : 0;
+    }
+    for (size_t h = 0; h < kHypotheses; ++h)
+      view.best_pace[h] = std::min(view.best_pace[h], view.speed.mean(id) - log_q[h]);
+  }
+  for (double& pace : view.best_pace) pace = std::exp(pace);
+}
+
 void Tuner::FitEfficiency(View& view) const {
   const EfficiencyModel& model = curve_.efficiency();
   const bool learned = model.staleness_max() > 0;
-  const double per_update = std::exp(view.speed.mean(view.current));
-  std::array<double, kHypotheses> pace{};
-  const auto q = model.Efficiencies(view.staleness[static_cast<size_t>(view.current)]);
-  for (size_t h = 0; h < kHypotheses; ++h) pace[h] = per_update / std::max(learned ? q[h] : 1.0, 1e-3);
+  FitBestPace(view);
   const Goal& goal = job_.goal;
   if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
     const double target = goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
-    view.curve = curve_.Fit(target, view.now, pace);
+    view.curve = curve_.Fit(target, view.best_pace);
   } else {
     view.curve.weights = model.prior();
   }
@@ -141,6 +158,21 @@ Tuner::View Tuner::Look(double now, int current) const {
 Gain Tuner::GainOver(const View& view, int candidate, int base) const {
   return {view.score[static_cast<size_t>(base)] - view.score[static_cast<size_t>(candidate)],
           std::sqrt(view.speed.DifferenceVariance(candidate, base))};
+}
+
+// Both what is not known of speed and what is not known of efficiency count: beliefs about efficiency come and go with
+// the noise of the loss, and a job that followed them would wander between settings that are about equal.
+double Tuner::Certainty(const View& view, int candidate, int base) const {
+  const auto c = static_cast<size_t>(candidate), b = static_cast<size_t>(base);
+  const double faster = view.speed.mean(base) - view.speed.mean(candidate);
+  const double deviation = std::max(std::sqrt(view.speed.DifferenceVariance(candidate, base)), 1e-9);
+  const EfficiencyModel& model = curve_.efficiency();
+  if (model.staleness_max() <= 0) return NormalCdf(faster / deviation);
+  const auto there = model.Efficiencies(view.staleness[c]), here = model.Efficiencies(view.staleness[b]);
+  double certainty = 0;
+  for (size_t h = 0; h < kHypotheses; ++h)
+    certainty += view.curve.weights[h] * NormalCdf((faster + std::log(there[h] / here[h])) / deviation);
+  return certainty;
 }
 
 std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {

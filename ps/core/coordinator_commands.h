@@ -49,7 +49,6 @@ struct NodeGone {
 // For a server, not for a coordinator: run one of this term, in place of another that is gone or leaves.
 struct HostCoordinator {
   uint32_t term = 0;
-  std::vector<NodeGone> gone;  // proven, the old one's server among them if it is
 };
 
 using Command =

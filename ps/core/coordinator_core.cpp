@@ -29,7 +29,6 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
   record_number_ = mirrored_ = uint64_t{options_.term} << 32;
   taking_over_ = options_.takeover;
-  for (const NodeGone& gone : options_.proven_gone) proven_gone_.emplace(gone.role, gone.index);
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
@@ -272,6 +271,7 @@ JobProgress CoordinatorCore::progress() const {
                        .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = smoothed_loss_,
                        .serving = map_.formed() && failed_.ok(),
+                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);

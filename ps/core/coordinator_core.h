@@ -41,6 +41,9 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   const ShardMap& map() const { return map_; }
+  // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
+  // take no step afterwards.
+  std::optional<CoordinatorRecord> LastRecord() const;
 
  private:
   struct Node {
@@ -173,7 +176,9 @@ class CoordinatorCore {
   bool ProvenGone(const Member& member) const;
   const Promised* AnswerOf(NodeId node) const;
   const ShardMap* NewestMap() const;
-  const CoordinatorRecord* NewestRecord() const;
+  const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
+  bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
+  bool IsAlone(const ShardMap& map, const CoordinatorRecord* record) const;
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
   void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);

@@ -31,8 +31,8 @@ struct CoordinatorOptions {
   bool takeover = false;
   // Another one may follow this one: a copy of its state is kept elsewhere, and it stops when it hears no other server.
   bool may_be_followed = true;
-  std::vector<NodeGone> proven_gone;  // by the platform, before it began
-  uint32_t servers = 1;               // the job serves when so many have joined; indices 0 .. servers - 1
+  RestorePoint newest_checkpoint;  // for the word to the user, should it be all that is left
+  uint32_t servers = 1;            // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
   JobGoal goal;
   uint64_t items = 0;        // of a data set that does not say; 0: it must
@@ -143,6 +143,7 @@ struct JobProgress {
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   bool serving = false;
+  double trained_seconds = 0;  // what max_duration limits
   bool taking_over = false;  // members have not answered yet: nothing else is known
   std::string goal_reached;  // reason; empty: not yet
 };

@@ -36,7 +36,12 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
     return;
   }
-  if (join.node != NodeId()) return ForgetFormer(from, join);
+  if (join.node != NodeId()) {
+    if (options_.takeover) return ForgetFormer(from, join);
+    return refuse(Error(StatusCode::kAborted,
+                        "this node took part in the job under a coordinator that is gone, and the job begins anew; "
+                        "start it again"));
+  }
   if (const Status status = CheckJoin(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
     return refuse(status);

@@ -54,13 +54,20 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
   }
   for (const DataSet& data_set : data_sets_) {
     CoordinatorRecord::DataSet copy{
-        .progress = data_set.ledger.Record(), .follows_goal = data_set.follows_goal, .holders = {}};
+        .progress = data_set.ledger.Record(true), .follows_goal = data_set.follows_goal, .holders = {}};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
-      if (lease.position < lease.end) copy.holders.push_back({id, lease.worker});  // as Record() lists them
+      copy.holders.push_back({id, lease.worker});  // as Record() lists them
     }
     record.data_sets.push_back(std::move(copy));
   }
+  return record;
+}
+
+std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
+  if (taking_over_ || !failed_.ok() || !map_.formed()) return std::nullopt;
+  CoordinatorRecord record = RecordAll();
+  record.number = record_number_ + 1;
   return record;
 }
 

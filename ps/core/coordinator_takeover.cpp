@@ -5,6 +5,15 @@
 #include "ps/core/coordinator_core.h"
 
 namespace attune::ps {
+namespace {
+
+std::string HowToGoOn(const RestorePoint& newest) {
+  if (newest.checkpoint == 0) return "there is no checkpoint: start the job again";
+  return "`attune run --resume " + newest.directory + "` goes on from checkpoint " + std::to_string(newest.checkpoint) +
+         " at step " + std::to_string(newest.clock);
+}
+
+}  // namespace
 
 // Newcomers ask again; who comes with the role and index of a member has taken its place.
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
@@ -47,14 +56,43 @@ const ShardMap* CoordinatorCore::NewestMap() const {
   return newest;
 }
 
-const CoordinatorRecord* CoordinatorCore::NewestRecord() const {
+// A copy at a server that the map has not any more is an old one: its coordinator has gone on without it.
+const CoordinatorRecord* CoordinatorCore::NewestRecord(const ShardMap& map) const {
   const CoordinatorRecord* newest = nullptr;
   for (const auto& [id, former] : formers_) {
-    if (!former.answer || !former.answer->mirror) continue;
+    if (!former.answer || !former.answer->mirror || !map.Contains(id)) continue;
     const CoordinatorRecord& record = *former.answer->mirror;
     if (newest == nullptr || record.number > newest->number) newest = &record;
   }
   return newest;
+}
+
+// The old coordinator has declared this one's server lost meanwhile: the process ends, and another server is appointed.
+bool CoordinatorCore::HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out) {
+  for (const auto& [id, former] : formers_) {
+    const Join& join = former.join;
+    const bool host = join.role == Role::kServer && join.index == options_.host_index;
+    if (!host || !former.connection || !former.answer || map.Contains(id)) continue;
+    const Status why = Error(StatusCode::kAborted, "this server was declared lost before its coordinator of term " +
+                                                       std::to_string(options_.term) +
+                                                       " had begun; start it again, another server takes over");
+    out.events.push_back(std::string(attune::Message(why)));
+    out.send.push_back({.to = *former.connection, .message = SessionLost{.status = why}});
+    superseded_ = out.superseded = true;
+    return true;
+  }
+  return false;
+}
+
+// Whether no other coordinator can give leases any more. The last one's server is named by its copy; without one, it
+// may be any.
+bool CoordinatorCore::IsAlone(const ShardMap& map, const CoordinatorRecord* record) const {
+  if (options_.mutations.silence_is_death) return true;
+  const bool known = record != nullptr && record->number >> 32 >= map.version.term();
+  return std::ranges::all_of(map.members, [&](const Member& member) {
+    if (member.role != Role::kServer || (known && member.node != record->host)) return true;
+    return AnswerOf(member.node) != nullptr || ProvenGone(member);
+  });
 }
 
 // Acts when every member of the newest map has answered or is proven dead: the platform says so, or it has been silent
@@ -64,11 +102,9 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   if (!failed_.ok()) return;
   const ShardMap* map = NewestMap();
   if (map == nullptr || !map->formed()) return;  // at least the server it runs in will answer
-  const CoordinatorRecord* record = NewestRecord();
-  const Member* old_host = record == nullptr ? nullptr : map->Find(record->host);
-  const bool alone = old_host == nullptr || AnswerOf(old_host->node) != nullptr || ProvenGone(*old_host) ||
-                     options_.mutations.silence_is_death;
-  if (!alone) {
+  if (HasLostItsServer(*map, out)) return;
+  const CoordinatorRecord* record = NewestRecord(*map);
+  if (!IsAlone(*map, record)) {
     alone_since_ = kNever;
   } else if (alone_since_ == kNever) {
     alone_since_ = now;
@@ -90,18 +126,14 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   if (record == nullptr) {
     taking_over_ = false;
     map_ = *map;
+    const Status why = Error(StatusCode::kDataLoss,
+                             "the coordinator and the server with the copy of its state are both lost, so nobody knows "
+                             "which data is done; " +
+                                 HowToGoOn(options_.newest_checkpoint));
     for (const auto& [id, former] : formers_) {
-      if (!former.connection) continue;
-      out.send.push_back({.to = *former.connection,
-                          .message = SessionLost{.status = Error(StatusCode::kDataLoss,
-                                                                 "the coordinator and the server with the copy of its "
-                                                                 "state are both lost; start the job again from its "
-                                                                 "last checkpoint")}});
+      if (former.connection) out.send.push_back({.to = *former.connection, .message = SessionLost{.status = why}});
     }
-    return FailJob(Error(StatusCode::kDataLoss,
-                         "the coordinator and the server with the copy of its state are both lost; start the job again "
-                         "from its last checkpoint"),
-                   out);
+    return FailJob(why, out);
   }
   TakeOver(ShardMap(*map), CoordinatorRecord(*record), now, out);
 }
@@ -227,7 +259,8 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   }
 }
 
-// Servers may have installed tables that no opener was told of: their ids are taken.
+// Servers may have installed tables that no opener was told of: their ids are taken. A table that was not open yet is
+// loaded by those that have not installed it.
 void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
   std::set<NodeId> servers;
   for (const auto& [id, node] : nodes_) {
@@ -267,7 +300,6 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
     if (options_.mutations.mirror_ignored) {
       progress.done.clear();
       progress.finished_epochs = 0;
-      progress.open.clear();
     }
     std::vector<Lease> leases;
     uint64_t again = 0;

@@ -26,6 +26,7 @@ std::vector<Range> DoneRanges(const CutRecord::DataSet& record) {
   std::vector<Range> done;
   for (const CutRecord::DoneRange& range : record.done) done.push_back({range.epoch, range.begin, range.end});
   for (const CutRecord::OpenLease& lease : record.open) {
+    if (lease.epoch < record.finished_epochs) continue;
     if (lease.begin < lease.position) done.push_back({lease.epoch, lease.begin, lease.position});
   }
   std::ranges::sort(done);
@@ -40,8 +41,8 @@ Status Validate(const CutRecord::DataSet& record) {
   };
   if (record.items == 0) return bad("it has no items");
   for (const CutRecord::OpenLease& lease : record.open) {
-    if (lease.epoch < record.finished_epochs || lease.begin > lease.position || lease.position > lease.end ||
-        lease.end > record.items) {
+    const bool over = lease.epoch < record.finished_epochs && lease.position < lease.end;
+    if (over || lease.begin > lease.position || lease.position > lease.end || lease.end > record.items) {
       return bad("a lease that is none");
     }
   }
@@ -104,7 +105,7 @@ void LeaseLedger::Adopt(const Lease& lease) {
   leases_.emplace(lease.id, lease);
 }
 
-CutRecord::DataSet LeaseLedger::Record() const {
+CutRecord::DataSet LeaseLedger::Record(bool all_leases) const {
   CutRecord::DataSet record{.name = {},
                             .items = items_,
                             .epochs = epochs_,
@@ -116,9 +117,9 @@ CutRecord::DataSet LeaseLedger::Record() const {
   std::vector<Range> not_done;  // free, or in an open lease
   for (const auto& [start, end] : free_) not_done.push_back({start.epoch, start.begin, end});
   for (const auto& [id, lease] : leases_) {
-    if (lease.position == lease.end) continue;  // done, though its worker has not said so
+    if (lease.position == lease.end && !all_leases) continue;
     record.open.push_back({.epoch = lease.epoch, .begin = lease.begin, .end = lease.end, .position = lease.position});
-    not_done.push_back({lease.epoch, lease.begin, lease.end});
+    if (lease.epoch >= finished_epochs_) not_done.push_back({lease.epoch, lease.begin, lease.end});
   }
   not_done.push_back({fresh_epoch_, fresh_begin_, items_});
   std::ranges::sort(not_done);

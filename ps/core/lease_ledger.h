@@ -33,7 +33,8 @@ class LeaseLedger {
   // items of its open leases, which are processed again and counted. Requires Validate(record).ok() and as many items.
   LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t epochs, uint64_t lease_items, LeaseId* next_id);
   // Where every item stands now; name and epochs are the caller's.
-  CutRecord::DataSet Record() const;
+  // `all_leases`: those too of which every item is done, for their workers hold them until they say so.
+  CutRecord::DataSet Record(bool all_leases = false) const;
 
   // Nothing when no item is free now; see AllDone.
   std::optional<Lease> Grant(NodeId worker);

@@ -149,6 +149,8 @@ void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
 
 void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
   join_sent_ = now;
+  // A number counts with a map only: the coordinator that gave it may have been lost before the job had formed.
+  if (!map().formed()) node_ = NodeId();
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
                                       .job_uid = options_.job_uid,
@@ -247,7 +249,7 @@ void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime, Server
 }
 
 LoadOrder ServerCore::ToLoad(const InstallTable& install) const {
-  LoadOrder order{.install = install, .homes = {}, .backups = {}};
+  LoadOrder order{.install = install, .term = term_, .homes = {}, .backups = {}};
   for (uint32_t i = 0; i < map().shard_count(); ++i) {
     const Shard& shard = map().shards[i];
     if (shard.home == node_) order.homes.push_back(ShardId(i));
@@ -259,6 +261,10 @@ LoadOrder ServerCore::ToLoad(const InstallTable& install) const {
 void ServerCore::On(TableLoaded input, MonotonicTime, ServerOutputs& out) {
   if (ended_) return;
   const InstallTable& install = input.order.install;
+  if (input.order.term != term_) {  // the coordinator that is obeyed now asks itself, and may number tables otherwise
+    loading_.erase(install.table);
+    return;
+  }
   if (!input.status.ok()) {
     loading_.erase(install.table);
     out.send.push_back(

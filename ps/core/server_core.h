@@ -56,6 +56,7 @@ struct CoordinatorHere {
 // Read these rows from a checkpoint: the table is installed when they are here.
 struct LoadOrder {
   InstallTable install;
+  uint32_t term = 0;             // of the coordinator that wants it
   std::vector<ShardId> homes;    // this server is home of
   std::vector<ShardId> backups;  // keeps copies of, or is to keep
 };
@@ -113,6 +114,8 @@ class ServerCore {
   const RowNode& rows() const { return rows_; }
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
+  // What the coordinator that ran in this process knew when it ended.
+  void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
 

@@ -11,9 +11,13 @@ std::string CoordinatorAddress(const Member& host, uint16_t port) {
   return colon == std::string::npos ? "" : host.address.substr(0, colon + 1) + std::to_string(port);
 }
 
+void ServerCore::KeepRecord(CoordinatorRecord record) {
+  if (!mirror_ || mirror_->number < record.number) mirror_ = std::move(record);
+}
+
 void ServerCore::OnMessage(NodeId, MirrorUpdate&& message, MonotonicTime, ServerOutputs& out) {
   const uint64_t number = message.record.number;
-  if (!mirror_ || mirror_->number < number) mirror_ = std::move(message.record);
+  KeepRecord(std::move(message.record));
   out.send.push_back({.to = kCoordinator, .message = MirrorAck{.number = number}});
 }
 

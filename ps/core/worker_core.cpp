@@ -103,6 +103,7 @@ void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs&) {
 
 void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
   join_sent_ = now;
+  if (!map_.formed()) node_ = NodeId();  // given by a coordinator that may have been lost before the job had formed
   if (node_ == NodeId()) WakeBy(now + options_.reissue_after);
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,

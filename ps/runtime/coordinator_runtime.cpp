@@ -70,9 +70,10 @@ CoordinatorRuntime::~CoordinatorRuntime() {
   loop_.reset();
 }
 
-void CoordinatorRuntime::Supersede() {
+std::optional<CoordinatorRecord> CoordinatorRuntime::Supersede() {
   std::lock_guard lock(mutex_);
   superseded_ = true;
+  return core_.LastRecord();
 }
 
 bool CoordinatorRuntime::superseded() const {

@@ -39,8 +39,8 @@ class CoordinatorRuntime {
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
   uint32_t term() const { return term_; }
-  // Another coordinator is obeyed: this one does nothing from now on. Any thread.
-  void Supersede();
+  // Another coordinator is obeyed: this one does nothing from now on, and hands over what it knows. Any thread.
+  std::optional<CoordinatorRecord> Supersede();
   bool superseded() const;
   // Members that are servers, by index.
   std::vector<JobTelemetry::Server> servers() const;

@@ -35,19 +35,11 @@ StatusOr<NodeGone> FromNodeGone(const v1::NodeGone& gone) {
 }
 
 StatusOr<Command> FromHostCoordinator(const v1::HostCoordinator& wanted) {
-  const auto gone = static_cast<size_t>(wanted.gone_size());
-  if (wanted.term() == 0 || wanted.term() > UINT32_MAX || gone > kMembersMax) {
-    return Error(StatusCode::kInvalidArgument, "a coordinator of term " + std::to_string(wanted.term()) + " with " +
-                                                   std::to_string(gone) +
-                                                   " nodes gone; terms are 1 to 4294967295, and a job has at most " +
-                                                   std::to_string(kMembersMax) + " nodes");
+  if (wanted.term() == 0 || wanted.term() > UINT32_MAX) {
+    return Error(StatusCode::kInvalidArgument,
+                 "a coordinator of term " + std::to_string(wanted.term()) + "; terms are 1 to 4294967295");
   }
-  HostCoordinator host{.term = static_cast<uint32_t>(wanted.term()), .gone = {}};
-  for (const v1::NodeGone& node : wanted.gone()) {
-    ASSIGN_OR_RETURN(const NodeGone read, FromNodeGone(node));
-    host.gone.push_back(read);
-  }
-  return Command(std::move(host));
+  return Command(HostCoordinator{.term = static_cast<uint32_t>(wanted.term())});
 }
 
 }  // namespace

@@ -97,6 +97,8 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_servers(from.servers);
   to->set_workers(from.workers);
   to->set_floor_clock(from.floor_clock);
+  to->set_trained_seconds(from.trained_seconds);
+  to->set_goal_reached(from.goal_reached);
   to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);
   to->mutable_abilities()->set_server_recovery(from.abilities.server_recovery);
   to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);

@@ -56,6 +56,8 @@ struct JobTelemetry {
   uint32_t servers = 0;
   uint32_t workers = 0;
   uint64_t floor_clock = 0;
+  double trained_seconds = 0;  // what a limit of the training time counts
+  bool goal_reached = false;
 
   struct Abilities {
     bool elastic_servers = false, server_recovery = false, coordinator_failover = false, synchronization_modes = false,

@@ -117,20 +117,32 @@ Status ServerRuntime::Open() {
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
   if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
     const StatusOr<std::string> text = Host(*wanted);
-    return answer(text.status(), text.ok() ? *text : "");
+    answer(text.status(), text.ok() ? *text : "");
+    if (const auto coordinator = coordinator_here(); coordinator != nullptr) {
+      for (auto& [gone, waiting] : std::exchange(early_words_, {})) Execute(*coordinator, gone, waiting);
+    }
+    return;
   }
   const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
   if (coordinator == nullptr) {
+    // It may overtake the order to run the coordinator, and the next word of it would come late.
+    if (const auto* gone = std::get_if<NodeGone>(&command); gone != nullptr && early_words_.size() < kCommandsMax) {
+      early_words_.emplace_back(*gone, answer);
+      return;
+    }
     return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
   }
-  Command complete = command;
-  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&complete);
+  Execute(*coordinator, command, answer);
+}
+
+void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer) {
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&command);
       checkpoint != nullptr && checkpoint->directory.empty()) {
     checkpoint->directory = options_.checkpoint_directory;
   }
   constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
-  coordinator->Execute(complete, kCommandTimeout,
-                       [answer](const CommandResult& result) { answer(result.status, result.text); });
+  coordinator.Execute(std::move(command), kCommandTimeout,
+                      [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
 
 // --- another coordinator
@@ -146,8 +158,10 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
     return who + " is at work";
   }
+  CoordinatorRuntime::Options options;
   {
     std::lock_guard lock(mutex_);
+    options.core.newest_checkpoint = core_->rows().restore_point();
     if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
       return Error(StatusCode::kFailedPrecondition,
                    who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
@@ -156,11 +170,9 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
     }
   }
   EndCoordinatorBelow(wanted.term);
-  CoordinatorRuntime::Options options;
   options.core.job_uid = options_.job_uid;
   options.core.term = wanted.term;
   options.core.takeover = true;
-  options.core.proven_gone = wanted.gone;
   options.core.host_index = options_.index;
   options.bind_address = options_.bind_address;
   options.port = options_.coordinator_port;
@@ -190,7 +202,10 @@ void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
     if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
     old = std::exchange(coordinator_runtime_, nullptr);
   }
-  old->Supersede();
+  if (std::optional<CoordinatorRecord> record = old->Supersede()) {
+    std::lock_guard lock(mutex_);
+    core_->KeepRecord(std::move(*record));
+  }
   log::Info("no longer the job's coordinator", {{"term", old->term()}});
   closing_->Post([old = std::move(old)]() mutable { old.reset(); });
 }
@@ -396,6 +411,8 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .servers = progress.servers,
                               .workers = progress.workers,
                               .floor_clock = progress.floor_clock,
+                              .trained_seconds = progress.trained_seconds,
+                              .goal_reached = !progress.goal_reached.empty(),
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,

@@ -78,6 +78,7 @@ class ServerRuntime {
   void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
+  void Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer);
   // Coordinators of this server, one after the other.
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
@@ -102,7 +103,9 @@ class ServerRuntime {
   std::condition_variable ended_;
   std::optional<Status> end_;
 
-  // Of the reporter's thread: what the last window ended with.
+  // Of the reporter's thread: words of processes that are gone, from before this server was told to run the
+  // coordinator; then what the last window ended with.
+  std::vector<std::pair<NodeGone, AnswerCommand>> early_words_;
   ServerCounters reported_;
   Transport::Counters reported_bytes_;
   MonotonicTime reported_at_;

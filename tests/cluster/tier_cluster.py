@@ -46,6 +46,24 @@ def inside(*arguments, **options):
     return command(HERE / "run", *arguments, **options)
 
 
+followers = []
+
+
+def start_inside(log, *arguments):
+    """Starts a program in the cluster's network that goes on beside the checks; what it prints goes to `log`."""
+    with open(log, "w") as file:
+        process = subprocess.Popen([str(a) for a in (HERE / "run", *arguments)], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT)
+    followers.append(process)
+    return process
+
+
+def end_followers():
+    for process in followers:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(timeout=20)
+
+
 def get(*arguments):
     """An object or list as JSON; None when it does not exist."""
     text = kubectl("get", *arguments, "-o", "json", "--ignore-not-found")

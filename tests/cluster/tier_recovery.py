@@ -1,85 +1,9 @@
 """Checks of the cluster tier with jobs of their own: servers that come, go and are lost, the pace, and the tuner at work. Each looks at what the
 job's servers say they can do (status.abilities) and is left out, with that reason, when they cannot."""
-import json
-
-from tier_cluster import CheckFailed, LeftOut, expect, get, items, kubectl, say, wait_until
+from tier_cluster import expect, say
+from tier_job import Job
 
 SAFE, TUNED = "safe", "tuned"
-
-
-class Job:
-    """One job of this file, looked at and steered with kubectl."""
-    def __init__(self, name, namespace):
-        self.name, self.namespace = name, namespace
-
-    def apply(self, spec):
-        manifest = json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-n", self.namespace, "-f", "examples/word2vec/job.yaml"))
-        manifest["metadata"]["name"] = self.name
-        for key, value in spec.items():
-            manifest["spec"].setdefault(key, {}).update(value)
-        kubectl("apply", "-n", self.namespace, "-f", "-", text_in=json.dumps(manifest))
-
-    def status(self):
-        return (get("tj", self.name, "-n", self.namespace) or {}).get("status", {})
-
-    def spec(self):
-        return (get("tj", self.name, "-n", self.namespace) or {}).get("spec", {})
-
-    def patch(self, spec):
-        kubectl("patch", "tj", self.name, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
-
-    def text(self):
-        state = self.status()
-        progress = state.get("progress") or {}
-        return f"{state.get('phase', '?')}, {100 * progress.get('fraction', 0):.0f} %, loss {progress.get('loss', '-')}"
-
-    def training(self):
-        state = self.status()
-        expect(state.get("phase") not in ("Succeeded", "Failed"),
-               f"job {self.name} is already {state.get('phase')}: {self.condition('Failed')}")
-        return state
-
-    def condition(self, kind):
-        found = next((c for c in self.status().get("conditions", []) if c["type"] == kind), {})
-        return found.get("message", "")
-
-    def await_(self, what, seconds, probe):
-        def look():
-            return probe(self.training()), self.text()
-        return wait_until(f"{self.name}: {what}", seconds, look)
-
-    def trains_on(self):
-        done = (self.training().get("progress") or {}).get("itemsDone", 0)
-        self.await_("training goes on", 30, lambda state: (state.get("progress") or {}).get("itemsDone", 0) > done)
-
-    def needs(self, *abilities):
-        can = self.training().get("abilities") or {}
-        missing = [a for a in abilities if not can.get(a)]
-        if missing:
-            raise LeftOut(f"the servers of this build cannot do it (status.abilities: {', '.join(missing)})")
-
-    def uid(self, pod):
-        return (get("pod", pod, "-n", self.namespace) or {}).get("metadata", {}).get("uid")
-
-    def kill(self, pod):
-        """As a machine that is gone: no time to say anything."""
-        uid = self.uid(pod)
-        kubectl("delete", "pod", pod, "-n", self.namespace, "--grace-period=0", "--force", "--wait=false")
-        return uid
-
-    def reasons(self):
-        events = items("events.events.k8s.io", "-n", self.namespace)
-        return [e["reason"] for e in events if e.get("regarding", {}).get("name") == self.name]
-
-    def await_success(self, seconds):
-        def done():
-            state = self.status()
-            expect(state.get("phase") != "Failed", f"job {self.name} failed: {self.condition('Failed')}")
-            return state.get("phase") == "Succeeded", self.text()
-        wait_until(f"{self.name}: success", seconds, done, every=2)
-
-    def delete(self):
-        kubectl("delete", "tj", self.name, "-n", self.namespace, "--wait=false")
 
 
 def register(check, namespace):
@@ -88,7 +12,7 @@ def register(check, namespace):
     @check("a job with backups trains", needs=["install"])
     def safe_start(run):
         # A length in time, so that slow machines come to the end and fast ones do not come too early.
-        safe.apply({"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2, "backups": 1}})
+        safe.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2, "backups": 1}})
         safe.await_("two servers and their abilities", 120,
                     lambda state: state.get("abilities") and (state.get("servers") or {}).get("ready") == 2)
 
@@ -135,12 +59,13 @@ def register(check, namespace):
     @check("after all of that it succeeds", needs=["safe_start"])
     def safe_success(run):
         safe.await_success(240)
+        safe.expect_page()
         safe.delete()
 
     @check("the tuner changes a job by itself, within its limits, and the job succeeds", needs=["install"])
     def tuner_at_work(run):
-        tuned.apply({"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
-                     "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"max": 2}, "workers": {"max": 3}}})
+        tuned.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
+                             "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"max": 2}, "workers": {"max": 3}}})
         seen = set()
 
         def changed(state):
@@ -149,6 +74,7 @@ def register(check, namespace):
             return len(seen) > 1
         tuned.await_("another setting", 180, changed)
         tuned.await_success(240)
+        tuned.expect_page()
         state = tuned.status().get("tuning") or {}
         say(f"    {state.get('changes')} changes, at the end {state.get('servers')} servers, {state.get('workers')} workers: {state.get('message')}")
         expect(all(1 <= s <= 2 and 1 <= w <= 3 for s, w in seen), f"outside its limits: {seen}")

@@ -37,7 +37,9 @@ void StepChecker::BeginsStep(size_t number) {
   const SyncMode mode = gate.ModeAt(step);
   world_.Count("steps");
   Begun& begun = modes_.try_emplace(step, Begun{mode, number}).first->second;
-  if (!workers_.contains(begun.worker)) begun = {mode, number};
+  // Who is lost, or may count as lost, does not take part any more: steps that only it had begun are nobody's.
+  const auto other = workers_.find(begun.worker);
+  if (other == workers_.end() || !other->second.core->MayAct(world_.now())) begun = {mode, number};
   const std::string what =
       "worker process " + std::to_string(number) + " begins step " + std::to_string(step) + " as " + ToString(mode);
   if (begun.mode != mode) world_.Violation("CommonStep: " + what + ", another one as " + ToString(begun.mode));

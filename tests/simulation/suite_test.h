@@ -40,11 +40,15 @@ inline void ExpectSeedsRepeat(const Suite& suite, uint64_t seeds) {
   }
 }
 
-// A checker that misses a deliberate mistake would miss a real one.
+// A checker that misses a deliberate mistake would miss a real one. The seed that caught it last is tried first;
+// another one may show it when the simulation has changed.
 inline void ExpectCaught(const Suite& suite, const Mutant& mutant, uint64_t seeds_max) {
-  const std::optional<Catch> caught = Hunt(suite, mutant, 1, seeds_max);
+  uint64_t first = mutant.seed;
+  std::optional<Catch> caught = Hunt(suite, mutant, first, 1);
+  if (!caught) caught = Hunt(suite, mutant, first = 1, seeds_max);
   ASSERT_TRUE(caught) << "\"" << mutant.name << "\" was not caught by seeds 1 to " << seeds_max;
-  std::cout << mutant.name << ": caught by seed " << caught->seeds << ", " << caught->violation << std::endl;
+  std::cout << mutant.name << ": caught by seed " << first + caught->seeds - 1 << ", " << caught->violation
+            << std::endl;
 }
 
 inline std::string TestNameOf(const Mutant& mutant) {

@@ -141,6 +141,7 @@ class RowNode {
 
   // They come from this checkpoint from now on.
   void SetRestorePoint(RestorePoint point) { restore_point_ = std::move(point); }
+  const RestorePoint& restore_point() const { return restore_point_; }
   // What a RestoreOrder asked for. `rows` null: the checkpoint has no such table, or cannot be read. Rows held or on
   // their way somewhere are newer and left as they are; the others begin where the checkpoint has them, in the era of
   // the recovery, and `filter` says which pushes they contain.

@@ -14,6 +14,13 @@ using Held = DuplicateFilter::Held;
 }  // namespace
 
 void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
+  // What was asked for may have waited at a node that is gone.
+  std::map<std::pair<NodeId, TableId>, std::vector<Key>> ask_again;
+  for (const auto& [key, held] : held_) ask_again[{ShardAt(key.key).home, key.table}].push_back(key.key);
+  for (auto& [asked, keys] : ask_again) {
+    const auto [home, table] = asked;
+    if (home != self_) Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
+  }
   if (std::ranges::none_of(shards_, [](const ShardState& state) { return state.home == HomeState::kCollecting; })) {
     return;
   }

@@ -3,27 +3,37 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "base/random.h"
 #include "tests/examples/package-graph/small_lists.h"
-#include "tests/local/examples/example_run.h"
+#include "tests/local/cli/job_run.h"
 
 namespace attune {
 namespace {
 
-using kube::Json;
 using testing::HasSubstr;
 
-double Metric(const Json& result, const std::string& name) {
-  return result.value(Json::json_pointer("/result/metrics/" + name), 0.0);
-}
+class ExampleRun : public JobRun {
+ protected:
+  // A job of 2 servers and 2 workers that run `program`, which must lie beside attune.
+  void Start(const std::string& program, const std::vector<std::string>& arguments, int epochs) {
+    std::ostringstream manifest;
+    manifest << "apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: small}\nspec:\n"
+             << "  goal: {epochs: " << epochs << "}\n  servers: {replicas: 2}\n  workers:\n"
+             << "    replicas: 2\n    max: 4\n    template:\n      spec:\n        containers:\n"
+             << "        - {name: worker, image: none, command: [" << program << "], args: " << Json(arguments).dump()
+             << "}\n";
+    StartRun("small", manifest.str());
+  }
+};
 
 TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
   std::ofstream(directory_ / "small_Packages") << package_graph::SmallList(400);
   Start("attune-package-graph",
         {"--lists=" + (directory_ / "small_Packages").string(), "--min-links=2", "--held-out=10", "--batch-links=64",
          "--negatives=64", "--dim=16", "--packages=program3", "--save-tables"},
-        1200);
+        600);
   ASSERT_TRUE(AwaitReady("workers", 2));
   ASSERT_EQ(Attune({"scale", "small", "workers=3", "servers=3"}).code, 0);
   ASSERT_TRUE(AwaitReady("workers", 3));

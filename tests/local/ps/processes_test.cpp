@@ -86,13 +86,17 @@ class ServersTest : public testing::Test {
     return counts;
   }
 
-  // As the operator does it when server 0 is gone or is to leave.
+  // As the operator does it when server 0 is gone or is to leave. The word that it is gone comes early, and is kept.
   std::optional<v1::DirectiveResult> Appoint(bool gone) {
-    v1::Directive directive;
-    directive.set_id(1);
-    directive.mutable_host_coordinator()->set_term(2);
-    if (gone) directive.mutable_host_coordinator()->add_gone()->set_role(contract::kRoleServer);
-    return sidecar_.Ask(directive, seconds(20));
+    v1::Directive word, order;
+    word.set_id(1);
+    word.mutable_node_gone()->set_role(contract::kRoleServer);
+    if (gone) {
+      EXPECT_FALSE(sidecar_.Ask(word, seconds(1))) << "answered by a server that does not run the coordinator";
+    }
+    order.set_id(2);
+    order.mutable_host_coordinator()->set_term(2);
+    return sidecar_.Ask(order, seconds(20));
   }
 
   StandInSidecar sidecar_;  // of server 1

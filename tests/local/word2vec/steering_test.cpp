@@ -19,15 +19,6 @@ class SteeredRun : public Word2vecRun {
     }
     return missing;
   }
-  // Process of the pod's own container: its environment names the pod.
-  pid_t ProcessOf(const std::string& pod, const std::string& program) const {
-    for (const pid_t process : Processes(program)) {
-      std::ifstream file("/proc/" + std::to_string(process) + "/environ");
-      const std::string variables((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-      if (variables.find("ATTUNE_POD_NAME=" + pod) != std::string::npos) return process;
-    }
-    return 0;
-  }
   bool AwaitTrainingOn() {
     const double before = GetStatus().value(Json::json_pointer("/progress/fraction"), 0.0);
     return AwaitFraction(std::min(before + 0.02, 0.99));
@@ -39,7 +30,7 @@ class SteeredRun : public Word2vecRun {
 };
 
 TEST_F(SteeredRun, TheReportShowsTheCurvesAndWhatHappened) {
-  StartTraining({.epochs = 40, .more_words = {"--report", (directory_ / "report.html").string()}});
+  StartTraining({.epochs = 30, .more_words = {"--report", (directory_ / "report.html").string()}});
   ASSERT_TRUE(AwaitFraction(0.1));
   ASSERT_EQ(Attune({"scale", "topics", "workers=3"}).code, 0);
   ASSERT_TRUE(AwaitWorkers(3));
@@ -53,7 +44,7 @@ TEST_F(SteeredRun, TheReportShowsTheCurvesAndWhatHappened) {
 }
 
 TEST_F(SteeredRun, ALostServerIsReplacedAndNothingIsLost) {
-  StartTraining({.epochs = 150, .servers = 2, .backups = 1});
+  StartTraining({.epochs = 70, .servers = 2, .backups = 1});
   if (const std::string missing = Missing({"elasticServers", "serverRecovery"}); !missing.empty()) {
     GTEST_SKIP() << "these servers cannot: " << missing;
   }
@@ -74,7 +65,7 @@ TEST_F(SteeredRun, ALostServerIsReplacedAndNothingIsLost) {
 }
 
 TEST_F(SteeredRun, TheCoordinatorsServerIsLostAndAnotherTakesOver) {
-  StartTraining({.epochs = 150, .servers = 2, .backups = 1});
+  StartTraining({.epochs = 70, .servers = 2, .backups = 1});
   if (const std::string missing = Missing({"elasticServers", "serverRecovery", "coordinatorFailover"});
       !missing.empty()) {
     GTEST_SKIP() << "these servers cannot: " << missing;
@@ -93,7 +84,7 @@ TEST_F(SteeredRun, TheCoordinatorsServerIsLostAndAnotherTakesOver) {
 
 TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
   const std::string checkpoints = (directory_ / "checkpoints").string();
-  StartTraining({.epochs = 100, .servers = 2, .more_spec = "  checkpoint: {directory: " + checkpoints + "}\n"});
+  StartTraining({.epochs = 50, .servers = 2, .more_spec = "  checkpoint: {directory: " + checkpoints + "}\n"});
   if (const std::string missing = Missing({"checkpoints"}); !missing.empty()) {
     GTEST_SKIP() << "these servers cannot: " << missing;
   }
@@ -103,7 +94,7 @@ TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
   EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("CheckpointWritten"));
   run_->Signal(SIGINT);
   run_->AwaitEnd(kPatience);
-  StartTraining({.epochs = 100, .servers = 3, .more_words = {"--resume", checkpoints}});
+  StartTraining({.epochs = 50, .servers = 3, .more_words = {"--resume", checkpoints}});
   ASSERT_TRUE(AwaitFraction(0.25)) << "it goes on from where the checkpoint was";
   EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
 }
@@ -113,7 +104,7 @@ TEST_F(SteeredRun, TheTunerTriesAnotherSettingTellsItAndTheJobSucceeds) {
   StartTraining({.epochs = 100'000,
                  .servers = 1,
                  .workers = 1,
-                 .seconds_max = 70,
+                 .seconds_max = 50,
                  .more_spec = "  tuning: {windowSeconds: 2, servers: {max: 3}, workers: {max: 4}}\n",
                  .more_words = {"--tune", "auto"}});
   ASSERT_TRUE(AwaitStatus("a change by the tuner", [](const Json& status) {

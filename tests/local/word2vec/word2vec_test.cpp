@@ -33,7 +33,7 @@ TEST_F(Word2vecRun, UndisturbedItLearnsTheTopicsAndWritesTheVectors) {
 }
 
 TEST_F(Word2vecRun, ScaledUpAndDownItLosesAndRepeatsNothing) {
-  StartTraining(50);
+  StartTraining(30);
   ASSERT_TRUE(AwaitFraction(0));
   ASSERT_EQ(Attune({"scale", "topics", "workers=4"}).code, 0);
   ASSERT_TRUE(AwaitWorkers(4));
@@ -61,7 +61,7 @@ TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
 }
 
 TEST_F(Word2vecRun, ThePaceIsSwitchedWhileItTrainsAndWhatCannotBeIsRefused) {
-  StartTraining(50);
+  StartTraining(30);
   ASSERT_TRUE(AwaitStatus("abilities", [](const Json& status) { return status.contains("abilities"); }));
   const Outcome bsp = Attune({"sync", "topics", "bsp"});
   EXPECT_EQ(bsp.code, 0);

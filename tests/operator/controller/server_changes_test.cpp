@@ -464,6 +464,11 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   cluster.Advance(seconds(2));
   cluster.Settle();
   EXPECT_EQ(cluster.told().size(), 3U);
+  cluster.Answer("checkpoint after", Outcome::kDone);
+  cluster.sample.job->set_goal_reached(true);
+  cluster.Advance(seconds(2'000));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 3U) << "the model is saved now, and soon nobody is there to ask";
 }
 
 TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {

@@ -272,6 +272,21 @@ TEST(TuningLoop, EqualInputsGiveEqualDecisions) {
   EXPECT_EQ(a.last.status.state, b.last.status.state);
 }
 
+TEST(TuningLoop, WhatIsWrongStandsInTheStateAndIsTold) {
+  FormulaJob job(api::TuningMode::kRecommend);
+  job.input.server_figures.assign(1, {.cpu = 0.98, .memory = 0.2, .requests = 90});
+  job.input.worker_figures.assign(1, {.cpu = 0.5, .memory = 0.2, .step_seconds = 0.1, .wait_share = 0.85});
+  job.Run(60);
+  const auto findings = TuningLoop::FindingsOf(job.last.status.state);
+  ASSERT_EQ(findings.size(), 2u) << job.tales;
+  EXPECT_THAT(findings[0], HasSubstr("HotServer: all 1 servers have no CPU left"));
+  EXPECT_THAT(findings[1], HasSubstr("StarvedWorkers"));
+  EXPECT_THAT(job.tales, HasSubstr("StarvedWorkers: workers wait for rows 85 %"));
+  job.input.server_figures[0].cpu = job.input.worker_figures[0].wait_share = 0.3;
+  job.Run(60);
+  EXPECT_THAT(TuningLoop::FindingsOf(job.last.status.state), IsEmpty()) << job.last.status.state;
+}
+
 TEST(TuningLoop, AnUnreachedLossIsAGoalToo) {
   FormulaJob job(api::TuningMode::kAuto);
   job.input.goal.steps.reset();

@@ -82,7 +82,7 @@ TEST(LossCurveTest, RemainingStepsOfSmoothCurves) {
           {.time = time += 1, .seconds = 1, .updates = 100, .loss = loss(steps + 50) * (1 + 0.05 * random.Normal())});
       steps += 100;
     }
-    const auto estimate = Quantiles(curve.Fit(loss(length * 100), time, Pace(0.01)));
+    const auto estimate = Quantiles(curve.Fit(loss(length * 100), Pace(0.01)));
     if (!estimate) continue;
     const double truth = length * 100 - steps;
     errors.push_back(std::abs(estimate->mid / truth - 1));
@@ -108,7 +108,7 @@ TEST(LossCurveTest, AFloorAboveTheTargetIsUnreachable) {
                   .seconds = 1,
                   .updates = 100,
                   .loss = (0.5 + 2 * std::exp(-i / 40.0)) * (1 + 0.02 * random.Normal())});
-  const CurveFit fit = curve.Fit(0.3, time, Pace(0.01));
+  const CurveFit fit = curve.Fit(0.3, Pace(0.01));
   EXPECT_GT(fit.unreachable, 0.9);
   EXPECT_EQ(fit.outlook, Outlook::kUnreachable);
 }
@@ -121,7 +121,7 @@ TEST(LossCurveTest, StepsOfAScheduleAreUnknownAndNotWrong) {
     const double level = i < 150 ? 2.0 : (i < 230 ? 1.2 : 0.7);
     curve.Absorb({.time = time += 1, .seconds = 1, .updates = 100, .loss = level * (1 + 0.02 * random.Normal())});
   }
-  EXPECT_EQ(curve.Fit(0.5, time, Pace(0.01)).outlook, Outlook::kUnknown);
+  EXPECT_EQ(curve.Fit(0.5, Pace(0.01)).outlook, Outlook::kUnknown);
 }
 
 TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {
@@ -141,7 +141,7 @@ TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {
   train(20, 3, 1);
   // What the ranking of settings uses: expected log efficiency at 13 workers against 4.
   const auto against = [&] {
-    const HypothesisWeights weights = curve.Fit(0.5, time, Pace(0.01)).weights;
+    const HypothesisWeights weights = curve.Fit(0.5, Pace(0.01)).weights;
     return curve.efficiency().ExpectedLog(weights, 12) - curve.efficiency().ExpectedLog(weights, 3);
   };
   const double before = against();
@@ -149,6 +149,50 @@ TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {
   const double after = against();
   EXPECT_GT(before, -0.4);
   EXPECT_LT(after, -0.8) << "within 20 windows of the change";
+}
+
+// A loss that stands still first, while many workers train, and falls steeply while few do: the fall is the curve's.
+TEST(LossCurveTest, APlateauAtTheBeginningIsNoCollapseOfProgress) {
+  Random random(8);
+  LossCurve curve(EfficiencyModel(15), 1);
+  double time = 0, steps = 0;
+  const auto train = [&](int windows, double staleness, double updates) {
+    for (int i = 0; i < windows; ++i) {
+      steps += updates;
+      const double fall = 1 / (1 + std::pow(steps / 3000, 3));
+      curve.Absorb({.time = time += 1,
+                    .seconds = 1,
+                    .updates = updates,
+                    .loss = (2.2 + 4 * fall) * (1 + 0.003 * random.Normal()),
+                    .staleness = staleness});
+    }
+  };
+  train(10, 15, 100);  // stands still
+  train(60, 3, 40);    // begins to fall
+  const EfficiencyModel& model = curve.efficiency();
+  const HypothesisWeights weights = curve.Fit(2.3, Pace(0.01)).weights;
+  EXPECT_LT(model.CollapseProbability(weights, 15), 0.2);
+  const auto against = [&](const HypothesisWeights& w) { return model.ExpectedLog(w, 15) - model.ExpectedLog(w, 3); };
+  EXPECT_GT(against(weights), against(model.prior()) - 0.4) << "little worse than what was believed before";
+}
+
+TEST(LossCurveTest, AJobThatWouldTakeFarTooLongIsMoreLikelyAtACollapsedSetting) {
+  Random random(9);
+  LossCurve curve(EfficiencyModel(15), 1);
+  double time = 0;
+  for (int i = 0; i < 60; ++i)
+    curve.Absorb({.time = time += 1,
+                  .seconds = 1,
+                  .updates = 100,
+                  .loss = (0.3 + 2 / (1 + i / 3000.0)) * (1 + 0.02 * random.Normal()),
+                  .staleness = 15});
+  // By plain updates the loss would need tens of thousands of windows; fewer workers would be as fast or faster.
+  const auto collapsed = [&](double slower_with_few_workers) {
+    std::array<double, kHypotheses> pace = Pace(0.01);
+    for (size_t h = kSlopes; h < kHypotheses; ++h) pace[h] *= slower_with_few_workers;
+    return curve.efficiency().CollapseProbability(curve.Fit(0.5, pace).weights, 15);
+  };
+  EXPECT_GT(collapsed(1), 1.2 * collapsed(40)) << collapsed(1) << " against " << collapsed(40);
 }
 
 TEST(LossCurveTest, KeepsFewSegmentsAndAllSteps) {

@@ -88,8 +88,8 @@ class CoordinatorTakeoverTest : public testing::Test {
 
   // Server 0 is gone; server 1 runs the next one.
   void Appoint(std::vector<NodeGone> gone) {
-    core_.emplace(CoordinatorOptions{
-        .job_uid = "job", .term = 2, .takeover = true, .proven_gone = std::move(gone), .host_index = 1});
+    core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+    for (const NodeGone& node : gone) Step(FromOperator{.id = CommandId(++command_), .command = node});
     Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
     EXPECT_NE(Sent<Promise>(kServer1), nullptr);
     Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = record_});
@@ -105,7 +105,7 @@ class CoordinatorTakeoverTest : public testing::Test {
   ShardMap map_;
   std::map<ConnectionId, NodeId> nodes_;
   MonotonicTime now_{seconds(1)};
-  uint64_t request_ = 0, heartbeat_ = 100;
+  uint64_t request_ = 0, heartbeat_ = 100, command_ = 0;
 };
 
 TEST_F(CoordinatorTakeoverTest, AnAnswerWaitsUntilTheCopyKnowsIt) {
@@ -173,6 +173,110 @@ TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
   EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
 }
 
+// In an orderly change the old one's server answers with what that one knew last, which no copy may have.
+TEST_F(CoordinatorTakeoverTest, WhatTheOldOneKnewLastIsNewerThanEveryCopy) {
+  const LeaseGrant first = TakeLease();
+  const CoordinatorRecord copy = record_;
+  Say(kWorker, LeaseDone{.header = NextHeader(), .lease = first.lease});  // not in any acknowledged copy
+  const std::optional<CoordinatorRecord> last = core_->LastRecord();
+  ASSERT_TRUE(last.has_value());
+  EXPECT_GT(last->number, copy.number);
+  record_ = copy;
+  Appoint({});
+  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = last});
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().items_done, first.end - first.begin);
+}
+
+TEST_F(CoordinatorTakeoverTest, WithoutAnyCopyTheOldOnesServerIsWaitedFor) {
+  (void)TakeLease();
+  const std::optional<CoordinatorRecord> last = core_->LastRecord();
+  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
+  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  for (int i = 0; i < 20; ++i) Wait(seconds(5));
+  EXPECT_TRUE(core_->progress().taking_over);
+  EXPECT_FALSE(out_.failed.has_value());
+  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = last});
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_FALSE(out_.failed.has_value());
+}
+
+// The old one has gone on without server 1 and its copy.
+TEST_F(CoordinatorTakeoverTest, AServerThatWasDeclaredLostMeanwhileDoesNotLead) {
+  (void)TakeLease();
+  Appoint({{Role::kServer, 0}});
+  ShardMap newer = map_;
+  newer.version = newer.version.Next();
+  std::erase_if(newer.members, [&](const Member& member) { return member.node == nodes_.at(kServer1); });
+  for (Shard& shard : newer.shards) shard = {.home = nodes_.at(kServer0), .routing_since = newer.version};
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Promised answer = WorkersAnswer({});
+  answer.map = newer;
+  Say(kWorker, answer);
+  EXPECT_TRUE(out_.superseded);
+  EXPECT_NE(Sent<SessionLost>(kServer1), nullptr) << "its process ends, and another server is appointed";
+}
+
+// Its worker has done all its items and is still in a step with it: others may not run ahead of that worker.
+TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsIt) {
+  const LeaseGrant grant = TakeLease();
+  Say(kWorker, Heartbeat{.number = ++heartbeat_, .leases = {{grant.lease, grant.end}}});
+  const std::optional<CoordinatorRecord> last = core_->LastRecord();
+  ASSERT_TRUE(last && last->data_sets.size() == 1);
+  EXPECT_EQ(last->data_sets[0].holders.size(), 1U);
+  EXPECT_EQ(last->data_sets[0].progress.open.size(), 1U);
+}
+
+// A server that has not installed a table when the coordinator changes was loading it.
+TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
+  const RestorePoint load{.directory = "/c", .checkpoint = 7, .clock = 40};
+  const TableSpec spec{.name = "t", .options = {.dim = 2}};
+  Mirror();
+  record_.load = load;
+  record_.tables = {{.spec = spec}};
+  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  const std::vector<InstallTable> has = {{.table = TableId(1), .spec = spec, .load = {}}};
+  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = has, .mirror = record_});
+  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kWorker, WorkersAnswer({}));
+  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
+  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
+  ASSERT_NE(Sent<InstallTable>(kServer1), nullptr);
+  EXPECT_EQ(Sent<InstallTable>(kServer1)->load, load);
+  ASSERT_NE(Sent<InstallTable>(kServer0), nullptr);
+  EXPECT_EQ(Sent<InstallTable>(kServer0)->load, RestorePoint()) << "it has what was loaded";
+  Say(kServer0, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  Say(kWorker, OpenTable{.header = NextHeader(), .spec = spec});
+  const auto is_opened = [&] {
+    bool opened = false;
+    for (int i = 0; i < 3; ++i) {
+      Say(kServer0, MirrorAck{.number = record_.number});
+      opened = opened || Sent<TableOpened>(kWorker) != nullptr;
+    }
+    return opened;
+  };
+  EXPECT_FALSE(is_opened()) << "server 1 is still loading";
+  Say(kServer1, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  EXPECT_TRUE(is_opened());
+}
+
+// The job begins anew when its coordinator was lost before it had formed: nobody may bring along what was before.
+TEST_F(CoordinatorTakeoverTest, OneThatBeginsRefusesWhoKnowsAnEarlierMap) {
+  core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 2, .shards = 4, .host_index = 0});
+  Say(kServer1, JoinOf(Role::kServer, 1, NodeId(2)));
+  ASSERT_NE(Sent<JoinRefused>(kServer1), nullptr);
+  Say(kServer1, JoinOf(Role::kServer, 1));
+  EXPECT_NE(Sent<Welcome>(kServer1), nullptr);
+}
+
 TEST_F(CoordinatorTakeoverTest, TheServerItRunsInIsNotReleased) {
   (void)TakeLease();
   core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
@@ -196,14 +300,18 @@ TEST_F(CoordinatorTakeoverTest, TheServerItRunsInIsNotReleased) {
 TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
   (void)TakeLease();
   record_ = {};
-  core_.emplace(CoordinatorOptions{
-      .job_uid = "job", .term = 2, .takeover = true, .proven_gone = {{Role::kServer, 0}}, .host_index = 1});
+  core_.emplace(CoordinatorOptions{.job_uid = "job",
+                                   .term = 2,
+                                   .takeover = true,
+                                   .newest_checkpoint = {.directory = "/c", .checkpoint = 7, .clock = 40},
+                                   .host_index = 1});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
   Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
   Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
   Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
   Say(kWorker, WorkersAnswer({}));
   ASSERT_TRUE(out_.failed.has_value());
-  EXPECT_NE(std::string(attune::Message(*out_.failed)).find("last checkpoint"), std::string::npos);
+  EXPECT_NE(std::string(attune::Message(*out_.failed)).find("attune run --resume /c"), std::string::npos);
   EXPECT_NE(Sent<SessionLost>(kWorker), nullptr);
 }
 

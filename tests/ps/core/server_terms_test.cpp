@@ -104,6 +104,33 @@ TEST_F(ServerTermsTest, FollowsTheHighestTermAndTellsOthers) {
   EXPECT_EQ(promised->tables[0].spec.name, "rows");
 }
 
+TEST_F(ServerTermsTest, KeepsWhatItsOwnCoordinatorKnewLast) {
+  Hear(1, MirrorUpdate{.record = {.number = 5}});
+  core_.KeepRecord({.number = 7});
+  core_.KeepRecord({.number = 6});
+  Hear(2, Promise{});
+  ASSERT_TRUE(Sent<Promised>(kCoordinator)->mirror.has_value());
+  EXPECT_EQ(Sent<Promised>(kCoordinator)->mirror->number, 7U);
+}
+
+// The coordinator was lost before the job had formed, and its replacement counts from the beginning.
+TEST(ServerBeforeTheJob, TakesTheNumberThatAnotherCoordinatorGivesIt) {
+  ServerCore core({.job_uid = "job", .incarnation = 7, .address = "127.0.0.1:1", .create_store = MapStore::Make});
+  ServerOutputs out;
+  const auto hear = [&](Message message) {
+    core.Step(Received{.from = kCoordinator, .message = std::move(message), .term = 1}, MonotonicTime{seconds(1)}, out);
+  };
+  core.Step(PeerConnected{kCoordinator}, MonotonicTime{seconds(1)}, out);
+  hear(Welcome{.node = NodeId(5), .map = {}});
+  core.Step(PeerDisconnected{kCoordinator}, MonotonicTime{seconds(1)}, out);
+  out.Clear();
+  core.Step(PeerConnected{kCoordinator}, MonotonicTime{seconds(1)}, out);
+  ASSERT_FALSE(out.send.empty());
+  EXPECT_EQ(std::get<Join>(out.send.front().message).node, NodeId()) << "it is no member of anything yet";
+  hear(Welcome{.node = NodeId(2), .map = {}});
+  EXPECT_EQ(core.node(), NodeId(2));
+}
+
 TEST_F(ServerTermsTest, KeepsTheNewestCopy) {
   CoordinatorRecord record{.number = 5};
   Hear(1, MirrorUpdate{.record = record});

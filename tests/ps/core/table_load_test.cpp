@@ -144,6 +144,21 @@ TEST_F(TableLoadTest, AFileThatCannotBeReadIsReportedAndReadAgainWhenAsked) {
   EXPECT_EQ(out_.load.size(), 1U);
 }
 
+// Another coordinator may number its tables otherwise.
+TEST_F(TableLoadTest, WhatACoordinatorWantedThatIsObeyedNoLongerIsNotInstalled) {
+  Order();
+  const LoadOrder order = out_.load[0];
+  Step(Received{.from = kCoordinator, .message = NewestCheckpoint{.point = kCheckpoint}, .term = 2});
+  ReadIt(order);
+  EXPECT_EQ(Sent<TableInstalled>(kCoordinator), nullptr);
+  Step(Received{.from = kCoordinator,
+                .message = InstallTable{.table = TableId(1), .spec = kSpec, .load = kCheckpoint},
+                .term = 2});
+  ASSERT_EQ(out_.load.size(), 1U) << "read again";
+  ReadIt(LoadOrder(out_.load[0]));
+  EXPECT_NE(Sent<TableInstalled>(kCoordinator), nullptr);
+}
+
 // The coordinator of a job that goes on from a checkpoint.
 class LoadingCoordinatorTest : public testing::Test {
  protected:
@@ -186,9 +201,10 @@ class LoadingCoordinatorTest : public testing::Test {
   }
   // Server 0 is gone; server 1, which knows the table, runs the next coordinator.
   void TakeOver() {
-    core_.emplace(CoordinatorOptions{
-        .job_uid = "job", .term = 2, .takeover = true, .proven_gone = {{Role::kServer, 0}}, .host_index = 1});
+    core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
     orders_.clear();
+    out_.Clear();
+    core_->Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}}, now_, out_);
     Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
     Say(kServer1,
         Promised{.map = map_, .standing = {}, .sync = {}, .tables = {{TableId(1), kSpec, {}}}, .mirror = record_});

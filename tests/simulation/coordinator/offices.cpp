@@ -18,6 +18,10 @@ void CoordinatorSimulation::StartOffice(CoordinatorOptions options, size_t host)
 // Its process is gone, or another one is obeyed: what was asked of it is asked again of the next one.
 void CoordinatorSimulation::EndOffice(size_t office) {
   if (!std::exchange(offices_[office]->alive, false)) return;
+  if (Server& host = servers_[offices_[office]->host]; host.alive) {  // it keeps what the coordinator knew
+    std::optional<CoordinatorRecord> record = offices_[office]->core->LastRecord();
+    if (record && (!host.mirror || host.mirror->number < record->number)) host.mirror = std::move(record);
+  }
   Tell("the coordinator of term " + std::to_string(offices_[office]->term) + " ends");
   std::vector<Party> parties;
   for (const auto& [id, connection] : connections_) {
@@ -59,10 +63,10 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   }
   if (host == servers_.size()) return;
   Count(gone.empty() ? "handovers" : "coordinators lost");
+  const bool deaf = parameters_.deaf && gone.empty();
   StartOffice({.job_uid = kJob,
                .term = offices_.back()->term + 1,
                .takeover = true,
-               .proven_gone = std::move(gone),
                .shards = parameters_.shards,
                .liveness_lease = std::chrono::seconds(2),
                .shard_changes_max = 4,
@@ -70,12 +74,22 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
                .mutations = mutations_},
               host);
   const size_t office = offices_.size() - 1;
+  for (const NodeGone& node : gone) {
+    const CommandId id(next_command_++);
+    commands_[id] = {now() + kCallTimeout, office};
+    StepCoordinator(office, FromOperator{.id = id, .command = node, .timeout = kCallTimeout});
+  }
   Tell("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
        std::to_string(offices_.back()->term));
   Redirect({true, host}, office);
+  // Those who stay with the old one longest: its own server, another one that lets it go on, and workers.
+  const auto stays = [&](Party party) { return party.is_server || random().Chance(0.5); };
   const auto later = [&](Party party) {
     Duration delay = network_.Delay();
-    if (random().Chance(0.05)) {  // so long that it may count as dead
+    if (deaf && stays(party)) {
+      delay = FromMilliseconds(3000 + random().Uniform() * 6000);
+      any_failure_ = true;
+    } else if (random().Chance(0.05)) {  // so long that it may count as dead
       delay = FromMilliseconds(random().Uniform() * 9000);
       any_failure_ = true;
     }
@@ -85,6 +99,21 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
     if (place != host && servers_[place].alive) later({true, place});
   }
   for (size_t place = 0; place < workers_.size(); ++place) later({false, place});
+}
+
+// The coordinator's server was lost before the job had formed: its replacement begins the job anew, at the same
+// address.
+void CoordinatorSimulation::BeginAnew() {
+  Count("begun anew");
+  appointing_ = false;
+  const size_t host = StartServer(servers_[offices_[chief_]->host].index);
+  StartOffice(first_options_, host);
+  chief_ = offices_.size() - 1;
+  for (Server& server : servers_) {
+    server.stream.office = chief_;
+    if (!server.alive) server.node = NodeId();  // numbers begin anew too
+  }
+  for (const auto& worker : workers_) worker->stream.office = chief_;
 }
 
 // It hears where the new coordinator is.
@@ -103,8 +132,16 @@ void CoordinatorSimulation::Redirect(Party party, size_t office) {
         Received{.from = host, .message = CoordinatorAt{.term = offices_[office]->term, .host = host, .port = 7400}});
     if (!Alive(party)) return;
   }
+  if (StreamOf(party).connected) left_.insert(StreamOf(party).connection);
   StreamOf(party).office = office;
   Break(party, network_.Delay());
+}
+
+// The coordinator and its copy at once are the end of the job, and not of interest here.
+void CoordinatorSimulation::KillWhenSafe(size_t place) {
+  const bool safe = Settled() && (place != offices_[chief_]->host || CopyIsSafe(place));
+  if (safe || finished_) return KillServer(place);
+  After(std::chrono::milliseconds(500), [this, place] { KillWhenSafe(place); });
 }
 
 // The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while.
@@ -118,7 +155,7 @@ void CoordinatorSimulation::CrashCoordinator(bool really) {
   const uint32_t index = servers_[host].index;
   Tell("the coordinator is said to be dead");
   appointing_ = true;
-  After(std::chrono::seconds(12), [this, host] { KillServer(host); });
+  After(std::chrono::seconds(12), [this, host] { KillWhenSafe(host); });
   After(FromMilliseconds(random().Uniform() * 1500), [this, index] { Appoint({{Role::kServer, index}}, UINT32_MAX); });
 }
 

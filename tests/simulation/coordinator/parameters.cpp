@@ -24,6 +24,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   p.switches = static_cast<uint32_t>(random.Below(4));
   p.checkpoints = static_cast<uint32_t>(random.Below(4));
   if (random.Chance(0.2)) return p;
+  p.early_death = random.Chance(0.1);
   p.break_chance = random.Chance(0.5) ? random.Uniform() * 0.02 : 0;
   p.worker_deaths = static_cast<uint32_t>(random.Below(3));
   p.server_deaths = static_cast<uint32_t>(random.Below(3));
@@ -33,6 +34,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   if (p.servers == 1 && p.scalings == 0) return p;
   p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
   p.handovers = static_cast<uint32_t>(random.Below(2));
+  p.deaf = p.handovers > 0 && random.Chance(0.2);
   return p;
 }
 
@@ -45,7 +47,7 @@ std::string ToString(const CoordinatorParameters& p) {
        << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
-       << " handovers=" << p.handovers;
+       << " handovers=" << p.handovers << " deaf=" << p.deaf << " early_death=" << p.early_death;
   return text.str();
 }
 

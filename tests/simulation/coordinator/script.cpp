@@ -23,7 +23,7 @@ void CoordinatorSimulation::Scale() {
   const auto again = [this] { After(std::chrono::milliseconds(100), [this] { Scale(); }); };
   if (!Settled() || !Chief().map().formed()) return again();
   if (servers_[offices_[chief_]->host].index >= servers_wanted_) {
-    if (CopyIsSafe(offices_[chief_]->host)) Appoint({}, servers_wanted_);
+    Appoint({}, servers_wanted_);
     return again();
   }
   Order(SetServers{servers_wanted_});
@@ -66,7 +66,6 @@ void CoordinatorSimulation::ScheduleChanges() {
       }
       if (places.empty() || finished_ || !Settled()) return;
       const size_t place = places[random().Below(places.size())];
-      // The coordinator and its copy at once are the end of the job, and not of interest here.
       if (place == offices_[chief_]->host && !CopyIsSafe(place)) return;
       any_failure_ = true;
       KillServer(place);
@@ -75,9 +74,16 @@ void CoordinatorSimulation::ScheduleChanges() {
   for (uint32_t i = 0; i < parameters_.coordinator_deaths; ++i) {
     After(some_time(), [this] { CrashCoordinator(random().Chance(0.7)); });
   }
+  if (parameters_.early_death) {
+    After(network_.Delay(3), [this] {
+      if (Chief().map().formed()) return;
+      any_failure_ = true;
+      KillServer(offices_[chief_]->host);
+    });
+  }
   for (uint32_t i = 0; i < parameters_.handovers; ++i) {
     After(some_time(), [this] {
-      if (!finished_ && Settled() && CopyIsSafe(offices_[chief_]->host)) Appoint({}, UINT32_MAX);
+      if (!finished_ && Settled() && Chief().map().formed()) Appoint({}, UINT32_MAX);
     });
   }
   for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
@@ -103,19 +109,19 @@ void CoordinatorSimulation::ScheduleChanges() {
 
 Outcome CoordinatorSimulation::Simulate() {
   servers_wanted_ = parameters_.servers;
-  StartOffice({.job_uid = kJob,
-               .servers = parameters_.servers,
-               .shards = parameters_.shards,
-               .goal = {.epochs = parameters_.epochs},
-               .items = parameters_.items,
-               .lease_items = parameters_.lease_items,
-               .synchronization = *ParseSyncMode(parameters_.mode),
-               .backups = parameters_.backups,
-               .liveness_lease = std::chrono::seconds(2),
-               .shard_changes_max = 4,
-               .host_index = 0,
-               .mutations = mutations_},
-              0);
+  first_options_ = {.job_uid = kJob,
+                    .servers = parameters_.servers,
+                    .shards = parameters_.shards,
+                    .goal = {.epochs = parameters_.epochs},
+                    .items = parameters_.items,
+                    .lease_items = parameters_.lease_items,
+                    .synchronization = *ParseSyncMode(parameters_.mode),
+                    .backups = parameters_.backups,
+                    .liveness_lease = std::chrono::seconds(2),
+                    .shard_changes_max = 4,
+                    .host_index = 0,
+                    .mutations = mutations_};
+  StartOffice(first_options_, 0);
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();

@@ -160,6 +160,7 @@ void CoordinatorSimulation::KillServer(size_t place) {
     EndOffice(office);
     if (office + 1 < offices_.size()) continue;
     appointing_ = true;
+    if (!Chief().map().formed()) continue;
     After(FromMilliseconds(random().Uniform() * 1500), [this, index] {
       Appoint({{Role::kServer, index}}, UINT32_MAX);
     });
@@ -181,7 +182,10 @@ bool CoordinatorSimulation::HasServer(uint32_t index) const {
 
 // The platform runs one process of an index at a time.
 void CoordinatorSimulation::StartMissingServer(uint32_t index) {
-  if (!finished_ && index < servers_wanted_ && !HasServer(index)) StartServer(index);
+  if (finished_ || index >= servers_wanted_ || HasServer(index)) return;
+  const bool coordinators = index == servers_[offices_[chief_]->host].index && !offices_[chief_]->alive;
+  if (coordinators && !Chief().map().formed()) return BeginAnew();
+  StartServer(index);
 }
 
 }  // namespace attune::ps::simulation

@@ -72,6 +72,7 @@ class CoordinatorSimulation : public World {
     std::optional<MonotonicTime> wake;
     uint64_t next_call = 1;
     std::map<CallId, MonotonicTime> calls;
+    std::set<CallId> more_tables;  // calls that open tables beside the first
     enum class At { kJoin, kTable, kData, kLease, kWork, kStep, kLeave, kEnd } at = At::kJoin;
     TableId table;
     DataSetId data_set;
@@ -98,7 +99,8 @@ class CoordinatorSimulation : public World {
     size_t place;
     auto operator<=>(const Party&) const = default;
   };
-  static constexpr Place kCoordinatorsPlace = 0;
+  // Each coordinator has a place of its own: what one has sent does not wait for what another has.
+  static Place OfficePlace(size_t office) { return static_cast<Place>(1'000'000 + office); }
   static Party PartyAt(Place place) { return {.is_server = place % 2 == 1, .place = (place - 1) / 2}; }
   static Place PlaceOf(Party party) { return static_cast<Place>(2 * party.place + (party.is_server ? 1 : 2)); }
   Stream& StreamOf(Party party) {
@@ -110,6 +112,7 @@ class CoordinatorSimulation : public World {
   void Break(Party party, Duration away);
   void ToCoordinator(Party party, Message message);
   void FromCoordinator(ConnectionId connection, Message message);
+  void Arrive(Party party, uint32_t term, const Message& message);
   void StepCoordinator(size_t office, CoordinatorInput input);
   void OnMapPublished(size_t office);
   MapVersion MapBefore(const ShardMap& map) const;
@@ -117,8 +120,10 @@ class CoordinatorSimulation : public World {
   void StartOffice(CoordinatorOptions options, size_t host);
   void EndOffice(size_t office);
   void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void BeginAnew();
   void Redirect(Party party, size_t office);
   void CrashCoordinator(bool really);
+  void KillWhenSafe(size_t place);
   bool CopyIsSafe(size_t but) const;
   // One coordinator leads the job, and nobody says that it is dead.
   bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_]->alive && !appointing_; }
@@ -146,6 +151,7 @@ class CoordinatorSimulation : public World {
   void Ask(size_t place, Worker::At at);
   void Completed(size_t place, const Completion& completion);
   void Work(size_t place);
+  void OpenAnotherTable(size_t place);
   void KillWorker(size_t place);
   size_t Running() const;
 
@@ -160,6 +166,7 @@ class CoordinatorSimulation : public World {
   CoordinatorParameters parameters_;
   Mutations mutations_;
   Network network_;
+  CoordinatorOptions first_options_;
   std::vector<std::unique_ptr<Office>> offices_;
   size_t chief_ = 0;         // the last one that leads the job
   bool appointing_ = false;  // its server is said to be dead
@@ -171,6 +178,7 @@ class CoordinatorSimulation : public World {
     size_t office;
   };
   std::map<ConnectionId, Connection> connections_;
+  std::set<ConnectionId> left_;  // for another coordinator: what was under way on them arrives late
   uint64_t next_connection_ = 1, next_incarnation_ = 1, next_command_ = 1;
   uint32_t next_worker_index_ = 0;
   struct Asked {

@@ -14,7 +14,8 @@ void CoordinatorSimulation::Connect(Party party) {
   stream.connection = ConnectionId(next_connection_++);
   connections_[stream.connection] = {party, stream.office};
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
-  const Server& server = servers_[party.place];
+  Server& server = servers_[party.place];
+  if (!server.map.formed()) server.node = NodeId();
   SayServer(party.place, Join{.incarnation = server.incarnation,
                               .job_uid = kJob,
                               .role = Role::kServer,
@@ -46,14 +47,14 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
   const Stream& stream = StreamOf(party);
   if (!stream.connected) return;
   const Place place = PlaceOf(party);
-  network_.SendInOrder(place, kCoordinatorsPlace,
+  network_.SendInOrder(place, OfficePlace(connections_.at(stream.connection).office),
                        [this, party, id = stream.connection, message = std::move(message)]() mutable {
                          const auto it = connections_.find(id);
                          if (it == connections_.end()) return;
                          if (keeps_history()) Tell(Name(party) + " -> coordinator  " + Describe(message));
                          StepCoordinator(it->second.office, FromConnection{.from = id, .message = std::move(message)});
                        });
-  network_.MayBreak(kCoordinatorsPlace, place);
+  network_.MayBreak(0, place);
 }
 
 void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message message) {
@@ -61,20 +62,28 @@ void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message mes
   if (it == connections_.end()) return;
   const Party party = it->second.party;
   const uint32_t term = offices_[it->second.office]->term;
-  network_.SendInOrder(
-      kCoordinatorsPlace, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
-        if (!connections_.contains(connection) || !Alive(party)) return;
-        ++outcome().messages;
-        Digest(message.index() * 31 + party.place);
-        if (keeps_history()) Tell("coordinator -> " + Name(party) + "  " + Describe(message));
-        if (!party.is_server) {
-          return StepWorker(party.place, Received{.from = kCoordinator, .message = std::move(message), .term = term});
-        }
-        Server& server = servers_[party.place];
-        if (term < server.term && !mutations_.old_term_not_refused) return;
-        server.term = std::max(server.term, term);
-        OnServer(party.place, message);
-      });
+  const Place office = OfficePlace(it->second.office);
+  network_.SendInOrder(office, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
+    if (connections_.contains(connection)) return Arrive(party, term, message);
+    if (!left_.contains(connection)) return;
+    After(network_.Delay(12), [this, party, term, message = std::move(message)] { Arrive(party, term, message); });
+  });
+}
+
+void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& message) {
+  if (!Alive(party)) return;
+  ++outcome().messages;
+  Digest(message.index() * 31 + party.place);
+  if (keeps_history()) {
+    Tell("coordinator of term " + std::to_string(term) + " -> " + Name(party) + "  " + Describe(message));
+  }
+  if (!party.is_server) {
+    return StepWorker(party.place, Received{.from = kCoordinator, .message = message, .term = term});
+  }
+  Server& server = servers_[party.place];
+  if (term < server.term && !mutations_.old_term_not_refused) return;
+  server.term = std::max(server.term, term);
+  OnServer(party.place, message);
 }
 
 void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
@@ -83,6 +92,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   CoordinatorOutputs out;
   here.core->Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is told to end
   if (out.superseded) return EndOffice(office);
   if (!here.leads && !here.core->progress().taking_over) {
     Count("takeovers");

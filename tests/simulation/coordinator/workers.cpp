@@ -106,6 +106,17 @@ void CoordinatorSimulation::Ask(size_t place, Worker::At at) {
   }
 }
 
+// Beside its work: who numbers tables has to know of all of them.
+void CoordinatorSimulation::OpenAnotherTable(size_t place) {
+  Worker& worker = *workers_[place];
+  const CallId call(worker.next_call++);
+  const MonotonicTime deadline = now() + kCallTimeout;
+  worker.calls[call] = deadline;
+  worker.more_tables.insert(call);
+  const std::string name = "more rows " + std::to_string(random().Below(6));
+  StepWorker(place, OpenTableCall{.call = call, .deadline = deadline, .spec = {name, {.dim = 1}}});
+}
+
 void CoordinatorSimulation::Completed(size_t place, const Completion& completion) {
   Worker& worker = *workers_[place];
   const auto call = worker.calls.find(completion.call);
@@ -113,6 +124,7 @@ void CoordinatorSimulation::Completed(size_t place, const Completion& completion
   if (now() > call->second) Violation("EveryCallEnds: a call ended after its deadline");
   worker.calls.erase(call);
   Digest(completion.call.value() * 7 + place);
+  if (worker.more_tables.erase(completion.call) > 0 && (completion.status.ok() || worker.asked_to_leave)) return;
   const bool late = completion.status.code() == StatusCode::kDeadlineExceeded;
   const bool ended = completion.status.code() == StatusCode::kOutOfRange;
   if (!completion.status.ok() && !ended && !(late && worker.at == Worker::At::kLease)) {
@@ -134,6 +146,7 @@ void CoordinatorSimulation::Completed(size_t place, const Completion& completion
       if (late) return Ask(place, kLease);
       worker.lease = std::get<LeaseResult>(completion.result);
       worker.position = worker.lease.begin;
+      if (random().Chance(0.1)) OpenAnotherTable(place);
       steps_.GetsWork(place);
       worker.at = kWork;
       return Work(place);

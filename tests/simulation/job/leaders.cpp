@@ -49,13 +49,13 @@ void JobSimulation::Appoint(uint32_t gone) {
   if (!host) return Violation("no server is left to run the coordinator");
   CoordinatorOptions options = NextOptions(leaders_.back()->term + 1);
   options.takeover = true;
-  options.proven_gone = {{Role::kServer, gone}};
   options.host_index = servers_[*host]->index;
   const uint32_t term = options.term;
   StartLeader(std::move(options), *host);
   Tell(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
   heard_[ServerPlace(*host)] = term;
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});
+  Order(NodeGone{Role::kServer, gone});
 }
 
 // The copy that answers have waited for is at a member that lives.

@@ -1,0 +1,161 @@
+// A job that begins with a checkpoint, and checkpoints of a job, as the coordinator and its nodes speak about them.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+namespace {
+
+const RestorePoint kPoint{.directory = "/c", .checkpoint = 7, .clock = 40};
+const TableSpec kSpec{.name = "t", .options = {.dim = 2}};
+
+class CoordinatorCheckpointTest : public testing::Test {
+ protected:
+  void Start(const RestorePoint& load) {
+    CoordinatorOptions options{.job_uid = "job", .servers = 1, .shards = 4};
+    options.load = load;
+    core_.emplace(options);
+    Join(kServer, Role::kServer, 0);
+    Join(kWorker, Role::kWorker, 0);
+    Report(kServer);
+  }
+  void Join(ConnectionId from, Role role, uint32_t index) {
+    Say(from, ps::Join{.incarnation = from.value(),
+                       .job_uid = "job",
+                       .role = role,
+                       .index = index,
+                       .address = role == Role::kServer ? "127.0.0.1:1" : ""});
+  }
+  // Nothing is under way at this server.
+  void Report(ConnectionId server) {
+    Say(server, RowsReport{.number = ++report_, .map_version = core_->map().version});
+  }
+  const std::vector<ToConnection>& Say(ConnectionId from, Message message) {
+    return Step(FromConnection{from, std::move(message)});
+  }
+  const std::vector<ToConnection>& Step(CoordinatorInput input) {
+    out_.Clear();
+    core_->Step(std::move(input), now_, out_);
+    return out_.send;
+  }
+  const std::vector<ToConnection>& After(Duration time) {
+    now_ += time;
+    return Step(CoordinatorTimer{});
+  }
+  void OpenTable() {
+    Say(kWorker,
+        ps::OpenTable{.header = {.request = RequestId(1), .remaining = std::chrono::seconds(10)}, .spec = kSpec});
+  }
+  template <typename Answer>
+  std::optional<Answer> Said(ConnectionId to) const {
+    for (const ToConnection& item : out_.send) {
+      if (item.to != to) continue;
+      if (const auto* answer = std::get_if<Answer>(&item.message)) return *answer;
+    }
+    return std::nullopt;
+  }
+  void TakeCheckpoint() { Step(FromOperator{.id = CommandId(1), .command = ps::TakeCheckpoint{.directory = "/c"}}); }
+
+  const ConnectionId kServer{1}, kWorker{2}, kLater{3};
+  std::optional<CoordinatorCore> core_;
+  CoordinatorOutputs out_;
+  MonotonicTime now_{std::chrono::seconds(1)};
+  uint64_t report_ = 0;
+};
+
+TEST_F(CoordinatorCheckpointTest, ServersOfTheBeginLoadTheirRowsAndOpenersAreToldToWait) {
+  Start(kPoint);
+  OpenTable();
+  ASSERT_TRUE(Said<InstallTable>(kServer));
+  EXPECT_EQ(Said<InstallTable>(kServer)->load, kPoint);
+  After(std::chrono::seconds(1));
+  ASSERT_TRUE(Said<StillWorking>(kWorker));
+  EXPECT_EQ(Said<StillWorking>(kWorker)->request, RequestId(1));
+  Join(kLater, Role::kServer, 1);
+  ASSERT_TRUE(Said<InstallTable>(kLater));
+  EXPECT_EQ(Said<InstallTable>(kLater)->load, RestorePoint()) << "the others give it rows";
+  EXPECT_EQ(Said<NewestCheckpoint>(kLater)->point, kPoint) << "should rows be lost";
+  Say(kServer, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  Say(kLater, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  EXPECT_TRUE(Said<TableOpened>(kWorker));
+  After(std::chrono::seconds(1));
+  EXPECT_FALSE(Said<StillWorking>(kWorker));
+}
+
+TEST_F(CoordinatorCheckpointTest, OpenersOfATableThatIsNotLoadedAreNotToldToWait) {
+  Start({});
+  OpenTable();
+  EXPECT_EQ(Said<InstallTable>(kServer)->load, RestorePoint());
+  After(std::chrono::seconds(1));
+  EXPECT_FALSE(Said<StillWorking>(kWorker));
+}
+
+TEST_F(CoordinatorCheckpointTest, NoCheckpointBeginsWhileATableIsLoaded) {
+  Start(kPoint);
+  OpenTable();
+  TakeCheckpoint();
+  EXPECT_FALSE(out_.begin_checkpoint);
+  Say(kServer, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  EXPECT_TRUE(out_.begin_checkpoint);
+}
+
+TEST_F(CoordinatorCheckpointTest, NodesWriteWhenAllHaveMarkedAndAllServersHearOfTheNewest) {
+  Start({});
+  OpenTable();
+  Say(kServer, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  TakeCheckpoint();
+  ASSERT_TRUE(out_.begin_checkpoint);
+  const CutId cut = out_.begin_checkpoint->cut;
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
+  ASSERT_TRUE(Said<Mark>(kServer));
+  EXPECT_EQ(Said<Mark>(kServer)->checkpoint, 8U);
+  Say(kServer, MarkDone{.cut = cut});
+  EXPECT_TRUE(Said<WriteSnapshot>(kServer));
+  Say(kServer, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {{.table = TableId(1), .name = "f"}}});
+  ASSERT_TRUE(out_.commit_checkpoint);
+  EXPECT_EQ(out_.commit_checkpoint->files.size(), 1U);
+  Step(CheckpointCommitted{.cut = cut, .status = OkStatus()});
+  ASSERT_EQ(out_.command_results.size(), 1U);
+  EXPECT_TRUE(out_.command_results[0].status.ok());
+  EXPECT_TRUE(Said<CutEnded>(kServer));
+  ASSERT_TRUE(Said<NewestCheckpoint>(kServer));
+  EXPECT_EQ(Said<NewestCheckpoint>(kServer)->point.checkpoint, 8U);
+}
+
+TEST_F(CoordinatorCheckpointTest, AFailedPartEndsTheCheckpointAndNamesTheServer) {
+  Start({});
+  TakeCheckpoint();
+  const CutId cut = out_.begin_checkpoint->cut;
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
+  Say(kServer, MarkDone{.cut = cut});
+  Say(kServer, SnapshotDone{.cut = cut, .status = Error(StatusCode::kResourceExhausted, "no room"), .files = {}});
+  ASSERT_EQ(out_.command_results.size(), 1U);
+  const std::string text(attune::Message(out_.command_results[0].status));
+  EXPECT_NE(text.find("server 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("no room"), std::string::npos) << text;
+  EXPECT_FALSE(Said<NewestCheckpoint>(kServer));
+}
+
+TEST_F(CoordinatorCheckpointTest, WhatAProgramSavesTakesTheSameWayAndSaysNothingOfData) {
+  Start({});
+  Say(kWorker,
+      SaveTables{.header = {.request = RequestId(1), .remaining = std::chrono::seconds(10)}, .directory = "/m"});
+  ASSERT_TRUE(out_.begin_checkpoint);
+  const CutId cut = out_.begin_checkpoint->cut;
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 1, .base = 0});
+  Say(kServer, MarkDone{.cut = cut});
+  Say(kServer, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
+  ASSERT_TRUE(out_.commit_checkpoint);
+  EXPECT_EQ(out_.commit_checkpoint->record, CutRecord());
+  Step(CheckpointCommitted{.cut = cut, .status = OkStatus()});
+  ASSERT_TRUE(Said<Done>(kWorker));
+  EXPECT_FALSE(Said<NewestCheckpoint>(kServer)) << "lost rows do not come from there";
+}
+
+}  // namespace
+}  // namespace attune::ps
