@@ -154,6 +154,7 @@ class CoordinatorCore {
   std::string WhatWasRestored() const;
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
+  std::vector<NodeId> ServersWithoutTables() const;
   bool PromoteBackups(CoordinatorOutputs& out);
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);

@@ -55,6 +55,15 @@ std::vector<NodeId> CoordinatorCore::EligibleServers() const {
   return servers;
 }
 
+// They have come since a table was opened, and could not serve its rows yet.
+std::vector<NodeId> CoordinatorCore::ServersWithoutTables() const {
+  std::vector<NodeId> servers;
+  for (const TableEntry& table : tables_) {
+    if (table.opened) servers.insert(servers.end(), table.missing.begin(), table.missing.end());
+  }
+  return servers;
+}
+
 // Copies that all members have completed.
 bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
   ShardMap next = map_;
@@ -312,7 +321,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   }
   Remove(id, reason);
   recovering_ = true;
-  Publish(WithoutFailed(map_, std::array{id}), out);
+  Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
 }
 
 void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {

@@ -156,7 +156,15 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   const bool recovery = RestoreMembers(map, record, now, dead);
   RestoreTables(record);
   RestoreLeases(record, out);
-  map_ = dead.empty() ? map : WithoutFailed(map, dead);
+  std::vector<NodeId> without_tables;
+  for (const auto& [id, former] : formers_) {
+    for (size_t i = 0; former.answer && i < record.tables.size(); ++i) {
+      const bool has = std::ranges::find(former.answer->tables, TableId(static_cast<uint32_t>(i + 1)),
+                                         &InstallTable::table) != former.answer->tables.end();
+      if (record.tables[i].opened && !has) without_tables.push_back(id);
+    }
+  }
+  map_ = dead.empty() ? map : WithoutFailed(map, dead, without_tables);
   map_.version = MapVersion(options_.term, 1);
   if (recovery) {
     map_.recovered_at = map_.version;

@@ -22,22 +22,25 @@ std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> serv
   return shards;
 }
 
-ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed) {
+ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std::span<const NodeId> without_tables) {
   const auto is_failed = [&](NodeId node) { return std::ranges::find(failed, node) != failed.end(); };
+  const auto has_tables = [&](const Member& member) {
+    return std::ranges::find(without_tables, member.node) == without_tables.end();
+  };
   ShardMap next = map;
   next.version = map.version.Next();
   next.recovered_at = next.version;
   ++next.recoveries;
   std::erase_if(next.members, [&](const Member& member) { return is_failed(member.node); });
   std::vector<NodeId> servers;
-  for (const Member& member : next.members) {
-    if (member.role == Role::kServer && !member.leaving) servers.push_back(member.node);
-  }
-  if (servers.empty()) {
+  const auto choose = [&](auto fits) {
     for (const Member& member : next.members) {
-      if (member.role == Role::kServer) servers.push_back(member.node);
+      if (member.role == Role::kServer && fits(member)) servers.push_back(member.node);
     }
-  }
+  };
+  choose([&](const Member& member) { return !member.leaving && has_tables(member); });
+  if (servers.empty()) choose(has_tables);
+  if (servers.empty()) choose([](const Member&) { return true; });
   for (size_t i = 0; i < next.shards.size(); ++i) {
     Shard& shard = next.shards[i];
     const NodeId joining = std::exchange(shard.next_backup, NodeId());

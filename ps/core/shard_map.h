@@ -67,8 +67,10 @@ struct ShardMap {
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);
 
 // What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;
-// where there was none, a surviving server. Joins of backups are cancelled. At least one server must survive.
-ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed);
+// where there was none, a surviving server, and one of those `without_tables` only when there is no other: it could
+// neither serve nor restore their rows. Joins of backups are cancelled. At least one server must survive.
+ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed,
+                       std::span<const NodeId> without_tables = {});
 
 // For maps received: versions, sizes, members in order; every home, backup and next backup a server among them, and
 // three different ones.

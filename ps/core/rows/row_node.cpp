@@ -187,6 +187,7 @@ void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::ve
     }
     if (old.home != self_) {
       state.was_backup = state.was_backup || old.backup == self_ || old.next_backup == self_;
+      state.copies_partial = old.backup != self_;
       state.directory_complete = false;
     }
     state.home = HomeState::kCollecting;

@@ -176,6 +176,7 @@ class RowNode {
     HomeState home = HomeState::kNotHome;
     bool directory_complete = false;  // it was kActive once since this node became home
     bool was_backup = false;          // kCollecting: this node's copies become the rows
+    bool copies_partial = false;      // and they were still being made
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
     uint32_t exceptions = 0;          // directory entries
     uint32_t handovers = 0;           // rows sent and not acknowledged

@@ -175,7 +175,7 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
     if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
     if (!shards_[shard].was_backup && !complete && backup != NodeId()) {
       all_but[backup].push_back(shard);
-    } else if (has_lost[shard] || (!shards_[shard].was_backup && !complete)) {
+    } else if (has_lost[shard] || (!complete && (!shards_[shard].was_backup || shards_[shard].copies_partial))) {
       restored.push_back(shard);
     } else {
       active.push_back(shard);

@@ -251,6 +251,8 @@ TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
   ASSERT_NE(Sent<InstallTable>(kServer1), nullptr);
   EXPECT_EQ(Sent<InstallTable>(kServer1)->load, load);
+  ASSERT_NE(Sent<InstallTable>(kServer0), nullptr);
+  EXPECT_EQ(Sent<InstallTable>(kServer0)->load, load) << "one that has read it answers at once";
   Say(kServer0, TableInstalled{.table = TableId(1), .status = OkStatus()});
   Say(kWorker, OpenTable{.header = NextHeader(), .spec = spec});
   const auto is_opened = [&] {
@@ -320,6 +322,20 @@ TEST_F(CoordinatorTakeoverTest, ANodeThatObeysAHigherTermEndsTheOldOne) {
   Say(kWorker, Heartbeat{.number = 500});
   EXPECT_TRUE(out_.send.empty());
   EXPECT_EQ(core_->WakeAt(), kNever);
+}
+
+TEST_F(CoordinatorTakeoverTest, AServerWithoutTheTablesDoesNotGetTheShardsOfALostOne) {
+  Say(kWorker, OpenTable{.header = NextHeader(), .spec = {"rows", {.dim = 1}}});
+  for (const ConnectionId server : {kServer0, kServer1}) {
+    Say(server, TableInstalled{.table = TableId(1), .status = OkStatus()});
+  }
+  constexpr ConnectionId kLater{7};
+  Say(kLater, JoinOf(Role::kServer, 2));
+  Step(ConnectionClosed{.connection = kServer1});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}, .timeout = seconds(10)});
+  ASSERT_FALSE(map_.Contains(nodes_.at(kServer1)));
+  ASSERT_TRUE(map_.Contains(nodes_.at(kLater)));
+  for (const Shard& shard : map_.shards) EXPECT_EQ(shard.home, nodes_.at(kServer0));
 }
 
 // The platform says of the process before that it is gone, and says it late.

@@ -238,6 +238,37 @@ TEST(RowRestoreTest, WithoutACheckpointThatCanBeReadRowsBeginAnew) {
   EXPECT_GT(loss.b.rows.Report().shards_restored, 0U);
 }
 
+// It was to become the backup: some copies had been made, the rest nobody has.
+TEST(RowRestoreTest, WhatAnUnfinishedBackupHasNotGotComesFromTheCheckpoint) {
+  Loss loss;
+  ShardMap joining = ThreeServers();
+  joining.version = joining.version.Next();
+  for (Shard& shard : joining.shards) {
+    if (shard.home == kLost) shard.next_backup = kA, shard.join_id = joining.version;
+  }
+  std::vector<Key> keys;
+  for (Key key = 1; keys.size() < 2; ++key) {
+    if (joining.HomeOf(key) == kLost) keys.push_back(key);
+  }
+  loss.a.Adopt(joining);
+  loss.b.Adopt(joining);
+  loss.a.Receive(kLost, Install{.map_version = joining.version,
+                                .rows = {.table = kTable,
+                                         .keys = std::vector<Key>{keys[0]},
+                                         .versions = std::vector<RowVersion>{RowVersion(0, 9)},
+                                         .move_numbers = std::vector<uint16_t>{0},
+                                         .values = std::vector<float>{9}}});
+  const ShardMap next = WithoutFailed(joining, std::array{kLost});
+  ASSERT_EQ(next.HomeOf(keys[0]), kA);
+  loss.a.Adopt(next);
+  loss.b.Adopt(next);
+  Carry(loss.a, loss.b);
+  loss.a.Restore(Saved(keys, 5).get());
+  EXPECT_EQ(loss.a.Value(keys[0]), 9) << "the copy is newer";
+  EXPECT_EQ(loss.a.Value(keys[1]), 5);
+  EXPECT_EQ(loss.a.rows.Report().rows_restored, 1U) << "and it is reported";
+}
+
 TEST(RowRestoreTest, ASecondLossMeanwhileAsksForAllAgain) {
   Loss loss;
   const std::vector<Key> lost = KeysOf(kLost, kA, 2);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+#include <span>
 
 namespace attune::ps {
 namespace {
@@ -59,6 +61,25 @@ TEST(ShardMap, WithoutABackupSomeSurvivorBecomesHome) {
   const ShardMap next = WithoutFailed(SomeMap(6, 3, false), failed);
   EXPECT_TRUE(Validate(next).ok());
   for (const Shard& shard : next.shards) EXPECT_NE(shard.home, NodeId(2));
+}
+
+TEST(ShardMap, AServerThatHasNoTablesYetBecomesHomeOnlyWhenThereIsNoOther) {
+  ShardMap map = SomeMap(6, 3, false);
+  const NodeId failed[] = {NodeId(2)}, newcomer[] = {NodeId(3)}, all[] = {NodeId(1), NodeId(3)};
+  const auto homes = [&](std::span<const NodeId> without_tables) {  // of what the failed one was home of
+    std::set<NodeId> found;
+    const ShardMap next = WithoutFailed(map, failed, without_tables);
+    EXPECT_TRUE(Validate(next).ok());
+    for (size_t i = 0; i < map.shards.size(); ++i) {
+      if (map.shards[i].home == NodeId(2)) found.insert(next.shards[i].home);
+    }
+    return found;
+  };
+  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)});
+  for (Member& member : map.members) member.leaving = member.node == NodeId(1);
+  EXPECT_EQ(homes({}), std::set{NodeId(3)});
+  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)}) << "one that leaves has the rows' table";
+  EXPECT_FALSE(homes(all).empty()) << "somebody has to";
 }
 
 TEST(ShardMap, ValidateNamesWhatIsWrong) {

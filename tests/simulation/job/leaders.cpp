@@ -54,8 +54,11 @@ void JobSimulation::Appoint(uint32_t gone) {
   StartLeader(std::move(options), *host);
   Tell(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
   heard_[ServerPlace(*host)] = term;
+  const CommandId id(next_command_++);
+  commands_[id] = now() + std::chrono::seconds(100);
+  StepCoordinator(
+      FromOperator{.id = id, .command = NodeGone{Role::kServer, gone}, .timeout = std::chrono::seconds(100)});
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});
-  Order(NodeGone{Role::kServer, gone});
 }
 
 // The copy that answers have waited for is at a member that lives.

@@ -204,7 +204,10 @@ std::unique_ptr<TableStore> JobSimulation::RowsOfCheckpoint(const TableSpec& spe
     if (key.first != table) continue;
     const ShardId shard(ShardMap::ShardIndex(key.second, shard_count));
     if (std::ranges::find(shards, shard) == shards.end()) continue;
-    const RowView view{.key = key.second, .version = row.version, .values = row.values, .state = row.state};
+    const RowView view{.key = key.second,
+                       .version = RowVersion(0, row.version.counter()),  // a new job has had no recoveries
+                       .values = row.values,
+                       .state = row.state};
     (void)store->Insert(std::span(&view, 1));
     Count("rows loaded");
   }
