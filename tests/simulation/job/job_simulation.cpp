@@ -37,8 +37,7 @@ Suite JobSuite() {
                        "VersionsRise"},
                       {"21", "act before all promises", {.act_before_all_promises = true}},
                       {"22", "answered before the copy has it", {.answer_before_mirror = true}},
-                      {"23", "copy ignored", {.mirror_ignored = true}},
-                      {"24", "leases that workers hold granted again", {.adopted_leases_granted = true}}}};
+                      {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}}}};
 }
 
 }  // namespace attune::ps::simulation
