@@ -104,7 +104,7 @@ function(attune_test name)
   else()
     add_test(NAME ${ARG_TIER}.${name} COMMAND ${name} --gtest_brief=1)
   endif()
-  set_tests_properties(${ARG_TIER}.${name} PROPERTIES LABELS ${ARG_TIER} TIMEOUT 300)
+  set_tests_properties(${ARG_TIER}.${name} PROPERTIES LABELS ${ARG_TIER} TIMEOUT 600)
   if(ATTUNE_SANITIZE)
     set(suppressions "${PROJECT_SOURCE_DIR}/tests/sanitizer-suppressions")  # its README says what may be listed
     set_tests_properties(${ARG_TIER}.${name} PROPERTIES ENVIRONMENT

@@ -158,12 +158,17 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
 }
 
 void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
-  const auto servers = static_cast<uint32_t>(
-      std::ranges::count_if(nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer; }));
+  bool any_leaves = false;  // and is still here
+  uint32_t servers = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer) continue;
+    any_leaves = any_leaves || node.member.leaving;
+    servers += node.member.leaving ? 0 : 1;
+  }
   std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
     if (order.leaving != NodeId() && Find(order.leaving) == nullptr) {
       Answer(order.id, OkStatus(), "drained", out);
-    } else if (order.leaving == NodeId() && settled_ && servers == servers_wanted_) {
+    } else if (order.leaving == NodeId() && settled_ && !any_leaves && servers == servers_wanted_) {
       Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
     } else if (now >= order.deadline) {
       Answer(order.id,

@@ -40,7 +40,7 @@ std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
   const auto of = [&](const auto& body, uint64_t number) -> std::optional<Repeatable> {
     uint64_t keys = body.keys.size();
     for (const Key key : body.keys) keys = SplitMix64(keys ^ key);
-    return Repeatable{message.index(), body.origin, number, body.table, keys};
+    return Repeatable{message.index(), body.origin, number, body.table, keys, body.map_version};
   };
   // `by_home` and `relayed` say how the receiver is to take it.
   if (const auto* push = std::get_if<Push>(&message)) return of(*push, push->sequence.value() * 2 + push->by_home);

@@ -113,10 +113,14 @@ TEST(Link, QueuesNothingTwiceThatIsIssuedAgainWhileItWaits) {
     link.Send(first, MonotonicTime{}, frames);
   }
   EXPECT_EQ(link.queued(), 9U);
+  Push under_newer_map = push(1, 3);
+  under_newer_map.map_version = MapVersion(1, 2);
+  for (int again = 0; again < 2; ++again) link.Send(under_newer_map, MonotonicTime{}, frames);
+  EXPECT_EQ(link.queued(), 10U) << "what was issued under an older map may not be answered any more";
   link.Connected(MonotonicTime{}, frames);
   ASSERT_EQ(frames.size(), kOptions.window);
   link.Send(std::get<Push>(frames[0].message), MonotonicTime{}, frames);
-  EXPECT_EQ(link.queued(), 10U) << "what was sent before may have been answered by now, and the answer lost";
+  EXPECT_EQ(link.queued(), 11U) << "what was sent before may have been answered by now, and the answer lost";
 }
 
 // Frames are lost, repeated, overtaken; connections break. What arrives is what was sent.

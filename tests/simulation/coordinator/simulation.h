@@ -198,6 +198,7 @@ class CoordinatorSimulation : public World {
   std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
   CutId marked_;                                                    // the cut under way
   MonotonicTime marked_at_{};                                       // for it
+  ShardMap marked_members_;                                         // as the coordinator that marked knew them
   std::set<size_t> copied_;                                         // by it
   std::set<size_t> moved_;                                          // applied by servers that were drained since
   bool crashed_at_table_ = false;

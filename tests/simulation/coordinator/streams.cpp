@@ -117,6 +117,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
     if (mark == nullptr || mark->cut == marked_) continue;
     marked_ = mark->cut;
     marked_at_ = now();
+    marked_members_ = here.core->map();
     copied_ = moved_;
   }
   if (parameters_.crash_at_table && here.leads) CrashAtTable(out);
