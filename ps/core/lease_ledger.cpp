@@ -77,6 +77,7 @@ LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t 
     ++fresh_epoch_;
     fresh_begin_ = 0;
   }
+  FinishEpochs();  // workers may know of more items done than the record did when it counted epochs
   for (const CutRecord::OpenLease& lease : record.open) {
     if (!exact) reprocessed_items_ += lease.end - lease.position;
   }
@@ -178,6 +179,10 @@ void LeaseLedger::CountDone(Lease& lease, uint64_t position) {
   lease.position = position;
   items_done_ += done;
   done_of_epoch_[lease.epoch] += done;
+  FinishEpochs();
+}
+
+void LeaseLedger::FinishEpochs() {
   while (true) {
     const auto epoch = done_of_epoch_.find(finished_epochs_);
     if (epoch == done_of_epoch_.end() || epoch->second < items_) break;

@@ -66,6 +66,7 @@ class LeaseLedger {
     auto operator<=>(const RangeStart&) const = default;
   };
   Lease* Find(NodeId worker, LeaseId lease);
+  void FinishEpochs();  // all whose items are done
   void CountDone(Lease& lease, uint64_t position);
   void Free(const Lease& lease);
 

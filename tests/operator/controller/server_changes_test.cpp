@@ -471,6 +471,23 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   EXPECT_EQ(cluster.told().size(), 3U) << "the model is saved now, and soon nobody is there to ask";
 }
 
+TEST(Requests, ACheckpointThatWasAskedForIsNotAnsweredWithWhatBefellARegularOne) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.checkpoint.interval_seconds = 600;
+  cluster.Advance(seconds(601));
+  cluster.Settle();
+  cluster.Answer("checkpoint after", Outcome::kRefused, "a node was lost");
+  cluster.Settle();
+  cluster.job().checkpoint_request = "1";
+  cluster.Settle();
+  cluster.Answer("checkpoint=1", Outcome::kDone);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->request, "1");
+  EXPECT_EQ(cluster.status().checkpoint->message, "") << "also before the coordinator's next report";
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->message, "");
+}
+
 TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().checkpoint_request = "1";

@@ -115,6 +115,20 @@ TEST(LeaseLedger, ACutRecordKeepsWhatIsDoneAndFreesTheRest) {
   EXPECT_EQ(rough.reprocessed_items(), 6U + 7U) << "items of open leases may be in the rows";
 }
 
+// A worker tells the next coordinator that it is at the end of a lease, and is lost before it says that it is done.
+TEST(LeaseLedger, AnEpochThatWorkersKnowToBeDoneIsFinished) {
+  LeaseId next{1};
+  LeaseLedger ledger(25, 1, 10, &next);
+  for (int lease = 0; lease < 2; ++lease) EXPECT_TRUE(ledger.Done(kAnna, ledger.Grant(kAnna)->id).ok());
+  ASSERT_TRUE(ledger.Grant(kBert));
+  CutRecord::DataSet record = ledger.Record(true);
+  ASSERT_EQ(record.open.size(), 1U);
+  record.open[0].position = record.open[0].end;
+  const LeaseLedger next_one(record, true, 1, 10, &next);
+  EXPECT_EQ(next_one.items_done(), 25U);
+  EXPECT_TRUE(next_one.AllDone());
+}
+
 // Any history: a ledger that goes on from a record hands out exactly what was not done, each once.
 TEST(LeaseLedger, AnyRecordGoesOnWithExactlyTheRest) {
   const char* chosen = std::getenv("ATTUNE_SEED");
