@@ -14,12 +14,19 @@ bool IsLeaving(const ServersView& servers, const ObservedPod& pod) {
   return std::ranges::find(servers.leaving, &pod) != servers.leaving.end();
 }
 
-// The lowest index, so that it is the last to be scaled away; one that leaves only when there is no other.
+// The lowest index, so that it is the last to be scaled away; one that has not joined yet, and would refuse, or that
+// leaves only when there is no other.
 const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& servers, const ObservedPod* host,
                                  bool leaving_too) {
   const auto fits = [&](const ObservedPod* pod) {
     return pod != nullptr && pod != host && IsAlive(*pod) && IsConnected(observed, *pod);
   };
+  const auto& window = observed.sample.job;  // the last one's words
+  const auto has_joined = [&](const ObservedPod* pod) {
+    return fits(pod) && (!window || IsMember(*window, pod->index));
+  };
+  const auto member = std::ranges::find_if(servers.by_index, has_joined);
+  if (member != servers.by_index.end()) return *member;
   const auto found = std::ranges::find_if(servers.by_index, fits);
   if (found != servers.by_index.end()) return *found;
   if (!leaving_too) return nullptr;
@@ -63,6 +70,10 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   if (!status.abilities || !status.abilities->coordinator_failover || servers.finished > 0) return view;
   const ObservedPod* host = CoordinatorPod(observed);
   const bool host_alive = host != nullptr && IsAlive(*host);
+  if (!host_alive && !servers.begun) {
+    draft.Requeue(kLookAgain, "the server that the coordinator ran in; the job begins anew there");
+    return view;
+  }
   const ObservedPod* successor = FindSuccessor(observed, servers, host, !host_alive);
   // One that leaves stays in office until there is somebody else.
   if (host_alive && (successor == nullptr || !IsLeaving(servers, *host))) {

@@ -93,10 +93,12 @@ class ServerPlanner {
     const int32_t number = ++numbered_ + HighestNumber();
     draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}},
                 "server failure " + std::to_string(number) + " of the job");
-    const std::string source = observed_.job.spec.backups > 0 ? "their backups" : "the last checkpoint";
+    const std::string rows = !servers_.begun                  ? "nothing has been trained yet"
+                             : observed_.job.spec.backups > 0 ? "its rows come back from their backups"
+                                                              : "its rows come back from the last checkpoint";
     draft_.Warn(kEventServerFailed, "ReplaceServer",
-                pod.name + " " + DescribeEnd(pod) + "; its rows come back from " + source +
-                    ", and a new server follows (" + std::to_string(number) + " of at most " +
+                pod.name + " " + DescribeEnd(pod) + "; " + rows + ", and a new server follows (" +
+                    std::to_string(number) + " of at most " +
                     std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod));
     draft_.Requeue(RestartDelay(options_, number), "replacement of " + pod.name);
   }
@@ -201,7 +203,7 @@ class ServerPlanner {
 
   // The coordinator moves rows to who joins and away from who leaves.
   void TellNumber() {
-    if (!servers_.elastic || window_ == nullptr || coordinator_.moving || ended_by_itself()) return;
+    if (!servers_.elastic || !servers_.begun || window_ == nullptr || coordinator_.moving || ended_by_itself()) return;
     const ObservedPod* host = CoordinatorPod(observed_);
     if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
     for (int32_t index = 0; index < servers_.count; ++index) {

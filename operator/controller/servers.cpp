@@ -38,6 +38,12 @@ bool EndedTooEarly(const ObservedPod& pod, const PlanOptions& options, Now now) 
   return EndedLongAgo(pod, options.servers_ended_grace, now);
 }
 
+// By its last word, the coordinator has no members yet: it names them as soon as all servers have joined.
+bool WaitsForServers(const Observed& observed, int32_t count) {
+  const auto& window = observed.sample.job;
+  return window && window->server_states().empty() && static_cast<int32_t>(window->servers()) < count;
+}
+
 const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
   const auto& samples = observed.sample.pods;
   const auto found = std::ranges::find_if(samples, [&](const auto& sample) { return sample.pod == pod.name; });
@@ -90,6 +96,7 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
                                     const ObservedPod* pod) {
   if (!servers.survivable)
     return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
+  if (!servers.begun) return std::nullopt;
   const auto& checkpoint = observed.job.status.checkpoint;
   const std::string last = checkpoint && !checkpoint->directory.empty() ? checkpoint->directory : "";
   const std::string resume =
@@ -161,9 +168,10 @@ ServersView ViewServers(const Observed& observed) {
   view.formed = !observed.job.status.coordinator.empty();
   view.elastic = view.formed && abilities && abilities->elastic_servers;
   const auto& checkpoint = observed.job.status.checkpoint;
-  view.survivable = view.formed && abilities && abilities->server_recovery &&
-                    (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()));
   view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : FirstCount(observed), 0);
+  view.begun = view.formed && !WaitsForServers(observed, view.count);
+  view.survivable = view.formed && abilities && abilities->server_recovery &&
+                    (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()) || !view.begun);
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
   view.failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {

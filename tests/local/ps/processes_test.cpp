@@ -35,21 +35,24 @@ Variables VariablesOf(uint32_t index, const std::string& coordinator = "") {
 class ServersTest : public testing::Test {
  protected:
   void StartServers(int count, const std::vector<std::string>& more = {}) {
-    for (int i = 0; i < count; ++i) {
-      std::vector<std::string> command = {ATTUNE_SERVER,        "--servers", std::to_string(count), "--data-port", "0",
-                                          "--coordinator-port", "0"};
-      Variables variables = VariablesOf(static_cast<uint32_t>(i), coordinator_);
-      if (i == 0) {
-        command.push_back("--coordinator-here");
-        command.insert(command.end(), more.begin(), more.end());
-      } else {
-        variables[contract::kEnvSidecarSocket] = sidecar_.path();
-      }
-      servers_.push_back(std::make_unique<ChildProcess>(command, variables));
-      ASSERT_TRUE(servers_.back()->AwaitOutput(" serving ")) << servers_.back()->output();
-      if (i == 0) coordinator_ = ValueOf(servers_[0]->output(), "coordinator=");
-      ASSERT_FALSE(coordinator_.empty());
+    for (int i = 0; i < count; ++i) StartServer(i, count, "0", more);
+  }
+  // Server 0 runs the coordinator, with `more` for it.
+  void StartServer(int index, int count, const std::string& coordinator_port = "0",
+                   const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {ATTUNE_SERVER, "--servers",          std::to_string(count), "--data-port",
+                                        "0",           "--coordinator-port", coordinator_port};
+    Variables variables = VariablesOf(static_cast<uint32_t>(index), coordinator_);
+    if (index == 0) {
+      command.push_back("--coordinator-here");
+      command.insert(command.end(), more.begin(), more.end());
+    } else {
+      variables[contract::kEnvSidecarSocket] = sidecar_.path();
     }
+    servers_.push_back(std::make_unique<ChildProcess>(command, variables));
+    ASSERT_TRUE(servers_.back()->AwaitOutput(" serving ")) << servers_.back()->output();
+    if (index == 0) coordinator_ = ValueOf(servers_.back()->output(), "coordinator=");
+    ASSERT_FALSE(coordinator_.empty());
   }
   static std::string ValueOf(const std::string& log, const std::string& key) {
     const size_t at = log.find(key);
@@ -207,6 +210,19 @@ TEST_F(ServersTest, AnotherServerTakesOverFromAKilledCoordinatorAndCountsStayExa
   EXPECT_EQ(one->Wait(seconds(60)), 0) << one->output();
   EXPECT_EQ(two->Wait(seconds(60)), 0) << two->output();
   for (const float count : Counts(**observer, kItems)) ASSERT_EQ(count, 1.0F) << servers_[1]->output();
+}
+
+TEST_F(ServersTest, ACoordinatorLostBeforeAllServersHaveJoinedBeginsAnew) {
+  StartServer(0, 3);
+  StartServer(1, 3);
+  ASSERT_TRUE(servers_[0]->AwaitOutput("server 1 (node ")) << servers_[0]->output();
+  servers_[0]->Signal(SIGKILL);
+  EXPECT_EQ(servers_[0]->Wait(), 128 + SIGKILL);
+  StartServer(0, 3, coordinator_.substr(coordinator_.rfind(':') + 1));
+  StartServer(2, 3);
+  auto worker = StartWorker(0, 500, 0);
+  EXPECT_EQ(worker->Wait(seconds(60)), 0) << worker->output();
+  for (size_t i = 1; i < servers_.size(); ++i) EXPECT_EQ(servers_[i]->Wait(), 0) << servers_[i]->output();
 }
 
 TEST_F(ServersTest, TheCoordinatorMovesWhileItsServerLives) {

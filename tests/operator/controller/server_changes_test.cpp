@@ -345,6 +345,33 @@ TEST(Coordinator, AnotherServerTakesOverWhenItsPodIsLost) {
   EXPECT_THAT(container["env"].dump(), HasSubstr("a-server-1.a.default.svc:7400"));
 }
 
+TEST(Coordinator, LostBeforeAllServersHaveJoinedTheJobBeginsAnewThere) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  Say(cluster, {});
+  cluster.sample.job->set_servers(1);  // has joined
+  cluster.Settle();
+  cluster.Exit("a-server-0", 137);
+  cluster.Settle();
+  for (int i = 0; i < 3; ++i) {
+    cluster.Advance(seconds(10));
+    cluster.Settle();
+  }
+  EXPECT_EQ(cluster.status().coordinator, "a-server-0");
+  EXPECT_EQ(cluster.status().coordinator_term, 0);
+  EXPECT_THAT(cluster.Condition(api::kFailed), Not(StartsWith("True")));
+  EXPECT_THAT(cluster.told(), IsEmpty()) << "nobody else is told to run it";
+  EXPECT_THAT(cluster.pod("a-server-0")["spec"]["containers"][0]["args"], Contains("--coordinator-here"));
+  EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null()) << "it is another one, which has not started yet";
+}
+
+TEST(Coordinator, AServerThatHasNotJoinedYetDoesNotTakeOver) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
+  Say(cluster, {kServing, kDrained, kServing});
+  cluster.Exit("a-server-0", 137);
+  cluster.Reconcile();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-2");
+}
+
 TEST(Coordinator, AnAppointmentSurvivesTheOperatorsRestart) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
   cluster.Exit("a-server-0", 137);
