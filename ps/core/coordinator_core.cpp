@@ -73,6 +73,9 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
   for (auto& [id, former] : formers_) {
     if (former.connection == input.connection) former.connection.reset();
   }
+  for (auto& [id, newcomer] : newcomers_) {
+    if (newcomer.connection == input.connection) newcomer.connection.reset();
+  }
   const auto known = connections_.find(input.connection);
   if (known == connections_.end()) return;
   if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
@@ -83,7 +86,8 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
 
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
   next_check_ = now + options_.check_interval;
-  if (!failed_.ok() || taking_over_) return;
+  if (!failed_.ok()) return;
+  if (taking_over_) return AskForPromisesAgain(now, out);
   CheckLiveness(now, out);
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue

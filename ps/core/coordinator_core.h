@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -48,7 +49,6 @@ class CoordinatorCore {
  private:
   struct Node {
     Member member;
-    uint64_t incarnation = 0;
     std::optional<ConnectionId> connection;
     MonotonicTime heard;       // last heartbeat or join
     Heartbeat last;            // totals
@@ -173,6 +173,8 @@ class CoordinatorCore {
   struct Former;
   void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   void OnPromised(ConnectionId from, const Promised& message);
+  void RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out);
+  void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
   bool ProvenGone(const Member& member) const;
   const Promised* AnswerOf(NodeId node) const;
   const ShardMap* NewestMap() const;
@@ -313,7 +315,8 @@ class CoordinatorCore {
     std::optional<Promised> answer;
   };
   std::map<NodeId, Former> formers_;
-  std::set<std::pair<Role, uint32_t>> proven_gone_;  // or replaced by another process
+  std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
+  std::set<std::pair<Role, uint32_t>> proven_gone_;                   // by the platform
   bool taking_over_ = false;
   MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
   MonotonicTime last_said_ = kNever;

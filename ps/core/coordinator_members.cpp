@@ -24,7 +24,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
   }
   if (!failed_.ok()) return refuse(failed_);
   for (auto& [id, node] : nodes_) {
-    if (node.incarnation != join.incarnation) continue;
+    if (node.member.incarnation != join.incarnation) continue;
     if (node.connection && *node.connection != from) connections_.erase(*node.connection);
     node.connection = from;
     node.heard = now;
@@ -86,9 +86,12 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 
   const NodeId id = std::exchange(next_node_, next_node_.Next());
   Node& node = nodes_[id];
-  node.member = {
-      .node = id, .role = join.role, .index = join.index, .address = join.address, .takes_rows = join.takes_rows};
-  node.incarnation = join.incarnation;
+  node.member = {.node = id,
+                 .role = join.role,
+                 .index = join.index,
+                 .address = join.address,
+                 .takes_rows = join.takes_rows,
+                 .incarnation = join.incarnation};
   node.connection = from;
   node.heard = now;
   node.replaces = replaces;
@@ -172,7 +175,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
   if (BreaksCut(id, why)) cut_failed_ = true;
-  gone_incarnations_.emplace(it->second.incarnation, id);
+  gone_incarnations_.emplace(it->second.member.incarnation, id);
   gone_.emplace(id, std::move(why));
   nodes_.erase(it);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);

@@ -15,7 +15,7 @@ std::string HowToGoOn(const RestorePoint& newest) {
 
 }  // namespace
 
-// Newcomers ask again; who comes with the role and index of a member has taken its place.
+// Newcomers ask again. One of them may be a member that had no map yet, or have taken a member's place.
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
   if (join.job_uid != options_.job_uid) {
     const Status status = CheckJoin(join);
@@ -23,7 +23,8 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
     return;
   }
   if (join.node == NodeId()) {
-    proven_gone_.emplace(join.role, join.index);
+    if (newcomers_.size() >= kMembersMax) return;
+    newcomers_[{join.role, join.index, join.incarnation}] = {.join = join, .connection = from, .answer = {}};
     return;
   }
   Former& former = formers_[join.node];
@@ -38,8 +39,37 @@ void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message) {
   }
 }
 
+// A node keeps its number only with a map, so members that had none yet come without: the map says which process each
+// of them is.
+void CoordinatorCore::RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out) {
+  for (const Member& member : map.members) {
+    const auto newcomer = newcomers_.find({member.role, member.index, member.incarnation});
+    if (newcomer == newcomers_.end() || !newcomer->second.connection) continue;
+    Former& former = formers_[member.node];
+    former.join = newcomer->second.join;
+    former.connection = std::exchange(newcomer->second.connection, std::nullopt);
+    out.send.push_back({.to = *former.connection, .message = Promise{}});
+  }
+}
+
+void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out) {
+  if (now < next_again_) return;
+  next_again_ = now + options_.send_again_after;
+  for (const auto& [id, former] : formers_) {
+    if (former.connection && !former.answer) out.send.push_back({.to = *former.connection, .message = Promise{}});
+  }
+}
+
+// By the platform's word, or because another process has come with its role and index.
 bool CoordinatorCore::ProvenGone(const Member& member) const {
-  return AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index});
+  if (AnswerOf(member.node) != nullptr) return false;
+  if (proven_gone_.contains({member.role, member.index})) return true;
+  for (auto it = newcomers_.lower_bound({member.role, member.index, 0}); it != newcomers_.end(); ++it) {
+    const auto& [role, index, incarnation] = it->first;
+    if (role != member.role || index != member.index) return false;
+    if (incarnation != member.incarnation) return true;
+  }
+  return false;
 }
 
 const Promised* CoordinatorCore::AnswerOf(NodeId node) const {
@@ -102,6 +132,7 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   if (!failed_.ok()) return;
   const ShardMap* map = NewestMap();
   if (map == nullptr || !map->formed()) return;  // at least the server it runs in will answer
+  RecognizeMembers(*map, out);
   if (HasLostItsServer(*map, out)) return;
   const CoordinatorRecord* record = NewestRecord(*map);
   if (!IsAlone(*map, record)) {
@@ -189,6 +220,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   for (auto& [id, former] : std::exchange(formers_, {})) {
     if (former.connection && !nodes_.contains(id) && !gone_.contains(id)) ForgetFormer(*former.connection, former.join);
   }
+  newcomers_.clear();
   map_.members = Members();
   placement_changed_ = true;
   record_changed_ = true;
@@ -227,7 +259,6 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     }
     Node& node = nodes_[member.node];
     node.member = member;
-    node.incarnation = former->second.join.incarnation;
     node.connection = former->second.connection;
     node.heard = now;
     node.last = former->second.answer->standing;

@@ -228,6 +228,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);
+  if (coordinator_told_.term > coordinator_at_.term) OnCoordinatorAt(CoordinatorAt(coordinator_told_), out);
 }
 
 void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {

@@ -167,7 +167,8 @@ class ServerCore {
   bool ended_ = false;
   MonotonicTime now_{};  // of the step under way
   uint32_t term_ = 0;
-  CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
+  CoordinatorAt coordinator_at_;    // host 0: where it was when this server started
+  CoordinatorAt coordinator_told_;  // of a higher term, at a host that the map does not name yet
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
   std::set<NodeId> linked_;  // peers with a connection

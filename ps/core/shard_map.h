@@ -18,10 +18,11 @@ enum class Role : uint8_t { kServer, kWorker };
 struct Member {
   NodeId node;
   Role role = Role::kWorker;
-  uint32_t index = 0;       // within the role, as the platform numbers it
-  std::string address;      // host:port of its data plane; empty: it has none
-  bool leaving = false;     // homes call back the rows it holds; it is removed once it holds none
-  bool takes_rows = false;  // a worker that may own rows (Localize); servers always may
+  uint32_t index = 0;        // within the role, as the platform numbers it
+  std::string address;       // host:port of its data plane; empty: it has none
+  bool leaving = false;      // homes call back the rows it holds; it is removed once it holds none
+  bool takes_rows = false;   // a worker that may own rows (Localize); servers always may
+  uint64_t incarnation = 0;  // of its process (Join): who comes back without a map is known by it
   bool operator==(const Member&) const = default;
   bool may_own_rows() const { return takes_rows || role == Role::kServer; }
 };

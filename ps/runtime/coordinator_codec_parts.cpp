@@ -30,6 +30,7 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
     out->set_address(member.address);
     out->set_leaving(member.leaving);
     out->set_takes_rows(member.takes_rows);
+    out->set_incarnation(member.incarnation);
   }
 }
 
@@ -102,8 +103,13 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   for (const v1::JobMember& member : from.members()) {
     RETURN_IF_ERROR(CheckText(member.address(), kNameBytesMax, "bytes of address"));
     ASSIGN_OR_RETURN(const Role role, Get(member.role()));
-    map.members.push_back(
-        {NodeId(member.node()), role, member.index(), member.address(), member.leaving(), member.takes_rows()});
+    map.members.push_back({.node = NodeId(member.node()),
+                           .role = role,
+                           .index = member.index(),
+                           .address = member.address(),
+                           .leaving = member.leaving(),
+                           .takes_rows = member.takes_rows(),
+                           .incarnation = member.incarnation()});
   }
   if (map.formed()) RETURN_IF_ERROR(Validate(map));
   return map;

@@ -72,10 +72,7 @@ def register(check, namespace):
     @check("a lost server's rows go back to the last checkpoint", needs=["kept_start"])
     def kept_server(run):
         kept.needs("serverRecovery", "checkpoints")
-        host = kept.status().get("coordinator")
-        victim = next(f"{KEPT}-server-{i}" for i in (1, 0) if f"{KEPT}-server-{i}" != host)
-        before = kept.kill(victim)
-        kept.await_(f"another {victim}", 90, lambda state: kept.uid(victim) not in (None, before))
+        kept.lose_server()
         kept.await_("rows of the checkpoint", 60, lambda state: (state.get("recovery") or {}).get("restoredRows", 0) > 0)
         expect("RowsRestored" in kept.reasons(), "no Event tells what went back")
         kept.trains_on()

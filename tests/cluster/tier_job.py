@@ -88,6 +88,16 @@ class Job:
         kubectl("delete", "pod", pod, "-n", self.namespace, "--grace-period=0", "--force", "--wait=false")
         return uid
 
+    def await_another(self, pod, before):
+        """`before`: the uid of the one that was lost."""
+        self.await_(f"another {pod}", 90, lambda state: self.uid(pod) not in (None, before))
+
+    def lose_server(self):
+        """Of two or more, one that does not run the coordinator; returns when another process has its place."""
+        host = self.status().get("coordinator")
+        victim = next(pod for pod in (f"{self.name}-server-1", f"{self.name}-server-0") if pod != host)
+        self.await_another(victim, self.kill(victim))
+
     def reasons(self):
         events = items("events.events.k8s.io", "-n", self.namespace)
         return [e["reason"] for e in events if e.get("regarding", {}).get("name") == self.name]

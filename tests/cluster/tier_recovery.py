@@ -28,10 +28,7 @@ def register(check, namespace):
     @check("a server that is lost is replaced and nothing is lost", needs=["safe_start"])
     def safe_server(run):
         safe.needs("elasticServers", "serverRecovery")
-        host = safe.status().get("coordinator")
-        victim = next(f"{SAFE}-server-{i}" for i in (1, 0) if f"{SAFE}-server-{i}" != host)
-        before = safe.kill(victim)
-        safe.await_(f"another {victim}", 90, lambda state: safe.uid(victim) not in (None, before))
+        safe.lose_server()
         safe.await_("the recovery", 60, lambda state: (state.get("recovery") or {}).get("count", 0) >= 1)
         expect((safe.status().get("recovery") or {}).get("restoredRows", 0) == 0, "rows went back although there were copies")
         safe.trains_on()
@@ -43,7 +40,7 @@ def register(check, namespace):
         host, term = state["coordinator"], state.get("coordinatorTerm", 0)
         before = safe.kill(host)
         safe.await_("another coordinator", 60, lambda now: now.get("coordinator") != host and now.get("coordinatorTerm", 0) > term)
-        safe.await_(f"another {host}", 90, lambda now: safe.uid(host) not in (None, before))
+        safe.await_another(host, before)
         safe.trains_on()
         expect("CoordinatorAppointed" in safe.reasons(), "no Event tells who took over")
 

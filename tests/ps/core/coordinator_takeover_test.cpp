@@ -8,56 +8,24 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/coordinator_core.h"
+#include "tests/ps/core/coordinated_job.h"
 
 namespace attune::ps {
 namespace {
 
 using std::chrono::seconds;
 
-// Two servers and a worker; the coordinator runs in server 0.
-class CoordinatorTakeoverTest : public testing::Test {
+class CoordinatorTakeoverTest : public CoordinatedJob {
  protected:
-  static constexpr ConnectionId kServer0{1}, kServer1{2}, kWorker{3};
+  CoordinatorTakeoverTest()
+      : CoordinatedJob({.job_uid = "job",
+                        .servers = 2,
+                        .shards = 4,
+                        .goal = {.epochs = 1},
+                        .items = 100,
+                        .lease_items = 10,
+                        .host_index = 0}) {}
 
-  CoordinatorTakeoverTest() {
-    core_.emplace(CoordinatorOptions{.job_uid = "job",
-                                     .servers = 2,
-                                     .shards = 4,
-                                     .goal = {.epochs = 1},
-                                     .items = 100,
-                                     .lease_items = 10,
-                                     .host_index = 0});
-    Say(kServer0, JoinOf(Role::kServer, 0));
-    Say(kServer1, JoinOf(Role::kServer, 1));
-    Say(kWorker, JoinOf(Role::kWorker, 0));
-  }
-
-  static Join JoinOf(Role role, uint32_t index, NodeId node = {}, uint32_t term = 0) {
-    return Join{.incarnation = (role == Role::kServer ? 10U : 20U) + index,
-                .job_uid = "job",
-                .role = role,
-                .index = index,
-                .address = "127.0.0.1:1",
-                .node = node,
-                .term = term};
-  }
-
-  void Step(CoordinatorInput input) {
-    out_.Clear();
-    core_->Step(std::move(input), now_, out_);
-    for (const ToConnection& sent : out_.send) {
-      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) record_ = mirror->record;
-      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) nodes_[sent.to] = welcome->node;
-      if (const auto* map = std::get_if<MapUpdate>(&sent.message)) map_ = map->map;
-      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) map_ = welcome->map;
-    }
-  }
-  void Say(ConnectionId from, Message message) { Step(FromConnection{from, std::move(message)}); }
-  // The copy arrives and is acknowledged, until there is nothing new in it.
-  void Mirror() {
-    for (int i = 0; i < 3; ++i) Say(kServer1, MirrorAck{.number = record_.number});
-  }
   void Wait(Duration time) {
     now_ += time;
     Step(CoordinatorTimer{});
@@ -67,13 +35,6 @@ class CoordinatorTakeoverTest : public testing::Test {
     for (const ConnectionId node : nodes) Say(node, Heartbeat{.number = ++heartbeat_});
   }
 
-  template <typename Kind>
-  const Kind* Sent(ConnectionId to) const {
-    for (const ToConnection& sent : out_.send) {
-      if (sent.to == to && std::holds_alternative<Kind>(sent.message)) return &std::get<Kind>(sent.message);
-    }
-    return nullptr;
-  }
   RequestHeader NextHeader() { return {.request = RequestId(++request_), .remaining = seconds(30)}; }
 
   LeaseGrant TakeLease() {
@@ -88,23 +49,17 @@ class CoordinatorTakeoverTest : public testing::Test {
 
   // Server 0 is gone; server 1 runs the next one.
   void Appoint(std::vector<NodeGone> gone) {
-    core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+    Follow();
     for (const NodeGone& node : gone) Step(FromOperator{.id = CommandId(++command_), .command = node});
-    Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
+    JoinAgain(kServer1);
     EXPECT_NE(Sent<Promise>(kServer1), nullptr);
-    Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = record_});
+    Say(kServer1, AnswerOf({}, record_));
   }
   Promised WorkersAnswer(std::vector<LeasePosition> leases) const {
     return {
         .map = map_, .standing = {.number = 9, .leases = std::move(leases)}, .sync = {}, .tables = {}, .mirror = {}};
   }
 
-  std::optional<CoordinatorCore> core_;
-  CoordinatorOutputs out_;
-  CoordinatorRecord record_;
-  ShardMap map_;
-  std::map<ConnectionId, NodeId> nodes_;
-  MonotonicTime now_{seconds(1)};
   uint64_t request_ = 0, heartbeat_ = 100, command_ = 0;
 };
 
@@ -125,7 +80,7 @@ TEST_F(CoordinatorTakeoverTest, TheNextOneGoesOnWithLeasesAndMapUnderItsTerm) {
   const LeaseGrant grant = TakeLease();
   Appoint({{Role::kServer, 0}});
   EXPECT_TRUE(core_->progress().taking_over) << "the worker has not answered";
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({{grant.lease, grant.begin + 4}}));
   EXPECT_FALSE(core_->progress().taking_over);
   ASSERT_NE(Sent<Welcome>(kWorker), nullptr);
@@ -162,11 +117,11 @@ TEST_F(CoordinatorTakeoverTest, WhoIsSilentCountsAsDeadWhenNobodyCanHaveGivenItT
 TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
   Mirror();
   Appoint({});
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   for (int i = 0; i < 20; ++i) Wait(seconds(5));
   EXPECT_TRUE(core_->progress().taking_over) << "server 0 may still lead";
-  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  JoinAgain(kServer0);
   Say(kServer0, WorkersAnswer({}));
   EXPECT_FALSE(core_->progress().taking_over);
   EXPECT_EQ(core_->progress().servers, 2U);
@@ -183,9 +138,9 @@ TEST_F(CoordinatorTakeoverTest, WhatTheOldOneKnewLastIsNewerThanEveryCopy) {
   EXPECT_GT(last->number, copy.number);
   record_ = copy;
   Appoint({});
-  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
-  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = last});
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kServer0);
+  Say(kServer0, AnswerOf({}, last));
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   EXPECT_FALSE(core_->progress().taking_over);
   EXPECT_EQ(core_->progress().items_done, first.end - first.begin);
@@ -194,18 +149,71 @@ TEST_F(CoordinatorTakeoverTest, WhatTheOldOneKnewLastIsNewerThanEveryCopy) {
 TEST_F(CoordinatorTakeoverTest, WithoutAnyCopyTheOldOnesServerIsWaitedFor) {
   (void)TakeLease();
   const std::optional<CoordinatorRecord> last = core_->LastRecord();
-  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
-  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
-  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Follow();
+  JoinAgain(kServer1);
+  Say(kServer1, AnswerOf());
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   for (int i = 0; i < 20; ++i) Wait(seconds(5));
   EXPECT_TRUE(core_->progress().taking_over);
   EXPECT_FALSE(out_.failed.has_value());
-  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
-  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = last});
+  JoinAgain(kServer0);
+  Say(kServer0, AnswerOf({}, last));
   EXPECT_FALSE(core_->progress().taking_over);
   EXPECT_FALSE(out_.failed.has_value());
+}
+
+// It was asked for right after the job had formed. A node keeps its number only with a map, which has not come yet, so
+// the server with the newest record comes without one.
+TEST_F(CoordinatorTakeoverTest, MembersThatHaveNoMapYetAreRecognized) {
+  const std::optional<CoordinatorRecord> last = core_->LastRecord();
+  Follow();
+  Say(kServer0, JoinOf(Role::kServer, 0, {}, 2));
+  Say(kWorker, JoinOf(Role::kWorker, 0, {}, 2));
+  EXPECT_EQ(Sent<Promise>(kWorker), nullptr) << "nobody has named the members yet";
+  JoinAgain(kServer1);
+  Say(kServer1, AnswerOf());
+  ASSERT_NE(Sent<Promise>(kServer0), nullptr);
+  ASSERT_NE(Sent<Promise>(kWorker), nullptr);
+  EXPECT_FALSE(out_.failed.has_value());
+  Say(kServer0, Promised{.map = {}, .standing = {}, .sync = {}, .tables = {}, .mirror = last});
+  EXPECT_TRUE(core_->progress().taking_over) << "the worker has not answered";
+  Promised answer = WorkersAnswer({});
+  answer.map = {};
+  Say(kWorker, answer);
+  ASSERT_FALSE(core_->progress().taking_over);
+  EXPECT_FALSE(out_.failed.has_value());
+  EXPECT_EQ(core_->progress().servers, 2U);
+  EXPECT_EQ(core_->progress().workers, 1U);
+  EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
+  ASSERT_NE(Sent<Welcome>(kServer0), nullptr);
+  EXPECT_EQ(Sent<Welcome>(kServer0)->node, record_.host) << "the number it had";
+}
+
+TEST_F(CoordinatorTakeoverTest, WhoDoesNotPromiseIsAskedAgain) {
+  Mirror();
+  Appoint({{Role::kServer, 0}});
+  JoinAgain(kWorker);
+  ASSERT_NE(Sent<Promise>(kWorker), nullptr);
+  Wait(seconds(1));
+  EXPECT_EQ(Sent<Promise>(kWorker), nullptr);
+  Wait(seconds(2));
+  EXPECT_NE(Sent<Promise>(kWorker), nullptr);
+  EXPECT_EQ(Sent<Promise>(kServer1), nullptr) << "it has promised";
+}
+
+TEST_F(CoordinatorTakeoverTest, ANewProcessOfAMembersIndexProvesThatOneGone) {
+  Mirror();
+  Appoint({});
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  EXPECT_TRUE(core_->progress().taking_over);
+  Join replacement = JoinOf(Role::kServer, 0, {}, 2);
+  replacement.incarnation = 99;
+  Say(ConnectionId(7), replacement);
+  EXPECT_EQ(Sent<Promise>(ConnectionId(7)), nullptr);
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().servers, 1U);
 }
 
 // The old one has gone on without server 1 and its copy.
@@ -216,7 +224,7 @@ TEST_F(CoordinatorTakeoverTest, AServerThatWasDeclaredLostMeanwhileDoesNotLead) 
   newer.version = newer.version.Next();
   std::erase_if(newer.members, [&](const Member& member) { return member.node == nodes_.at(kServer1); });
   for (Shard& shard : newer.shards) shard = {.home = nodes_.at(kServer0), .routing_since = newer.version};
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kWorker);
   Promised answer = WorkersAnswer({});
   answer.map = newer;
   Say(kWorker, answer);
@@ -241,14 +249,14 @@ TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   Mirror();
   record_.load = load;
   record_.tables = {{.spec = spec}};
-  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
-  Say(kServer0, JoinOf(Role::kServer, 0, nodes_.at(kServer0), 2));
+  Follow();
+  JoinAgain(kServer0);
   const std::vector<InstallTable> has = {{.table = TableId(1), .spec = spec, .load = {}}};
-  Say(kServer0, Promised{.map = map_, .standing = {}, .sync = {}, .tables = has, .mirror = record_});
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  Say(kServer0, AnswerOf(has, record_));
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
-  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
-  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
+  JoinAgain(kServer1);
+  Say(kServer1, AnswerOf());
   ASSERT_NE(Sent<InstallTable>(kServer1), nullptr);
   EXPECT_EQ(Sent<InstallTable>(kServer1)->load, load);
   ASSERT_NE(Sent<InstallTable>(kServer0), nullptr);
@@ -279,15 +287,15 @@ TEST_F(CoordinatorTakeoverTest, OneThatBeginsRefusesWhoKnowsAnEarlierMap) {
 
 TEST_F(CoordinatorTakeoverTest, TheServerItRunsInIsNotReleased) {
   (void)TakeLease();
-  core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+  Follow();
   for (Member& member : map_.members) member.leaving = member.node == nodes_.at(kServer1);  // was being drained
   for (Shard& shard : map_.shards) shard = {.home = nodes_.at(kServer0), .routing_since = map_.version};
-  const Promised answer{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = record_};
+  const Promised answer = AnswerOf({}, record_);
   for (const ConnectionId server : {kServer0, kServer1}) {
-    Say(server, JoinOf(Role::kServer, server == kServer0 ? 0 : 1, nodes_.at(server), 2));
+    JoinAgain(server);
     Say(server, answer);
   }
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   ASSERT_FALSE(core_->progress().taking_over);
   for (const ConnectionId server : {kServer0, kServer1}) {
@@ -306,9 +314,9 @@ TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
                                    .newest_checkpoint = {.directory = "/c", .checkpoint = 7, .clock = 40},
                                    .host_index = 1});
   Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
-  Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
-  Say(kServer1, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kServer1);
+  Say(kServer1, AnswerOf());
+  JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   ASSERT_TRUE(out_.failed.has_value());
   EXPECT_NE(std::string(attune::Message(*out_.failed)).find("attune run --resume /c"), std::string::npos);
@@ -316,7 +324,7 @@ TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
 }
 
 TEST_F(CoordinatorTakeoverTest, ANodeThatObeysAHigherTermEndsTheOldOne) {
-  Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
+  JoinAgain(kWorker);
   EXPECT_TRUE(out_.superseded);
   EXPECT_TRUE(out_.send.empty());
   Say(kWorker, Heartbeat{.number = 500});

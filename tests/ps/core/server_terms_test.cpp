@@ -104,6 +104,19 @@ TEST_F(ServerTermsTest, FollowsTheHighestTermAndTellsOthers) {
   EXPECT_EQ(promised->tables[0].spec.name, "rows");
 }
 
+// The host had the map first and opened the link: it tells once.
+TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
+  constexpr NodeId kLater{9};
+  Step(Received{.from = kLater, .message = CoordinatorAt{.term = 3, .host = kLater, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
+  map_.version = map_.version.Next();
+  map_.members.push_back({.node = kLater, .role = Role::kServer, .index = 2, .address = "127.0.0.8:7000"});
+  Hear(1, MapUpdate{.map = map_});
+  ASSERT_TRUE(out_.coordinator.has_value());
+  EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");
+  EXPECT_EQ(core_.term(), 3U);
+}
+
 TEST_F(ServerTermsTest, KeepsWhatItsOwnCoordinatorKnewLast) {
   Hear(1, MirrorUpdate{.record = {.number = 5}});
   core_.KeepRecord({.number = 7});

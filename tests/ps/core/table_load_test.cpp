@@ -9,6 +9,7 @@
 
 #include "ps/core/coordinator_core.h"
 #include "ps/core/server_core.h"
+#include "tests/ps/core/coordinated_job.h"
 #include "tests/ps/core/map_store.h"
 
 namespace attune::ps {
@@ -160,66 +161,27 @@ TEST_F(TableLoadTest, WhatACoordinatorWantedThatIsObeyedNoLongerIsNotInstalled) 
 }
 
 // The coordinator of a job that goes on from a checkpoint.
-class LoadingCoordinatorTest : public testing::Test {
+class LoadingCoordinatorTest : public CoordinatedJob {
  protected:
-  static constexpr ConnectionId kServer0{1}, kServer1{2}, kLater{3}, kWorker{4};
+  static constexpr ConnectionId kLater{4};
 
-  LoadingCoordinatorTest() {
-    core_.emplace(CoordinatorOptions{
-        .job_uid = "job", .servers = 2, .shards = 4, .backups = 1, .load = kCheckpoint, .host_index = 0});
-    Say(kServer0, JoinOf(Role::kServer, 0));
-    Say(kServer1, JoinOf(Role::kServer, 1));
-    Say(kWorker, JoinOf(Role::kWorker, 0));
+  LoadingCoordinatorTest()
+      : CoordinatedJob(
+            {.job_uid = "job", .servers = 2, .shards = 4, .backups = 1, .load = kCheckpoint, .host_index = 0}) {
     Say(kWorker, OpenTable{.header = {.request = RequestId(1), .remaining = seconds(30)}, .spec = kSpec});
   }
-  static Join JoinOf(Role role, uint32_t index, NodeId node = {}, uint32_t term = 0) {
-    return {.incarnation = (role == Role::kServer ? 10U : 20U) + index,
-            .job_uid = "job",
-            .role = role,
-            .index = index,
-            .address = "127.0.0.1:1",
-            .node = node,
-            .term = term};
-  }
-  void Say(ConnectionId from, Message message) {
-    out_.Clear();
-    core_->Step(FromConnection{from, std::move(message)}, now_, out_);
-    for (const ToConnection& sent : out_.send) {
-      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) record_ = mirror->record;
-      if (const auto* map = std::get_if<MapUpdate>(&sent.message)) map_ = map->map;
-      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) {
-        nodes_[sent.to] = welcome->node;
-        map_ = welcome->map;
-      }
-      if (const auto* order = std::get_if<InstallTable>(&sent.message)) orders_[sent.to] = *order;
-    }
-  }
   void Installed(ConnectionId server) { Say(server, TableInstalled{.table = TableId(1), .status = OkStatus()}); }
-  // The copy arrives and is acknowledged, until there is nothing new in it.
-  void Mirror() {
-    for (int i = 0; i < 3; ++i) Say(kServer1, MirrorAck{.number = record_.number});
-  }
   // Server 0 is gone; server 1, which knows the table, runs the next coordinator.
   void TakeOver() {
-    core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1});
+    Follow();
     orders_.clear();
-    out_.Clear();
-    core_->Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}}, now_, out_);
-    Say(kServer1, JoinOf(Role::kServer, 1, nodes_.at(kServer1), 2));
-    Say(kServer1,
-        Promised{.map = map_, .standing = {}, .sync = {}, .tables = {{TableId(1), kSpec, {}}}, .mirror = record_});
-    Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker), 2));
-    Say(kWorker, Promised{.map = map_, .standing = {}, .sync = {}, .tables = {}, .mirror = {}});
+    Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
+    JoinAgain(kServer1);
+    Say(kServer1, AnswerOf({{TableId(1), kSpec, {}}}, record_));
+    JoinAgain(kWorker);
+    Say(kWorker, AnswerOf());
     ASSERT_FALSE(core_->progress().taking_over);
   }
-
-  std::optional<CoordinatorCore> core_;
-  CoordinatorOutputs out_;
-  CoordinatorRecord record_;
-  ShardMap map_;
-  std::map<ConnectionId, NodeId> nodes_;
-  std::map<ConnectionId, InstallTable> orders_;
-  MonotonicTime now_{seconds(1)};
 };
 
 TEST_F(LoadingCoordinatorTest, AServerThatComesBeforeTheTableIsOpenedLoadsToo) {

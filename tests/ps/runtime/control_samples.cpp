@@ -19,7 +19,7 @@ ShardMap SomeMap() {
                 {.home = NodeId(1)}};
   map.members = {{NodeId(1), Role::kServer, 0, "127.0.0.1:1"},
                  {NodeId(2), Role::kServer, 1, "127.0.0.1:2", true},
-                 {NodeId(3), Role::kWorker, 0, ""}};
+                 {.node = NodeId(3), .role = Role::kWorker, .incarnation = ~uint64_t{0}}};
   return map;
 }
 

@@ -9,28 +9,33 @@ namespace attune::ps::simulation {
 
 JobSimulation::Wire JobSimulation::WireBetween(Place a, Place b) {
   if (a > b) std::swap(a, b);
-  if (a == kCoordinatorsPlace) return {b, a};
+  if (IsLeader(b)) return {a, b};
   return IsServer(a) == IsServer(b) ? Wire{a, b} : IsWorker(a) ? Wire{a, b} : Wire{b, a};
 }
 
 bool JobSimulation::Runs(Place place) const {
-  if (place == kCoordinatorsPlace) return leader_ != nullptr;
+  if (IsLeader(place)) return leaders_[place - kFirstLeadersPlace]->alive;
   return (IsServer(place) ? servers_[IndexOf(place)]->fate : workers_[IndexOf(place)]->fate) == Fate::kRunning;
 }
 
 NodeId JobSimulation::NodeAt(Place place) const {
-  if (place == kCoordinatorsPlace) return kCoordinator;
+  if (IsLeader(place)) return kCoordinator;
   return IsServer(place) ? servers_[IndexOf(place)]->core->node() : workers_[IndexOf(place)]->core->node();
 }
 
-std::optional<Place> JobSimulation::PlaceOf(NodeId node) const {
-  if (node == kCoordinator) return kCoordinatorsPlace;
+std::optional<Place> JobSimulation::PlaceOf(Place from, NodeId node) const {
+  if (node == kCoordinator) {
+    const auto heard = heard_.find(from);
+    return heard == heard_.end() ? std::nullopt : std::optional(LeaderOfTerm(heard->second).place);
+  }
   const auto it = places_.find(node);
   return it == places_.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::string JobSimulation::Name(Place place) const {
-  if (place == kCoordinatorsPlace) return "coordinator";
+  if (IsLeader(place)) {
+    return "coordinator of term " + std::to_string(leaders_[place - kFirstLeadersPlace]->term);
+  }
   const NodeId node = NodeAt(place);
   return (IsServer(place) ? "server " : "worker ") +
          std::to_string(IsServer(place) ? servers_[IndexOf(place)]->index : workers_[IndexOf(place)]->index) +
@@ -49,23 +54,39 @@ void JobSimulation::Step(Place place, NodeId peer, bool connected) {
 void JobSimulation::Open(Wire wire) {
   const auto [dials, listens] = wire;
   Connection& connection = connections_[wire];
-  const bool to_leader = listens == kCoordinatorsPlace;
-  if (connection.up || !Runs(dials) || (!to_leader && !Runs(listens))) return;
-  const bool unknown = to_leader ? !KnowsLeader(dials) : NodeAt(listens) == NodeId() || NodeAt(dials) == NodeId();
+  const bool to_leader = IsLeader(listens);
+  if (connection.up || !Runs(dials) || !Runs(listens)) return;
+  const bool unknown = !to_leader && (NodeAt(listens) == NodeId() || NodeAt(dials) == NodeId());
   if (unknown || network_.Apart(dials, listens)) {  // no handshake yet
-    return After(std::chrono::milliseconds(5), [this, wire] { Open(wire); });
+    return After(std::chrono::milliseconds(5), [this, wire] { OpenAgain(wire); });
   }
   connection.up = true;
   connection.id = ConnectionId(next_connection_++);
-  if (to_leader) to_coordinator_[connection.id] = wire;
+  if (to_leader) {
+    to_coordinator_[connection.id] = wire;
+    Obeys(dials, leaders_[listens - kFirstLeadersPlace]->term);
+  }
   if (!to_leader) Step(listens, NodeAt(dials), true);
   Step(dials, NodeAt(listens), true);
+}
+
+void JobSimulation::OpenToLeader(Place from) {
+  if (!Runs(from)) return;
+  const Leader* leader = LeaderOf(from);
+  if (leader != nullptr && leader->alive) return Open({from, leader->place});
+  After(std::chrono::milliseconds(5), [this, from] { OpenToLeader(from); });
+}
+
+// Which coordinator that is may have changed meanwhile.
+void JobSimulation::OpenAgain(Wire wire) {
+  if (IsLeader(wire.second)) return OpenToLeader(wire.first);
+  Open(wire);
 }
 
 // A member that has not heard its own id yet does not answer.
 void JobSimulation::OpenTo(Place from, NodeId node) {
   if (!Runs(from)) return;
-  if (const auto to = PlaceOf(node)) return Open(WireBetween(from, *to));
+  if (const auto to = PlaceOf(from, node)) return Open(WireBetween(from, *to));
   After(std::chrono::milliseconds(5), [this, from, node] { OpenTo(from, node); });
 }
 
@@ -78,16 +99,16 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
   network_.Cut(a, b);
   Count("breaks");
   Tell("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
-  if (listens == kCoordinatorsPlace) {
+  if (IsLeader(listens)) {
     to_coordinator_.erase(it->second.id);
-    After(network_.Delay(), [this, leader = leader_, id = it->second.id] {
-      if (leader == leader_) StepCoordinator(ConnectionClosed{.connection = id});
+    After(network_.Delay(), [this, leader = leaders_[listens - kFirstLeadersPlace].get(), id = it->second.id] {
+      StepCoordinator(*leader, ConnectionClosed{.connection = id});
     });
   } else {
     After(Duration(0), [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
   }
   Step(dials, NodeAt(listens), false);
-  After(away, [this, wire] { Open(wire); });
+  After(away, [this, wire] { OpenAgain(wire); });
 }
 
 void JobSimulation::BreakAll(Place place, Duration away) {
@@ -96,6 +117,10 @@ void JobSimulation::BreakAll(Place place, Duration away) {
     if (wire.first == place || wire.second == place) wires.push_back(wire);
   }
   for (const auto& [a, b] : wires) Break(a, b, away);
+}
+
+void JobSimulation::BreakFromLeaders(Place place, Duration away) {
+  for (size_t i = first_leader_; i < leaders_.size(); ++i) Break(place, leaders_[i]->place, away);
 }
 
 void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader header) {
@@ -113,7 +138,7 @@ void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader head
       if (connection.up && connection.id == id) Carry(from, to, Message(*carried));
     });
   }
-  if (from != kCoordinatorsPlace && to != kCoordinatorsPlace && !said_once) return network_.Send(from, to, arrive);
+  if (!IsLeader(from) && !IsLeader(to) && !said_once) return network_.Send(from, to, arrive);
   network_.SendInOrder(from, to, arrive);
   network_.MayBreak(from, to);
 }
@@ -124,11 +149,11 @@ void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const
   Digest(static_cast<uint64_t>((now() - MonotonicTime{}).count()));
   Digest(message.index() * 1000003 + from * 8191 + to);
   if (keeps_history()) Tell(Name(from) + " -> " + Name(to) + "  " + Describe(message));
-  const uint32_t term = from == kCoordinatorsPlace && leader_ != nullptr ? leader_->term : 0;
-  if (to == kCoordinatorsPlace) {
+  const uint32_t term = IsLeader(from) ? leaders_[from - kFirstLeadersPlace]->term : 0;
+  if (IsLeader(to)) {
     const auto* copied = std::get_if<MirrorAck>(&message);
     if (copied != nullptr && copied->number >= copy_.number) copy_ = {copied->number, IndexOf(from)};
-    StepCoordinator(FromConnection{.from = connection, .message = message});
+    StepCoordinator(*leaders_[to - kFirstLeadersPlace], FromConnection{.from = connection, .message = message});
   } else if (IsServer(to)) {
     // Servers end with the job; here they stay until its rows have been looked at.
     if (finished_ && std::holds_alternative<Finished>(message)) return;

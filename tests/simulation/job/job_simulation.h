@@ -1,7 +1,7 @@
 // A whole job - coordinators, servers, workers with their programs - from one seed in one thread, over a network that
 // delays, reorders, loses, duplicates, breaks and parts, while servers and workers join, leave and die, the coordinator
-// dies with its server and another one takes over, disks are full and modes are switched. Checkers watch from outside
-// and keep their own account of what must be true:
+// dies with its server or is handed over and another one follows, disks are full and modes are switched. Checkers watch
+// from outside and keep their own account of what must be true:
 //
 //   OneOwner       a row is held by at most one member
 //   AtMostOnce     a row contains nothing nobody pushed

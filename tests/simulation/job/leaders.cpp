@@ -1,5 +1,5 @@
-// One coordinator after the other. It dies with the server it runs in; the operator appoints another one, whose server
-// tells the others.
+// One coordinator after the other. It dies with the server it runs in, or is followed in order; the operator appoints
+// another one, whose server tells the others.
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +19,7 @@ CoordinatorOptions JobSimulation::NextOptions(uint32_t term) const {
 void JobSimulation::StartLeader(CoordinatorOptions options, size_t host) {
   auto leader = std::make_unique<Leader>();
   leader->term = options.term;
+  leader->place = kFirstLeadersPlace + static_cast<Place>(leaders_.size());
   leader->host = host;
   leader->core = std::make_unique<CoordinatorCore>(std::move(options));
   leader->taking_over = leader->core->progress().taking_over;
@@ -27,38 +28,55 @@ void JobSimulation::StartLeader(CoordinatorOptions options, size_t host) {
   copy_ = {};
 }
 
-// What was asked of it is asked again of the next one by those who want it.
-void JobSimulation::EndLeader() {
-  Tell("the coordinator of term " + std::to_string(leader_->term) + " dies");
-  Count("coordinators lost");
-  leader_ = nullptr;
-  commands_.clear();
-  BreakAll(kCoordinatorsPlace, std::chrono::milliseconds(20));
+// Its server dies, or obeys another one and keeps what it knew last. What was asked of it is asked again of the next
+// one by those who want it.
+void JobSimulation::EndLeader(Leader& leader) {
+  if (!std::exchange(leader.alive, false)) return;
+  Tell("the coordinator of term " + std::to_string(leader.term) + " ends");
+  if (leader_ == &leader) leader_ = nullptr;
+  if (leader.host < servers_.size() && servers_[leader.host]->fate == Fate::kRunning) {
+    if (std::optional<CoordinatorRecord> record = leader.core->LastRecord()) {
+      servers_[leader.host]->core->KeepRecord(std::move(*record));
+    }
+  }
+  std::erase_if(commands_, [&](const auto& entry) { return entry.second.leader == &leader; });
+  BreakAll(leader.place, std::chrono::milliseconds(20));
 }
 
-// The operator's part: the server with the lowest index, under a higher term.
-void JobSimulation::Appoint(uint32_t gone) {
+// The operator's part: the server with the lowest index, under a higher term. `gone`: of the one before, if it is.
+void JobSimulation::Appoint(std::optional<uint32_t> gone, uint32_t index_below) {
   if (finished_) return;
   std::optional<size_t> host;
   const ShardMap* map = NewestMap();
   for (size_t i = first_server_; i < servers_.size(); ++i) {
     const Server& server = *servers_[i];
-    if (server.fate != Fate::kRunning || !map->Contains(server.core->node())) continue;
+    if (server.fate != Fate::kRunning || server.index >= index_below || IsHost(i)) continue;
+    if (!server.core->map().formed() || !map->Contains(server.core->node())) continue;  // it would refuse
     if (!host || server.index < servers_[*host]->index) host = i;
   }
+  if (!host && !gone) return;
   if (!host) return Violation("no server is left to run the coordinator");
+  Count(gone ? "coordinators lost" : "handovers");
   CoordinatorOptions options = NextOptions(leaders_.back()->term + 1);
   options.takeover = true;
   options.host_index = servers_[*host]->index;
   const uint32_t term = options.term;
   StartLeader(std::move(options), *host);
   Tell(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
-  heard_[ServerPlace(*host)] = term;
-  const CommandId id(next_command_++);
-  commands_[id] = now() + std::chrono::seconds(100);
-  StepCoordinator(
-      FromOperator{.id = id, .command = NodeGone{Role::kServer, gone}, .timeout = std::chrono::seconds(100)});
+  if (gone) {
+    const CommandId id(next_command_++);
+    commands_[id] = {now() + std::chrono::seconds(100), leader_};
+    StepCoordinator(
+        *leader_,
+        FromOperator{.id = id, .command = NodeGone{Role::kServer, *gone}, .timeout = std::chrono::seconds(100)});
+  }
+  Hears(ServerPlace(*host), term);
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});
+}
+
+// In order: the old one leads until its server has heard of the new one.
+void JobSimulation::HandOver(uint32_t index_below) {
+  if (!finished_ && Leads() && leader_->core->map().formed()) Appoint({}, index_below);
 }
 
 // The copy that answers have waited for is at a member that lives.
@@ -68,12 +86,31 @@ bool JobSimulation::CopyIsSafe(size_t but) const {
   return server.fate == Fate::kRunning && leader_->core->map().Contains(server.core->node());
 }
 
-// Members hear of another coordinator from each other, newcomers from the platform.
-bool JobSimulation::KnowsLeader(Place place) const {
-  if (leader_ == nullptr) return false;
-  if (NodeAt(place) == NodeId() || leader_->term == 1) return true;
+// Where its stream is to go. Members hear of another coordinator from each other; who has no map yet, from the
+// platform.
+JobSimulation::Leader* JobSimulation::LeaderOf(Place place) const {
+  const bool has_map =
+      IsServer(place) ? servers_[IndexOf(place)]->core->map().formed() : workers_[IndexOf(place)]->core->map().formed();
+  if (!has_map || NodeAt(place) == NodeId()) return leader_;
   const auto heard = heard_.find(place);
-  return heard != heard_.end() && heard->second >= leader_->term;
+  return heard == heard_.end() ? leader_ : &LeaderOfTerm(heard->second);
+}
+
+// It keeps what a coordinator that ran there knew last.
+void JobSimulation::Obeys(Place place, uint32_t term) {
+  heard_[place] = term;
+  for (size_t i = first_leader_; IsServer(place) && i < leaders_.size(); ++i) {
+    if (MayMove() && leaders_[i]->term < term && leaders_[i]->host == IndexOf(place)) EndLeader(*leaders_[i]);
+  }
+}
+
+void JobSimulation::Hears(Place place, uint32_t term) {
+  Obeys(place, term);
+  After(Duration(0), [this, place, term] {  // its step is not over
+    for (size_t i = first_leader_; i < leaders_.size() && leaders_[i]->term < term; ++i) {
+      Break(place, leaders_[i]->place, network_.Delay());
+    }
+  });
 }
 
 }  // namespace attune::ps::simulation

@@ -46,6 +46,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
     p.server_deaths = 1 + static_cast<uint32_t>(random.Below(2));
   Random leaders(SplitMix64(seed ^ 0x1ead));
   p.coordinator_deaths = p.backups > 0 && p.servers > 2 && leaders.Chance(0.4) ? 1 : 0;
+  p.handovers = p.servers > 1 && leaders.Chance(0.3) ? 1 + static_cast<uint32_t>(leaders.Below(3)) : 0;
   p.loss_chance = random.Chance(0.3) ? random.Uniform() * 0.05 : 0;
   p.slow_process_factor = random.Chance(0.3) ? 2 + random.Uniform() * 10 : 1;
   p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
@@ -68,10 +69,11 @@ std::string ToString(const JobParameters& p) {
        << " late_copy_chance=" << p.late_copy_chance << " short_deadline_chance=" << p.short_deadline_chance
        << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
-       << " coordinator_deaths=" << p.coordinator_deaths << " scalings=" << p.scalings << " switches=" << p.switches
-       << " partitions=" << p.partitions << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
-       << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
-       << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance;
+       << " coordinator_deaths=" << p.coordinator_deaths << " handovers=" << p.handovers << " scalings=" << p.scalings
+       << " switches=" << p.switches << " partitions=" << p.partitions << " checkpoints=" << p.checkpoints
+       << " crash_of_all=" << p.crash_of_all << " localize_chance=" << p.localize_chance
+       << " rows_per_worker_max=" << p.rows_per_worker_max << " save_chance=" << p.save_chance
+       << " full_disk_chance=" << p.full_disk_chance;
   return text.str();
 }
 

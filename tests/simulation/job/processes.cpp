@@ -7,34 +7,36 @@
 
 namespace attune::ps::simulation {
 
-void JobSimulation::StepCoordinator(CoordinatorInput input) {
-  if (leader_ == nullptr) return;
+void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
+  if (!leader.alive) return;
   CoordinatorOutputs out;
-  CoordinatorCore& core = *leader_->core;
+  CoordinatorCore& core = *leader.core;
   core.Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
-  if (leader_->taking_over && !core.progress().taking_over) {
-    leader_->taking_over = false;
-    if (leader_->term > 1) Count("takeovers");
+  if (leader.taking_over && !core.progress().taking_over) {
+    leader.taking_over = false;
+    if (leader.term > 1) Count("takeovers");
   }
   for (ToConnection& message : out.send) {
     const auto it = to_coordinator_.find(message.to);
-    if (it != to_coordinator_.end()) Carry(kCoordinatorsPlace, it->second.first, std::move(message.message));
+    if (it != to_coordinator_.end()) Carry(leader.place, it->second.first, std::move(message.message));
   }
-  for (size_t i = 0; i < workers_.size() && Leads() && core.map().formed(); ++i) {
+  if (out.superseded) {
+    if (&leader == leader_) Violation("a coordinator ended although no other one was appointed");
+    return EndLeader(leader);
+  }
+  const bool leads = !leader.taking_over && (&leader == leader_ || !Leads()) && core.map().formed();
+  for (size_t i = 0; i < workers_.size() && leads; ++i) {
     const NodeId node = workers_[i]->core->node();
     if (node != NodeId() && !core.map().Contains(node)) steps_.IsGone(i);
   }
-  OnCoordinatorsOrders(out);
+  OnCoordinatorsOrders(leader, out);
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
-  if (out.superseded) Violation("a coordinator ended although no other one was appointed");
-  finished_ = finished_ || out.finished;
-  WakeAt(leader_->wake, core.WakeAt(), [this, leader = leader_] {
-    if (leader == leader_) StepCoordinator(CoordinatorTimer{});
-  });
+  if (out.finished && !std::exchange(finished_, true)) finisher_ = &leader;
+  WakeAt(leader.wake, core.WakeAt(), [this, &leader] { StepCoordinator(leader, CoordinatorTimer{}); });
 }
 
-void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
+void JobSimulation::OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out) {
   for (const CommandResult& result : out.command_results) {
     Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
     const auto it = commands_.find(result.id);
@@ -42,28 +44,28 @@ void JobSimulation::OnCoordinatorsOrders(CoordinatorOutputs& out) {
       Violation("EveryCallEnds: a command was answered twice");
       continue;
     }
-    if (now() > it->second + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
+    if (now() > it->second.until + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
     commands_.erase(it);
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(std::chrono::milliseconds(3), [this, cut, leader = leader_, checkpoint = ++checkpoints_] {
-      if (leader == leader_)
-        StepCoordinator(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
+    After(std::chrono::milliseconds(3), [this, cut, &leader, checkpoint = ++checkpoints_] {
+      StepCoordinator(leader, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = checkpoint});
     });
   }
   if (out.commit_checkpoint) {
-    After(std::chrono::milliseconds(3), [this, leader = leader_, order = *out.commit_checkpoint] {
-      if (leader == leader_) Commit(order);
+    After(std::chrono::milliseconds(3), [this, &leader, order = *out.commit_checkpoint] {
+      if (leader.alive) Commit(leader, order);
     });
   }
 }
 
 // The manifest comes last; without it there is no checkpoint.
-void JobSimulation::Commit(const CheckpointCommit& order) {
+void JobSimulation::Commit(Leader& leader, const CheckpointCommit& order) {
   if (random().Chance(parameters_.full_disk_chance)) {
     Count("full disks");
     return StepCoordinator(
+        leader,
         CheckpointCommitted{.cut = order.cut, .status = Error(StatusCode::kResourceExhausted, "the disk is full")});
   }
   if (order.record.data_sets.empty()) {
@@ -77,10 +79,10 @@ void JobSimulation::Commit(const CheckpointCommit& order) {
       }
     }
     Count("checkpoints");
-    CheckCut(checkpoint);
+    CheckCut(checkpoint, leader.core->map());
     checkpoint_ = std::move(checkpoint);
   }
-  StepCoordinator(CheckpointCommitted{.cut = order.cut, .status = OkStatus()});
+  StepCoordinator(leader, CheckpointCommitted{.cut = order.cut, .status = OkStatus()});
 }
 
 // Some time later; the rows are those of the mark all the same.
@@ -122,7 +124,7 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
   server.core->Step(std::move(input), now(), out);
   if (server.core->node() != NodeId()) places_[server.core->node()] = ServerPlace(index);
   for (Outgoing& message : out.send) {
-    if (const auto to = PlaceOf(message.to)) {
+    if (const auto to = PlaceOf(ServerPlace(index), message.to)) {
       Carry(ServerPlace(index), *to, std::move(message.message), message.link);
     }
   }
@@ -130,7 +132,7 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     server.writing = out.write_snapshot->cut;
     WriteSnapshot(index, *out.write_snapshot);
   }
-  if (out.coordinator) heard_[ServerPlace(index)] = out.coordinator->term;
+  if (out.coordinator) Hears(ServerPlace(index), out.coordinator->term);
   if (out.call_off_snapshot) server.called_off = server.writing;
   for (const Member& member : out.connect) {
     if (member.node <= server.core->node()) continue;
@@ -157,14 +159,14 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   const bool runs = worker.fate == Fate::kRunning;  // NodeIds are given anew when everything has crashed
   if (runs && worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
   for (Outgoing& message : out.send) {
-    if (const auto to = PlaceOf(message.to)) {
+    if (const auto to = PlaceOf(WorkerPlace(index), message.to)) {
       Carry(WorkerPlace(index), *to, std::move(message.message), message.link);
     }
   }
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
   }
-  if (out.coordinator) heard_[WorkerPlace(index)] = out.coordinator->term;
+  if (out.coordinator) Hears(WorkerPlace(index), out.coordinator->term);
   if (out.lost && worker.fate == Fate::kRunning) {
     Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);
@@ -227,7 +229,7 @@ size_t JobSimulation::StartServer(uint32_t index) {
                                                             .mutations = mutations_});
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
-  After(FromMilliseconds(random().Uniform() * 20), [this, place] { Open({ServerPlace(place), kCoordinatorsPlace}); });
+  After(FromMilliseconds(random().Uniform() * 20), [this, place] { OpenToLeader(ServerPlace(place)); });
   return place;
 }
 
@@ -259,7 +261,7 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   const size_t place = workers_.size() - 1;
   steps_.Joins(place, workers_[place]->core.get());
   Ask(place, Worker::At::kJoin);
-  After(network_.Delay(), [this, place] { Open({WorkerPlace(place), kCoordinatorsPlace}); });
+  After(network_.Delay(), [this, place] { OpenToLeader(WorkerPlace(place)); });
   return place;
 }
 

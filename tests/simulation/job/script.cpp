@@ -23,6 +23,7 @@ void JobSimulation::ScheduleChanges() {
   times(parameters_.joins, [this] { StartWorker(next_worker_index_++); });
   times(parameters_.server_deaths, [this] { KillServer(false); });
   times(parameters_.coordinator_deaths, [this] { KillServer(true); });
+  times(parameters_.handovers, [this] { HandOver(UINT32_MAX); });
   times(parameters_.scalings, [this] { Scale(); });
   times(parameters_.partitions, [this] { Part(); });
   times(parameters_.checkpoints, [this] {
@@ -48,8 +49,8 @@ void JobSimulation::Order(Command command) {
   }
   constexpr Duration kTimeout = std::chrono::seconds(100);
   const CommandId id(next_command_++);
-  commands_[id] = now() + kTimeout;
-  StepCoordinator(FromOperator{.id = id, .command = std::move(command), .timeout = kTimeout});
+  commands_[id] = {now() + kTimeout, leader_};
+  StepCoordinator(*leader_, FromOperator{.id = id, .command = std::move(command), .timeout = kTimeout});
 }
 
 void JobSimulation::ChangeWorker(Fate how) {
@@ -63,7 +64,7 @@ void JobSimulation::ChangeWorker(Fate how) {
   if (how == Fate::kLeft) {
     if (RunningWorkers() > 1) workers_[victim]->asked_to_leave = true;
   } else if (how == Fate::kLost) {  // runs on, is declared lost, learns it when it comes back
-    Break(WorkerPlace(victim), kCoordinatorsPlace, std::chrono::seconds(15));
+    BreakFromLeaders(WorkerPlace(victim), std::chrono::seconds(15));
   } else if (random().Chance(0.5)) {
     KillWorker(victim);
   } else {  // cut off from the servers first: it dies with pushes they have not got, while its heartbeats arrive
@@ -116,13 +117,14 @@ void JobSimulation::KillServer(bool host) {
   if (IsHost(victim) && !CopyIsSafe(victim)) return again();
   Count("server deaths");
   any_server_died_ = true;
+  const bool led = IsHost(victim);
   servers_[victim]->taken_for_dead = true;
   EndServer(victim, Fate::kDead);
   const uint32_t index = servers_[victim]->index;
-  if (IsHost(victim)) {
-    EndLeader();
+  if (led) {
+    EndLeader(*leader_);
     After(FromMilliseconds(random().Uniform() * 1500), [this, index, life = life_] {
-      if (life == life_) Appoint(index);
+      if (life == life_) Appoint(index, UINT32_MAX);
     });
   }
   const bool replaced = random().Chance(0.5);
@@ -142,10 +144,20 @@ void JobSimulation::Scale() {
   const auto least = std::max<uint32_t>(1, parameters_.server_deaths > 0 ? 3 : 1 + parameters_.backups);
   servers_wanted_ = least + static_cast<uint32_t>(random().Below(3));
   Count("scalings");
-  Order(SetServers{servers_wanted_});
+  OrderServers();
   for (uint32_t index = 0; index < servers_wanted_; ++index) {
     After(FromMilliseconds(random().Uniform() * 500), [this, index] { StartMissingServer(index); });
   }
+}
+
+// As the operator does it: the coordinator moves first when its server is to leave.
+void JobSimulation::OrderServers() {
+  const bool moves = MayMove() && Leads() && servers_[leader_->host]->index >= servers_wanted_;
+  if (Leads() && !moves) return Order(SetServers{servers_wanted_});
+  if (moves) HandOver(servers_wanted_);
+  After(std::chrono::milliseconds(100), [this, life = life_] {
+    if (!finished_ && life == life_) OrderServers();
+  });
 }
 
 void JobSimulation::StartMissingServer(uint32_t index) {
@@ -185,7 +197,9 @@ void JobSimulation::StartJob() {
     options.load = {.directory = "checkpoints", .checkpoint = checkpoints_};
     options.resume = checkpoint_->record;
   }
-  if (parameters_.coordinator_deaths > 0) options.host_index = 0;
+  if (MayMove()) options.host_index = 0;
+  first_leader_ = leaders_.size();
+  heard_.clear();
   StartLeader(std::move(options), servers_.size());
   for (uint32_t i = 0; i < servers_wanted_; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) {
@@ -203,6 +217,7 @@ void JobSimulation::CrashEverything() {
   if (!checkpoint_) return After(std::chrono::milliseconds(500), [this] { CrashEverything(); });
   Tell("everything crashes and begins again from the newest checkpoint");
   Count("resumed jobs");
+  for (const auto& leader : leaders_) leader->alive = false;
   for (size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i]->fate != Fate::kRunning) continue;
     workers_[i]->fate = Fate::kDead;

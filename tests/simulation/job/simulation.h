@@ -116,13 +116,15 @@ class JobSimulation : public World {
   };
 
   // --- connections
-  static constexpr Place kCoordinatorsPlace = 0;
+  // Each coordinator has a place of its own: what one has sent does not wait for what another has.
+  static constexpr Place kFirstLeadersPlace = 1'000'000;
   static Place ServerPlace(size_t server) { return static_cast<Place>(2 * server + 1); }
   static Place WorkerPlace(size_t worker) { return static_cast<Place>(2 * worker + 2); }
-  static bool IsServer(Place place) { return place % 2 == 1; }
-  static bool IsWorker(Place place) { return place != kCoordinatorsPlace && place % 2 == 0; }
+  static bool IsLeader(Place place) { return place >= kFirstLeadersPlace; }
+  static bool IsServer(Place place) { return !IsLeader(place) && place % 2 == 1; }
+  static bool IsWorker(Place place) { return !IsLeader(place) && place % 2 == 0; }
   static size_t IndexOf(Place place) { return (place - 1) / 2; }
-  // Who dials comes first: workers to servers, all to the coordinator; of two of a kind the one that was started first.
+  // Who dials comes first: workers to servers, all to a coordinator; of two of a kind the one that was started first.
   using Wire = std::pair<Place, Place>;
   static Wire WireBetween(Place a, Place b);
   struct Connection {
@@ -131,42 +133,50 @@ class JobSimulation : public World {
   };
   void Open(Wire wire);
   void OpenTo(Place from, NodeId node);
+  void OpenToLeader(Place from);
+  void OpenAgain(Wire wire);
   void Break(Place a, Place b, Duration away);
   void BreakAll(Place place, Duration away);
+  void BreakFromLeaders(Place place, Duration away);
   void Carry(Place from, Place to, Message message, LinkHeader header = {});
   void Deliver(Place from, Place to, ConnectionId connection, const Message& message, LinkHeader header);
   bool Runs(Place place) const;
   NodeId NodeAt(Place place) const;
-  std::optional<Place> PlaceOf(NodeId node) const;
+  std::optional<Place> PlaceOf(Place from, NodeId node) const;
   std::string Name(Place place) const;
 
   // --- leaders
   struct Leader {
     std::unique_ptr<CoordinatorCore> core;
     uint32_t term = 1;
+    Place place = 0;
     size_t host = 0;          // the server it runs in
     bool taking_over = true;  // it does not lead the job yet
+    bool alive = true;        // after a handover two are, until the old one's server has heard of the new one
     std::optional<MonotonicTime> wake;
   };
   CoordinatorOptions NextOptions(uint32_t term) const;
   void StartLeader(CoordinatorOptions options, size_t host);
-  void EndLeader();
-  void Appoint(uint32_t gone);
+  void EndLeader(Leader& leader);
+  void Appoint(std::optional<uint32_t> gone, uint32_t index_below);
+  void HandOver(uint32_t index_below);
   bool Leads() const { return leader_ != nullptr && !leader_->taking_over; }
-  bool IsHost(size_t server) const {
-    return leader_ != nullptr && parameters_.coordinator_deaths > 0 && leader_->host == server;
-  }
+  bool MayMove() const { return parameters_.coordinator_deaths + parameters_.handovers > 0; }
+  bool IsHost(size_t server) const { return leader_ != nullptr && MayMove() && leader_->host == server; }
   bool CopyIsSafe(size_t but) const;
-  bool KnowsLeader(Place place) const;
+  Leader* LeaderOf(Place place) const;
+  Leader& LeaderOfTerm(uint32_t term) const { return *leaders_[first_leader_ + term - 1]; }  // 1, 2, ... in each life
+  void Obeys(Place place, uint32_t term);
+  void Hears(Place place, uint32_t term);
 
   // --- processes
-  void StepCoordinator(CoordinatorInput input);
+  void StepCoordinator(Leader& leader, CoordinatorInput input);
   void StepServer(size_t server, ServerInput input);
   void StepWorker(size_t worker, WorkerInput input);
   void Step(Place place, NodeId peer, bool connected);
-  void OnCoordinatorsOrders(CoordinatorOutputs& out);
+  void OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out);
   void WriteSnapshot(size_t server, const SnapshotOrder& order);
-  void Commit(const CheckpointCommit& order);
+  void Commit(Leader& leader, const CheckpointCommit& order);
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> MakeStore(bool exclusive);
   void Load(size_t server, LoadOrder order);
   std::unique_ptr<TableStore> RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
@@ -197,6 +207,7 @@ class JobSimulation : public World {
   void KillWorker(size_t worker);
   void KillServer(bool host);
   void Scale();
+  void OrderServers();
   void StartMissingServer(uint32_t index);
   void Part();
   void CrashEverything();
@@ -208,8 +219,8 @@ class JobSimulation : public World {
   void CheckPull(Worker& worker, const PullCheck& pull);
   void CheckOwners();
   void CheckManifest(const CheckpointCommit& order);
-  void CheckCut(const Checkpoint& checkpoint);
-  bool Failed(size_t worker) const;
+  void CheckCut(const Checkpoint& checkpoint, const ShardMap& map);
+  bool Failed(size_t worker, const ShardMap& map) const;
   void CheckEnd();
   void CheckSums();
   using RowSums = std::map<std::pair<Key, uint32_t>, double>;
@@ -219,7 +230,9 @@ class JobSimulation : public World {
   Mutations mutations_;
   Network network_;
   std::vector<std::unique_ptr<Leader>> leaders_;  // of all lives; alarms stay where they are
-  Leader* leader_ = nullptr;                      // null: nobody has been appointed since the last one died
+  size_t first_leader_ = 0;                       // of this life
+  Leader* leader_ = nullptr;                      // the last appointed; null: nobody since that one died
+  const Leader* finisher_ = nullptr;              // who said that the job is over
   std::map<Place, uint32_t> heard_;               // of coordinators, by their highest term
   struct {
     uint64_t number = 0;
@@ -240,7 +253,11 @@ class JobSimulation : public World {
   uint64_t next_connection_ = 1, next_command_ = 1;
   uint32_t next_worker_index_ = 0;
   uint32_t servers_wanted_ = 1;
-  std::map<CommandId, MonotonicTime> commands_;
+  struct Asked {
+    MonotonicTime until;
+    const Leader* leader;
+  };
+  std::map<CommandId, Asked> commands_;
   uint64_t deliveries_ = 0;
 
   Account accounts_[kTables + 1];  // by TableId

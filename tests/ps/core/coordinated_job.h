@@ -1,0 +1,84 @@
+// A coordinator and the members it hears, for tests: what it sends is noted as they would note it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ps/core/coordinator_core.h"
+
+namespace attune::ps {
+
+// Two servers and a worker; the coordinator runs in server 0.
+class CoordinatedJob : public testing::Test {
+ protected:
+  static constexpr ConnectionId kServer0{1}, kServer1{2}, kWorker{3};
+
+  explicit CoordinatedJob(CoordinatorOptions options) {
+    core_.emplace(std::move(options));
+    Say(kServer0, JoinOf(Role::kServer, 0));
+    Say(kServer1, JoinOf(Role::kServer, 1));
+    Say(kWorker, JoinOf(Role::kWorker, 0));
+  }
+
+  static Join JoinOf(Role role, uint32_t index, NodeId node = {}, uint32_t term = 0) {
+    return {.incarnation = (role == Role::kServer ? 10U : 20U) + index,
+            .job_uid = "job",
+            .role = role,
+            .index = index,
+            .address = "127.0.0.1:1",
+            .node = node,
+            .term = term};
+  }
+  // As a member of an earlier coordinator's time.
+  void JoinAgain(ConnectionId from) {
+    const bool server = from != kWorker;
+    Say(from, JoinOf(server ? Role::kServer : Role::kWorker, from == kServer1 ? 1 : 0, nodes_.at(from), 2));
+  }
+  // What it has to say then.
+  Promised AnswerOf(std::vector<InstallTable> tables = {}, std::optional<CoordinatorRecord> mirror = {}) const {
+    return {.map = map_, .standing = {}, .sync = {}, .tables = std::move(tables), .mirror = std::move(mirror)};
+  }
+  // The next coordinator, in server 1; the first one, in server 0, is gone or only followed.
+  void Follow() { core_.emplace(CoordinatorOptions{.job_uid = "job", .term = 2, .takeover = true, .host_index = 1}); }
+
+  void Step(CoordinatorInput input) {
+    out_.Clear();
+    core_->Step(std::move(input), now_, out_);
+    for (const ToConnection& sent : out_.send) {
+      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) record_ = mirror->record;
+      if (const auto* map = std::get_if<MapUpdate>(&sent.message)) map_ = map->map;
+      if (const auto* order = std::get_if<InstallTable>(&sent.message)) orders_[sent.to] = *order;
+      if (const auto* welcome = std::get_if<Welcome>(&sent.message)) {
+        nodes_[sent.to] = welcome->node;
+        map_ = welcome->map;
+      }
+    }
+  }
+  void Say(ConnectionId from, Message message) { Step(FromConnection{from, std::move(message)}); }
+  // The copy arrives and is acknowledged, until there is nothing new in it.
+  void Mirror() {
+    for (int i = 0; i < 3; ++i) Say(kServer1, MirrorAck{.number = record_.number});
+  }
+
+  template <typename Kind>
+  const Kind* Sent(ConnectionId to) const {
+    for (const ToConnection& sent : out_.send) {
+      if (sent.to == to && std::holds_alternative<Kind>(sent.message)) return &std::get<Kind>(sent.message);
+    }
+    return nullptr;
+  }
+
+  std::optional<CoordinatorCore> core_;
+  CoordinatorOutputs out_;
+  CoordinatorRecord record_;  // the newest copy
+  ShardMap map_;              // the newest
+  std::map<ConnectionId, NodeId> nodes_;
+  std::map<ConnectionId, InstallTable> orders_;
+  MonotonicTime now_{std::chrono::seconds(1)};
+};
+
+}  // namespace attune::ps
