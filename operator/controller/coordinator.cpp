@@ -80,7 +80,6 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     if (status.coordinator_term == 0 || directives.window() != nullptr) return view;
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
-    directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
     // It need not wait for the answers of these. A pod may vanish only after the order, too.
