@@ -180,12 +180,24 @@ TEST_F(JobStoreTest, AnswersAreKeptByKeyAndBounded) {
   store_->Connected(Hello("server", 0), now_);
   for (size_t i = 0; i < JobStore::kAnswersMax + 5; ++i) {
     now_ += seconds(1);
-    store_->Answered(Hello("server", 0), "key-" + std::to_string(i),
-                     {DirectiveAnswer::Outcome::kDone, "done", now_});
+    store_->Answered(Hello("server", 0), "key-" + std::to_string(i), {DirectiveAnswer::Outcome::kDone, "done", now_});
   }
   EXPECT_EQ(Sample().answers.size(), JobStore::kAnswersMax);
   EXPECT_FALSE(Sample().answers.contains("key-4")) << "the oldest go";
   EXPECT_TRUE(Sample().answers.contains("key-5"));
+}
+
+TEST_F(JobStoreTest, RefusalsInARowAreCounted) {
+  using Outcome = DirectiveAnswer::Outcome;
+  store_->Connected(Hello("server", 0), now_);
+  const auto answered = [&](Outcome outcome) {
+    store_->Answered(Hello("server", 0), "key", {outcome, "", now_});
+    return Sample().answers.at("key").refusals;
+  };
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
+  EXPECT_EQ(answered(Outcome::kRefused), 2U);
+  EXPECT_EQ(answered(Outcome::kDone), 0U);
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
 }
 
 TEST_F(JobStoreTest, WhatTheCoordinatorSaysAnewIsNewsAndItsCountersAreNot) {
