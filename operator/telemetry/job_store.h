@@ -24,6 +24,8 @@ struct PodSample {
   MonotonicTime reported_at{};
   v1::WindowReport window;
   v1::ProcessUsage usage;
+  std::optional<double> last_loss;  // of its last window that had one; a worker that evaluates has none any more
+  double last_loss_weight = 0;
 };
 
 // How far the job was at a time.
@@ -55,7 +57,7 @@ struct JobSample {
   std::map<std::string, DirectiveAnswer> answers;  // by the key given to Service::Send; the newest kAnswersMax
 
   // Over the life of the job, as far as this process saw it, for its summary.
-  std::optional<double> last_loss;  // over each worker's last window, however old
+  std::optional<double> last_loss;  // over each worker's last window with a loss, however old
   double mean_rate = 0;             // samples per second, from the first window to the last
 };
 
