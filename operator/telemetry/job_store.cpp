@@ -175,7 +175,10 @@ class Store final : public JobStore {
       const auto job = jobs_.find(hello.job_uid());
       if (job == jobs_.end()) return;
       auto& answers = job->second.answers;
-      answers[key] = answer;
+      DirectiveAnswer& kept = answers[key];
+      const uint32_t refusals = kept.refusals;
+      kept = answer;
+      kept.refusals = answer.outcome == DirectiveAnswer::Outcome::kRefused ? refusals + 1 : 0;
       if (answers.size() > kAnswersMax) {
         answers.erase(std::min_element(answers.begin(), answers.end(),
                                        [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));

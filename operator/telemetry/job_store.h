@@ -41,6 +41,7 @@ struct DirectiveAnswer {
   Outcome outcome = Outcome::kLost;
   std::string message;
   MonotonicTime at{};
+  uint32_t refusals = 0;  // of this key, one after the other; counted by the store
 };
 
 struct JobSample {

@@ -200,6 +200,19 @@ TEST_F(JobStoreTest, AnswersAreKeptByKeyAndBounded) {
   EXPECT_TRUE(Sample().answers.contains("key-5"));
 }
 
+TEST_F(JobStoreTest, RefusalsInARowAreCounted) {
+  using Outcome = DirectiveAnswer::Outcome;
+  store_->Connected(Hello("server", 0), now_);
+  const auto answered = [&](Outcome outcome) {
+    store_->Answered(Hello("server", 0), "key", {outcome, "", now_});
+    return Sample().answers.at("key").refusals;
+  };
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
+  EXPECT_EQ(answered(Outcome::kRefused), 2U);
+  EXPECT_EQ(answered(Outcome::kDone), 0U);
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
+}
+
 TEST_F(JobStoreTest, WhatTheCoordinatorSaysAnewIsNewsAndItsCountersAreNot) {
   int news = 0;
   store_->Connected(Hello("server", 0), now_);
