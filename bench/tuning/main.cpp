@@ -186,12 +186,11 @@ void PrintAhead(const std::vector<std::string>& methods, const std::map<std::str
 
 void PrintEach(const std::string& method, const Outcome& o) {
   std::printf(
-      "%-14s %-22s %4llu ratio %.3f of %4.0f windows, lost in trials %.3f kept %.3f changes %.3f crashes %.3f; "
-      "vs mean %.2f expert %.3f changes %d adoptions %d rolled back %d crashes %d collapsed %.0f time error %.2f%s\n",
+      "%-18s %-24s %4llu ratio %.3f windows %4.0f lost: trials %.3f kept %.3f changes %.3f crashes %.3f  "
+      "changes %d adoptions %d rolled back %d crashes %d collapsed %.0f\n",
       method.c_str(), o.family.c_str(), static_cast<unsigned long long>(o.seed), o.ratio, o.length_windows,
-      o.lost_in_trials, o.lost_while_kept, o.lost_in_changes, o.lost_in_crashes, o.against_mean, o.against_expert,
-      o.changes, o.adoptions, o.rollbacks, o.crashes, o.collapse_windows,
-      o.remaining_known ? o.remaining_error : std::nan(""), o.covered ? " covered" : "");
+      o.lost_in_trials, o.lost_while_kept, o.lost_in_changes, o.lost_in_crashes, o.changes, o.adoptions, o.rollbacks,
+      o.crashes, o.collapse_windows);
   std::fflush(stdout);
 }
 

@@ -140,9 +140,8 @@ class Tuner {
   static StatusOr<Tuner> Load(const std::string& state, PriorCache& priors);
 
   static constexpr size_t kRecordsMax = 40;
-  // Probability of a crash above which a setting is out of the question; and for settings that are looked at for what
-  // they teach alone.
-  static constexpr double kCrashMax = 0.5, kLessonCrashMax = 0.1;
+  // Probability of a crash above which a setting is not tried, and above which it is not stayed at.
+  static constexpr double kTrialCrashMax = 0.1, kCrashMax = 0.5;
 
  private:
   friend class TunerState;

@@ -11,8 +11,9 @@
 namespace attune::tuner {
 namespace {
 
-constexpr double kCaution = 1.5;     // seconds of cost count this much against seconds of gain
-constexpr double kCrashCaution = 4;  // people mind a crash more than the seconds it takes
+constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
+constexpr double kDesignCrashMax = 0.2;
+constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
 constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.95, kBoldGain = 0.3;
 
@@ -64,7 +65,7 @@ std::vector<double> Tuner::LeadsToCome(const View& view) const {
     const auto at = groups.try_emplace(std::move(pods)).first;
     group_of.push_back(at);
     const auto i = static_cast<size_t>(id);
-    if (view.score[i] < at->second.score && space_.MayPropose(id) && view.crash[i] < kLessonCrashMax &&
+    if (view.score[i] < at->second.score && space_.MayPropose(id) && view.crash[i] < kDesignCrashMax &&
         !memory_.Banned(space_, id))
       at->second = {id, view.score[i]};
   }
@@ -113,7 +114,7 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
-    if (job_.parts.crash_rule && (view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
+    if (job_.parts.crash_rule && (view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id))) continue;
     Proposal proposal{.setting = id};
     proposal.gain = GainOver(view, id, view.incumbent);
     const double d = proposal.gain.mean, s = proposal.gain.deviation;
@@ -149,17 +150,11 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
       wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
     }
     int id = space_.Nearest(wanted);
-    // Where pods take longer than windows, a setting of medium size is no place worth waiting for; what lies next to
-    // the present one tells no more than that.
-    constexpr double kNear = 1;  // octaves
-    double octaves = 0;
-    for (int k = 0; k < space_.knob_count(); ++k)
-      octaves += std::abs(space_.Coordinate(id, k) - space_.Coordinate(view.current, k));
-    const bool waits =
-        job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0;
-    if (waits || octaves <= kNear) id = view.current;
+    // Where pods take longer than windows, a setting of medium size is no place worth waiting for.
+    if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
+      id = view.current;
     const auto i = static_cast<size_t>(id);
-    const bool risky = id != view.current && view.crash[i] >= kLessonCrashMax;
+    const bool risky = id != view.current && view.crash[i] >= kDesignCrashMax;
     if (view.windows[i] > 0 || risky || memory_.Banned(space_, id)) continue;
     return id;
   }

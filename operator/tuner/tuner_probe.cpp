@@ -37,7 +37,7 @@ std::vector<int> Tuner::ProbeSettings(const View& view) const {
   };
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
-    if (!space_.MayPropose(id) || view.crash[i] > kLessonCrashMax || memory_.Banned(space_, id)) continue;
+    if (!space_.MayPropose(id) || view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id)) continue;
     if (std::min(view.staleness[i], staleness) > kOtherStaleness * std::max(view.staleness[i], staleness)) continue;
     const auto known = std::find_if(best.begin(), best.end(), [&](int other) {
       return space_.Value(other, "workers", 1) == space_.Value(id, "workers", 1);

@@ -246,41 +246,6 @@ TEST(TunerTest, ACollapseThatTheLossCannotShowIsFoundByProbes) {
   EXPECT_LT(with, 0.8 * without);
 }
 
-TEST(TunerTest, TheFirstLookIsWhereTheJobIsIfThatIsNearBy) {
-  PriorCache priors;
-  for (const auto& [start, look] : {std::pair(Setting{1, 1, 1}, Setting{3, 3, 1}), {{3, 4, 1}, {3, 4, 1}}}) {
-    auto tuner = Tuner::Create(Job(), priors);
-    ASSERT_TRUE(tuner.ok());
-    EXPECT_EQ(tuner->Decide(0, start).setting, look);
-  }
-}
-
-// Memory of servers: fits with two of them and few workers, with three and more always.
-TEST(TunerTest, WhatMayCrashIsNotTriedForALittle) {
-  PriorCache priors;
-  int crashes = 0;
-  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
-    auto tuner = Tuner::Create(Job(), priors);
-    ASSERT_TRUE(tuner.ok());
-    Setting last{3, 3, 1};
-    const double seconds = Play(
-        *tuner, last, 60'000,
-        [&](Report& report, Setting& here) {
-          report.server_memory = 0.1 + 1.6 / here[0] + 0.01 * here[1];
-          if (*report.server_memory <= 1) {
-            last = here;
-            return;
-          }
-          report.ok = false;
-          ++crashes;
-          here = last;
-        },
-        0, seed);
-    EXPECT_LT(seconds, 1.2 * BestSeconds(60'000));
-  }
-  EXPECT_EQ(crashes, 0);
-}
-
 TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
   PriorCache priors;
   JobDescription job = Job();
