@@ -3,7 +3,7 @@
 //   OfferThreads(*session, {.initial = 1, .most = 8});
 //   ... before each step: ComputeStep(ThreadsOf(*session));
 //
-// The wish comes from spec.workers.threads or the tuner and holds from the next step on, without another process. May
+// The wish comes with a directive of the operator and holds from the next step on, without another process. May
 // be called from any thread.
 #pragma once
 
