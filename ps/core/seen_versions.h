@@ -41,7 +41,6 @@ struct MeasuredPlaces {
       if (Chosen(Hash(table, keys[i]), keys.size())) places[count++] = i;
     }
   }
-  std::span<const uint32_t> view() const { return std::span(places).first(count); }
 
   static uint64_t Hash(TableId table, Key key) { return SplitMix64(key ^ (uint64_t{table.value()} << 40)); }
   static bool Chosen(uint64_t hash, size_t batch) { return batch <= kSmallBatch || (hash >> 60) == 0; }
