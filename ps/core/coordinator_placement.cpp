@@ -255,11 +255,12 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
   Answer(id, OkStatus(), {}, out);
-  if (taking_over_) proven_gone_.emplace(command.role, command.index);
+  if (taking_over_) proven_gone_.emplace(command.role, command.index, command.incarnation);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
-    // With its connection there, or as a replacement, it may not be the one that is gone: it has to be silent, too.
-    if (node.connection || node.replaces) {
+    if (command.incarnation != 0 && command.incarnation != node.member.incarnation) continue;  // replaced since
+    // With its connection there, or without a word which process it was, it may live: it has to be silent, too.
+    if (node.connection || command.incarnation == 0) {
       node.said_gone = now_;
       return;
     }
