@@ -97,6 +97,10 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
          "--tune", values.run.tune,
          "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")
       ->type_name("MODE");
+  run->add_option("--limit-cores-per-pod", values.run.cores,
+                  "Let no pod of a local run use more cores than this;\n0.25,server=0.1,worker-0=0.05 says more for a "
+                  "role or a pod")
+      ->type_name("CORES");
   run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
   CLI::App* validate =
       Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");

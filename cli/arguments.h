@@ -26,6 +26,7 @@ struct RunArguments {
   std::string resume;         // directory of a checkpoint; "": from nothing
   std::string report;         // file for the report page; "": none
   std::string tune;           // mode of the tuner; "": as the manifest says
+  std::string cores;          // limits of pods on this machine (operator/local/core_limits.h); "": none
 };
 struct ValidateArguments {
   std::vector<std::string> files;

@@ -76,7 +76,8 @@ std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
            api::FormatCount(static_cast<double>(last.rows)) + " rows, " + api::FormatBytes(last.bytes) + ", " +
            AgeText(last.time, now) + " ago";
   }
-  if (!last.message.empty()) text += "; the last attempt failed: " + last.message;
+  if (!last.message.empty()) text += "; the last request failed: " + last.message;
+  if (!last.regular_message.empty()) text += "; the last regular one failed: " + last.regular_message;
   return text;
 }
 

@@ -79,6 +79,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& argum
   std::vector<std::string> words = {"attune", "run", arguments.file, "--plain", "--run-directory", directory->string()};
   if (!arguments.resume.empty()) words.insert(words.end(), {"--resume", arguments.resume});
   if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
+  if (!arguments.cores.empty()) words.insert(words.end(), {"--limit-cores-per-pod", arguments.cores});
   if (!arguments.report.empty()) words.insert(words.end(), {"--report", arguments.report});
   if (!target.name_space.empty()) words.insert(words.end(), {"--namespace", target.name_space});
   const std::filesystem::path output = *directory / "output.log";

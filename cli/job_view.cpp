@@ -110,6 +110,7 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     if (pod.window.has_worker() && seconds > 0) at->rate = static_cast<double>(pod.window.worker().samples()) / seconds;
     if (pod.window.has_server()) at->rows = pod.window.server().rows();
     if (pod.usage.memory_bytes() > 0) at->memory_bytes = pod.usage.memory_bytes();
+    if (pod.usage.cpu_limit_cores() > 0) at->cpu_limit = pod.usage.cpu_limit_cores();
     if (pod.usage.window_seconds() > 0) at->cpu_cores = pod.usage.cpu_seconds() / pod.usage.window_seconds();
   }
 }

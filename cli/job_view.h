@@ -20,7 +20,7 @@ struct PodView {
   std::optional<double> rate;    // workers, samples per second
   std::optional<uint64_t> rows;  // servers
   std::optional<uint64_t> memory_bytes;
-  std::optional<double> cpu_cores;
+  std::optional<double> cpu_cores, cpu_limit;
 };
 
 struct JobView {

@@ -64,10 +64,11 @@ std::string TimeText(WallTime now, const char* format) {
   return text;
 }
 
-Status StartParts(const std::filesystem::path& directory, LocalRun& run) {
+Status StartParts(const std::filesystem::path& directory, const local::CoreLimits& cores, LocalRun& run) {
   local::PlatformOptions platform;
   platform.run_directory = directory;
   platform.program_directories = {ThisProgram().parent_path()};
+  platform.cores = cores;
   ASSIGN_OR_RETURN(run.platform, local::Platform::Start(platform, run.time));
   controller::OperatorOptions options;
   options.telemetry_listen = "127.0.0.1:0";
@@ -112,17 +113,24 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   const auto directory =
       MakeRunDirectory(arguments.run_directory, std::string(kube::Name(jobs.front())), SystemTime().WallNow());
   if (!directory.ok()) return Fail(directory.status());
+  local::CoreLimits cores;
+  if (!arguments.cores.empty()) {
+    auto parsed = local::CoreLimits::Parse(arguments.cores);
+    if (!parsed.ok()) return Fail(parsed.status());
+    cores = *std::move(parsed);
+  }
   StandardErrorInFile log(*directory / "attune.log");
   LocalRun run;
-  Status started = StartParts(*directory, run);
+  Status started = StartParts(*directory, cores, run);
   if (started.ok()) started = StartJobs(jobs, *directory, run);
   if (!started.ok()) {
     log.Restore();
     return Fail(started);
   }
   if (!arguments.json) {
-    std::printf("%s: training on this machine, logs in %s; Ctrl-C ends it\n", run.keys.front().name.c_str(),
-                directory->c_str());
+    const std::string limit = cores.empty() ? "" : ", " + cores.Description();
+    std::printf("%s: training on this machine%s, logs in %s; Ctrl-C ends it\n", run.keys.front().name.c_str(),
+                limit.c_str(), directory->c_str());
     std::fflush(stdout);
   }
   RunReport report(*directory, arguments.report, run.keys.size());

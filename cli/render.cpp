@@ -158,10 +158,15 @@ std::string TuningText(const JobView& view) {
   return text;
 }
 
-std::string CpuText(double cores) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", cores);
-  return text;
+// "0.24", "0.24 of 0.25".
+std::string CpuText(const PodView& pod) {
+  if (!pod.cpu_cores) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f", *pod.cpu_cores);
+  std::string result = text;
+  if (!pod.cpu_limit) return result;
+  std::snprintf(text, sizeof text, "%.4g", *pod.cpu_limit);
+  return result + " of " + text;
 }
 
 Table PodTable(const JobView& view, bool details) {
@@ -173,7 +178,7 @@ Table PodTable(const JobView& view, bool details) {
     if (details) {
       row.push_back(pod.rows ? api::FormatCount(static_cast<double>(*pod.rows)) : "-");
       row.push_back(pod.memory_bytes ? api::FormatBytes(*pod.memory_bytes) : "-");
-      row.push_back(pod.cpu_cores ? CpuText(*pod.cpu_cores) : "-");
+      row.push_back(CpuText(pod));
     }
     table.rows.push_back(row);
   }
@@ -377,6 +382,7 @@ std::string RenderJson(const JobView& view, double now) {
     if (pod.rows) entry["rows"] = *pod.rows;
     if (pod.memory_bytes) entry["memoryBytes"] = *pod.memory_bytes;
     if (pod.cpu_cores) entry["cpuCores"] = *pod.cpu_cores;
+    if (pod.cpu_limit) entry["cpuLimitCores"] = *pod.cpu_limit;
     object["pods"].push_back(entry);
   }
   if (view.outcome != JobView::Outcome::kNone) object["outcome"] = OutcomeName(view.outcome);

@@ -11,6 +11,7 @@
 #include "cli/local_run.h"
 #include "cli/tune_request.h"
 #include "operator/api/manifest.h"
+#include "operator/local/core_limits.h"
 
 namespace attune::cli {
 namespace {
@@ -79,6 +80,16 @@ Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on
   return OkStatus();
 }
 
+Status CheckCores(const std::string& text, bool on_cluster) {
+  if (text.empty()) return OkStatus();
+  if (on_cluster) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--limit-cores-per-pod " + text +
+                     " is for runs on this machine; on a cluster write resources.limits.cpu into the pod templates");
+  }
+  return Annotate(local::CoreLimits::Parse(text).status(), "--limit-cores-per-pod");
+}
+
 }  // namespace
 
 int Run(const RunArguments& arguments, const Target& target) {
@@ -86,6 +97,7 @@ int Run(const RunArguments& arguments, const Target& target) {
   Status status = jobs.status();
   if (status.ok()) status = AddResume(*jobs, arguments.resume, WantsCluster(target));
   if (status.ok()) status = AddTuning(*jobs, arguments.tune, WantsCluster(target));
+  if (status.ok()) status = CheckCores(arguments.cores, WantsCluster(target));
   if (!status.ok()) {
     Fail(status);
     return kExitBadInput;

@@ -1,8 +1,10 @@
 // Checkpoints against plain write() and read() of as many bytes to the same directory, side by side, in MB/s.
-//   build/release/bin/bench_checkpoint [DIRECTORY [ROWS]]      default: the temporary directory, 500,000 rows (264 MB)
+//   bench_checkpoint --help
 // Writing ends with a sync in both. Reading finds the files in the page cache in both. Loading also builds the store.
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -140,7 +142,12 @@ void Run(const fs::path& parent, uint64_t rows) {
 }  // namespace attune::ps
 
 int main(int argc, char** argv) {
-  const std::filesystem::path directory = argc > 1 ? argv[1] : std::filesystem::temp_directory_path();
-  attune::ps::Run(directory, argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 500'000);
+  std::filesystem::path directory = std::filesystem::temp_directory_path();
+  uint64_t rows = 500'000;
+  CLI::App app("Checkpoints against plain write() and read() of as many bytes to the same directory");
+  app.add_option("directory", directory, "Where")->check(CLI::ExistingDirectory)->capture_default_str();
+  app.add_option("rows", rows, "Rows; 500,000 are 264 MB")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  attune::ps::Run(directory, rows);
   return 0;
 }

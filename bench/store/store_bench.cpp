@@ -1,12 +1,13 @@
 // The store against a plain array loop, side by side: million keys/s of pulls and pushes of random rows.
-//   bench_store [--bytes MiB] [--seconds S] [--repetitions N] [--filter TEXT] [--cpu-time] [--best]
-//   bench_store --growth [rows]     the longest single batch while a table grows to 10 M rows
+//   bench_store --help
 // Contract: dim 16, 64, 128; batches of 256 unique keys; uniform, and Zipf 1.1 whose ranks are spread over the keys;
 // one and two threads. Candidates of a case take turns in short slices, so that other load hits all alike; the median
 // of the slices is shown (--best: the fastest, which is what a busy machine disturbed least). `array`: the row number
 // is the key, nothing is looked up or counted, later rows are prefetched. `store`: for one thread. `locked`: the store
 // for several threads.
 #include <time.h>
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -295,36 +296,26 @@ void RunGrowth(uint64_t rows) {
 }  // namespace attune::ps
 
 int main(int argc, char** argv) {
-  using namespace attune::ps;
-  Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (flag == "--cpu-time") {
-      flags.is_cpu_time = true;
-      continue;
-    }
-    if (flag == "--best") {
-      flags.is_best = true;
-      continue;
-    }
-    if (flag == "--growth") {
-      RunGrowth(value != nullptr ? std::strtoull(value, nullptr, 10) : 10'000'000);
-      return 0;
-    }
-    if (value == nullptr) {
-      std::fprintf(
-          stderr,
-          "usage: bench_store [--bytes MiB] [--seconds S] [--repetitions N] [--filter TEXT] [--cpu-time] [--best] | "
-          "--growth [rows]\n");
-      return 2;
-    }
-    if (flag == "--bytes") flags.bytes = std::strtoull(value, nullptr, 10) << 20;
-    if (flag == "--seconds") flags.seconds = std::strtod(value, nullptr);
-    if (flag == "--repetitions") flags.repetitions = std::atoi(value);
-    if (flag == "--filter") flags.filter = value;
-    ++i;
+  attune::ps::Flags flags;
+  uint64_t mebibytes = flags.bytes >> 20, growth_rows = 10'000'000;
+  CLI::App app("The store against a plain array loop: million keys/s of pulls and pushes of random rows");
+  app.add_option("--bytes", mebibytes, "MiB of values")->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "Length of a slice")->capture_default_str();
+  app.add_option("--repetitions", flags.repetitions, "Slices of each case")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--filter", flags.filter, "Only cases whose name has this text");
+  app.add_flag("--cpu-time", flags.is_cpu_time, "Rates per second of CPU");
+  app.add_flag("--best", flags.is_best, "Show the fastest slice, not the median: for a busy machine");
+  CLI::Option* const growth =
+      app.add_option("--growth", growth_rows, "Instead: the longest single batch while a table grows to so many rows")
+          ->expected(0, 1);
+  CLI11_PARSE(app, argc, argv);
+  flags.bytes = mebibytes << 20;
+  if (growth->count() > 0) {
+    attune::ps::RunGrowth(growth_rows);
+  } else {
+    attune::ps::RunMatrix(flags);
   }
-  RunMatrix(flags);
   return 0;
 }

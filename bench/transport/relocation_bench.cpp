@@ -1,6 +1,8 @@
 // Rows relocated per second between two worker processes that both train: each in turn localizes all rows, batch after
 // batch, while a thread of either process pulls and pushes random batches. Rows carry Adagrad's state.
-//   relocation_bench [--rows N] [--batch N] [--in-flight N] [--rounds N]
+//   relocation_bench --help
+#include <CLI/CLI.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,13 +193,12 @@ int Run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   attune::ps::Settings settings;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string flag = argv[i];
-    const char* const value = argv[i + 1];
-    if (flag == "--rows") settings.rows = std::strtoull(value, nullptr, 10);
-    if (flag == "--batch") settings.batch = std::strtoul(value, nullptr, 10);
-    if (flag == "--in-flight") settings.in_flight = std::strtoul(value, nullptr, 10);
-    if (flag == "--rounds") settings.rounds = std::atoi(value);
-  }
+  CLI::App app("Rows relocated per second between two worker processes that both train");
+  app.add_option("--rows", settings.rows, "Rows of the table")->capture_default_str();
+  app.add_option("--batch", settings.batch, "Rows per call")->capture_default_str();
+  app.add_option("--in-flight", settings.in_flight, "Calls under way")->capture_default_str();
+  app.add_option("--rounds", settings.rounds, "Rounds; the first, from the server, is not counted")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
   return attune::ps::Run(settings);
 }

@@ -1,9 +1,9 @@
 // Remote pull and push between two processes: plain TCP, TLS and shared memory side by side, beside a bare blocking
 // socket loop that moves the same bytes and really gathers or adds the rows; then what an idle job costs. Goals are
 // printed beside the figures they are for.
-//   transport_bench [--seconds S] [--repetitions N] [--dims 16,64,128] [--batch N] [--keys N]
-//                   [--only bare,tcp,tls,memory,idle] [--distributions uniform,zipf] [--operations pull,push]
-//                   [--in-flight 1,8]
+//   transport_bench --help
+#include <CLI/CLI.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,8 @@
 namespace attune::ps::bench {
 namespace {
 
-// In million keys/s, for dim 64 on two cores where the bare loop does 1.6 to 1.7 with one call in flight, 9.0 (pull) and
-// 9.2 (push) with eight. 0: none.
+// In million keys/s, for dim 64 on two cores where the bare loop does 1.6 to 1.7 with one call in flight, 9.0 (pull)
+// and 9.2 (push) with eight. 0: none.
 struct Goal {
   const char* transport;
   bool push;
@@ -124,35 +123,30 @@ int Run(const Settings& settings) {
   return complete ? 0 : 1;
 }
 
-std::vector<std::string> Words(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
-  return words;
-}
-std::vector<size_t> Numbers(const std::string& text) {
-  std::vector<size_t> numbers;
-  for (const std::string& word : Words(text)) numbers.push_back(std::strtoul(word.c_str(), nullptr, 10));
-  return numbers;
-}
-
 }  // namespace
 }  // namespace attune::ps::bench
 
 int main(int argc, char** argv) {
-  using namespace attune::ps::bench;
-  Settings settings;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string flag = argv[i], value = argv[i + 1];
-    if (flag == "--seconds") settings.seconds = std::strtod(value.c_str(), nullptr);
-    if (flag == "--repetitions") settings.repetitions = std::max(1, std::atoi(value.c_str()));
-    if (flag == "--dims") settings.dims = Numbers(value);
-    if (flag == "--batch") settings.batch = std::strtoul(value.c_str(), nullptr, 10);
-    if (flag == "--keys") settings.keys = std::strtoull(value.c_str(), nullptr, 10);
-    if (flag == "--only") settings.transports = Words(value);
-    if (flag == "--distributions") settings.distributions = Words(value);
-    if (flag == "--operations") settings.operations = Words(value);
-    if (flag == "--in-flight") settings.in_flight = Numbers(value);
-  }
-  return Run(settings);
+  attune::ps::bench::Settings settings;
+  CLI::App app("Remote pull and push between two processes, beside a bare socket loop");
+  app.add_option("--seconds", settings.seconds, "Length of one measurement")->capture_default_str();
+  app.add_option("--repetitions", settings.repetitions, "Measurements of each case")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--dims", settings.dims, "Values per row")->delimiter(',')->capture_default_str();
+  app.add_option("--batch", settings.batch, "Keys per call")->capture_default_str();
+  app.add_option("--keys", settings.keys, "Rows of the table")->capture_default_str();
+  app.add_option("--in-flight", settings.in_flight, "Calls under way")
+      ->delimiter(',')
+      ->check(CLI::Range(size_t{1}, attune::ps::bench::kInFlightMax))
+      ->capture_default_str();
+  const auto choice = [&app](const char* flag, std::vector<std::string>& chosen, const char* help) {
+    const std::vector<std::string> all = chosen;
+    app.add_option(flag, chosen, help)->delimiter(',')->check(CLI::IsMember(all))->capture_default_str();
+  };
+  choice("--only", settings.transports, "What to measure");
+  choice("--distributions", settings.distributions, "Of the keys");
+  choice("--operations", settings.operations, "Calls");
+  CLI11_PARSE(app, argc, argv);
+  return attune::ps::bench::Run(settings);
 }

@@ -21,7 +21,9 @@ constexpr char kHelp[] =
     "  --windows N      length of all jobs in windows of the best setting (else log-uniform in 100..2000)\n"
     "  --noise X        loss noise of a window (0.05)   --goal loss|steps\n"
     "  --restart S      every change is a restart from a checkpoint that costs S seconds\n"
-    "  --per-family     a line for every family     --trace   every decision of every job\n";
+    "  --per-family     a line for every family     --trace   every decision of every job\n"
+    "  --each           a line for every job as it ends: what it lost in trials, at kept settings, in changes and\n"
+    "                   crashes, as shares of the best setting's time\n";
 
 struct Options {
   int seeds = 3;
@@ -29,7 +31,7 @@ struct Options {
   std::vector<std::string> families = DevelopmentFamilies();
   std::vector<std::string> methods = {"tuner"};
   double windows = 0, noise = -1, restart = 0;
-  bool steps_goal = false, per_family = false, trace = false;
+  bool steps_goal = false, per_family = false, trace = false, each = false;
 };
 
 std::vector<std::string> Split(const std::string& text) {
@@ -65,6 +67,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.per_family = true;
     else if (flag == "--trace")
       options.trace = true;
+    else if (flag == "--each")
+      options.each = true;
     else if (flag == "--families") {
       const std::string set = value();
       options.families = set == "development" ? DevelopmentFamilies()
@@ -180,6 +184,16 @@ void PrintAhead(const std::vector<std::string>& methods, const std::map<std::str
   }
 }
 
+void PrintEach(const std::string& method, const Outcome& o) {
+  std::printf(
+      "%-18s %-24s %4llu ratio %.3f windows %4.0f lost: trials %.3f kept %.3f changes %.3f crashes %.3f  "
+      "changes %d adoptions %d rolled back %d crashes %d collapsed %.0f\n",
+      method.c_str(), o.family.c_str(), static_cast<unsigned long long>(o.seed), o.ratio, o.length_windows,
+      o.lost_in_trials, o.lost_while_kept, o.lost_in_changes, o.lost_in_crashes, o.changes, o.adoptions, o.rollbacks,
+      o.crashes, o.collapse_windows);
+  std::fflush(stdout);
+}
+
 int Main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
@@ -206,6 +220,7 @@ int Main(int argc, char** argv) {
                       static_cast<unsigned long long>(job.seed), method.c_str(), job.best.servers, job.best.workers,
                       job.best.threads, job.length_windows, job.window_seconds, job.costs.pods);
         all[method].push_back(RunJob(job, *policy, options.trace));
+        if (options.each) PrintEach(method, all[method].back());
         if (options.trace) std::printf("   ratio %.3f\n", all[method].back().ratio);
       }
     }

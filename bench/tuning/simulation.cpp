@@ -68,8 +68,8 @@ class Run {
       std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  collapsed %.2f  %s\n", time_,
                   100 * steps_ / job_.total_effective, here_.servers, here_.workers, here_.threads, to.servers,
                   to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds,
-                  Pace(to) / Pace(job_.best),
-                  tuner != nullptr ? tuner->CollapseProbability() : 0, decision.why.c_str());
+                  Pace(to) / Pace(job_.best), tuner != nullptr ? tuner->CollapseProbability() : 0,
+                  decision.why.c_str());
     // Kept is where the job stays by decision; going back to what was kept before is a rollback.
     if (decision.kind == tuner::DecisionKind::kKeep && !Same(to, kept_)) {
       ++outcome_.adoptions;
@@ -79,18 +79,27 @@ class Run {
     }
     if (!Same(to, here_)) Change(to, decision.kind == tuner::DecisionKind::kKeep);
     if (Done()) return;
+    const bool trial = decision.kind == tuner::DecisionKind::kTrial;
+    lost_ = trial ? &outcome_.lost_in_trials : &outcome_.lost_while_kept;
     Stay(std::max(decision.seconds, 0.2 * job_.window_seconds));
+  }
+
+  // Time without training.
+  void Pass(double seconds) {
+    time_ += seconds;
+    *lost_ += seconds / job_.best_seconds;
   }
 
   double Pace(const Point& p) const { return job_.UpdateSeconds(p, time_) / job_.Quality(p); }
 
   void Change(const Point& to, bool adoption) {
     ++outcome_.changes;
+    lost_ = &outcome_.lost_in_changes;
     const double effect = std::abs(std::log(Pace(to) / Pace(here_)));
     if (effect < 0.01) ++outcome_.small_moves;
     if (adoption && effect == 0) ++outcome_.no_ops;  // a trial cannot know
     if (job_.restart_seconds > 0) {
-      time_ += job_.restart_seconds;
+      Pass(job_.restart_seconds);
       previous_ = here_;
       here_ = to;
       return;
@@ -98,7 +107,7 @@ class Run {
     const bool more = to.servers > here_.servers || to.workers > here_.workers;
     if (more) Train(job_.costs.pods, 1, true);
     if (to.servers != here_.servers) Train(job_.costs.relocation, 0.4, true);
-    if (to.threads != here_.threads) time_ += job_.costs.live;
+    if (to.threads != here_.threads) Pass(job_.costs.live);
     previous_ = here_;
     here_ = to;
     noise_state_ = 0;
@@ -107,7 +116,8 @@ class Run {
   void Stay(double seconds) {
     if (job_.Crashes(here_)) {
       ++outcome_.crashes;
-      time_ += job_.costs.crash;
+      lost_ = &outcome_.lost_in_crashes;
+      Pass(job_.costs.crash);
       policy_.Absorb({.ok = false, .setting = ToSetting(here_), .time = time_});
       here_ = job_.Crashes(previous_) ? job_.expert : previous_;
       return;
@@ -136,6 +146,7 @@ class Run {
     const double used = std::min(seconds, left);
     const double updates = rate * used;
     const double middle = steps_ + updates * quality / 2;
+    *lost_ += (used - updates * quality * Pace(job_.best)) / job_.best_seconds;
     time_ += used;
     steps_ += updates * quality;
     if (left <= seconds) steps_ = job_.total_effective;  // done, rounding aside
@@ -161,6 +172,7 @@ class Run {
   Point here_, previous_{}, kept_, kept_before_{};
   std::optional<tuner::Remaining> estimate_;
   double estimate_at_ = 0;
+  double* lost_ = &outcome_.lost_while_kept;
 };
 
 }  // namespace

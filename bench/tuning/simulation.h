@@ -19,6 +19,8 @@ struct Outcome {
   double remaining_error = -1;  // relative, at 20 % of the job; -1: no estimate
   bool covered = false, remaining_known = false, unreachable_said = false;
   double collapse_windows = 0;  // windows spent where progress is below a quarter, longest stay
+  // Seconds lost against the best static setting, as shares of its completion time, by what the job did meanwhile.
+  double lost_in_trials = 0, lost_while_kept = 0, lost_in_changes = 0, lost_in_crashes = 0;
   double milliseconds_per_decision = 0;
   int decisions = 0;
   bool finished = true;

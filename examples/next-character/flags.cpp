@@ -48,6 +48,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       ->check(CLI::Range(0.05, 5.0));
   app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows");
   app.add_option("--trace", f.trace, "A directory: workers write time, loss and samples of every step into it");
+  app.add_option("--worker-threads-max", f.worker_threads_max,
+                 "A worker computes with one thread until the job wishes more, at most these")
+      ->check(CLI::Range(1, 256));
   app.add_flag("--standalone", f.standalone, "Train in this process, without servers");
   app.add_option("--threads", f.threads, "Threads of --standalone")->check(CLI::Range(1, 256));
   app.add_option("--epochs", f.epochs, "Epochs of --standalone")->check(CLI::PositiveNumber);

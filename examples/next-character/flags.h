@@ -24,7 +24,8 @@ struct Flags {
   uint32_t judged_characters = 50'000;
   SamplingOptions sampling;
   bool save_tables = false;
-  std::string trace;  // directory; every step leaves a line there
+  uint32_t worker_threads_max = 8;  // a worker begins with one and obeys wishes up to this
+  std::string trace;                // directory; every step leaves a line there
   // Without servers:
   bool standalone = false;
   uint32_t threads = 2;

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "attune/ps/session.h"
+#include "attune/ps/threads.h"
 #include "examples/next-character/evaluation.h"
+#include "examples/next-character/parallel_network.h"
 #include "examples/support/step_trace.h"
 
 namespace attune::next_character {
@@ -42,7 +44,7 @@ class Worker {
   ps::Session& session_;
   const std::vector<ps::Table> tables_;             // by layer
   std::array<std::vector<ps::Key>, kLayers> keys_;  // of all rows
-  Network network_;
+  ParallelNetwork network_;
   Parameters parameters_, gradients_;
   std::vector<uint64_t> batch_;
   examples::StepTrace trace_;
@@ -64,7 +66,7 @@ Status Worker::PullNetwork() {
 Status Worker::TrainOn(const ps::DataLease& lease, uint64_t item) {
   positions_.Batch(lease.epoch(), item, flags_.epoch_batches, flags_.batch, batch_);
   RETURN_IF_ERROR(PullNetwork());
-  const double loss = network_.LossAndGradients(parameters_, text_, batch_, gradients_);
+  const double loss = network_.LossAndGradients(parameters_, text_, batch_, ThreadsOf(session_), gradients_);
   for (size_t layer = 0; layer < kLayers; ++layer) tables_[layer].PushAsync(keys_[layer], gradients_[layer]);
   lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
   trace_.Add(loss, batch_.size());
@@ -86,10 +88,11 @@ Status Worker::Evaluate() {
   for ([[maybe_unused]] const ps::DataLease& lease : session_.DataLeases("evaluate", {.items = 1, .epochs = 1})) {
     RETURN_IF_ERROR(PullNetwork());
     ps::FinalResult result;
-    const double bits = HeldOutBits(network_, parameters_, text_, positions_, flags_.judged_characters);
+    const double bits = HeldOutBits(network_.network(), parameters_, text_, positions_, flags_.judged_characters);
     const double bigram_bits = BigramBits(text_, positions_, flags_.judged_characters);
     result.metrics = {{"held_out_bits", bits}, {"bigram_bits", bigram_bits}};
-    result.summary = "made up by the network:\n" + MakeUp(network_, flags_.network, parameters_, flags_.sampling);
+    result.summary =
+        "made up by the network:\n" + MakeUp(network_.network(), flags_.network, parameters_, flags_.sampling);
     if (flags_.save_tables) {
       RETURN_IF_ERROR(session_.SaveTables());
       result.model_path = session_.model_directory();
@@ -108,6 +111,7 @@ Status RunWorker(const Flags& flags) {
   std::puts(text.Description().c_str());
   ASSIGN_OR_RETURN(const auto session, ps::Session::Connect(options));
   session->SetSampleUnit("characters");
+  OfferThreads(*session, {.initial = 1, .most = flags.worker_threads_max});
   std::vector<ps::Table> tables;
   for (size_t layer = 0; layer < kLayers; ++layer) {
     ASSIGN_OR_RETURN(ps::Table table, session->OpenTable(kLayerNames[layer], flags.TableOf(layer)));

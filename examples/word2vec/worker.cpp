@@ -118,7 +118,7 @@ Status Worker::Evaluate() {
   for ([[maybe_unused]] const ps::DataLease& lease : session_.DataLeases("evaluate", {.items = 1, .epochs = 1})) {
     ASSIGN_OR_RETURN(const Model model, PullModel());
     ps::FinalResult result;
-    result.metrics["words"] = static_cast<double>(vocabulary_.size());
+    result.metrics["vocabulary"] = static_cast<double>(vocabulary_.size());
     const double held_out_loss = HeldOutLoss(model, chunks_, builder_);
     if (std::isfinite(held_out_loss)) result.metrics["held_out_loss"] = held_out_loss;
     for (const std::string& word : flags_.neighbors) result.summary += Neighbors(model, vocabulary_, word) + '\n';

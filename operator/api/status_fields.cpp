@@ -120,7 +120,9 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(checkpoint("bytes", "Its size.", &CheckpointStatus::bytes));
   fields.push_back(checkpoint("rows", "Rows it holds.", &CheckpointStatus::rows));
   fields.push_back(OmitEmpty(checkpoint("request", "The last request that was answered.", &CheckpointStatus::request)));
-  fields.push_back(OmitEmpty(checkpoint("message", "Why the last attempt failed.", &CheckpointStatus::message)));
+  fields.push_back(OmitEmpty(checkpoint("message", "Why that request failed.", &CheckpointStatus::message)));
+  fields.push_back(OmitEmpty(checkpoint("regularMessage", "Why the last one by checkpoint.intervalSeconds failed.",
+                                        &CheckpointStatus::regular_message)));
   constexpr auto kRecovery = &TrainingJobStatus::recovery;
   fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
   fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));
@@ -198,6 +200,8 @@ void AddStatus(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
   fields.push_back(Bound("status.coordinatorTerm", "Rises when another server is appointed; 0: the first.",
                          LENS(status.coordinator_term)));
+  fields.push_back(
+      OmitEmpty(Bound("status.begun", "All servers have joined once: training may have begun.", LENS(status.begun))));
   AddDataPlane(fields);
   AddTuningStatus(fields);
   fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));

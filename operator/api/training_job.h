@@ -159,8 +159,9 @@ struct CheckpointStatus {
   uint64_t step = 0;      // it holds all pushes of the steps before
   std::string time;       // RFC 3339, when it was complete
   uint64_t bytes = 0, rows = 0;
-  std::string request;  // the last request (annotation attune.dev/checkpoint-request) that was answered
-  std::string message;  // why the last attempt failed; "" when it did not
+  std::string request;          // the last request (annotation attune.dev/checkpoint-request) that was answered
+  std::string message;          // why that one failed; "" when it did not
+  std::string regular_message;  // why the last one by spec.checkpoint.intervalSeconds failed; "" when it did not
 };
 
 // "checkpoint 7 in /models/checkpoints".
@@ -205,6 +206,7 @@ struct TrainingJobStatus {
   std::optional<JobResult> result;
   std::string coordinator;                         // pod that runs the coordinator
   int64_t coordinator_term = 0;                    // rises with each appointment of another server; 0: the first
+  bool begun = false;                              // all servers have joined: rows may have been trained since
   std::optional<Synchronization> synchronization;  // in force
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;

@@ -9,6 +9,7 @@ namespace attune::controller {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr int64_t kFirstTerm = 1;  // of the coordinator that a job begins with; one appointed later must be above it
 
 bool IsLeaving(const ServersView& servers, const ObservedPod& pod) {
   return std::ranges::find(servers.leaving, &pod) != servers.leaving.end();
@@ -70,6 +71,11 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   if (!status.abilities || !status.abilities->coordinator_failover || servers.finished > 0) return view;
   const ObservedPod* host = CoordinatorPod(observed);
   const bool host_alive = host != nullptr && IsAlive(*host);
+  if (!host_alive && servers.unheard) {
+    view.moving = true;
+    draft.Requeue(kLookAgain, "reports of the servers: whether the job has begun");
+    return view;
+  }
   if (!host_alive && !servers.begun) {
     draft.Requeue(kLookAgain, "the server that the coordinator ran in; the job begins anew there");
     return view;
@@ -80,7 +86,6 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     if (status.coordinator_term == 0 || directives.window() != nullptr) return view;
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
-    directive.mutable_host_coordinator()->set_servers(static_cast<uint32_t>(servers.count));
     directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
                    "it was appointed");
     // It need not wait for the answers of these. A pod may vanish only after the order, too.
@@ -102,7 +107,7 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   }
   const uint64_t heard = observed.sample.job ? observed.sample.job->term() : 0;
   view.pod = successor->name;
-  view.term = std::max(status.coordinator_term, static_cast<int64_t>(heard)) + 1;
+  view.term = std::max({kFirstTerm, status.coordinator_term, static_cast<int64_t>(heard)}) + 1;
   draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator",
              successor->name + " takes over the coordinator from " + status.coordinator +
                  (host_alive ? ", which is to leave" : ", which is gone") + " (term " + std::to_string(view.term) +

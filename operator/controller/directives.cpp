@@ -21,6 +21,13 @@ const ObservedPod* CoordinatorPod(const Observed& observed) {
   return found == observed.pods.end() ? nullptr : &*found;
 }
 
+Duration Directives::RetryDelay(const v1::Directive& directive, uint32_t refusals) const {
+  if (!directive.has_host_coordinator()) return options_.refused_retry;
+  Duration delay = options_.appointment_retry;
+  for (uint32_t i = 1; i < refusals && delay < options_.refused_retry; ++i) delay *= 2;
+  return std::min(delay, options_.refused_retry);
+}
+
 Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::Directive& directive,
                       const std::string& reason) {
   using Outcome = telemetry::DirectiveAnswer::Outcome;
@@ -35,8 +42,9 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
   if (answered && answer->second.outcome == Outcome::kDone) return {Reply::State::kDone, answer->second.message};
   if (answered && answer->second.outcome == Outcome::kRefused) {
     const Duration waited = now_.monotonic - answer->second.at;
-    if (waited < options_.refused_retry) {
-      draft_.Requeue(options_.refused_retry - waited, "asking again for " + key);
+    const Duration delay = RetryDelay(directive, answer->second.refusals);
+    if (waited < delay) {
+      draft_.Requeue(delay - waited, "asking again for " + key);
       return reply;
     }
   } else if (!answered && sent != observed_.sent.end()) {

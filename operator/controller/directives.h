@@ -53,6 +53,8 @@ class Directives {
   const v1::JobWindow* window() const { return CurrentWindow(observed_); }
 
  private:
+  Duration RetryDelay(const v1::Directive& directive, uint32_t refusals) const;
+
   const Observed& observed_;
   const PlanOptions& options_;
   const Now now_;

@@ -26,6 +26,8 @@ struct PlanOptions {
   // How long a directive may stay without an answer before it is sent again: above the two minutes a coordinator takes.
   Duration answer_patience = std::chrono::seconds(150);
   Duration refused_retry = std::chrono::seconds(30);  // how soon what was refused is asked for again
+  // An order to run the coordinator sooner, since the job stands: twice as long after each refusal, at most that long.
+  Duration appointment_retry = std::chrono::seconds(2);
   // How long the end of a server is to be told to the coordinator before its successor is made regardless.
   Duration gone_patience = std::chrono::seconds(10);
   // How long workers may run on after the servers have ended by themselves, the goal being reached: one that has

@@ -75,11 +75,8 @@ void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window
   if (left > Duration::zero()) return draft.Requeue(left, "the next checkpoint");
   v1::Directive directive;
   directive.mutable_checkpoint()->set_directory(observed.job.spec.checkpoint.directory);
-  // What came of an attempt before a checkpoint that was asked for is no news after it.
-  const std::string request = status.checkpoint ? status.checkpoint->request : "";
   const Reply reply =
-      directives.AskCoordinator("checkpoint after " + since + (request.empty() ? "" : " and request " + request),
-                                directive, "checkpoint.intervalSeconds have passed");
+      directives.AskCoordinator("checkpoint after " + since, directive, "checkpoint.intervalSeconds have passed");
   if (reply.state == Reply::State::kRefused) view.regular_checkpoint_problem = reply.message;
 }
 
@@ -108,7 +105,7 @@ RequestsView PlanRequests(const Observed& observed, const ServersView& servers, 
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "The checkpoint asked for was not written: " + view.checkpoint->problem);
   }
-  const std::string told = observed.job.status.checkpoint ? observed.job.status.checkpoint->message : "";
+  const std::string told = observed.job.status.checkpoint ? observed.job.status.checkpoint->regular_message : "";
   if (!view.regular_checkpoint_problem.empty() && view.regular_checkpoint_problem != told) {
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "A regular checkpoint was not written: " + view.regular_checkpoint_problem);

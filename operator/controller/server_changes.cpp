@@ -52,7 +52,8 @@ class ServerPlanner {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
     const std::string name = PodName(observed_.job.name, RoleName::kServer, index);
     if (NameInUse(observed_, name)) return;  // its end wakes us
-    if (window_ == nullptr || coordinator_.moving) {
+    const bool may_hold_rows = servers_.begun || servers_.unheard;
+    if ((window_ == nullptr && may_hold_rows) || coordinator_.moving) {
       draft_.Requeue(kLookAgain, "word of the coordinator");  // who would tell a new server from a lost one
       return;
     }

@@ -50,6 +50,24 @@ const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod
   return found == samples.end() ? nullptr : &*found;
 }
 
+// Said by the coordinator now or before, or seen in what servers and workers report.
+bool HasBegun(const Observed& observed, int32_t count) {
+  if (observed.job.status.begun) return true;
+  if (observed.sample.job) return !WaitsForServers(observed, count);
+  return std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
+    return sample.window.server().rows() > 0 || sample.window.worker().clock() > 0;
+  });
+}
+
+// A server that runs has not reported to this operator, which may have been started after it.
+bool MissesReports(const Observed& observed) {
+  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+    if (!IsOurs(observed, pod) || !IsAlive(pod)) return false;
+    const telemetry::PodSample* sample = SampleOf(observed, pod);
+    return sample == nullptr || !sample->window.has_server();
+  });
+}
+
 // A worker that has not trained, and with all servers gone never will: it was made, or began, too late.
 bool CameTooLate(const Observed& observed, const ObservedPod& pod) {
   if (HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod)) return true;
@@ -169,7 +187,8 @@ ServersView ViewServers(const Observed& observed) {
   view.elastic = view.formed && abilities && abilities->elastic_servers;
   const auto& checkpoint = observed.job.status.checkpoint;
   view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : FirstCount(observed), 0);
-  view.begun = view.formed && !WaitsForServers(observed, view.count);
+  view.begun = view.formed && HasBegun(observed, view.count);
+  view.unheard = view.formed && !view.begun && !observed.sample.job && MissesReports(observed);
   view.survivable = view.formed && abilities && abilities->server_recovery &&
                     (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()) || !view.begun);
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);

@@ -31,9 +31,10 @@ struct ServersView {
   int32_t failures = 0;  // so far, those not yet counted in the status included
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
   bool formed = false;
-  // No word of the coordinator's that it still waits for servers. Until then nothing has been trained: whatever is lost
-  // begins anew.
+  // The coordinator has said that all servers have joined, or reports show rows. Until then nothing has been trained:
+  // whatever is lost begins anew.
   bool begun = false;
+  bool unheard = false;     // nobody can tell yet whether it has begun: this operator has not heard of all servers
   bool elastic = false;     // formed, and its servers may join and leave
   bool survivable = false;  // losing a server does not end the job
   bool all_started() const { return started == count; }

@@ -109,9 +109,16 @@ void SetReconfiguring(const Observed& observed, const ServersView& servers, cons
 }
 
 // What the coordinator says beside progress.
-void SetDataPlane(const Observed& observed, const Progression& progression, TrainingJobStatus& status) {
+void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
+                  TrainingJobStatus& status) {
   status.coordinator = progression.coordinator.pod;
   status.coordinator_term = progression.coordinator.term;
+  status.begun = status.begun || servers.begun;
+  if (const std::string& problem = progression.requests.regular_checkpoint_problem;
+      !problem.empty()) {  // a newer checkpoint ends it
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.regular_message = FitText(problem, 1024);
+  }
   if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
     const v1::Abilities& can = window->abilities();
     status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
@@ -130,7 +137,7 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
       const std::string directory = FitText(window->checkpoint().directory(), 1024);
       const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
-      if (is_new) checkpoint.message.clear();  // of an attempt before
+      if (is_new) checkpoint.regular_message.clear();  // of an attempt before
       checkpoint.directory = directory;
       checkpoint.number = window->checkpoint().number();
       checkpoint.step = window->checkpoint().step();
@@ -139,10 +146,6 @@ void SetDataPlane(const Observed& observed, const Progression& progression, Trai
       checkpoint.bytes = window->checkpoint().bytes();
       checkpoint.rows = window->checkpoint().rows();
     }
-  }
-  if (const std::string& problem = progression.requests.regular_checkpoint_problem; !problem.empty()) {
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-    checkpoint.message = FitText(problem, 1024);
   }
   if (const auto& answer = progression.requests.checkpoint) {
     api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
@@ -270,7 +273,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   status.workers = {workers.existing, workers.ready, workers.failures};
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
-  SetDataPlane(observed, progression, status);
+  SetDataPlane(observed, servers, progression, status);
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);

@@ -26,6 +26,7 @@
 #include "operator/local/prober.h"
 #include "operator/local/process.h"
 #include "operator/local/resource_limits.h"
+#include "proto/contract.h"
 
 namespace attune::local {
 namespace {
@@ -45,7 +46,8 @@ struct PodState {
   PodVolumes volumes;
   bool volumes_made = false;
   std::vector<std::optional<Process>> processes;  // as record.containers
-  std::vector<ContainerLimits> limits;            // as record.containers
+  std::optional<PodLimits> pod_limits;
+  std::vector<ContainerLimits> limits;  // as record.containers
   std::vector<MonotonicTime> next_probe;
   std::vector<bool> probing;
   Json written_status;
@@ -287,6 +289,7 @@ class Agent final : public NodeAgent {
   PodMap::iterator Forget(PodMap::iterator at) {
     addresses_->SetInUse(at->first, false);
     at->second->volumes.Remove();
+    RemoveLimit(*at->second);
     return pods_.erase(at);
   }
 
@@ -367,6 +370,21 @@ class Agent final : public NodeAgent {
     return MakeLaunch({pod.object, ContainerJson(pod, index), pod.record.ip, pod.volumes.directories(), resolve});
   }
 
+  Status LimitPod(PodState& pod) {
+    const std::optional<double> cores =
+        options_.cores.Of(std::string(kube::Label(pod.object, contract::kLabelRole)),
+                          std::string(kube::Label(pod.object, contract::kLabelIndex)));
+    if (!cores || pod.pod_limits) return OkStatus();
+    ASSIGN_OR_RETURN(PodLimits made, PodLimits::Make(*cores, RandomHex(8)));
+    pod.pod_limits = std::move(made);
+    return OkStatus();
+  }
+
+  static void RemoveLimit(PodState& pod) {
+    if (pod.pod_limits) pod.pod_limits->Remove();
+    pod.pod_limits.reset();
+  }
+
   Status StartContainer(const ObjectKey& key, PodState& pod, size_t index) {
     if (pod.record.ip.empty()) {
       ASSIGN_OR_RETURN(pod.record.ip, addresses_->AddressOf(key));
@@ -377,6 +395,7 @@ class Agent final : public NodeAgent {
                                                      time_.WallNow()));
       pod.volumes_made = true;
     }
+    RETURN_IF_ERROR(LimitPod(pod));
     ASSIGN_OR_RETURN(Launch launch, LaunchOf(pod, index));
     ProcessOptions process;
     ASSIGN_OR_RETURN(process.program, ProgramOf(launch, ContainerJson(pod, index), options_.program_directories));
@@ -395,8 +414,8 @@ class Agent final : public NodeAgent {
     if (error)
       return Error(StatusCode::kUnavailable,
                    "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
-    pod.limits[index] =
-        ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}), process.container_id);
+    pod.limits[index] = ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}),
+                                              process.container_id, {}, pod.pod_limits ? &*pod.pod_limits : nullptr);
     process.cgroup_files = pod.limits[index].files();
     StatusOr<Process> started = Process::Start(process);
     if (!started.ok()) return started.status();
@@ -456,6 +475,7 @@ class Agent final : public NodeAgent {
 
   void Finish(const ObjectKey& key, PodState& pod) {
     pod.finished = true;
+    RemoveLimit(pod);
     pod.volumes.Remove();
     pod.volumes_made = false;
     addresses_->SetInUse(key, false);

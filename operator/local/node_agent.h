@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "operator/local/core_limits.h"
 #include "operator/local/memory_api.h"
 
 namespace attune::local {
@@ -21,6 +22,7 @@ struct NodeAgentOptions {
   std::vector<std::string> shim_command;  // program and first arguments of a pod shim
   std::string node_name;                  // "" = the hostname
   uint64_t log_bytes_max = 10 << 20;      // of each of a container's two log files per run
+  CoreLimits cores;                       // of the pods
 };
 
 class NodeAgent {

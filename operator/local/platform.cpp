@@ -6,6 +6,7 @@
 #include "operator/local/memory_api.h"
 #include "operator/local/memory_api_internal.h"
 #include "operator/local/node_agent.h"
+#include "operator/local/resource_limits.h"
 
 namespace attune::local {
 namespace {
@@ -28,6 +29,10 @@ class LocalPlatform final : public Platform {
       : options_(options), api_(time, {.kinds = {TrainingJobKind(ValidateTrainingJob)}}) {}
 
   Status Begin(const TimeSource& time) {
+    if (!options_.cores.empty()) {  // better now than in an Event of every pod
+      ASSIGN_OR_RETURN(PodLimits permitted, PodLimits::Make(1, "try-" + RandomHex(8)));
+      permitted.Remove();
+    }
     std::error_code error;
     options_.run_directory = std::filesystem::absolute(options_.run_directory, error);
     if (options_.token.empty()) options_.token = RandomHex(kTokenBytes);
@@ -35,6 +40,7 @@ class LocalPlatform final : public Platform {
     agent.run_directory = options_.run_directory;
     agent.program_directories = options_.program_directories;
     agent.shim_command = options_.shim_command;
+    agent.cores = options_.cores;
     ASSIGN_OR_RETURN(agent_, NodeAgent::Start(agent, api_, time));
     if (options_.listen.empty()) return OkStatus();
     ApiServerOptions server;

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
+#include "operator/local/core_limits.h"
 
 namespace attune::local {
 
@@ -26,6 +27,8 @@ struct PlatformOptions {
   std::string token;                                       // bearer token of that API; "" = made up
   // Program and first arguments of a pod shim: this program's hidden subcommand that calls PodShimMain.
   std::vector<std::string> shim_command{"/proc/self/exe", "pod-shim"};
+  // Start fails where pods cannot be held to them.
+  CoreLimits cores = {};
 };
 
 class Platform {

@@ -1,11 +1,14 @@
-// Memory and CPU limits of containers through control groups (version 1 or 2), where this process may make them. Where
-// it may not, the log says so once, with what to do, and containers run without limits. One thread at a time.
+// Memory and CPU limits of containers, and of whole pods, through control groups (version 1 or 2), where this process may
+// make them. Where it may not, containers run without the limits of their manifest and the log says so once, with what
+// to do; a limit of a whole pod was asked for on the command line and is an error. One thread at a time.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "operator/kube/object.h"
 
 namespace attune::local {
@@ -16,13 +19,29 @@ struct ControlGroups {
   std::filesystem::path own = "/proc/self/cgroup";  // lists the groups of this process
 };
 
+// The control group that holds the containers of one pod to a number of cores together, named like a container's. Time is
+// given out in short slices, so that a pod looks like a slower machine and not like one that stands still for most of
+// each tenth of a second. Removed with Remove(), after the groups of its containers.
+class PodLimits {
+ public:
+  // FailedPrecondition tells what is missing and what to do.
+  static StatusOr<PodLimits> Make(double cores, const std::string& pod_id, const ControlGroups& groups = {});
+  void Remove();
+
+ private:
+  friend class ContainerLimits;
+  std::filesystem::path group_;
+  double cores_ = 0;
+  bool version_2_ = false;
+};
+
 // The control groups of one container run, named attune-<process id of this platform>-<container id>.
 class ContainerLimits {
  public:
   // `limits`: resources.limits of a container. Never fails: without rights the result has no files. Removes groups that
-  // a platform which was killed left behind.
+  // a platform which was killed left behind. `pod`: the group that this container's processes belong to; null for none.
   static ContainerLimits Make(const kube::Json& limits, const std::string& container_id,
-                              const ControlGroups& groups = {});
+                              const ControlGroups& groups = {}, const PodLimits* pod = nullptr);
   // cgroup.procs files that the container's first process joins.
   const std::vector<std::string>& files() const { return files_; }
   // Whether the kernel killed a process of it for its memory limit.

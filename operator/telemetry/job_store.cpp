@@ -49,12 +49,14 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
   return facts(*before) != facts(after);
 }
 
+double LossWeight(const v1::WorkerWindow& window) { return std::max<double>(1, static_cast<double>(window.samples())); }
+
 void AddTotals(Job& job, const v1::WindowReport& window, MonotonicTime now) {
   const auto length = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(window.duration_seconds()));
   job.steps += window.worker().steps();
   job.samples += window.worker().samples();
   if (window.worker().loss_count() > 0) {
-    const double weight = std::max<double>(1, static_cast<double>(window.worker().samples()));
+    const double weight = LossWeight(window.worker());
     job.loss_sum += weight * window.worker().loss_mean();
     job.loss_weight += weight;
   }
@@ -79,10 +81,8 @@ void AddPoint(Job& job, MonotonicTime now) {
 
 class MeanLoss {
  public:
-  void Add(const v1::WorkerWindow& window) {
-    if (window.loss_count() == 0) return;
-    const double weight = std::max<double>(1, static_cast<double>(window.samples()));
-    sum_ += weight * window.loss_mean();
+  void Add(double loss, double weight) {
+    sum_ += weight * loss;
     weight_ += weight;
   }
   std::optional<double> value() const { return weight_ > 0 ? std::optional<double>(sum_ / weight_) : std::nullopt; }
@@ -97,10 +97,10 @@ void Summarize(JobSample& sample, MonotonicTime now) {
   for (const PodSample& pod : sample.pods) {
     if (!pod.window.has_worker()) continue;
     const v1::WorkerWindow& window = pod.window.worker();
-    all.Add(window);
+    if (pod.last_loss) all.Add(*pod.last_loss, pod.last_loss_weight);
     if (!window.sample_unit().empty()) sample.sample_unit = window.sample_unit();
     if (now - pod.reported_at > JobStore::kStaleAfter) continue;
-    live.Add(window);
+    if (window.loss_count() > 0) live.Add(window.loss_mean(), LossWeight(window));
     if (pod.connected && pod.window.duration_seconds() > 0) {
       sample.rate += static_cast<double>(window.samples()) / pod.window.duration_seconds();
     }
@@ -150,6 +150,10 @@ class Store final : public JobStore {
       pod->sample.reported_at = now;
       pod->sample.window = report.window();
       pod->sample.usage = report.usage();
+      if (const v1::WorkerWindow& worker = report.window().worker(); worker.loss_count() > 0) {
+        pod->sample.last_loss = worker.loss_mean();
+        pod->sample.last_loss_weight = LossWeight(worker);
+      }
       if (report.window().has_worker()) AddTotals(job, report.window(), now);
       if (report.window().has_job()) {
         // A coordinator that has been replaced may not know it yet.
@@ -171,11 +175,13 @@ class Store final : public JobStore {
       const auto job = jobs_.find(hello.job_uid());
       if (job == jobs_.end()) return;
       auto& answers = job->second.answers;
-      answers[key] = answer;
+      DirectiveAnswer& kept = answers[key];
+      const uint32_t refusals = kept.refusals;
+      kept = answer;
+      kept.refusals = answer.outcome == DirectiveAnswer::Outcome::kRefused ? refusals + 1 : 0;
       if (answers.size() > kAnswersMax) {
-        answers.erase(std::min_element(answers.begin(), answers.end(), [](const auto& a, const auto& b) {
-          return a.second.at < b.second.at;
-        }));
+        answers.erase(std::min_element(answers.begin(), answers.end(),
+                                       [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));
       }
     }
     TellNews(hello);

@@ -24,6 +24,8 @@ struct PodSample {
   MonotonicTime reported_at{};
   v1::WindowReport window;
   v1::ProcessUsage usage;
+  std::optional<double> last_loss;  // of its last window that had one; a worker that evaluates has none any more
+  double last_loss_weight = 0;
 };
 
 // How far the job was at a time.
@@ -39,6 +41,7 @@ struct DirectiveAnswer {
   Outcome outcome = Outcome::kLost;
   std::string message;
   MonotonicTime at{};
+  uint32_t refusals = 0;  // of this key, one after the other; counted by the store
 };
 
 struct JobSample {
@@ -48,13 +51,13 @@ struct JobSample {
   double rate = 0;                   // samples per second over live workers' last windows
   std::string sample_unit;
   std::optional<v1::FinalReport> final_report;
-  uint64_t steps = 0;                 // of all workers, those that left included, as far as this process saw them
+  uint64_t steps = 0;                    // of all workers, those that left included, as far as this process saw them
   double loss_sum = 0, loss_weight = 0;  // of all windows so far: losses weighted by samples, and the weights
-  std::vector<HistoryPoint> history;  // oldest first; thinned evenly, at most kHistoryMax points
+  std::vector<HistoryPoint> history;     // oldest first; thinned evenly, at most kHistoryMax points
   std::map<std::string, DirectiveAnswer> answers;  // by the key given to Service::Send; the newest kAnswersMax
 
   // Over the life of the job, as far as this process saw it, for its summary.
-  std::optional<double> last_loss;  // over each worker's last window, however old
+  std::optional<double> last_loss;  // over each worker's last window with a loss, however old
   double mean_rate = 0;             // samples per second, from the first window to the last
 };
 
@@ -71,8 +74,8 @@ class JobStore {
 
   // A worker's window older than this does not count in rate and loss.
   static constexpr Duration kStaleAfter = std::chrono::seconds(10);
-  // What a coordinator said to be under way (rows moving, a worker waited for) is not believed longer than this: it ends
-  // with its job.
+  // What a coordinator said to be under way (rows moving, a worker waited for) is not believed longer than this: it
+  // ends with its job.
   static constexpr Duration kPresentAfter = std::chrono::seconds(3);
   // Bounds of what is kept; beyond them new jobs, or new pods of a job, are not kept and counted as dropped.
   static constexpr size_t kJobsMax = 20'000;

@@ -65,6 +65,12 @@ inline double Inverse(size_t shape, double f) {  // f in (0, 1]
   }
 }
 
+// How fast a shape falls at x, per unit of x; positive.
+inline double Fall(size_t shape, double x) {
+  const double step = 0.01 * x + 1e-6;
+  return (Shape(shape, x) - Shape(shape, x + step)) / step;
+}
+
 using AllTaus = Eigen::Array<double, kTaus, 1>;       // one value for each tau
 using SomeTaus = Eigen::Array<double, kTaus / 2, 1>;  // for every other one
 // By phase: entry [p][k] is at kTableLow + (kPerTau k + p) kStep.
@@ -207,6 +213,7 @@ struct Candidate {
   size_t shape = 0, hypothesis = 0;
   double surprise = 0;  // chi squared, log determinant and penalty together
   double strayed = 0;   // relative distance of the loss from the curve now
+  double fall = 0;      // of the shape now, per effective step
 };
 
 // All candidates that may matter: those far worse than the best so far are passed over at once.

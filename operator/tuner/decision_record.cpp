@@ -47,7 +47,7 @@ std::string Text(const Gain& gain) {
   const double percent = 100 * std::expm1(gain.mean);
   const double spread = 100 * std::exp(gain.mean) * gain.deviation;
   return Format(std::abs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent) +
-         Format(spread < 10 ? " (+-%.1f %%)" : " (+-%.0f %%)", spread);
+         Format(spread < 10 ? " (±%.1f %%)" : " (±%.0f %%)", spread);
 }
 
 std::string DurationText(double seconds) {

@@ -176,14 +176,18 @@ CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& se
         share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (c.surprise - least) / temper);
     total += weight;
     weights[c.hypothesis] += weight;
+    const double fall = line.a * c.fall / fit.loss;
+    fit.fall[c.hypothesis].mean += weight * fall;
+    fit.fall[c.hypothesis].square += weight * fall * fall;
     if (steps < 0) {
       fit.unreachable += weight;
     } else if (weight > 0) {
       fit.remaining.push_back({steps, weight, c.hypothesis});
     }
   };
-  for (const Candidate& c : candidates.all()) {
+  for (Candidate c : candidates.all()) {
     if (c.surprise - least > Candidates::kNegligible * temper) continue;
+    c.fall = curve::Fall(c.shape, c.made / c.tau) / c.tau;
     // The floor is known only so well: three points of its normal distribution, a fitted to each.
     const Sums& s = c.sums;
     const double determinant = s.w * s.ff - s.f * s.f;
@@ -193,7 +197,12 @@ CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& se
       consider(c, curve::WithFloor(s, std::max(0.0, c.line.b + side * deviation)), 1.0 / 6);
   }
   if (!(total > 0)) return fit;  // numbers beyond reason
-  for (double& weight : weights) weight /= total;
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    if (!(weights[h] > 0)) continue;
+    fit.fall[h].mean /= weights[h];
+    fit.fall[h].square /= weights[h];
+    weights[h] /= total;
+  }
   for (RemainingSteps& one : fit.remaining) one.weight /= total;
   fit.unreachable /= total;
   fit.weights = weights;

@@ -34,8 +34,14 @@ struct RemainingSteps {
   size_t hypothesis = 0;
 };
 
+// How fast the loss falls at present, relative, for each effective step.
+struct Fall {
+  double mean = 0, square = 0;  // square: mean of its square
+};
+
 struct CurveFit {
   HypothesisWeights weights{};            // of the hypotheses about efficiency
+  std::array<Fall, kHypotheses> fall{};   // under each of them; 0 where it has no weight
   std::vector<RemainingSteps> remaining;  // weights sum to 1 - unreachable
   double unreachable = 0;                 // probability
   double misfit = 1;                      // chi squared per degree of freedom of the best curve

@@ -89,8 +89,22 @@ void MemoryModel::Ran(const SearchSpace& space, int setting) {
   }
 }
 
-void MemoryModel::Crashed(int setting) {
-  if (std::find(crashed_.begin(), crashed_.end(), setting) == crashed_.end()) crashed_.push_back(setting);
+void MemoryModel::Crashed(const SearchSpace& space, int setting) {
+  if (std::find(crashed_.begin(), crashed_.end(), setting) != crashed_.end()) return;
+  crashed_.push_back(setting);
+  if (!use_telemetry_ || (!server_seen_ && !worker_seen_)) return;
+  // How much more is not known: a vague observation, and only where less was expected.
+  constexpr double kNeeded = 1.15, kWeight = 0.05;
+  const auto expected = [](const BayesianLine& line, const BayesianLine::Features& features) {
+    double mean = 0, variance = 0;
+    line.Predict(features, mean, variance);
+    return mean;
+  };
+  const auto server = ServerFeatures(space, setting), worker = WorkerFeatures(space, setting);
+  const double server_use = server_seen_ ? expected(server_, server) : 0;
+  const double worker_use = worker_seen_ ? expected(worker_, worker) : 0;
+  if (server_use >= worker_use && server_use < kNeeded) server_.Absorb(server, kNeeded, kWeight);
+  if (worker_use > server_use && worker_use < kNeeded) worker_.Absorb(worker, kNeeded, kWeight);
 }
 
 double MemoryModel::CrashProbability(const SearchSpace& space, int setting) const {

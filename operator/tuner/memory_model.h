@@ -38,7 +38,8 @@ class MemoryModel {
   // Shares of the limit, 0..1 and beyond; negative: not measured. `windows` weighs a long window more, up to a bound.
   void Absorb(const SearchSpace& space, int setting, double server_use, double worker_use, double windows);
   void Ran(const SearchSpace& space, int setting);  // without crashing
-  void Crashed(int setting);
+  // Banned, and whichever node was expected to be fuller has needed more than there is.
+  void Crashed(const SearchSpace& space, int setting);
 
   double CrashProbability(const SearchSpace& space, int setting) const;
   bool Banned(const SearchSpace& space, int setting) const;

@@ -66,7 +66,7 @@ Tuner::Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const Struct
         blocks_.AddHistory(*id, source, speed.log_seconds, speed.updates, speed.windows);
     }
     for (const Setting& setting : entry->crashed) {
-      if (const auto id = space_.Find(setting)) memory_.Crashed(*id);
+      if (const auto id = space_.Find(setting)) memory_.Crashed(space_, *id);
     }
     if (entry->efficiency_known && curve_.efficiency().staleness_max() > 0) {
       HypothesisWeights prior_weights = curve_.efficiency().prior();
@@ -93,7 +93,7 @@ Status Tuner::Absorb(const Report& report) {
   const auto id = space_.Find(report.setting);
   if (!report.ok) {
     if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space");
-    memory_.Crashed(*id);
+    memory_.Crashed(space_, *id);
     last_time_ = std::max(last_time_, report.time);
     return OkStatus();
   }
@@ -172,8 +172,12 @@ Decision Tuner::Decide(double now, const Setting& current) {
     return Finish(view, *design, DecisionKind::kTrial, proposal, "a first look at a setting of medium size");
   }
   if (const auto probe = NextOfProbe(view)) {
-    const std::string why = "a check that progress per update does not suffer from staleness at " +
-                            space_.Text(view.incumbent) + ": knowing may save " + DurationText(probe->saving);
+    const bool fewer =
+        view.staleness[static_cast<size_t>(probe->setting)] < view.staleness[static_cast<size_t>(view.incumbent)];
+    const std::string why =
+        (fewer ? "a check that progress per update does not suffer from staleness at " + space_.Text(view.incumbent)
+               : "a check that progress per update bears more staleness than at " + space_.Text(view.incumbent)) +
+        ": knowing may save " + DurationText(probe->saving);
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);

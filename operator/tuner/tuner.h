@@ -140,6 +140,8 @@ class Tuner {
   static StatusOr<Tuner> Load(const std::string& state, PriorCache& priors);
 
   static constexpr size_t kRecordsMax = 40;
+  // Probability of a crash above which a setting is not tried, and above which it is not stayed at.
+  static constexpr double kTrialCrashMax = 0.1, kCrashMax = 0.5;
 
  private:
   friend class TunerState;
@@ -178,8 +180,18 @@ class Tuner {
   double Caution() const;
   Proposal BestTrial(const View& view) const;
   std::optional<int> NextOfStartDesign(const View& view);
+  struct Doubts {
+    std::array<double, kHypotheses> saving{};  // seconds, times probability
+    std::array<double, kHypotheses> weight{};  // probability; 0: this one is no doubt
+    double total_saving = 0, probability = 0;
+  };
   std::optional<Proposal> NextOfProbe(const View& view);
-  Proposal ProposeProbe(const View& view) const;
+  bool MayProbe(const View& view) const;
+  std::vector<int> ProbeSettings(const View& view) const;
+  Doubts FindDoubts(const View& view, int setting) const;
+  double WorthOfProbe(const View& view, const Doubts& doubts, int setting, double windows) const;
+  double CostOfProbeWindow(const Gain& gain) const;
+  std::pair<Proposal, double> PlanProbe(const View& view) const;
   int Adopt(const View& view, Proposal& move) const;
   bool IsCertain(const View& view, int target, const Gain& gain) const;
   int Simplify(const View& view, int target) const;
@@ -209,10 +221,10 @@ class Tuner {
   double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
   std::vector<std::pair<int, double>> measured_staleness_;
   size_t design_next_ = 0;
-  int probe_setting_ = -1;    // of the probe of efficiency under way
-  double probe_windows_ = 0;  // made of it
+  int probe_setting_ = -1;                        // of the probe of efficiency under way
+  double probe_windows_ = 0, probe_planned_ = 0;  // made of it, and how many it shall have
+  double probe_staleness_ = 0;                    // of the incumbent when the last one began
   double windows_since_probe_ = 0;
-  int probes_ = 0;
   int last_setting_ = -1, previous_setting_ = -1;
   int kept_setting_ = -1, previous_kept_ = -1;  // decided last to be kept, and before it
   double windows_here_ = 0;                     // at the present setting since the last change

@@ -12,10 +12,10 @@ namespace attune::tuner {
 namespace {
 
 constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
-constexpr double kCrashMax = 0.5, kDesignCrashMax = 0.2;
+constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.92, kBoldGain = 0.3;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.95, kBoldGain = 0.3;
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
@@ -114,7 +114,7 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
-    if (job_.parts.crash_rule && (view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
+    if (job_.parts.crash_rule && (view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id))) continue;
     Proposal proposal{.setting = id};
     proposal.gain = GainOver(view, id, view.incumbent);
     const double d = proposal.gain.mean, s = proposal.gain.deviation;
@@ -159,88 +159,6 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
     return id;
   }
   return std::nullopt;
-}
-
-// What would be saved by knowing how efficiency falls, and at which setting of low staleness it could be learned.
-//
-// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
-// is flat by itself. Knowing is worth, under each hypothesis, the steps to go times what the best setting under it is
-// faster than the incumbent.
-Tuner::Proposal Tuner::ProposeProbe(const View& view) const {
-  constexpr double kMatters = 0.4;  // saving that makes a hypothesis worth testing
-  const EfficiencyModel& model = curve_.efficiency();
-  const auto b = static_cast<size_t>(view.incumbent);
-  const auto q = model.Efficiencies(view.staleness[b]);
-  const double per_update = std::exp(view.speed.mean(view.incumbent)), most = StepsToGo();
-  std::array<double, kHypotheses> saved{}, weight{};  // seconds for each effective step; of hypotheses that matter
-  for (size_t h = 0; h < kHypotheses; ++h) {
-    const double pace = per_update / q[h];
-    if (view.best_pace[h] < (1 - kMatters) * pace) saved[h] = pace - view.best_pace[h];
-  }
-  Proposal probe;
-  double doubtful = 0;
-  for (const RemainingSteps& one : view.curve.remaining) {
-    if (saved[one.hypothesis] <= 0) continue;
-    weight[one.hypothesis] += one.weight;
-    doubtful += one.weight;
-    probe.saving += one.weight * std::min(one.steps, most * q[one.hypothesis]) * saved[one.hypothesis];
-  }
-  if (doubtful <= 0) return probe;
-  double least = std::numeric_limits<double>::infinity(), staleness = -1, log_q = 0;
-  for (int id = 0; id < space_.size(); ++id) {
-    const auto i = static_cast<size_t>(id);
-    if (!space_.MayPropose(id) || view.crash[i] > kDesignCrashMax || memory_.Banned(space_, id)) continue;
-    if (view.staleness[i] > 0.6 * view.staleness[b]) continue;
-    if (view.staleness[i] != staleness) {
-      staleness = view.staleness[i];
-      log_q = 0;
-      for (size_t h = 0; h < kHypotheses; ++h) log_q += weight[h] / doubtful * std::log(model.Efficiency(h, staleness));
-    }
-    // Rather where speed is known.
-    const double score = (view.windows[i] > 0 ? 0 : 0.1) + view.speed.mean(id) - log_q;
-    if (score >= least) continue;
-    least = score;
-    probe.setting = id;
-  }
-  return probe;
-}
-
-std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
-  constexpr double kFirst = 6, kLongest = 60, kExpected = 6;  // windows
-  constexpr double kShare = 0.05;                             // of what knowing may save, at most spent on it
-  constexpr double kRarer = 4;                                // each later probe waits so much longer
-  if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
-  const bool probing = probe_setting_ >= 0;
-  if (!probing && windows_since_probe_ < kFirst * std::pow(kRarer, probes_)) return std::nullopt;
-  Proposal probe = ProposeProbe(view);
-  if (probing) probe.setting = probe_setting_;
-  if (probe.setting < 0 || view.incumbent == probe.setting || memory_.Banned(space_, probe.setting)) {
-    probe_setting_ = -1;
-    return std::nullopt;
-  }
-  probe.gain = GainOver(view, probe.setting, view.incumbent);
-  const double per_window = job_.window_seconds * (1 - std::exp(std::min(-0.02, probe.gain.mean)));
-  const double windows = probing ? probe_windows_ + 1 : kExpected;
-  probe.cost = windows * per_window;
-  if (!probing)
-    probe.cost += CostOfChange(space_, job_.costs, view.current, probe.setting).lost +
-                  CostOfChange(space_, job_.costs, probe.setting, view.incumbent).lost;
-  // Once begun it goes on for some windows: the horizon it is weighed against is as noisy as the loss.
-  const bool begun = probing && probe_windows_ < kExpected;
-  const bool worth = probe.saving > 0 && (begun || kShare * probe.saving > probe.cost);
-  if (!worth || (probing && probe_windows_ >= kLongest)) {
-    if (probing) {
-      probe_setting_ = -1;
-      windows_since_probe_ = 0;
-    }
-    return std::nullopt;
-  }
-  if (!probing) {
-    ++probes_;
-    probe_windows_ = 0;
-    probe_setting_ = probe.setting;
-  }
-  return probe;
 }
 
 // A knob whose value makes no difference between target and here keeps its present value: nothing changes without

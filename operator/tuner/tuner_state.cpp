@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kStateVersion = 2;
+constexpr int kStateVersion = 3;
 constexpr size_t kStateBytesMax = 1u << 20;
 
 Json Save(const BlockLog::Dump& dump) {
@@ -163,7 +163,8 @@ class TunerState {
             {"probe_setting", t.probe_setting_},
             {"probe_windows", t.probe_windows_},
             {"windows_since_probe", t.windows_since_probe_},
-            {"probes", t.probes_},
+            {"probe_planned", t.probe_planned_},
+            {"probe_staleness", t.probe_staleness_},
             {"looked", t.looked_ ? Json{t.looked_->first, t.looked_->second} : Json(nullptr)},
             {"last_setting", t.last_setting_},
             {"previous_setting", t.previous_setting_},
@@ -193,7 +194,8 @@ class TunerState {
     t.probe_setting_ = setting("probe_setting");
     t.probe_windows_ = json.at("probe_windows").get<double>();
     t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
-    t.probes_ = json.at("probes").get<int>();
+    t.probe_planned_ = json.at("probe_planned").get<double>();
+    t.probe_staleness_ = json.at("probe_staleness").get<double>();
     if (json.at("looked").is_array())
       t.looked_ = {json.at("looked").at(0).get<double>(),
                    std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};

@@ -63,7 +63,7 @@ void Tuner::FitBestPace(View& view) const {
   double staleness = -1;
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
-    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > 0.5 || memory_.Banned(space_, id))) continue;
+    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
     if (view.staleness[i] != staleness) {  // settings that differ in threads alone are neighbors and equally stale
       staleness = view.staleness[i];
       for (size_t h = 0; h < kHypotheses; ++h)
@@ -103,7 +103,7 @@ int Tuner::ChooseIncumbent(const View& view) const {
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (view.windows[i] <= 0 || (id != view.current && !space_.MayPropose(id))) continue;
-    if (memory_.Banned(space_, id) || view.crash[i] > 0.5) continue;
+    if (memory_.Banned(space_, id) || view.crash[i] > kCrashMax) continue;
     const double score = view.score[i] + 0.25 * std::sqrt(std::max(view.speed.variance(id), 0.0));
     if (score < least) {
       least = score;

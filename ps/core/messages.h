@@ -133,7 +133,7 @@ struct PullReply {
   MapVersion map_version;
   Slice<float> rows;  // in the order of `positions`
   Positions positions;
-  Slice<RowVersion> versions;  // one per row
+  Slice<RowVersion> versions;  // of the keys of this answer that MeasuredPlaces names (seen_versions.h)
   bool operator==(const PullReply&) const = default;
 };
 

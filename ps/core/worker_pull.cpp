@@ -60,7 +60,7 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
   }
   if (const TableStore* const store = StoreOf(call.table); to == node_ && store != nullptr && message.after.empty()) {
     here_rows_.resize(count * dim);
-    if (store->PullIfPresent(message.keys.view(), here_rows_, {})) {
+    if (store->PullIfPresent(message.keys.view(), here_rows_)) {
       for (size_t i = 0; i < count; ++i) {
         std::copy_n(&here_rows_[i * dim], dim, &pull.rows[size_t{places[i]} * dim]);
       }
@@ -124,7 +124,7 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   }
   OpenPull& pull = pulls_.at(part.call);
   const bool whole = count == part.keys.size();
-  if (whole && message.versions.size() == count) seen_.Note(part.table, part.keys.view(), message.versions.view());
+  if (whole) seen_.Note(part.table, part.keys.view(), message.versions.view());
   if (whole && message.positions.list.empty()) {
     Learn(part.table, part.keys.view(), from);
   } else {

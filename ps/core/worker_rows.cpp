@@ -141,7 +141,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
       std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
     return false;  // own pushes that are still on their way belong in the row first
   }
-  return store->PullIfPresent(keys, rows, {});
+  return store->PullIfPresent(keys, rows);
 }
 
 // Nobody else knows of such a push and nobody will send it again, so it needs neither number nor record.

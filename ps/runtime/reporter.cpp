@@ -50,6 +50,8 @@ void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
   }
   to->set_epoch(from.epoch);
   to->set_sample_unit(from.sample_unit);
+  to->set_threads(from.threads);
+  to->set_threads_max(from.threads_max);
 }
 
 void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
@@ -297,6 +299,11 @@ class SocketReporter final : public Reporter {
   void Carry(const v1::Directive& directive) {
     const uint64_t id = directive.id();
     if (directive.has_drain()) return answers_->Put(id, callbacks_.drain(directive.drain().reason()), "");
+    if (directive.has_set_threads()) {
+      const Status told = callbacks_.threads ? callbacks_.threads(directive.set_threads().threads())
+                                             : Error(StatusCode::kFailedPrecondition, "this process is not a worker");
+      return answers_->Put(id, told, "from the next step on");
+    }
     StatusOr<Command> command = ToCommand(directive);
     if (command.ok() && !callbacks_.command) {
       command = Error(StatusCode::kFailedPrecondition, "this process does not run the job's coordinator");

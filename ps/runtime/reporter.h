@@ -28,6 +28,7 @@ struct WorkerTelemetry {
   Staleness staleness;  // of the window
   uint64_t epoch = 0;
   std::string sample_unit;
+  uint32_t threads = 0, threads_max = 0;  // 0: the program chooses them itself
 };
 
 // Counters are those of the window, gauges those of its end.
@@ -117,6 +118,9 @@ class Reporter {
     std::function<TelemetryWindow(MonotonicTime now)> take_window;
     // The operator asks this process to leave. An error is sent back as a refusal. Called on the reporter's thread.
     std::function<Status(const std::string& reason)> drain;
+    // The operator wishes that this worker computes with so many threads; empty where no worker runs. An error is sent
+    // back as a refusal. Called on the reporter's thread.
+    std::function<Status(uint32_t threads)> threads;
     // The operator asks something of the coordinator; empty where none can run. Called on the reporter's thread; the
     // answer may come later and from another thread.
     std::function<void(const Command& command, AnswerCommand answer)> command;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "attune/ps/threads.h"
 #include "base/log.h"
 #include "proto/contract.h"
 #include "ps/runtime/data_leases.h"
@@ -93,6 +94,8 @@ class WorkerSession final : public Session {
   uint64_t clock() const override { return runtime_->clock(); }
   void SetSampleUnit(std::string_view unit) override { runtime_->meter()->SetSampleUnit(unit); }
 
+  WaitMeter& meter() const { return *runtime_->meter(); }
+
   Status Flush() override {
     const auto flushed = runtime_->Submit(FlushCall{}, options_.call_timeout);
     flushed->Wait();
@@ -128,25 +131,27 @@ class WorkerSession final : public Session {
 
  private:
   void StartReporter() {
-    reporter_ = Reporter::Start({.socket_path = options_.sidecar_socket,
-                                 .job_uid = options_.job_uid,
-                                 .role = contract::kRoleWorker,
-                                 .index = options_.index},
-                                SystemClock(),
-                                {.take_window =
-                                     [runtime = runtime_](MonotonicTime now) {
-                                       WorkerTelemetry worker = runtime->meter()->Take(now);
-                                       worker.clock = runtime->clock();
-                                       worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
-                                       worker.staleness = runtime->TakeStaleness();
-                                       const Duration duration = worker.window.duration;
-                                       return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
-                                     },
-                                 .drain =
-                                     [runtime = runtime_](const std::string& reason) {
-                                       runtime->RequestDrain(reason);
-                                       return OkStatus();
-                                     }});
+    reporter_ = Reporter::Start(
+        {.socket_path = options_.sidecar_socket,
+         .job_uid = options_.job_uid,
+         .role = contract::kRoleWorker,
+         .index = options_.index},
+        SystemClock(),
+        {.take_window =
+             [runtime = runtime_](MonotonicTime now) {
+               WorkerTelemetry worker = runtime->meter()->Take(now);
+               worker.clock = runtime->clock();
+               worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
+               worker.staleness = runtime->TakeStaleness();
+               const Duration duration = worker.window.duration;
+               return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
+             },
+         .drain =
+             [runtime = runtime_](const std::string& reason) {
+               runtime->RequestDrain(reason);
+               return OkStatus();
+             },
+         .threads = [runtime = runtime_](uint32_t threads) { return runtime->meter()->WantThreads(threads); }});
   }
 
   const SessionOptions options_;
@@ -166,6 +171,16 @@ Status CreateModelDirectory(const SessionOptions& options) {
 }
 
 }  // namespace
+
+// A program's own session (in its tests) has nobody who wishes anything.
+void OfferThreads(Session& session, const ThreadOffer& offer) {
+  if (auto* worker = dynamic_cast<WorkerSession*>(&session)) worker->meter().OfferThreads(offer.initial, offer.most);
+}
+
+uint32_t ThreadsOf(const Session& session) {
+  const auto* worker = dynamic_cast<const WorkerSession*>(&session);
+  return worker == nullptr ? 1 : worker->meter().TakeThreads();
+}
 
 StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   Environment environment = Environment::OfProcess();

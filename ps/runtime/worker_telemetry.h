@@ -1,6 +1,8 @@
-// The worker's counters behind one lock, filled by the program's threads and emptied by the reporter.
+// The worker's counters, and how many threads it is to compute with, behind one lock: between the program's threads and
+// the reporter.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
@@ -50,12 +52,37 @@ class WaitMeter {
     std::lock_guard lock(mutex_);
     sample_unit_ = unit.substr(0, kUnitBytesMax);
   }
+  void OfferThreads(uint32_t initial, uint32_t most) {
+    std::lock_guard lock(mutex_);
+    threads_max_ = std::max(most, uint32_t{1});
+    threads_wanted_ = threads_ = std::clamp(initial, uint32_t{1}, threads_max_);
+  }
+  Status WantThreads(uint32_t count) {
+    std::lock_guard lock(mutex_);
+    if (threads_max_ == 0) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "this worker's program chooses its threads itself; one that calls OfferThreads can be told");
+    }
+    if (count < 1 || count > threads_max_) {
+      return Error(StatusCode::kInvalidArgument, "this worker computes with 1 to " + std::to_string(threads_max_) +
+                                                     " threads, not with " + std::to_string(count));
+    }
+    threads_wanted_ = count;
+    return OkStatus();
+  }
+  // By the program: what it is told counts as what it computes with.
+  uint32_t TakeThreads() {
+    std::lock_guard lock(mutex_);
+    return threads_ = threads_wanted_;
+  }
   WorkerTelemetry Take(MonotonicTime now) {
     std::lock_guard lock(mutex_);
     WorkerTelemetry telemetry;
     telemetry.window = window_.Take(now);
     telemetry.epoch = epoch_;
     telemetry.sample_unit = sample_unit_;
+    if (threads_max_ > 0) telemetry.threads = threads_;
+    telemetry.threads_max = threads_max_;
     return telemetry;
   }
 
@@ -68,6 +95,7 @@ class WaitMeter {
   bool started_ = false;
   uint64_t epoch_ = 0;
   std::string sample_unit_ = "samples";
+  uint32_t threads_ = 1, threads_wanted_ = 1, threads_max_ = 0;
 };
 
 }  // namespace attune::ps

@@ -104,32 +104,19 @@ uint64_t SlabTableStore<kConcurrent>::FindSlots(std::span<const Key> keys, Slots
 // --- reading
 
 template <bool kConcurrent>
-void SlabTableStore<kConcurrent>::Pull(std::span<const Key> keys, std::span<float> rows,
-                                       std::span<RowVersion> versions) const {
+void SlabTableStore<kConcurrent>::Pull(std::span<const Key> keys, std::span<float> rows) const {
   const size_t dim = layout_.dim();
   ATTUNE_CHECK(rows.size() == keys.size() * dim) << rows.size() << " values for " << keys.size() << " keys";
-  ATTUNE_CHECK(versions.empty() || versions.size() == keys.size()) << versions.size() << " places for versions";
   const std::shared_lock lock(structure_);
-  if (versions.empty()) {
-    return ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) {
-      if (slot == RowIndex::kAbsent) return initializer_.Fill(keys[i], rows.subspan(i * dim, dim));
-      const LockedRow locked(slabs_.Side(slot));
-      layout_.LoadValues(slabs_.Row(slot), rows.data() + i * dim);
-    });
-  }
-  ForEachSlot<Prefetch::kRowAndSide>(keys, [&](size_t i, uint32_t slot) {
-    versions[i] = RowVersion();
+  ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) {
     if (slot == RowIndex::kAbsent) return initializer_.Fill(keys[i], rows.subspan(i * dim, dim));
-    SideRecord& side = slabs_.Side(slot);
-    const LockedRow locked(side);
-    versions[i] = side.version();
+    const LockedRow locked(slabs_.Side(slot));
     layout_.LoadValues(slabs_.Row(slot), rows.data() + i * dim);
   });
 }
 
 template <bool kConcurrent>
-bool SlabTableStore<kConcurrent>::PullIfPresent(std::span<const Key> keys, std::span<float> rows,
-                                                std::span<RowVersion> versions) const {
+bool SlabTableStore<kConcurrent>::PullIfPresent(std::span<const Key> keys, std::span<float> rows) const {
   const size_t dim = layout_.dim();
   ATTUNE_CHECK(rows.size() == keys.size() * dim) << rows.size() << " values for " << keys.size() << " keys";
   const std::shared_lock lock(structure_);
@@ -137,22 +124,14 @@ bool SlabTableStore<kConcurrent>::PullIfPresent(std::span<const Key> keys, std::
     return keys.empty();  // most batches that are not here are seen at once
   }
   bool all = true;
-  const auto copy = [&](size_t i, uint32_t slot, auto&& visit) {
+  ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) {
     if (slot == RowIndex::kAbsent) {
       all = false;
       return;
     }
-    SideRecord& side = slabs_.Side(slot);
-    const LockedRow locked(side);
-    visit(side);
+    const LockedRow locked(slabs_.Side(slot));
     layout_.LoadValues(slabs_.Row(slot), rows.data() + i * dim);
-  };
-  if (versions.empty()) {
-    ForEachSlot<kPullPrefetch>(keys, [&](size_t i, uint32_t slot) { copy(i, slot, [](SideRecord&) {}); });
-  } else {
-    ForEachSlot<Prefetch::kRowAndSide>(
-        keys, [&](size_t i, uint32_t slot) { copy(i, slot, [&](SideRecord& side) { versions[i] = side.version(); }); });
-  }
+  });
   return all;
 }
 

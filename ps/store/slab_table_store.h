@@ -32,10 +32,10 @@ class SlabTableStore final : public TableStore {
   const TableSpec& spec() const override { return spec_; }
   uint64_t row_count() const override { return row_count_.load(std::memory_order_relaxed); }
   uint64_t memory_bytes() const override;
-  void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override;
+  void Pull(std::span<const Key> keys, std::span<float> rows) const override;
   StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,
                             const PushOptions& options) override;
-  bool PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override;
+  bool PullIfPresent(std::span<const Key> keys, std::span<float> rows) const override;
   std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys, std::span<const float> gradients,
                                                     const PushOptions& options) override;
   uint64_t Contains(std::span<const Key> keys, std::span<uint64_t> present) const override;

@@ -12,10 +12,10 @@ StatusOr<std::unique_ptr<TableStore>> TableStore::Create(const TableSpec& spec, 
   return std::make_unique<SlabTableStore<false>>(spec, options);
 }
 
-bool TableStore::PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const {
+bool TableStore::PullIfPresent(std::span<const Key> keys, std::span<float> rows) const {
   std::vector<uint64_t> present((keys.size() + 63) / 64);
   if (Contains(keys, present) != keys.size()) return false;
-  Pull(keys, rows, versions);
+  Pull(keys, rows);
   return true;
 }
 

@@ -88,10 +88,8 @@ class TableStore {
   virtual uint64_t row_count() const = 0;
   virtual uint64_t memory_bytes() const = 0;  // slabs, side records and index
 
-  // rows: keys.size() * dim values. Keys may repeat. `versions` is empty or has one place per key; that of an absent
-  // row is 0.
-  virtual void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const = 0;
-  void Pull(std::span<const Key> keys, std::span<float> rows) const { Pull(keys, rows, {}); }
+  // rows: keys.size() * dim values. Keys may repeat.
+  virtual void Pull(std::span<const Key> keys, std::span<float> rows) const = 0;
 
   // Keys are unique (a key sent twice is updated twice, in order). What happens to NaN or infinite gradients is the
   // table's choice: the push is refused as a whole (InvalidArgument names the first such key), or those rows are
@@ -105,7 +103,7 @@ class TableStore {
 
   // The same for keys that all have rows: false (nullopt) when one has none; nothing has changed then, but `rows` may
   // have been written to. One look at the index instead of two.
-  virtual bool PullIfPresent(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const;
+  virtual bool PullIfPresent(std::span<const Key> keys, std::span<float> rows) const;
   virtual std::optional<StatusOr<PushResult>> PushIfPresent(std::span<const Key> keys, std::span<const float> gradients,
                                                             const PushOptions& options);
 

@@ -17,7 +17,7 @@ uint16_t FloatToHalf(float value);
 float BfloatToFloat(uint16_t bfloat);
 uint16_t FloatToBfloat(float value);
 
-// Conversions of rows of n values. `stored` has n * bytes_per_value bytes.
+// Conversions of rows of n values, at least one. `stored` has n * bytes_per_value bytes.
 struct ValueCodec {
   size_t bytes_per_value;
   void (*load)(const std::byte* stored, float* values, size_t n);

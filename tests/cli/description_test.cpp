@@ -21,7 +21,7 @@ TEST(Description, TellsTheStory) {
       "servers": {"replicas": 2, "ready": 2}, "workers": {"replicas": 3, "ready": 0, "failed": 4}, "coordinator": "word2vec-server-1",
       "coordinatorTerm": 3, "synchronization": {"mode": "SSP", "staleness": 4},
       "checkpoint": {"directory": "/c", "number": 7, "step": 412, "time": "2027-01-15T08:00:20Z", "rows": 38100, "bytes": 12582912,
-                     "message": "no space left on /c"},
+                     "message": "no space left on /c", "regularMessage": "worker 1 did not stop"},
       "recovery": {"count": 1, "restoredRows": 1200},
       "progress": {"fraction": 0.1, "epoch": 0, "epochs": 2, "loss": 4.5, "rate": 1000,
                    "sampleUnit": "words", "reprocessedItems": 12,

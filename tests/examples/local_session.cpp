@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attune/ps/threads.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -122,6 +123,9 @@ class LocalSession final : public Session {
 };
 
 }  // namespace
+
+void OfferThreads(Session&, const ThreadOffer& offer) { World().threads_max = offer.most; }
+uint32_t ThreadsOf(const Session&) { return World().threads; }
 
 StatusOr<SessionOptions> SessionOptions::FromEnvironment() { return SessionOptions{}; }
 StatusOr<std::unique_ptr<Session>> Session::Connect(const SessionOptions&) {

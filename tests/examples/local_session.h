@@ -22,6 +22,9 @@ struct LocalSessionWorld {
   std::optional<uint64_t> drain_after_steps;
   std::optional<uint64_t> fail_pulls_after;  // Unavailable from this pull on
 
+  uint32_t threads = 1;      // that the program is to compute with
+  uint32_t threads_max = 0;  // that it offered
+
   uint64_t steps = 0, pulls = 0, samples = 0;
   std::vector<double> losses;
   std::map<std::string, std::vector<int>> items_done;  // how often, by data set

@@ -34,12 +34,11 @@ class CountingStore final : public TableStore {
   uint64_t memory_bytes() const override { return rows_.size() * spec_.options.dim * 2 * sizeof(float); }
 
   using TableStore::Contains, TableStore::Insert, TableStore::Pull, TableStore::Push;
-  void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override {
+  void Pull(std::span<const Key> keys, std::span<float> rows) const override {
     const size_t dim = spec_.options.dim;
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto it = rows_.find(keys[i]);
       for (size_t j = 0; j < dim; ++j) rows[i * dim + j] = it == rows_.end() ? 0.0F : it->second.values[j];
-      if (!versions.empty()) versions[i] = it == rows_.end() ? RowVersion() : it->second.version;
     }
   }
   StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,

@@ -19,7 +19,7 @@ const std::vector<Rule>& Rules() {
   static const std::vector<Rule> rules = {
       {"base/", {}},
       {"proto/", {}},
-      {"ps/include/", {"base/"}},
+      {"ps/include/", {"attune/ps/", "base/"}},
       {"ps/store/", {"attune/ps/", "base/"}},
       {"ps/checkpoint/", {"attune/ps/", "base/", "ps/store/", "ps/core/cut_record.h"}},
       {"ps/core/", {"attune/ps/", "base/", "proto/", "ps/store/"}},

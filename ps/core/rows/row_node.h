@@ -305,6 +305,7 @@ class RowNode {
   NodeId GuardOf(const Shard& shard) const;
   bool OwnPushesContained(Parked& parked) const;
   void Answer(const Pull& pull, RowOutputs& out);
+  Slice<RowVersion> VersionsOf(const Pull& pull, const TableStore& store);
   void Park(Parked parked, MonotonicTime now, RowOutputs& out);
   void RetryParked(NodeId origin, RowOutputs& out);
   void TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations);

@@ -1,10 +1,12 @@
 // Pushes and pulls at any node: apply here, wait for the row, queue at a home that is not ready, or send on.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "ps/core/limits.h"
 #include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/seen_versions.h"
 
 namespace attune::ps {
 namespace {
@@ -19,6 +21,16 @@ MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
 Status NoSuchTable(TableId table) {
   return Error(StatusCode::kNotFound,
                "table " + std::to_string(table.value()) + " is not installed on this server; open it first");
+}
+
+// Those of absent rows are 0.
+void ReadVersions(const TableStore& store, std::span<const Key> keys, std::span<RowVersion> versions) {
+  std::ranges::fill(versions, RowVersion());
+  size_t at = 0;
+  store.VisitRows(keys, [&](const RowView& row) {
+    while (keys[at] != row.key) ++at;
+    versions[at++] = row.version;
+  });
 }
 
 // What the row had got between the pull that the gradient comes from and this push, which is in it now.
@@ -321,11 +333,7 @@ void RowNode::Duplicate(const Push& push, RowOutputs& out) {
                 out);
   }
   std::vector<RowVersion> versions(push.keys.size());
-  size_t at = 0;
-  Rows(push.table)->VisitRows(push.keys.view(), [&](const RowView& row) {
-    while (push.keys[at] != row.key) ++at;
-    versions[at] = row.version;
-  });
+  ReadVersions(*Rows(push.table), push.keys.view(), versions);
   AcknowledgeOrReplicate(push, versions, true, out);
 }
 
@@ -451,15 +459,24 @@ void RowNode::Answer(const Pull& pull, RowOutputs& out) {
   std::shared_ptr<void> memory;
   if (options_.row_memory) memory = options_.row_memory(pull.origin, values * sizeof(float));
   if (memory == nullptr) memory = NewRowMemory(values * sizeof(float));
-  reply.versions = Slice<RowVersion>::Filled(pull.keys.size(), [&](std::span<RowVersion> versions) {
-    reply.rows = Slice<float>::FilledIn(std::move(memory), values,
-                                        [&](std::span<float> rows) { store.Pull(pull.keys.view(), rows, versions); });
+  reply.rows = Slice<float>::FilledIn(std::move(memory), values,
+                                      [&](std::span<float> rows) { store.Pull(pull.keys.view(), rows); });
+  reply.versions = VersionsOf(pull, store);
+  Send(pull.origin, std::move(reply), out);
+}
+
+// Of the measured keys only: a version lies in a line of memory of its own.
+Slice<RowVersion> RowNode::VersionsOf(const Pull& pull, const TableStore& store) {
+  const MeasuredPlaces measured(pull.table, pull.keys.view());
+  std::array<Key, MeasuredPlaces::kMax> keys{};
+  for (size_t i = 0; i < measured.count; ++i) keys[i] = pull.keys[measured.places[i]];
+  return Slice<RowVersion>::Filled(measured.count, [&](std::span<RowVersion> versions) {
+    ReadVersions(store, std::span(keys).first(measured.count), versions);
     if (map_.recoveries == 0) return;
     for (size_t i = 0; i < versions.size(); ++i) {  // a row lost in a recovery begins anew, later than what was seen
-      if (versions[i] == RowVersion() && !store.Contains(pull.keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
+      if (versions[i] == RowVersion() && !store.Contains(keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
     }
   });
-  Send(pull.origin, std::move(reply), out);
 }
 
 void RowNode::Park(Parked parked, MonotonicTime now, RowOutputs& out) {

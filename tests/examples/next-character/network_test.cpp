@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "examples/next-character/parallel_network.h"
 
 namespace attune::next_character {
 namespace {
@@ -99,6 +100,24 @@ TEST(Network, GradientsAgreeWithFiniteDifferences) {
   }
   EXPECT_LT(at_a_bend, values / 50);
   EXPECT_LT(zero, values * 3 / 4) << "the check would see nothing";
+}
+
+TEST(ParallelNetwork, AnyNumberOfThreadsGivesWhatOneGives) {
+  const Problem problem = MakeProblem(0.8F);
+  Network one(kOptions);
+  Parameters want, got;
+  const double loss = one.LossAndGradients(problem.parameters, problem.text, problem.positions, want);
+  ParallelNetwork network(kOptions);
+  for (const uint32_t threads : {1U, 4U, 2U, 7U, 64U, 0U}) {  // up and down again; more than positions; none
+    EXPECT_NEAR(network.LossAndGradients(problem.parameters, problem.text, problem.positions, threads, got), loss, 1e-5)
+        << threads;
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      ASSERT_EQ(got[layer].size(), want[layer].size());
+      for (size_t i = 0; i < want[layer].size(); ++i) {
+        ASSERT_NEAR(got[layer][i], want[layer][i], 1e-5) << threads << " threads, " << kLayerNames[layer] << ' ' << i;
+      }
+    }
+  }
 }
 
 TEST(Network, PredictionsAreProbabilitiesAndGoWithTheLoss) {

@@ -56,6 +56,15 @@ TEST_F(NextCharacterWorker, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_THAT(world.result->summary, HasSubstr("b 2\n"));
 }
 
+TEST_F(NextCharacterWorker, ComputesWithAsManyThreadsAsItIsTold) {
+  ps::World().threads = 3;
+  flags_.worker_threads_max = 5;
+  const Status status = RunWorker(flags_);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ps::World().threads_max, 5U);
+  EXPECT_NEAR(ps::World().result->metrics.at("held_out_bits"), 0.25, 0.05) << "it learns the same";
+}
+
 TEST_F(NextCharacterWorker, AskedToLeaveItHandsBackWhatItDidNotDo) {
   ps::World().drain_after_steps = 5;
   EXPECT_TRUE(RunWorker(flags_).ok());

@@ -50,7 +50,7 @@ TEST_F(WorkerTest, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_EQ(world.items_done.at("evaluate"), std::vector<int>(1, 1));
   EXPECT_EQ(world.rows.at("input"), 40U);
   ASSERT_TRUE(world.result);
-  EXPECT_EQ(world.result->metrics.at("words"), 40);
+  EXPECT_EQ(world.result->metrics.at("vocabulary"), 40);
   EXPECT_NEAR(world.losses.front(), 6 * std::log(2.0), 0.05);
   EXPECT_LT(world.result->metrics.at("held_out_loss"), 3.9) << "telling the topics apart is worth 0.3";
   const std::string summary = world.result->summary;

@@ -215,9 +215,11 @@ TrainingJobStatus FullStatus() {
   status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a"};
   status.coordinator = "a-server-0";
   status.coordinator_term = 2;
+  status.begun = true;
   status.synchronization = Synchronization{SyncMode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
-  status.checkpoint = CheckpointStatus{"/shared/c", 7, 412, "2026-01-02T03:05:05Z", 4096, 12, "now", "disk full"};
+  status.checkpoint = CheckpointStatus{"/shared/c", 7,     412,         "2026-01-02T03:05:05Z", 4096,
+                                       12,          "now", "disk full", "worker 1 did not stop"};
   status.recovery = RecoveryStatus{1, 3, 2, 7, 412, 30};
   status.tuning = TuningStatus{.stage = "Trying",
                                .message = "trying 2 servers",

@@ -205,8 +205,11 @@ void FakeCluster::Carry(const Action& action) {
 void FakeCluster::Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
                          const std::string& message) {
   for (const auto& [key, at] : sent_) {
-    if (key.starts_with(key_begin))
-      sample.answers[key] = {outcome, message, std::max(now_.monotonic, at + Duration(1))};
+    if (!key.starts_with(key_begin)) continue;
+    const bool refused = outcome == telemetry::DirectiveAnswer::Outcome::kRefused;
+    telemetry::DirectiveAnswer& answer = sample.answers[key];
+    const uint32_t refusals = refused ? answer.refusals + 1 : 0;
+    answer = {outcome, message, std::max(now_.monotonic, at + Duration(1)), refusals};
   }
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "operator/controller/machines.h"
 #include "tests/operator/controller/fake_cluster.h"
 
@@ -329,11 +332,11 @@ TEST(Coordinator, AnotherServerTakesOverWhenItsPodIsLost) {
   cluster.Exit("a-server-0", 137);
   cluster.Settle();
   EXPECT_EQ(cluster.status().coordinator, "a-server-1");
-  EXPECT_EQ(cluster.status().coordinator_term, 1);
+  EXPECT_EQ(cluster.status().coordinator_term, 2) << "the first one's is 1";
   EXPECT_TRUE(cluster.HasEvent("CoordinatorAppointed"));
   // Said again by itself: on a cluster the pod may vanish only after the appointment.
-  EXPECT_THAT(cluster.told(), ElementsAre("a-server-1 coordinator of term 1", "a-server-1 server 0 is gone, term 1"));
-  cluster.sample.job->set_term(1);  // the new one has spoken
+  EXPECT_THAT(cluster.told(), ElementsAre("a-server-1 coordinator of term 2", "a-server-1 server 0 is gone, term 2"));
+  cluster.sample.job->set_term(2);  // the new one has spoken
   Say(cluster, {kServing, kServing});
   cluster.Settle();
   EXPECT_THAT(cluster.told().back(), StartsWith("a-server-1 gone="));
@@ -349,6 +352,7 @@ TEST(Coordinator, LostBeforeAllServersHaveJoinedTheJobBeginsAnewThere) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   Say(cluster, {});
   cluster.sample.job->set_servers(1);  // has joined
+  cluster.job().status.begun = false;  // there has been no other word before
   cluster.Settle();
   cluster.Exit("a-server-0", 137);
   cluster.Settle();
@@ -380,7 +384,71 @@ TEST(Coordinator, AnAppointmentSurvivesTheOperatorsRestart) {
   for (const char* name : {"a-server-2", "a-server-1"}) cluster.Connect(name);
   cluster.Settle();
   EXPECT_EQ(cluster.status().coordinator, "a-server-1");
-  EXPECT_EQ(cluster.status().coordinator_term, 1) << "nobody else is appointed";
+  EXPECT_EQ(cluster.status().coordinator_term, 2) << "nobody else is appointed";
+}
+
+// It may not have joined the job yet, or not see that the old one has gone.
+TEST(Coordinator, AServerThatRefusesTheAppointmentIsAskedAgainSoonAndThenLessOften) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  cluster.Exit("a-server-0", 137);
+  cluster.Settle();
+  const auto orders = [&] {
+    return std::ranges::count(cluster.told(), std::string("a-server-1 coordinator of term 2"));
+  };
+  ASSERT_EQ(orders(), 1);
+  const std::pair<int, int> kTable[] = {{1, 1}, {2, 2}, {2, 2},
+                                        {3, 3}, {6, 3}, {3, 4}};  // seconds later; orders so far
+  int asked = 1;
+  cluster.Answer("coordinator of term 2", Outcome::kRefused, "is not a member of the job yet");
+  for (const auto& [later, want] : kTable) {
+    cluster.Advance(seconds(later));
+    cluster.Settle();
+    EXPECT_EQ(orders(), want) << later << " s later";
+    if (want == asked) continue;
+    asked = want;
+    cluster.Answer("coordinator of term 2", Outcome::kRefused, "is not a member of the job yet");
+  }
+}
+
+// All that is left of the time before are the pods and the status.
+FakeCluster RestartedWithoutItsCoordinator(bool begun) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  cluster.job().status.begun = begun;
+  cluster.Exit("a-server-0", 137);
+  cluster.RestartOperator();
+  cluster.sample.job.reset();
+  cluster.sample.pods.clear();
+  return cluster;
+}
+
+TEST(Coordinator, AfterTheOperatorsRestartAJobThatHadBegunGetsAnotherOne) {
+  FakeCluster cluster = RestartedWithoutItsCoordinator(true);
+  cluster.Connect("a-server-1");
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-1");
+  EXPECT_EQ(cluster.status().coordinator_term, 2) << "above that of the first one, which it has never heard";
+}
+
+TEST(Coordinator, AfterTheOperatorsRestartReportsTellWhetherTheJobHasBegun) {
+  for (const bool trained : {false, true}) {
+    FakeCluster cluster = RestartedWithoutItsCoordinator(false);
+    cluster.Settle();
+    cluster.Connect("a-server-1");
+    cluster.Settle();
+    EXPECT_EQ(cluster.status().coordinator, "a-server-0") << "nobody is appointed before server 1 has reported";
+    EXPECT_THAT(cluster.told(), IsEmpty());
+    cluster.sample.pods.back().window.mutable_server()->set_rows(trained ? 7 : 0);
+    for (int i = 0; i < 3; ++i) {
+      cluster.Advance(seconds(10));
+      cluster.Settle();
+    }
+    EXPECT_EQ(cluster.status().coordinator, trained ? "a-server-1" : "a-server-0");
+    EXPECT_EQ(cluster.status().begun, trained);
+    if (trained) continue;
+    EXPECT_THAT(cluster.told(), IsEmpty());
+    ASSERT_TRUE(cluster.Has("a-server-0"));
+    EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null()) << "the job begins anew there";
+  }
 }
 
 TEST(Coordinator, ItsServerIsScaledAwayOnlyAfterAnotherHasTakenOver) {
@@ -473,7 +541,8 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   EXPECT_THAT(cluster.told()[0], StartsWith("a-server-0 checkpoint after "));
   cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
   cluster.Settle();
-  EXPECT_EQ(cluster.status().checkpoint->message, "disk full");
+  EXPECT_EQ(cluster.status().checkpoint->regular_message, "disk full");
+  EXPECT_EQ(cluster.status().checkpoint->message, "") << "nobody has asked for one";
   EXPECT_TRUE(cluster.HasEvent("CheckpointFailed"));
   const size_t events = cluster.events().size();
   cluster.Settle();
@@ -510,9 +579,12 @@ TEST(Requests, ACheckpointThatWasAskedForIsNotAnsweredWithWhatBefellARegularOne)
   cluster.Answer("checkpoint=1", Outcome::kDone);
   cluster.Settle();
   EXPECT_EQ(cluster.status().checkpoint->request, "1");
-  EXPECT_EQ(cluster.status().checkpoint->message, "") << "also before the coordinator's next report";
-  cluster.Settle();
   EXPECT_EQ(cluster.status().checkpoint->message, "");
+  EXPECT_EQ(cluster.status().checkpoint->regular_message, "a node was lost") << "until a newer one is there";
+  cluster.sample.job->mutable_checkpoint()->set_number(1);
+  cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->regular_message, "");
 }
 
 TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {

@@ -73,5 +73,54 @@ TEST_F(ContainerLimitsTest, GroupsOfAKilledPlatformAreRemoved) {
   EXPECT_TRUE(fs::exists(parent / "attune-node1")) << "not of a container";
 }
 
+TEST_F(ContainerLimitsTest, ContainersOfAPodShareItsCoresInVersion1) {
+  fs::create_directories(groups_.root / "cpu");
+  fs::create_directories(groups_.root / "memory");
+  OwnGroups("5:memory:/\n4:cpu,cpuacct:/\n");
+  auto pod = PodLimits::Make(0.25, "p1", groups_);
+  ASSERT_TRUE(pod.ok()) << Message(pod.status());
+  const fs::path group = groups_.root / "cpu" / ("attune-" + std::to_string(getpid()) + "-p1");
+  EXPECT_EQ(Read(group / "cpu.cfs_quota_us"), "5000") << "of each 20 ms";
+  EXPECT_EQ(Read(group / "cpu.cfs_period_us"), "20000");
+  const auto without = ContainerLimits::Make(Json::object(), "c1", groups_, &*pod);
+  EXPECT_EQ(without.files(), std::vector<std::string>{(group / "cgroup.procs").string()});
+  const auto narrower = ContainerLimits::Make({{"cpu", "100m"}}, "c2", groups_, &*pod);
+  const fs::path inner = group / ("attune-" + std::to_string(getpid()) + "-c2");
+  EXPECT_EQ(narrower.files(), std::vector<std::string>{(inner / "cgroup.procs").string()});
+  EXPECT_EQ(Read(inner / "cpu.cfs_quota_us"), "10000");
+  const auto wider = ContainerLimits::Make({{"cpu", "2"}, {"memory", "64Mi"}}, "c3", groups_, &*pod);
+  EXPECT_EQ(Read(group / ("attune-" + std::to_string(getpid()) + "-c3") / "cpu.cfs_quota_us"), "25000")
+      << "no more than the pod has";
+  EXPECT_EQ(wider.files().size(), 2U);
+}
+
+TEST_F(ContainerLimitsTest, ContainersOfAPodAreLeavesOfItInVersion2) {
+  fs::create_directories(groups_.root);
+  std::ofstream(groups_.root / "cgroup.controllers") << "cpu memory";
+  OwnGroups("0::/\n");
+  auto pod = PodLimits::Make(0.02, "p1", groups_);
+  ASSERT_TRUE(pod.ok());
+  const fs::path group = groups_.root / ("attune-" + std::to_string(getpid()) + "-p1");
+  EXPECT_EQ(Read(group / "cpu.max"), "2000 100000") << "the kernel takes no quota below a millisecond";
+  const auto limits = ContainerLimits::Make(Json::object(), "c1", groups_, &*pod);
+  EXPECT_EQ(limits.files(), std::vector<std::string>{(group / name_ / "cgroup.procs").string()});
+}
+
+TEST_F(ContainerLimitsTest, APodThatCannotBeLimitedIsAnErrorWithAWayOut) {
+  OwnGroups("4:cpu:/\n");
+  const auto pod = PodLimits::Make(0.25, "p1", groups_);
+  ASSERT_FALSE(pod.ok());
+  EXPECT_EQ(pod.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(Message(pod.status()).find("run attune as root, or"), std::string::npos);
+}
+
+TEST_F(ContainerLimitsTest, APodOfAKilledPlatformIsRemovedWithItsContainers) {
+  const fs::path pod = groups_.root / "cpu" / "attune-4194305-p1";
+  fs::create_directories(pod / "attune-4194305-c7");
+  OwnGroups("4:cpu:/\n");
+  ASSERT_TRUE(PodLimits::Make(0.25, "p2", groups_).ok());
+  EXPECT_FALSE(fs::exists(pod));
+}
+
 }  // namespace
 }  // namespace attune::local

@@ -86,6 +86,19 @@ TEST_F(JobStoreTest, AStaleWindowCountsNeitherInLossNorInRate) {
   EXPECT_EQ(Sample().pods.size(), 1U) << "but the pod is known";
 }
 
+TEST_F(JobStoreTest, TheLastLossOutlivesTheWindowsOfAWorkerThatEvaluates) {
+  for (uint32_t i : {0U, 1U}) store_->Connected(Hello("worker", i), now_);
+  Report(Hello("worker", 0), WorkerReport(300, 1.0));
+  Report(Hello("worker", 1), WorkerReport(100, 5.0));
+  v1::PodReport evaluating = WorkerReport(0, 0, 2);
+  evaluating.mutable_window()->mutable_worker()->set_steps(0);
+  evaluating.mutable_window()->mutable_worker()->set_loss_count(0);
+  for (uint32_t i : {0U, 1U}) Report(Hello("worker", i), evaluating);
+  EXPECT_FALSE(Sample().loss.has_value()) << "nobody trains";
+  ASSERT_TRUE(Sample().last_loss.has_value());
+  EXPECT_DOUBLE_EQ(*Sample().last_loss, 2.0);
+}
+
 TEST_F(JobStoreTest, AReconnectThatOverlapsTheOldStreamStaysConnected) {
   store_->Connected(Hello("worker", 0), now_);
   store_->Connected(Hello("worker", 0), now_);
@@ -180,12 +193,24 @@ TEST_F(JobStoreTest, AnswersAreKeptByKeyAndBounded) {
   store_->Connected(Hello("server", 0), now_);
   for (size_t i = 0; i < JobStore::kAnswersMax + 5; ++i) {
     now_ += seconds(1);
-    store_->Answered(Hello("server", 0), "key-" + std::to_string(i),
-                     {DirectiveAnswer::Outcome::kDone, "done", now_});
+    store_->Answered(Hello("server", 0), "key-" + std::to_string(i), {DirectiveAnswer::Outcome::kDone, "done", now_});
   }
   EXPECT_EQ(Sample().answers.size(), JobStore::kAnswersMax);
   EXPECT_FALSE(Sample().answers.contains("key-4")) << "the oldest go";
   EXPECT_TRUE(Sample().answers.contains("key-5"));
+}
+
+TEST_F(JobStoreTest, RefusalsInARowAreCounted) {
+  using Outcome = DirectiveAnswer::Outcome;
+  store_->Connected(Hello("server", 0), now_);
+  const auto answered = [&](Outcome outcome) {
+    store_->Answered(Hello("server", 0), "key", {outcome, "", now_});
+    return Sample().answers.at("key").refusals;
+  };
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
+  EXPECT_EQ(answered(Outcome::kRefused), 2U);
+  EXPECT_EQ(answered(Outcome::kDone), 0U);
+  EXPECT_EQ(answered(Outcome::kRefused), 1U);
 }
 
 TEST_F(JobStoreTest, WhatTheCoordinatorSaysAnewIsNewsAndItsCountersAreNot) {

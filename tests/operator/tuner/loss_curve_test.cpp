@@ -99,6 +99,26 @@ TEST(LossCurveTest, RemainingStepsOfSmoothCurves) {
   EXPECT_GT(cover, 0.75);
 }
 
+TEST(LossCurveTest, SaysHowFastTheLossFallsAtPresent) {
+  Random random(4);
+  LossCurve curve(EfficiencyModel(15), 1);
+  const auto loss = [](double steps) { return 0.3 + 2 / (1 + steps / 4000); };
+  double time = 0, steps = 0;
+  for (int i = 0; i < 80; ++i) {
+    steps += 100;
+    curve.Absorb({.time = time += 1,
+                  .seconds = 1,
+                  .updates = 100,
+                  .loss = loss(steps) * (1 + 0.02 * random.Normal()),
+                  .staleness = 3});
+  }
+  const CurveFit fit = curve.Fit(0.5, Pace(0.01));
+  const double truth = (loss(steps) - loss(steps + 1)) / loss(steps), effective = curve.efficiency().Efficiency(4, 3);
+  EXPECT_NEAR(fit.fall[0].mean, truth, 0.25 * truth);
+  EXPECT_NEAR(fit.fall[4].mean, truth / effective, 0.25 * truth / effective) << "updates worth less are fewer steps";
+  for (size_t h = 0; h < kHypotheses; ++h) EXPECT_GE(fit.fall[h].square, fit.fall[h].mean * fit.fall[h].mean);
+}
+
 TEST(LossCurveTest, AFloorAboveTheTargetIsUnreachable) {
   Random random(3);
   LossCurve curve(EfficiencyModel(0), 1);

@@ -29,12 +29,27 @@ TEST(MemoryModelTest, TelemetryTellsWhichSettingsWouldNotFit) {
 TEST(MemoryModelTest, ACrashBansWhatAsksForMoreOfEveryNode) {
   const SearchSpace space = Space();
   MemoryModel memory(space);
-  memory.Crashed(*space.Find({2, 8, 2}));
+  memory.Crashed(space, *space.Find({2, 8, 2}));
   EXPECT_TRUE(memory.Banned(space, *space.Find({2, 8, 2})));
   EXPECT_TRUE(memory.Banned(space, *space.Find({1, 16, 4})));
   EXPECT_FALSE(memory.Banned(space, *space.Find({3, 8, 2})));
   EXPECT_FALSE(memory.Banned(space, *space.Find({1, 7, 2})));
   EXPECT_FALSE(memory.Banned(space, *space.Find({1, 8, 1})));
+}
+
+// Measured at one setting alone, a line knows neither its slope nor its level.
+TEST(MemoryModelTest, ACrashTellsThatNeighborsOfTheSettingAreTooSmallAsWell) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  const int here = *space.Find({4, 4, 2}), fewer = *space.Find({2, 4, 2}), neighbor = *space.Find({2, 3, 2});
+  memory.Absorb(space, here, 0.5, 0.3, 1);
+  memory.Ran(space, here);
+  const double before = memory.CrashProbability(space, neighbor);
+  memory.Crashed(space, fewer);
+  EXPECT_FALSE(memory.Banned(space, neighbor)) << "it asks for less";
+  EXPECT_GT(memory.CrashProbability(space, neighbor), std::max(0.5, 2 * before));
+  EXPECT_LT(memory.CrashProbability(space, here), 0.02) << "where it ran";
+  EXPECT_NEAR(memory.WorkerUse(space, fewer), 0.3, 0.1) << "the servers were fuller";
 }
 
 TEST(MemoryModelTest, WithoutTelemetryTheUnknownIsALittleRisky) {

@@ -199,6 +199,53 @@ TEST(TunerTest, ACrashedSettingIsNeverProposedAgain) {
   EXPECT_LE(crashed.size(), 6U);
 }
 
+// Above four workers hardly any progress is made, and one window's loss says nothing: its noise is some thirty times
+// what it falls.
+double SecondsWithACollapse(bool probes, uint64_t seed) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.space.current = Setting{4, 8, 2};
+  job.goal = {.kind = GoalKind::kLoss, .target = 0.5, .max_steps = 1e6};
+  job.parts.probe = probes;
+  auto tuner = Tuner::Create(job, priors);
+  EXPECT_TRUE(tuner.ok());
+  constexpr double kEffective = 30'000;
+  Random random(seed);
+  Setting here = *job.space.current;
+  double time = 0, made = 0;
+  while (made < kEffective && time < 100'000) {
+    const Decision decision = tuner->Decide(time, here);
+    here = decision.setting;
+    for (double left = decision.seconds; left > 0.1; left -= job.window_seconds) {
+      const double seconds = std::min(left, job.window_seconds);
+      const double steps = seconds / SecondsPerUpdate(here) * std::exp(0.03 * random.Normal());
+      made += steps * (here[1] > 4 ? 0.08 : 1);
+      time += seconds;
+      const double loss = 0.3 + 1.2 / (1 + 5 * made / kEffective);
+      EXPECT_TRUE(tuner
+                      ->Absorb({.setting = here,
+                                .time = time,
+                                .seconds = seconds,
+                                .steps = steps,
+                                .loss_mean = loss * (1 + 0.05 * random.Normal()),
+                                .staleness = here[1] - 1.0,
+                                .server_memory = 0.4,
+                                .worker_memory = 0.3})
+                      .ok());
+    }
+  }
+  return time;
+}
+
+TEST(TunerTest, ACollapseThatTheLossCannotShowIsFoundByProbes) {
+  double with = 0, without = 0;
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    with += SecondsWithACollapse(true, seed);
+    without += SecondsWithACollapse(false, seed);
+  }
+  EXPECT_LT(with, 0.8 * without);
+}
+
 TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
   PriorCache priors;
   JobDescription job = Job();

@@ -27,12 +27,11 @@ class MapStore final : public TableStore {
   uint64_t memory_bytes() const override { return rows_.size() * spec_.options.dim * sizeof(float); }
 
   using TableStore::Pull, TableStore::Push, TableStore::Insert, TableStore::Contains;
-  void Pull(std::span<const Key> keys, std::span<float> rows, std::span<RowVersion> versions) const override {
+  void Pull(std::span<const Key> keys, std::span<float> rows) const override {
     const size_t dim = spec_.options.dim;
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto it = rows_.find(keys[i]);
       for (size_t j = 0; j < dim; ++j) rows[i * dim + j] = it == rows_.end() ? Initial() : it->second.values[j];
-      if (!versions.empty()) versions[i] = it == rows_.end() ? RowVersion() : it->second.version;
     }
   }
   StatusOr<PushResult> Push(std::span<const Key> keys, std::span<const float> gradients,

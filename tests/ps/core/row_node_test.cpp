@@ -28,7 +28,9 @@ TEST(SeenVersions, LargeBatchesOfPullAndPushChooseTheSameKeys) {
   SeenVersions seen;
   std::vector<Key> pulled(1000);
   std::iota(pulled.begin(), pulled.end(), 0);
-  seen.Note(kTable, pulled, std::vector<RowVersion>(1000, RowVersion(9)));
+  const MeasuredPlaces measured(kTable, pulled);
+  ASSERT_EQ(measured.count, MeasuredPlaces::kMax) << "one of 16 keys is chosen, up to the maximum";
+  seen.Note(kTable, pulled, std::vector<RowVersion>(measured.count, RowVersion(9)));
   const std::vector<Key> pushed(pulled.rbegin(), pulled.rend());
   const auto [place, version] = seen.Take(kTable, pushed);
   EXPECT_EQ(version, RowVersion(9));

@@ -111,6 +111,7 @@ class ReporterTest : public testing::Test {
                drain_reason_ = reason;
                return OkStatus();
              },
+         .threads = threads_,
          .command = command_});
   }
 
@@ -119,6 +120,7 @@ class ReporterTest : public testing::Test {
   std::string path_;
   std::atomic<uint64_t> windows_ = 0;
   std::string drain_reason_;
+  std::function<Status(uint32_t)> threads_;
   std::function<void(const Command&, AnswerCommand)> command_;
 };
 
@@ -162,6 +164,36 @@ TEST_F(ReporterTest, DrainIsCarriedOutAndAnswered) {
   EXPECT_EQ(answer.directive_result().id(), 9U);
   EXPECT_TRUE(answer.directive_result().accepted());
   EXPECT_EQ(drain_reason_, "scaled down");
+}
+
+TEST_F(ReporterTest, AWishForThreadsReachesAWorkerAndNobodyElse) {
+  uint32_t wanted = 0;
+  threads_ = [&](uint32_t threads) {
+    wanted = threads;
+    return threads < 9 ? OkStatus() : Error(StatusCode::kInvalidArgument, "too many");
+  };
+  v1::ProcessDirective message;
+  message.mutable_directive()->mutable_set_threads()->set_threads(3);
+  const auto ask = [&](FakeSidecar& sidecar) {
+    sidecar.Send(message);
+    return sidecar.NextOf(v1::ProcessMessage::kDirectiveResult).directive_result();
+  };
+  FakeSidecar sidecar(path_);
+  {
+    auto reporter = Start();
+    sidecar.Accept();
+    EXPECT_TRUE(ask(sidecar).accepted());
+    EXPECT_EQ(wanted, 3U);
+    message.mutable_directive()->mutable_set_threads()->set_threads(9);
+    const v1::DirectiveResult refused = ask(sidecar);
+    EXPECT_FALSE(refused.accepted());
+    EXPECT_EQ(refused.message(), "too many");
+    sidecar.Drop();
+  }
+  threads_ = nullptr;
+  auto reporter = Start();
+  sidecar.Accept();
+  EXPECT_EQ(ask(sidecar).message(), "this process is not a worker");
 }
 
 TEST_F(ReporterTest, UnknownDirectiveIsRefused) {

@@ -63,15 +63,18 @@ TEST(ConcurrentStore, EveryPushCountsOnceAndRowsAreReadWhole) {
         failed = failed || !store->Push(keys, gradients, {.versions = versions}).ok();
         pushed += kBatch;
       }
-      store->Pull(keys, rows, versions);
+      store->Pull(keys, rows);
       for (size_t i = 0; i < kBatch; ++i) {
         const float first = rows[i * kDim];
         for (size_t d = 1; d < kDim; ++d) failed = failed || rows[i * kDim + d] != first;
-        failed = failed || first != static_cast<float>(versions[i].counter());
-        RowVersion& before = seen[keys[i]];
-        failed = failed || versions[i] < before;
-        before = versions[i];
+        failed = failed || first < static_cast<float>(seen[keys[i]].counter());
       }
+      store->VisitRows(keys, [&](const RowView& row) {
+        for (const float value : row.values) failed = failed || value != static_cast<float>(row.version.counter());
+        RowVersion& before = seen[row.key];
+        failed = failed || row.version < before;
+        before = row.version;
+      });
     }
   });
   EXPECT_FALSE(failed);

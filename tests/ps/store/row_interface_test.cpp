@@ -72,8 +72,7 @@ class RandomOperations {
       }
       case 1: {
         std::vector<float> rows(floats.size());
-        store.Pull(keys, rows, versions);
-        AppendVersions(versions, log);
+        store.Pull(keys, rows);
         for (const float value : rows) log.push_back(std::bit_cast<uint32_t>(value));
         break;
       }

@@ -358,7 +358,7 @@ TEST(TableStore, OverheadIsAtMost32BytesPerRow) {
   constexpr uint32_t kDim = 16;
   for (const Optimizer& optimizer : {Optimizer(Sgd{}), Optimizer(Adagrad{})}) {
     ::malloc_trim(0);
-    const uint64_t before = ResidentBytes();
+    [[maybe_unused]] const uint64_t before = ResidentBytes();
     const auto store = Make({.dim = kDim, .optimizer = optimizer});
     const uint64_t payload = kRows * (kDim * sizeof(float) * (1 + StatesPerValue(optimizer)));
     for (uint64_t first = 0; first < kRows; first += kBatch) {

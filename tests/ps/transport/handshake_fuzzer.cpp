@@ -30,7 +30,7 @@ std::vector<uint8_t> attune::fuzz::Example(uint64_t seed) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace attune;
   wire::Handshake handshake{};
-  std::memcpy(&handshake, data, std::min(size, sizeof handshake));
+  if (size > 0) std::memcpy(&handshake, data, std::min(size, sizeof handshake));
   if (const Status status = ps::CheckHandshake(handshake, kListener); status.ok()) {
     ATTUNE_CHECK(handshake.node != 0 && handshake.connection != 0) << "a nameless peer is welcome";
     const ps::PresentLink present{.connected = true, .connection = 1};

@@ -197,6 +197,7 @@ void RowSimulation::Answer(Node& node, const Message& message) {
   const auto it = node.pulls.find(reply->request);
   if (it == node.pulls.end() || !it->second.open) return;
   SimPull& pull = it->second;
+  if (reply->versions.size() != reply->positions.size()) return Violation("a small pull without all its versions");
   for (size_t i = 0; i < reply->positions.size(); ++i) {
     const uint32_t place = reply->positions.At(i);
     if (pull.answered[place]) continue;

@@ -1,0 +1,175 @@
+// A probe: some windows at another staleness, where the loss cannot tell what progress per update is worth.
+//
+// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
+// is flat by itself; one that left a collapse does not know how many workers it may have. Single windows teach nothing
+// about it. A probe is planned like an experiment: where and as long as it takes to be convinced, and made if the
+// chance of that, times what it would save, exceeds its cost.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "operator/tuner/normal.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::tuner {
+namespace {
+
+constexpr double kMatters = 0.25;         // of time saved: what makes a hypothesis worth testing
+constexpr double kOtherStaleness = 0.75;  // ratio to the incumbent's, or its inverse, from where on a probe can teach
+constexpr double kFirstWindows = 6;       // of the loss, before the first probe
+constexpr double kCaution = 1.5;          // seconds of cost count this much against seconds of gain
+constexpr double kMoveOdds = 0.18;        // of the hypotheses that matter, at which the job moves
+constexpr double kSlopeNoise = 6;  // variance of a slope over n windows: this, times a window's, over n cubed; 3 with
+                                   // the level before it known exactly, 12 with nothing known
+constexpr std::array<double, 10> kLengths = {3, 4, 6, 8, 12, 16, 24, 36, 54, 80};  // windows
+
+}  // namespace
+
+// The fastest setting of every staleness that is not the incumbent's; rather where speed is known.
+std::vector<int> Tuner::ProbeSettings(const View& view) const {
+  constexpr double kUnknown = 0.1;
+  const double staleness = view.staleness[static_cast<size_t>(view.incumbent)];
+  std::vector<int> best;
+  const auto score = [&](int id) {
+    return view.speed.mean(id) + (view.windows[static_cast<size_t>(id)] > 0 ? 0 : kUnknown);
+  };
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (!space_.MayPropose(id) || view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id)) continue;
+    if (std::min(view.staleness[i], staleness) > kOtherStaleness * std::max(view.staleness[i], staleness)) continue;
+    const auto known = std::find_if(best.begin(), best.end(), [&](int other) {
+      return space_.Value(other, "workers", 1) == space_.Value(id, "workers", 1);
+    });
+    if (known == best.end()) {
+      best.push_back(id);
+    } else if (score(id) < score(*known)) {
+      *known = id;
+    }
+  }
+  return best;
+}
+
+// The hypotheses under which a setting is much faster than the incumbent: their probability, and the seconds that each
+// of them would save there.
+Tuner::Doubts Tuner::FindDoubts(const View& view, int setting) const {
+  Doubts doubts;
+  const EfficiencyModel& model = curve_.efficiency();
+  const auto here = model.Efficiencies(view.staleness[static_cast<size_t>(view.incumbent)]);
+  const auto there = model.Efficiencies(view.staleness[static_cast<size_t>(setting)]);
+  const double per_update = std::exp(view.speed.mean(view.incumbent)), most = StepsToGo();
+  std::array<double, kHypotheses> saved{};  // seconds for each effective step
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    const double pace = per_update / here[h], other = std::exp(view.speed.mean(setting)) / there[h];
+    if (other >= (1 - kMatters) * pace) continue;
+    saved[h] = pace - other;
+    doubts.weight[h] = view.curve.weights[h];
+    doubts.probability += view.curve.weights[h];
+  }
+  for (const RemainingSteps& one : view.curve.remaining) {
+    const size_t h = one.hypothesis;
+    doubts.saving[h] += one.weight * std::min(one.steps, most * here[h]) * saved[h];
+  }
+  for (const double saving : doubts.saving) doubts.total_saving += saving;
+  return doubts;
+}
+
+// Expected saving of a probe of some windows: each doubt's, times the chance that the loss there falls so much faster
+// than without it that the job moves.
+double Tuner::WorthOfProbe(const View& view, const Doubts& doubts, int setting, double windows) const {
+  constexpr double kConvincing = 1;  // log likelihood ratio, at least
+  const auto q = curve_.efficiency().Efficiencies(view.staleness[static_cast<size_t>(setting)]);
+  const double updates = job_.window_seconds / std::exp(view.speed.mean(setting));
+  double others = 0, mean = 0, square = 0;  // fall of the loss in a window there, if no doubt is true
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    if (doubts.weight[h] > 0) continue;
+    const double weight = view.curve.weights[h], steps = updates * q[h];
+    others += weight;
+    mean += weight * steps * view.curve.fall[h].mean;
+    square += weight * steps * steps * view.curve.fall[h].square;
+  }
+  if (others > 0) {
+    mean /= others;
+    square /= others;
+  }
+  const double noise = curve_.noise();
+  const double variance =
+      kSlopeNoise * noise * noise / (windows * windows * windows) + std::max(0.0, square - mean * mean);
+  const double odds = doubts.probability / std::max(1 - doubts.probability, 1e-9);
+  const double needed = std::max(kConvincing, std::log(kMoveOdds / odds));
+  double worth = 0;
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    if (doubts.saving[h] <= 0) continue;
+    const double fall = updates * q[h] * std::sqrt(view.curve.fall[h].square);
+    const double z = (fall - mean) / std::sqrt(variance);  // deviations apart
+    if (z > 0) worth += doubts.saving[h] * NormalCdf(z / 2 - needed / z);
+  }
+  return worth;
+}
+
+bool Tuner::MayProbe(const View& view) const {
+  // A curve's walk has octaves of updates as its time: what one probe could not tell, the next can when the job is
+  // twice as old, or has moved.
+  const double staleness = view.staleness[static_cast<size_t>(view.incumbent)];
+  const bool older = windows_since_probe_ >= 0.5 * view.now / job_.window_seconds;
+  const bool moved = std::min(staleness, probe_staleness_) < kOtherStaleness * std::max(staleness, probe_staleness_);
+  return windows_since_probe_ >= kFirstWindows && (older || moved);
+}
+
+// Seconds lost by one window there.
+double Tuner::CostOfProbeWindow(const Gain& gain) const {
+  constexpr double kLeast = 0.02;  // what is lost by not deciding
+  return job_.window_seconds * (1 - std::exp(std::min(-kLeast, gain.mean)));
+}
+
+// The probe worth most, and its number of windows.
+std::pair<Tuner::Proposal, double> Tuner::PlanProbe(const View& view) const {
+  Proposal best;
+  double planned = 0;
+  const double longest = std::max(kFirstWindows, 0.5 * view.now / job_.window_seconds);
+  for (const int setting : ProbeSettings(view)) {
+    const Doubts doubts = FindDoubts(view, setting);
+    if (!(doubts.total_saving > 0)) continue;
+    const Gain gain = GainOver(view, setting, view.incumbent);
+    const ChangeCost there = CostOfChange(space_, job_.costs, view.current, setting),
+                     back = CostOfChange(space_, job_.costs, setting, view.incumbent);
+    for (const double windows : kLengths) {
+      if (windows > longest) break;
+      const double cost = there.lost + back.lost + windows * CostOfProbeWindow(gain);
+      const double value = WorthOfProbe(view, doubts, setting, windows) - kCaution * cost;
+      if (value <= best.value) continue;
+      best = {.setting = setting, .value = value, .saving = doubts.total_saving, .cost = cost, .gain = gain};
+      planned = windows;
+    }
+  }
+  return {best, planned};
+}
+
+std::optional<Tuner::Proposal> Tuner::NextOfProbe(const View& view) {
+  if (!job_.parts.probe || curve_.efficiency().staleness_max() <= 0) return std::nullopt;
+  if (probe_setting_ >= 0) {
+    Proposal probe;
+    probe.setting = probe_setting_;
+    probe.gain = GainOver(view, probe.setting, view.incumbent);
+    probe.saving = FindDoubts(view, probe.setting).total_saving;
+    probe.cost = (probe_planned_ - probe_windows_) * CostOfProbeWindow(probe.gain);
+    // It is carried through: the horizon is as noisy as the loss. Only a doubt that is gone ends it earlier.
+    if (probe_windows_ < probe_planned_ - 0.5 && probe.saving > probe.cost && view.incumbent != probe.setting &&
+        !memory_.Banned(space_, probe.setting))
+      return probe;
+    probe_setting_ = -1;
+    windows_since_probe_ = 0;
+    return std::nullopt;
+  }
+  if (!MayProbe(view)) return std::nullopt;
+  const auto [probe, windows] = PlanProbe(view);
+  if (probe.value <= 0) return std::nullopt;
+  probe_setting_ = probe.setting;
+  probe_windows_ = 0;
+  probe_planned_ = windows;
+  probe_staleness_ = view.staleness[static_cast<size_t>(view.incumbent)];
+  return probe;
+}
+
+}  // namespace attune::tuner
