@@ -315,7 +315,7 @@ class CoordinatorCore {
   };
   std::map<NodeId, Former> formers_;
   std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
-  std::set<std::tuple<Role, uint32_t, uint64_t>> proven_gone_;        // by the platform, as NodeGone names them
+  std::set<std::tuple<Role, uint32_t, uint32_t>> proven_gone_;        // by the platform, as NodeGone names them
   bool taking_over_ = false;
   MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
   MonotonicTime last_said_ = kNever;

@@ -209,7 +209,7 @@ TEST_F(CoordinatorTakeoverTest, ANewProcessOfAMembersIndexProvesThatOneGone) {
   Say(kWorker, WorkersAnswer({}));
   EXPECT_TRUE(core_->progress().taking_over);
   Join replacement = JoinOf(Role::kServer, 0, {}, 2);
-  replacement.incarnation = 99;
+  replacement.incarnation = NewIncarnation(99, 1);
   Say(ConnectionId(7), replacement);
   EXPECT_EQ(Sent<Promise>(ConnectionId(7)), nullptr);
   EXPECT_FALSE(core_->progress().taking_over);
@@ -349,7 +349,7 @@ TEST_F(CoordinatorTakeoverTest, AServerWithoutTheTablesDoesNotGetTheShardsOfALos
 // The platform says late that the process before is gone, and cannot say which one it was.
 TEST_F(CoordinatorTakeoverTest, AReplacementIsNotTakenForTheProcessThatIsGone) {
   Join join = JoinOf(Role::kServer, 1);
-  join.incarnation = 99;
+  join.incarnation = NewIncarnation(99, 1);
   constexpr ConnectionId kReplacement{7}, kAgain{8};
   Say(kReplacement, join);
   ASSERT_TRUE(nodes_.contains(kReplacement));
@@ -363,7 +363,7 @@ TEST_F(CoordinatorTakeoverTest, AReplacementIsNotTakenForTheProcessThatIsGone) {
 // A network that parts keeps it silent for longer.
 TEST_F(CoordinatorTakeoverTest, AWordThatNamesTheProcessBeforeConcernsNobodyElse) {
   Join join = JoinOf(Role::kServer, 1);
-  join.incarnation = 99;
+  join.incarnation = NewIncarnation(99, 1);
   constexpr ConnectionId kReplacement{7};
   Say(kReplacement, join);
   Step(ConnectionClosed{.connection = kReplacement});
@@ -389,7 +389,7 @@ TEST_F(CoordinatorTakeoverTest, ACoordinatorThatTakesOverIsToldWhichProcessIsGon
 
 TEST_F(CoordinatorTakeoverTest, AReplacementThatIsGoneAndSilentIsLost) {
   Join join = JoinOf(Role::kServer, 1);
-  join.incarnation = 99;
+  join.incarnation = NewIncarnation(99, 1);
   constexpr ConnectionId kReplacement{7};
   Say(kReplacement, join);
   Step(ConnectionClosed{.connection = kReplacement});

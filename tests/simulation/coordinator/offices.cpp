@@ -152,7 +152,7 @@ void CoordinatorSimulation::CrashCoordinator(bool really) {
   any_failure_ = true;
   any_server_died_ = true;
   if (really) return KillServer(host);
-  const NodeGone gone{Role::kServer, servers_[host].index, servers_[host].incarnation};
+  const NodeGone gone{Role::kServer, servers_[host].index, PodOf(servers_[host].incarnation)};
   Tell("the coordinator is said to be dead");
   appointing_ = true;
   After(std::chrono::seconds(12), [this, host] { KillWhenSafe(host); });

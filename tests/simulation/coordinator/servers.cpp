@@ -24,7 +24,7 @@ void CoordinatorSimulation::OnWriteSnapshot(size_t place, CutId cut) {
 size_t CoordinatorSimulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
-  server.incarnation = next_incarnation_++;
+  server.incarnation = NewIncarnation(next_pod_++, 1);
   server.stream.office = offices_.size() - 1;
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
@@ -155,7 +155,7 @@ void CoordinatorSimulation::KillServer(size_t place) {
   Break({true, place}, std::chrono::seconds(0));
   const uint32_t index = server.index;
   const NodeId node = server.node;
-  const NodeGone gone{Role::kServer, index, server.incarnation};
+  const NodeGone gone{Role::kServer, index, PodOf(server.incarnation)};
   for (size_t office = 0; office < offices_.size(); ++office) {
     if (offices_[office]->host != place || !offices_[office]->alive) continue;
     EndOffice(office);

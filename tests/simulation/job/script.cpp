@@ -121,7 +121,7 @@ void JobSimulation::KillServer(bool host) {
   servers_[victim]->taken_for_dead = true;
   EndServer(victim, Fate::kDead);
   const uint32_t index = servers_[victim]->index;
-  const NodeGone gone{Role::kServer, index, IncarnationOf(victim)};
+  const NodeGone gone{Role::kServer, index, PodOfServer(victim)};
   if (led) {
     EndLeader(*leader_);
     After(FromMilliseconds(random().Uniform() * 1500), [this, gone, life = life_] {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 #include "ps/core/server_core.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/counting_store.h"
@@ -182,7 +183,7 @@ class JobSimulation : public World {
   std::unique_ptr<TableStore> RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
                                                uint32_t shard_count, bool exclusive);
   uint64_t RowBytesOfWorker() const;
-  static uint64_t IncarnationOf(size_t server) { return 1 + server; }
+  static uint32_t PodOfServer(size_t server) { return 1 + static_cast<uint32_t>(server); }
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
   void EndServer(size_t server, Fate fate);
