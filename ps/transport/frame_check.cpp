@@ -173,10 +173,9 @@ Status CheckShape(const FrameHeader& header, const Shape& shape) {
     const bool of_keys = header.kind == FrameKind::kPush || header.kind == FrameKind::kReplicate ||
                          header.kind == FrameKind::kReplicateRefused;
     if (of_keys && positions != header.key_count) return Malformed(shape, "positions do not fit the keys");
-  }
-  if (header.kind == FrameKind::kPullReply && header.version_count > 0 &&
-      header.value_count % header.version_count != 0) {
-    return Malformed(shape, "versions do not fit the rows");
+    if (header.kind == FrameKind::kPullReply && header.version_count > positions) {
+      return Malformed(shape, "versions do not fit the rows");  // those of some rows: which, the receiver knows
+    }
   }
   if (shape.extra == Shape::kAfters && header.extra_bytes % kAfterBytes != 0) return Malformed(shape, "bad list");
   if (shape.extra == Shape::kShards && header.extra_bytes % sizeof(uint32_t) != 0) return Malformed(shape, "bad list");

@@ -82,6 +82,7 @@ std::vector<Message> OneOfEach() {
            true},
       PullReply{RequestId(70), map, Ramp(5000)},
       PullReply{RequestId(71), map, Ramp(6), Positions{0, 0, {4, 9}}, std::vector<RowVersion>(2, RowVersion(5))},
+      PullReply{RequestId(72), map, Ramp(35), Positions{2, 5, {}}, std::vector<RowVersion>(3, RowVersion(5))},
       PullRefused{RequestId(70), map, Error(StatusCode::kNotFound, "no such table; open it first")},
       Moved{MapVersion(1, 5), RequestId(9), SequenceNumber()},
       Moved{MapVersion(1, 5), RequestId(), SequenceNumber(9)},
