@@ -35,10 +35,11 @@ const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& se
   return leaving == servers.leaving.end() ? nullptr : *leaving;
 }
 
-v1::NodeGone GoneNode(RoleName role, size_t index) {
+v1::NodeGone GoneNode(RoleName role, size_t index, const std::string& pod_uid) {
   v1::NodeGone node;
   node.set_role(role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
   node.set_index(static_cast<uint32_t>(index));
+  node.set_pod_uid(pod_uid);
   return node;
 }
 
@@ -47,13 +48,13 @@ std::vector<v1::NodeGone> Gone(const Observed& observed, const ServersView& serv
   std::vector<v1::NodeGone> gone;
   for (const ObservedPod& pod : observed.pods) {
     if (pod.index < 0 || pod.job_uid != observed.job.uid || !(HasFailed(pod) || HasSucceeded(pod))) continue;
-    gone.push_back(GoneNode(pod.role, static_cast<size_t>(pod.index)));
+    gone.push_back(GoneNode(pod.role, static_cast<size_t>(pod.index), pod.uid));
   }
   for (size_t index = 0; index < servers.by_index.size(); ++index) {
     const bool exists = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
       return pod.role == RoleName::kServer && pod.index == static_cast<int64_t>(index);
     });
-    if (!exists) gone.push_back(GoneNode(RoleName::kServer, index));
+    if (!exists) gone.push_back(GoneNode(RoleName::kServer, index, ""));
   }
   return gone;
 }

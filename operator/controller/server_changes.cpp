@@ -68,6 +68,7 @@ class ServerPlanner {
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
+    directive.mutable_node_gone()->set_pod_uid(pod.uid);
     const Reply reply = directives_.AskCoordinator("gone=" + pod.uid, directive, pod.name + " has ended");
     if (reply.state == Reply::State::kDone || reply.state == Reply::State::kRefused) return true;
     if (since >= options_.gone_patience) return true;

@@ -120,6 +120,7 @@ class WorkerPlanner {
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
+    directive.mutable_node_gone()->set_pod_uid(pod.uid);
     directives_.AskCoordinator("gone=" + pod.uid, directive, pod.name + " has ended");
   }
 

@@ -44,6 +44,7 @@ struct SetBackups {
 struct NodeGone {
   Role role = Role::kServer;
   uint32_t index = 0;
+  uint32_t pod = 0;  // whose pod (PodNumber); 0: not known, so the node has to be silent as well
 };
 
 // For a server, not for a coordinator: run one of this term, in place of another that is gone or leaves.

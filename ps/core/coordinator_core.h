@@ -54,8 +54,7 @@ class CoordinatorCore {
     Heartbeat last;            // totals
     bool uses_leases = false;  // of training data: without one it has no work
     std::optional<RowsReport> rows;
-    std::optional<MonotonicTime> said_gone;  // by the platform, which may have meant another process of its index
-    bool replaces = false;                   // another process of its index
+    std::optional<MonotonicTime> said_gone;  // by the platform; it counts once the node is silent, too
     bool lost = false;                       // the last server: stays in the map until there is another one
     std::optional<Leave> leave;              // waits until the rows it held have gone home
     RequestId answered_below;
@@ -316,7 +315,7 @@ class CoordinatorCore {
   };
   std::map<NodeId, Former> formers_;
   std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
-  std::set<std::pair<Role, uint32_t>> proven_gone_;                   // by the platform
+  std::set<std::tuple<Role, uint32_t, uint32_t>> proven_gone_;        // by the platform, as NodeGone names them
   bool taking_over_ = false;
   MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
   MonotonicTime last_said_ = kNever;

@@ -74,10 +74,8 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
 }
 
 void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
-  bool replaces = false;
   for (const auto& [id, other] : nodes_) {
     if (other.member.role != join.role || other.member.index != join.index) continue;
-    replaces = true;
     // The platform replaced that process: the old one is gone for good.
     const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
     LoseNode(NodeId(id), why, out);
@@ -94,7 +92,6 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
                  .incarnation = join.incarnation};
   node.connection = from;
   node.heard = now;
-  node.replaces = replaces;
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   record_changed_ = true;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 #include "ps/core/placement_planner.h"
 
 namespace attune::ps {
@@ -255,11 +256,14 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
   Answer(id, OkStatus(), {}, out);
-  if (taking_over_) proven_gone_.emplace(command.role, command.index);
+  if (taking_over_) proven_gone_.emplace(command.role, command.index, command.pod);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
-    // With its connection there, or as a replacement, it may not be the one that is gone: it has to be silent, too.
-    if (node.connection || node.replaces) {
+    const uint32_t pod = PodOf(node.member.incarnation);
+    const bool is_known = command.pod != 0 && pod != 0;
+    if (is_known && command.pod != pod) continue;  // replaced since
+    // With its connection there, or without a word which process it was, it may live: it has to be silent, too.
+    if (node.connection || !is_known) {
       node.said_gone = now_;
       return;
     }

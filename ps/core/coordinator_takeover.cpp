@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 
 namespace attune::ps {
 namespace {
@@ -63,7 +64,9 @@ void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs&
 // By the platform's word, or because another process has come with its role and index.
 bool CoordinatorCore::ProvenGone(const Member& member) const {
   if (AnswerOf(member.node) != nullptr) return false;
-  if (proven_gone_.contains({member.role, member.index})) return true;
+  for (const uint32_t pod : {PodOf(member.incarnation), 0U}) {
+    if (proven_gone_.contains({member.role, member.index, pod})) return true;
+  }
   for (auto it = newcomers_.lower_bound({member.role, member.index, 0}); it != newcomers_.end(); ++it) {
     const auto& [role, index, incarnation] = it->first;
     if (role != member.role || index != member.index) return false;

@@ -386,7 +386,7 @@ struct RequestHeader {
 
 // First message of every connection to the coordinator, also after a reconnect.
 struct Join {
-  uint64_t incarnation = 0;  // random per process: tells a reconnect from a restart
+  uint64_t incarnation = 0;  // which process (incarnation.h)
   std::string job_uid;
   Role role = Role::kWorker;
   uint32_t index = 0;

@@ -32,7 +32,7 @@ namespace attune::ps {
 
 struct ServerOptions {
   std::string job_uid;
-  uint64_t incarnation = 0;  // random per process
+  uint64_t incarnation = 0;  // which process (incarnation.h)
   uint32_t index = 0;
   std::string address;  // of the data plane, as workers reach it
   Duration heartbeat_interval = std::chrono::seconds(1);

@@ -50,7 +50,7 @@ using CallId = StrongId<struct CallIdTag, uint64_t>;  // chosen by the shell, un
 
 struct WorkerOptions {
   std::string job_uid;
-  uint64_t incarnation = 0;  // random per process
+  uint64_t incarnation = 0;  // which process (incarnation.h)
   uint32_t index = 0;
   std::string address;                 // see SetAddress
   uint32_t pushes_in_flight_max = 64;  // sequence numbers beyond the oldest open push; <= kPushWindowMax

@@ -4,6 +4,7 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
+#include "ps/core/incarnation.h"
 #include "ps/core/limits.h"
 
 namespace attune::ps {
@@ -29,8 +30,9 @@ StatusOr<Command> FromSynchronization(const v1::Synchronization& wanted) {
 }
 
 StatusOr<NodeGone> FromNodeGone(const v1::NodeGone& gone) {
-  if (gone.role() == contract::kRoleServer) return NodeGone{Role::kServer, gone.index()};
-  if (gone.role() == contract::kRoleWorker) return NodeGone{Role::kWorker, gone.index()};
+  const uint32_t pod = PodNumber(gone.pod_uid());
+  if (gone.role() == contract::kRoleServer) return NodeGone{Role::kServer, gone.index(), pod};
+  if (gone.role() == contract::kRoleWorker) return NodeGone{Role::kWorker, gone.index(), pod};
   return Error(StatusCode::kInvalidArgument, "'" + gone.role().substr(0, 32) + "' is neither server nor worker");
 }
 

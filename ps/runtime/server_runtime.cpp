@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/random_seed.h"
 #include "proto/contract.h"
+#include "ps/core/incarnation.h"
 #include "ps/runtime/abilities.h"
 #include "ps/runtime/memory_limit.h"
 
@@ -213,7 +214,7 @@ void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
 ServerOptions ServerRuntime::CoreOptions() {
   ServerOptions core;
   core.job_uid = options_.job_uid;
-  core.incarnation = RandomSeed();
+  core.incarnation = NewIncarnation(PodNumber(options_.pod_uid), RandomSeed());
   core.index = options_.index;
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };

@@ -189,6 +189,7 @@ StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   options.job_uid = environment.Required(contract::kEnvJobUid);
   options.index = environment.RequiredNumber(contract::kEnvIndex);
   options.coordinator = environment.Required(contract::kEnvCoordinator);
+  options.pod_uid = environment.Optional(contract::kEnvPodUid);
   options.bind_address = environment.Optional(contract::kEnvPodIp, options.bind_address);
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   options.model_directory = environment.Optional(contract::kEnvModelDirectory);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/random_seed.h"
+#include "ps/core/incarnation.h"
 
 namespace attune::ps {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 WorkerOptions CoreOptions(const SessionOptions& options) {
   WorkerOptions core;
   core.job_uid = options.job_uid;
-  core.incarnation = RandomSeed();
+  core.incarnation = NewIncarnation(PodNumber(options.pod_uid), RandomSeed());
   core.index = options.index;
   core.pushes_in_flight_max = std::clamp<uint32_t>(options.pushes_in_flight_max, 1, kPushWindowMax);
   core.row_bytes_max = options.row_bytes_max;

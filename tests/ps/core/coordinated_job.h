@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 
 namespace attune::ps {
 
@@ -25,7 +26,7 @@ class CoordinatedJob : public testing::Test {
   }
 
   static Join JoinOf(Role role, uint32_t index, NodeId node = {}, uint32_t term = 0) {
-    return {.incarnation = (role == Role::kServer ? 10U : 20U) + index,
+    return {.incarnation = NewIncarnation((role == Role::kServer ? 10U : 20U) + index, 1),
             .job_uid = "job",
             .role = role,
             .index = index,

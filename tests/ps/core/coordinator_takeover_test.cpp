@@ -209,7 +209,7 @@ TEST_F(CoordinatorTakeoverTest, ANewProcessOfAMembersIndexProvesThatOneGone) {
   Say(kWorker, WorkersAnswer({}));
   EXPECT_TRUE(core_->progress().taking_over);
   Join replacement = JoinOf(Role::kServer, 0, {}, 2);
-  replacement.incarnation = 99;
+  replacement.incarnation = NewIncarnation(99, 1);
   Say(ConnectionId(7), replacement);
   EXPECT_EQ(Sent<Promise>(ConnectionId(7)), nullptr);
   EXPECT_FALSE(core_->progress().taking_over);
@@ -340,16 +340,16 @@ TEST_F(CoordinatorTakeoverTest, AServerWithoutTheTablesDoesNotGetTheShardsOfALos
   constexpr ConnectionId kLater{7};
   Say(kLater, JoinOf(Role::kServer, 2));
   Step(ConnectionClosed{.connection = kServer1});
-  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}, .timeout = seconds(10)});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1, 11}, .timeout = seconds(10)});
   ASSERT_FALSE(map_.Contains(nodes_.at(kServer1)));
   ASSERT_TRUE(map_.Contains(nodes_.at(kLater)));
   for (const Shard& shard : map_.shards) EXPECT_EQ(shard.home, nodes_.at(kServer0));
 }
 
-// The platform says of the process before that it is gone, and says it late.
+// The platform says late that the process before is gone, and cannot say which one it was.
 TEST_F(CoordinatorTakeoverTest, AReplacementIsNotTakenForTheProcessThatIsGone) {
   Join join = JoinOf(Role::kServer, 1);
-  join.incarnation = 99;
+  join.incarnation = NewIncarnation(99, 1);
   constexpr ConnectionId kReplacement{7}, kAgain{8};
   Say(kReplacement, join);
   ASSERT_TRUE(nodes_.contains(kReplacement));
@@ -360,9 +360,36 @@ TEST_F(CoordinatorTakeoverTest, AReplacementIsNotTakenForTheProcessThatIsGone) {
   EXPECT_NE(Sent<Welcome>(kAgain), nullptr);
 }
 
+// A network that parts keeps it silent for longer.
+TEST_F(CoordinatorTakeoverTest, AWordThatNamesTheProcessBeforeConcernsNobodyElse) {
+  Join join = JoinOf(Role::kServer, 1);
+  join.incarnation = NewIncarnation(99, 1);
+  constexpr ConnectionId kReplacement{7};
+  Say(kReplacement, join);
+  Step(ConnectionClosed{.connection = kReplacement});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1, 11}, .timeout = seconds(10)});
+  for (int i = 0; i < 5; ++i) {
+    Wait(seconds(1));
+    Live({kServer0, kWorker});
+  }
+  EXPECT_EQ(core_->progress().servers, 2U);
+  Step(FromOperator{.id = CommandId(2), .command = NodeGone{Role::kServer, 1, 99}, .timeout = seconds(10)});
+  EXPECT_EQ(core_->progress().servers, 1U);
+}
+
+TEST_F(CoordinatorTakeoverTest, ACoordinatorThatTakesOverIsToldWhichProcessIsGone) {
+  Mirror();
+  Appoint({{Role::kServer, 0, 9}});
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  EXPECT_TRUE(core_->progress().taking_over) << "that was another process of its index";
+  Step(FromOperator{.id = CommandId(9), .command = NodeGone{Role::kServer, 0, 10}, .timeout = seconds(10)});
+  EXPECT_FALSE(core_->progress().taking_over);
+}
+
 TEST_F(CoordinatorTakeoverTest, AReplacementThatIsGoneAndSilentIsLost) {
   Join join = JoinOf(Role::kServer, 1);
-  join.incarnation = 99;
+  join.incarnation = NewIncarnation(99, 1);
   constexpr ConnectionId kReplacement{7};
   Say(kReplacement, join);
   Step(ConnectionClosed{.connection = kReplacement});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "attune/v1/telemetry.pb.h"
+#include "ps/core/incarnation.h"
 
 namespace attune::ps {
 namespace {
@@ -26,9 +27,10 @@ TEST(Directives, EachBecomesItsCommand) {
   EXPECT_EQ(mode("mode: SSP staleness: 4"), SyncMode::Ssp(4));
   EXPECT_EQ(std::get<TakeCheckpoint>(*ToCommand(Parse("checkpoint {directory: '/c'}"))).directory, "/c");
   EXPECT_EQ(std::get<SetServers>(*ToCommand(Parse("set_servers {servers: 3}"))).servers, 3U);
-  const auto gone = std::get<NodeGone>(*ToCommand(Parse("node_gone {role: 'worker' index: 2}")));
+  const auto gone = std::get<NodeGone>(*ToCommand(Parse("node_gone {role: 'worker' index: 2 pod_uid: 'a-b'}")));
   EXPECT_EQ(gone.role, Role::kWorker);
   EXPECT_EQ(gone.index, 2U);
+  EXPECT_EQ(gone.pod, PodNumber("a-b"));
   const auto host = std::get<HostCoordinator>(*ToCommand(Parse("host_coordinator {term: 3}")));
   EXPECT_EQ(host.term, 3U);
 }

@@ -152,11 +152,11 @@ void CoordinatorSimulation::CrashCoordinator(bool really) {
   any_failure_ = true;
   any_server_died_ = true;
   if (really) return KillServer(host);
-  const uint32_t index = servers_[host].index;
+  const NodeGone gone{Role::kServer, servers_[host].index, PodOf(servers_[host].incarnation)};
   Tell("the coordinator is said to be dead");
   appointing_ = true;
   After(std::chrono::seconds(12), [this, host] { KillWhenSafe(host); });
-  After(FromMilliseconds(random().Uniform() * 1500), [this, index] { Appoint({{Role::kServer, index}}, UINT32_MAX); });
+  After(FromMilliseconds(random().Uniform() * 1500), [this, gone] { Appoint({gone}, UINT32_MAX); });
 }
 
 }  // namespace attune::ps::simulation

@@ -24,7 +24,7 @@ void CoordinatorSimulation::OnWriteSnapshot(size_t place, CutId cut) {
 size_t CoordinatorSimulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
-  server.incarnation = next_incarnation_++;
+  server.incarnation = NewIncarnation(next_pod_++, 1);
   server.stream.office = offices_.size() - 1;
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
@@ -155,24 +155,21 @@ void CoordinatorSimulation::KillServer(size_t place) {
   Break({true, place}, std::chrono::seconds(0));
   const uint32_t index = server.index;
   const NodeId node = server.node;
+  const NodeGone gone{Role::kServer, index, PodOf(server.incarnation)};
   for (size_t office = 0; office < offices_.size(); ++office) {
     if (offices_[office]->host != place || !offices_[office]->alive) continue;
     EndOffice(office);
     if (office + 1 < offices_.size()) continue;
     appointing_ = true;
     if (!Chief().map().formed()) continue;
-    After(FromMilliseconds(random().Uniform() * 1500), [this, index] {
-      Appoint({{Role::kServer, index}}, UINT32_MAX);
-    });
+    After(FromMilliseconds(random().Uniform() * 1500), [this, gone] { Appoint({gone}, UINT32_MAX); });
   }
   for (size_t worker = 0; worker < workers_.size(); ++worker) {
     if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
   }
   // The platform notices, early or late. Without its word a coordinator that hears no other server waits for ever.
   const bool early = random().Chance(0.5);
-  After(early ? FromMilliseconds(random().Uniform() * 500) : std::chrono::seconds(12), [this, index, early] {
-    if (early || !HasServer(index)) Order(NodeGone{Role::kServer, index});
-  });
+  After(early ? FromMilliseconds(random().Uniform() * 500) : std::chrono::seconds(12), [this, gone] { Order(gone); });
   After(FromMilliseconds(random().Uniform() * 4000), [this, index] { StartMissingServer(index); });
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 #include "ps/core/liveness_lease.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/coordinator/parameters.h"
@@ -181,7 +182,8 @@ class CoordinatorSimulation : public World {
   };
   std::map<ConnectionId, Connection> connections_;
   std::set<ConnectionId> left_;  // for another coordinator: what was under way on them arrives late
-  uint64_t next_connection_ = 1, next_incarnation_ = 1, next_command_ = 1;
+  uint64_t next_connection_ = 1, next_command_ = 1;
+  uint32_t next_pod_ = 1;
   uint32_t next_worker_index_ = 0;
   struct Asked {
     MonotonicTime until;

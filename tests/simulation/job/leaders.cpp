@@ -44,7 +44,7 @@ void JobSimulation::EndLeader(Leader& leader) {
 }
 
 // The operator's part: the server with the lowest index, under a higher term. `gone`: of the one before, if it is.
-void JobSimulation::Appoint(std::optional<uint32_t> gone, uint32_t index_below) {
+void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) {
   if (finished_) return;
   std::optional<size_t> host;
   const ShardMap* map = NewestMap();
@@ -68,7 +68,7 @@ void JobSimulation::Appoint(std::optional<uint32_t> gone, uint32_t index_below) 
     commands_[id] = {now() + std::chrono::seconds(100), leader_};
     StepCoordinator(
         *leader_,
-        FromOperator{.id = id, .command = NodeGone{Role::kServer, *gone}, .timeout = std::chrono::seconds(100)});
+        FromOperator{.id = id, .command = *gone, .timeout = std::chrono::seconds(100)});
   }
   Hears(ServerPlace(*host), term);
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});

@@ -220,7 +220,7 @@ size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
   server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
-                                                            .incarnation = 1 + servers_.size(),
+                                                            .incarnation = NewIncarnation(PodOfServer(servers_.size()), 1),
                                                             .index = index,
                                                             .address = "server-" + std::to_string(servers_.size()),
                                                             .create_store = MakeStore(true),

@@ -121,16 +121,17 @@ void JobSimulation::KillServer(bool host) {
   servers_[victim]->taken_for_dead = true;
   EndServer(victim, Fate::kDead);
   const uint32_t index = servers_[victim]->index;
+  const NodeGone gone{Role::kServer, index, PodOfServer(victim)};
   if (led) {
     EndLeader(*leader_);
-    After(FromMilliseconds(random().Uniform() * 1500), [this, index, life = life_] {
-      if (life == life_) Appoint(index, UINT32_MAX);
+    After(FromMilliseconds(random().Uniform() * 1500), [this, gone, life = life_] {
+      if (life == life_) Appoint(gone, UINT32_MAX);
     });
   }
   const bool replaced = random().Chance(0.5);
   if (random().Chance(0.5)) {  // the platform notices
-    After(FromMilliseconds(random().Uniform() * 500), [this, index, life = life_] {
-      if (!finished_ && life == life_) Order(NodeGone{Role::kServer, index});
+    After(FromMilliseconds(random().Uniform() * 500), [this, gone, life = life_] {
+      if (!finished_ && life == life_) Order(gone);
     });
   }
   After(FromMilliseconds(random().Uniform() * 15000), [this, index, replaced, life = life_] {

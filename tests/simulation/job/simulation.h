@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
 #include "ps/core/server_core.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/counting_store.h"
@@ -158,7 +159,7 @@ class JobSimulation : public World {
   CoordinatorOptions NextOptions(uint32_t term) const;
   void StartLeader(CoordinatorOptions options, size_t host);
   void EndLeader(Leader& leader);
-  void Appoint(std::optional<uint32_t> gone, uint32_t index_below);
+  void Appoint(std::optional<NodeGone> gone, uint32_t index_below);
   void HandOver(uint32_t index_below);
   bool Leads() const { return leader_ != nullptr && !leader_->taking_over; }
   bool MayMove() const { return parameters_.coordinator_deaths + parameters_.handovers > 0; }
@@ -182,6 +183,7 @@ class JobSimulation : public World {
   std::unique_ptr<TableStore> RowsOfCheckpoint(const TableSpec& spec, const std::vector<ShardId>& shards,
                                                uint32_t shard_count, bool exclusive);
   uint64_t RowBytesOfWorker() const;
+  static uint32_t PodOfServer(size_t server) { return 1 + static_cast<uint32_t>(server); }
   size_t StartServer(uint32_t index);
   size_t StartWorker(uint32_t index);
   void EndServer(size_t server, Fate fate);

@@ -298,6 +298,7 @@ class DataLeaseRange {
 struct SessionOptions {
   std::string job = {};      // for messages
   std::string job_uid = {};  // id checked in every handshake
+  std::string pod_uid = {};  // by which the platform knows this process; empty: started by hand
   uint32_t index = 0;
   std::string coordinator = {};  // host:port
   std::string bind_address = "127.0.0.1";
