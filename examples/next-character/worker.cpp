@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "attune/ps/session.h"
-#include "attune/ps/threads.h"
 #include "examples/next-character/evaluation.h"
 #include "examples/next-character/parallel_network.h"
 #include "examples/support/step_trace.h"
@@ -66,7 +65,7 @@ Status Worker::PullNetwork() {
 Status Worker::TrainOn(const ps::DataLease& lease, uint64_t item) {
   positions_.Batch(lease.epoch(), item, flags_.epoch_batches, flags_.batch, batch_);
   RETURN_IF_ERROR(PullNetwork());
-  const double loss = network_.LossAndGradients(parameters_, text_, batch_, ThreadsOf(session_), gradients_);
+  const double loss = network_.LossAndGradients(parameters_, text_, batch_, session_.ThreadsForStep(), gradients_);
   for (size_t layer = 0; layer < kLayers; ++layer) tables_[layer].PushAsync(keys_[layer], gradients_[layer]);
   lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
   trace_.Add(loss, batch_.size());
@@ -111,7 +110,7 @@ Status RunWorker(const Flags& flags) {
   std::puts(text.Description().c_str());
   ASSIGN_OR_RETURN(const auto session, ps::Session::Connect(options));
   session->SetSampleUnit("characters");
-  OfferThreads(*session, {.initial = 1, .most = flags.worker_threads_max});
+  session->OfferThreads({.initial = 1, .most = flags.worker_threads_max});
   std::vector<ps::Table> tables;
   for (size_t layer = 0; layer < kLayers; ++layer) {
     ASSIGN_OR_RETURN(ps::Table table, session->OpenTable(kLayerNames[layer], flags.TableOf(layer)));

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ps/core/ids.h"
-#include "ps/core/messages.h"
+#include "ps/core/row_messages.h"
 #include "ps/core/rows/key_map.h"
 #include "ps/store/filter_records.h"
 

@@ -8,7 +8,7 @@
 #include "attune/ps/session.h"
 #include "base/random.h"
 #include "ps/core/ids.h"
-#include "ps/core/messages.h"
+#include "ps/core/row_messages.h"
 
 namespace attune::ps {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "attune/ps/threads.h"
 #include "base/log.h"
 #include "proto/contract.h"
 #include "ps/runtime/data_leases.h"
@@ -94,7 +93,8 @@ class WorkerSession final : public Session {
   uint64_t clock() const override { return runtime_->clock(); }
   void SetSampleUnit(std::string_view unit) override { runtime_->meter()->SetSampleUnit(unit); }
 
-  WaitMeter& meter() const { return *runtime_->meter(); }
+  void OfferThreads(const ThreadOffer& offer) override { runtime_->meter()->OfferThreads(offer.initial, offer.most); }
+  uint32_t ThreadsForStep() override { return runtime_->meter()->TakeThreads(); }
 
   Status Flush() override {
     const auto flushed = runtime_->Submit(FlushCall{}, options_.call_timeout);
@@ -171,16 +171,6 @@ Status CreateModelDirectory(const SessionOptions& options) {
 }
 
 }  // namespace
-
-// A program's own session (in its tests) has nobody who wishes anything.
-void OfferThreads(Session& session, const ThreadOffer& offer) {
-  if (auto* worker = dynamic_cast<WorkerSession*>(&session)) worker->meter().OfferThreads(offer.initial, offer.most);
-}
-
-uint32_t ThreadsOf(const Session& session) {
-  const auto* worker = dynamic_cast<const WorkerSession*>(&session);
-  return worker == nullptr ? 1 : worker->meter().TakeThreads();
-}
 
 StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   Environment environment = Environment::OfProcess();

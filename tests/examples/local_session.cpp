@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "attune/ps/threads.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -107,6 +106,8 @@ class LocalSession final : public Session {
   }
   uint64_t clock() const override { return World().steps; }
   void SetSampleUnit(std::string_view) override {}
+  void OfferThreads(const ThreadOffer& offer) override { World().threads_max = offer.most; }
+  uint32_t ThreadsForStep() override { return World().threads; }
   Status Flush() override { return OkStatus(); }
   Status SaveTables() override { return OkStatus(); }
   Status Finish(const FinalResult& result) override {
@@ -123,9 +124,6 @@ class LocalSession final : public Session {
 };
 
 }  // namespace
-
-void OfferThreads(Session&, const ThreadOffer& offer) { World().threads_max = offer.most; }
-uint32_t ThreadsOf(const Session&) { return World().threads; }
 
 StatusOr<SessionOptions> SessionOptions::FromEnvironment() { return SessionOptions{}; }
 StatusOr<std::unique_ptr<Session>> Session::Connect(const SessionOptions&) {

@@ -331,6 +331,12 @@ struct FinalResult {
   std::string model_path = {};
 };
 
+// With how many threads a program can compute a step.
+struct ThreadOffer {
+  uint32_t initial = 1;  // until somebody wishes otherwise
+  uint32_t most = 1;     // never more; both at least 1
+};
+
 class Session {
  public:
   // Joins the job: coordinator, then every server. Retries within connect_timeout while they start; a wrong job id or
@@ -352,6 +358,13 @@ class Session {
   virtual uint64_t clock() const = 0;
   // The unit of StepReport::samples in displays, e.g. "words". Default "samples".
   virtual void SetSampleUnit(std::string_view unit) = 0;
+
+  // Says that this program asks ThreadsForStep() before each step and computes with so many. A program that never says
+  // it is not asked to change anything.
+  virtual void OfferThreads(const ThreadOffer& offer) = 0;
+  // How many threads the next step is to be computed with; the answer counts as obeyed. The wish comes with a directive
+  // of the operator and holds from the next step on, without another process. 1 before OfferThreads.
+  virtual uint32_t ThreadsForStep() = 0;
 
   // Waits until every push issued so far is acknowledged.
   virtual Status Flush() = 0;
