@@ -76,7 +76,13 @@ Status ServerRuntime::Open() {
   };
   events.on_connected = [this](NodeId peer) { Step(PeerConnected{peer}); };
   events.on_disconnected = [this](NodeId peer, const Status& reason) {
-    log::Debug("a worker's link ended", {{"node", peer.value()}, {"reason", reason}});
+    if (reason.code() == StatusCode::kInvalidArgument) {
+      log::Error(
+          "a peer sends what is no frame; its link begins anew, and if that goes on, compare the versions of both",
+          {{"node", peer.value()}, {"reason", reason}});
+    } else {
+      log::Debug("a link ended", {{"node", peer.value()}, {"reason", reason}});
+    }
     Step(PeerDisconnected{peer});
   };
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
