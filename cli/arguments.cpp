@@ -167,14 +167,13 @@ void AddSteering(CLI::App& app, Values& values) {
       ->check(CLI::Range(1, 86400));
   std::string knobs;
   for (const tuner::KnobRecord& knob : tuner::Knobs()) {
-    if (knob.name == "servers" || knob.name == "workers") {
-      knobs += "  " + std::string(knob.name) + "  " + std::string(knob.effect) + "\n";
-    }
+    if (knob.steered) knobs += "  " + std::string(knob.name) + "  " + std::string(knob.effect) + "\n";
   }
   const std::string footer = "What it may change:\n" + knobs +
                              "\n  attune tune auto word2vec                     look for the best setting\n"
                              "  attune tune recommend word2vec                only say which it would be\n"
                              "  attune tune pin servers=2,workers=4 word2vec  these values and no others\n"
+                             "  attune tune pin slack=bsp word2vec            likewise (bsp, ssp:N or async)\n"
                              "  attune tune pause word2vec                    leave everything as it is\n"
                              "  attune tune resume word2vec                   go on, nothing is pinned\n";
   CLI::App* tune = Add(app, "tune", "Say what the tuner may do with a running job", footer.c_str());

@@ -65,7 +65,8 @@ std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::Settin
   table.header.insert(table.header.end(), {"UPDATES/S", "AGAINST BEST", "WORTH OF AN UPDATE", "MAY CRASH", "MEASURED"});
   for (const tuner::SettingBelief& belief : beliefs) {
     std::vector<std::string> row;
-    for (const int value : belief.setting) row.push_back(std::to_string(value));
+    for (const int value : belief.setting)
+      row.push_back(tuner::ValueText(tuner.space().knob_name(static_cast<int>(row.size())), value));
     row.push_back(api::FormatFigure(1 / std::max(belief.seconds_per_update, 1e-12)));
     row.push_back(tuner::Text(belief.gain));
     row.push_back(Percent(belief.efficiency));
@@ -81,13 +82,15 @@ std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::Settin
 std::string HeadText(const api::TrainingJob& job) {
   const api::TuningStatus& status = *job.status.tuning;
   std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode) + ", " + status.stage;
-  if (status.servers > 0) text += " at " + controller::ToString({status.servers, status.workers});
+  if (status.servers > 0)
+    text += " at " + controller::ToString({status.servers, status.workers, status.threads, status.slack});
   text += ", " + std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes") + " so far\n";
   if (const std::string remaining = RemainingText(status); !remaining.empty()) text += "Remaining: " + remaining + "\n";
   if (status.recommended_servers) {
-    text +=
-        "Recommended: " + controller::ToString({*status.recommended_servers, status.recommended_workers.value_or(0)}) +
-        "\n";
+    text += "Recommended: " +
+            controller::ToString({*status.recommended_servers, status.recommended_workers.value_or(0),
+                                  status.recommended_threads, status.recommended_slack}) +
+            "\n";
   }
   return text + "Now: " + status.message + "\n";
 }
@@ -100,6 +103,8 @@ Json HeadJson(const api::TrainingJob& job) {
                  {"message", status.message},
                  {"changes", status.changes}};
   if (status.servers > 0) object["setting"] = {{"servers", status.servers}, {"workers", status.workers}};
+  if (status.threads) object["setting"]["threads"] = *status.threads;
+  if (status.slack) object["setting"]["slack"] = *status.slack;
   if (status.remaining_seconds) {
     object["remaining"] = {{"low", status.remaining_low.value_or(0)},
                            {"mid", *status.remaining_seconds},
@@ -108,6 +113,8 @@ Json HeadJson(const api::TrainingJob& job) {
   if (status.recommended_servers) {
     object["recommendation"] = {{"servers", *status.recommended_servers},
                                 {"workers", status.recommended_workers.value_or(0)}};
+    if (status.recommended_threads) object["recommendation"]["threads"] = *status.recommended_threads;
+    if (status.recommended_slack) object["recommendation"]["slack"] = *status.recommended_slack;
   }
   object["decisions"] = Json::array();
   return object;

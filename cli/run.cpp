@@ -76,6 +76,7 @@ Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on
       if (!tuning[role].contains("max"))
         tuning[role]["max"] = std::max<int64_t>(replicas, kPerCore * cores / (*role == 's' ? 2 : 1));
     }
+    if (!tuning["threads"].contains("max")) tuning["threads"]["max"] = cores;
   }
   return OkStatus();
 }

@@ -40,10 +40,7 @@ Status CheckSynchronization(const api::TrainingJob& job, const api::Synchronizat
 }
 
 kube::Json SynchronizationPatch(const api::Synchronization& wanted) {
-  static constexpr const char* kNames[] = {"Async", "BSP", "SSP"};
-  kube::Json patch = {{"mode", kNames[static_cast<size_t>(wanted.mode)]}, {"staleness", nullptr}};
-  if (wanted.staleness) patch["staleness"] = *wanted.staleness;
-  return {{"spec", {{"synchronization", patch}}}};
+  return {{"spec", {{"synchronization", api::SynchronizationPatch(wanted)}}}};
 }
 
 }  // namespace attune::cli

@@ -3,6 +3,8 @@
 #include <strings.h>
 
 #include "cli/scale_request.h"
+#include "cli/sync_request.h"
+#include "operator/tuner/knob.h"
 
 namespace attune::cli {
 namespace {
@@ -10,7 +12,9 @@ namespace {
 using kube::Json;
 
 constexpr char kUsage[] =
-    "write pause, resume, pin servers=N,workers=N, or a mode: off, recommend, initial, inplaceonly, auto";
+    "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE (any of them), or a mode: off, recommend, "
+    "initial, "
+    "inplaceonly, auto";
 
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts;
@@ -22,10 +26,43 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
   return parts;
 }
 
+// Of threads and slack; numbers of pods are read as by `attune scale`.
+Status PinLive(const api::TrainingJob& job, const std::string& name, const std::string& text, TuneRequest& request) {
+  const tuner::KnobRecord& knob = *tuner::FindKnob(name);
+  const std::optional<int> value = tuner::ParseValue(knob, text);
+  if (!value) {
+    return Error(StatusCode::kInvalidArgument, "\"" + text + "\" is no value of " + name + "; write " +
+                                                   (name == "slack" ? "bsp, ssp:N, async, or a number" : "a number") +
+                                                   " from " + std::to_string(knob.low) + " to " +
+                                                   std::to_string(knob.high));
+  }
+  request.patch["spec"]["tuning"][name]["pinned"] = *value;
+  if (name == "threads") {
+    request.patch["spec"]["workers"]["threads"] = *value;
+  } else {
+    const api::Synchronization pace = api::SynchronizationOf(*value);
+    RETURN_IF_ERROR(CheckSynchronization(job, pace));
+    request.patch["spec"]["synchronization"] = api::SynchronizationPatch(pace);
+  }
+  request.told += (request.told.empty() ? "" : " and ") + name + " stays at " + tuner::ValueText(name, *value);
+  return OkStatus();
+}
+
 StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settings) {
-  ASSIGN_OR_RETURN(const ScaleRequest scale, ParseScaleChanges(SplitAtCommas(settings)));
-  RETURN_IF_ERROR(CheckScale(job, scale));
   TuneRequest request;
+  std::vector<std::string> pods;
+  for (const std::string& part : SplitAtCommas(settings)) {
+    const size_t equals = std::min(part.find('='), part.size());
+    const std::string name = part.substr(0, equals);
+    if (name == "threads" || name == "slack") {
+      RETURN_IF_ERROR(PinLive(job, name, part.substr(std::min(equals + 1, part.size())), request));
+    } else {
+      pods.push_back(part);
+    }
+  }
+  if (pods.empty() && !request.told.empty()) return request;
+  ASSIGN_OR_RETURN(const ScaleRequest scale, ParseScaleChanges(pods));
+  RETURN_IF_ERROR(CheckScale(job, scale));
   const auto pin = [&](const char* role, const std::optional<int32_t>& count) {
     if (!count) return;
     request.patch["spec"]["tuning"][role]["pinned"] = *count;
@@ -63,7 +100,10 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
     tuning["paused"] = true;
     request.told = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`";
   } else if (action == "resume") {
-    tuning = {{"paused", false}, {"servers", {{"pinned", nullptr}}}, {"workers", {{"pinned", nullptr}}}};
+    tuning["paused"] = false;
+    for (const tuner::KnobRecord& knob : tuner::Knobs()) {
+      if (knob.steered) tuning[std::string(knob.name)]["pinned"] = nullptr;
+    }
     request.told = "the tuner goes on, and nothing is pinned";
   } else if (const auto mode = ParseTuningMode(action)) {
     tuning["mode"] = ToString(*mode);

@@ -1,4 +1,4 @@
-// "pause", "pin servers=2,workers=4", "auto" and what they change of a job. Pure.
+// "pause", "pin servers=2,slack=bsp", "auto" and what they change of a job. Pure.
 #pragma once
 
 #include <string>

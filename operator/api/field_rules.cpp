@@ -111,6 +111,8 @@ std::vector<FieldRule> MakeRules() {
                    nullptr});
   AddTuningRules(rules, "spec.tuning.servers", &Tuning::servers);
   AddTuningRules(rules, "spec.tuning.workers", &Tuning::workers);
+  AddTuningRules(rules, "spec.tuning.threads", &Tuning::threads);
+  AddTuningRules(rules, "spec.tuning.slack", &Tuning::slack);
   rules.push_back({"spec.security",
                    "self == oldSelf",
                    "spec.security cannot change while the job exists, because its processes must agree; delete the job "

@@ -143,9 +143,10 @@ void AddSecurity(std::vector<Field>& fields) {
                  "Secret"));
 }
 
-// Range and meaning of a knob come from its record.
+// Range and meaning of a knob come from its record; `least` and `greatest` say what an absent bound means.
 template <class PolicyLens>
-void AddKnob(std::vector<Field>& fields, const std::string& name, PolicyLens policy) {
+void AddKnob(std::vector<Field>& fields, const std::string& name, const std::string& least, const std::string& greatest,
+             PolicyLens policy) {
   const tuner::KnobRecord& knob = *tuner::FindKnob(name);
   const std::string path = "spec.tuning." + name;
   fields.push_back(Default(Object(path, std::string(knob.effect)), Json::object()));
@@ -153,12 +154,13 @@ void AddKnob(std::vector<Field>& fields, const std::string& name, PolicyLens pol
     fields.push_back(Range(Bound(path + "." + member, description, lens), knob.low, knob.high));
   };
   add(
-      "min", "Least value the tuner may choose; absent: that of spec." + name + ".", [policy](auto& job) -> auto& {
+      "min", "Least value the tuner may choose; absent: " + least + ".", [policy](auto& job) -> auto& {
         return policy(job).min;
       });
   add(
-      "max", "Greatest value the tuner may choose; absent: that of spec." + name + ", and at most 16.",
-      [policy](auto& job) -> auto& { return policy(job).max; });
+      "max", "Greatest value the tuner may choose; absent: " + greatest + ".", [policy](auto& job) -> auto& {
+        return policy(job).max;
+      });
   add(
       "pinned", "Keep this value; the tuner looks for the best of the others.", [policy](auto& job) -> auto& {
         return policy(job).pinned;
@@ -183,8 +185,11 @@ void AddTuning(std::vector<Field>& fields) {
                                        LENS(spec.tuning.window_seconds)),
                                  5),
                          2, 3600));
-  AddKnob(fields, "servers", LENS(spec.tuning.servers));
-  AddKnob(fields, "workers", LENS(spec.tuning.workers));
+  AddKnob(fields, "servers", "that of spec.servers", "that of spec.servers, and at most 16", LENS(spec.tuning.servers));
+  AddKnob(fields, "workers", "that of spec.workers", "that of spec.workers, and at most 16", LENS(spec.tuning.workers));
+  AddKnob(fields, "threads", "1", "what the program offers, and at most 16", LENS(spec.tuning.threads));
+  AddKnob(fields, "slack", "0 if max is given, else the mode is not tuned",
+          "1000000 (Async) if min is given, else the mode is not tuned", LENS(spec.tuning.slack));
 }
 
 void AddModelAndRunPolicy(std::vector<Field>& fields) {
@@ -234,6 +239,11 @@ void AddSpec(std::vector<Field>& fields) {
   fields.push_back(Required(Object("spec.workers", "The processes that train.")));
   AddRole(fields, "spec.workers", "worker", LENS(spec.workers));
   fields.back().required = true;  // servers have a built-in template, workers do not
+  fields.push_back(Range(Bound("spec.workers.threads",
+                               "Threads that each worker computes with, of programs that offer it "
+                               "(OfferThreads); absent: as the program begins. May change during a run.",
+                               LENS(spec.worker_threads)),
+                         tuner::FindKnob("threads")->low, tuner::FindKnob("threads")->high));
   AddModelAndRunPolicy(fields);
   AddSecurity(fields);
   AddTuning(fields);

@@ -152,9 +152,15 @@ void AddTuningStatus(std::vector<Field>& fields) {
   text("message", "What it does and why.", &TuningStatus::message);
   add("servers", "Servers it wants now; 0: nothing yet.", &TuningStatus::servers);
   add("workers", "Workers it wants now; 0: nothing yet.", &TuningStatus::workers);
+  add("threads", "Threads of each worker it wants; absent: not its to choose.", &TuningStatus::threads);
+  add("slack",
+      "Lead of the fastest over the slowest worker it wants (0 BSP, 1000000 Async); absent: not its to choose.",
+      &TuningStatus::slack);
   text("since", "Since when it is at this stage, RFC 3339.", &TuningStatus::since);
   add("recommendedServers", "What it would choose.", &TuningStatus::recommended_servers);
   add("recommendedWorkers", "What it would choose.", &TuningStatus::recommended_workers);
+  add("recommendedThreads", "What it would choose.", &TuningStatus::recommended_threads);
+  add("recommendedSlack", "What it would choose.", &TuningStatus::recommended_slack);
   add("remainingLowSeconds", "Remaining time, lower end of a 90 % interval.", &TuningStatus::remaining_low);
   add("remainingSeconds", "Remaining time at the best setting known.", &TuningStatus::remaining_seconds);
   add("remainingHighSeconds", "Its upper end.", &TuningStatus::remaining_high);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "operator/api/field_binding.h"
 #include "operator/api/fields.h"
 #include "operator/api/format.h"
 #include "operator/api/pod_template.h"
+#include "operator/tuner/knob.h"
 
 namespace attune::api {
 namespace {
@@ -345,6 +347,30 @@ std::string ToString(const Synchronization& synchronization) {
       return "SSP(" + std::to_string(synchronization.staleness.value_or(0)) + ")";
   }
   return "";
+}
+
+int32_t SlackOf(const Synchronization& synchronization) {
+  switch (synchronization.mode) {
+    case SyncMode::kAsync:
+      return tuner::kSlackAsync;
+    case SyncMode::kBsp:
+      return 0;
+    case SyncMode::kSsp:
+      return static_cast<int32_t>(std::clamp<int64_t>(synchronization.staleness.value_or(1), 1, tuner::kSlackAsync));
+  }
+  return tuner::kSlackAsync;
+}
+
+Synchronization SynchronizationOf(int32_t slack) {
+  if (slack <= 0) return {SyncMode::kBsp, std::nullopt};
+  if (slack >= tuner::kSlackAsync) return {};
+  return {SyncMode::kSsp, slack};
+}
+
+Json SynchronizationPatch(const Synchronization& synchronization) {
+  Json patch = {{"mode", Names(SyncMode{}).at(static_cast<size_t>(synchronization.mode))}, {"staleness", nullptr}};
+  if (synchronization.staleness) patch["staleness"] = *synchronization.staleness;
+  return patch;
 }
 
 const char* ToString(TuningMode mode) {

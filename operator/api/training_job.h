@@ -40,6 +40,11 @@ struct Synchronization {
 };
 // "Async", "BSP", "SSP(4)".
 std::string ToString(const Synchronization& synchronization);
+// As a value of the tuner's knob slack (operator/tuner/knob.h), and back.
+int32_t SlackOf(const Synchronization& synchronization);
+Synchronization SynchronizationOf(int32_t slack);
+// {"mode": "SSP", "staleness": 4}; staleness null otherwise, so that a merge patch removes it.
+Json SynchronizationPatch(const Synchronization& synchronization);
 
 // What all pods of one kind have in common.
 struct Role {
@@ -97,7 +102,9 @@ struct Tuning {
   TuningMode mode = TuningMode::kOff;
   bool paused = false;
   int64_t window_seconds = 5;  // shortest time at a setting that is worth measuring
-  KnobPolicy servers, workers;
+  KnobPolicy servers, workers, threads;
+  // How far apart workers may get (tuner::kSlackAsync: without bound). Not the tuner's to choose unless it has a range.
+  KnobPolicy slack;
 };
 
 struct TrainingJobSpec {
@@ -112,6 +119,7 @@ struct TrainingJobSpec {
   RunPolicy run_policy;
   Security security;
   Tuning tuning;
+  std::optional<int32_t> worker_threads;  // that each worker computes with; absent: as its program begins
 };
 
 // metav1.Condition.
@@ -179,11 +187,12 @@ struct RecoveryStatus {
 
 // Where the tuner stands. `state` is for the operator: a new one carries on from it.
 struct TuningStatus {
-  std::string stage;                 // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable
-  std::string message;               // why, in a sentence or two
-  int32_t servers = 0, workers = 0;  // the setting it wants now; 0: none yet
-  std::string since;                 // RFC 3339, of the stage
-  std::optional<int32_t> recommended_servers, recommended_workers;
+  std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable
+  std::string message;                    // why, in a sentence or two
+  int32_t servers = 0, workers = 0;       // the setting it wants now; 0: none yet
+  std::string since;                      // RFC 3339, of the stage
+  std::optional<int32_t> threads, slack;  // likewise; absent: not its to choose
+  std::optional<int32_t> recommended_servers, recommended_workers, recommended_threads, recommended_slack;
   std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
   uint64_t changes = 0;
   std::string state;

@@ -55,13 +55,13 @@ void JobHealth::TakeLoss(const TuningInput& input) {
 }
 
 void JobHealth::TakeWindow(const TuningInput& input) {
-  // Other counts: other load for every node, nothing to compare with.
+  // Another setting: other load for every node, nothing to compare with.
   const bool complete = input.server_figures.size() == static_cast<size_t>(input.wanted.servers) &&
                         input.worker_figures.size() == static_cast<size_t>(input.wanted.workers);
-  if (input.wanted != counts_ || !complete) {
+  if (input.wanted != setting_ || !complete) {
     servers_.clear();
     workers_.clear();
-    counts_ = input.wanted;
+    setting_ = input.wanted;
   }
   if (complete) {
     Append(input.server_figures, input.time, servers_);

@@ -50,7 +50,7 @@ class JobHealth {
   std::vector<tuner::Finding> Detect() const;
 
   std::optional<double> window_at_;
-  PodCounts counts_;
+  JobSetting setting_;
   std::vector<tuner::NodeTrace> servers_, workers_;
   std::vector<double> losses_;
   uint64_t steps_ = 0;

@@ -46,7 +46,7 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
     const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
                             reason == kReasonContainerConfig || reason == kReasonNameTaken ||
                             reason == kReasonServersFixed || reason == kReasonScalingRefused ||
-                            reason == kReasonSynchronizationRefused;
+                            reason == kReasonSynchronizationRefused || reason == kReasonThreadsRefused;
     if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type));
   }
 }
@@ -103,8 +103,7 @@ void PlanTuning(const Observed& observed, Draft& draft) {
   if (!written || written->state != tuning.status.state) return draft.Requeue(kLookAgain, "the tuner's change");
   kube::Json patch;
   patch["metadata"]["uid"] = observed.job.uid;
-  patch["spec"]["servers"]["replicas"] = tuning.change->servers;
-  patch["spec"]["workers"]["replicas"] = tuning.change->workers;
+  patch["spec"] = SpecPatch(*tuning.change);
   draft.Create(PatchJob{std::move(patch), "the tuner wants " + ToString(*tuning.change)});
 }
 

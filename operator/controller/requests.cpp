@@ -1,5 +1,7 @@
 #include "operator/controller/requests.h"
 
+#include <algorithm>
+
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 
@@ -42,6 +44,35 @@ void PlanSynchronization(const Observed& observed, const v1::JobWindow& window, 
   view.switching = reply.state != Reply::State::kRefused;
   if (reply.state == Reply::State::kRefused) {
     view.synchronization_refused = "switching to " + ToString(wanted) + " did not succeed: " + reply.message;
+  }
+}
+
+// By what each worker says it does, so that one that came later is told like the others.
+void PlanThreads(const Observed& observed, Directives& directives, RequestsView& view) {
+  const std::optional<int32_t>& wanted = observed.job.spec.worker_threads;
+  if (!wanted) return;
+  for (const telemetry::PodSample& sample : observed.sample.pods) {
+    const v1::WorkerWindow& worker = sample.window.worker();
+    if (worker.steps() == 0 || static_cast<int32_t>(worker.threads()) == *wanted) continue;
+    if (worker.threads_max() == 0) {
+      view.threads_refused = "the program of " + sample.pod +
+                             " chooses its threads itself; remove spec.workers.threads, or run one that offers them "
+                             "(OfferThreads, docs/worker.md)";
+      continue;
+    }
+    const auto pod = std::ranges::find_if(observed.pods, [&](const ObservedPod& each) {
+      return each.name == sample.pod && each.job_uid == observed.job.uid;
+    });
+    if (pod == observed.pods.end()) continue;
+    v1::Directive directive;
+    directive.mutable_set_threads()->set_threads(static_cast<uint32_t>(*wanted));
+    const std::string count = Counted(*wanted, "thread");
+    const std::string key = "threads=" + std::to_string(*wanted) + " of generation " +
+                            std::to_string(observed.job.generation) + " for " + pod->uid;
+    const Reply reply = directives.Ask(*pod, key, directive, sample.pod + " is to compute with " + count);
+    if (reply.state == Reply::State::kRefused) {
+      view.threads_refused = sample.pod + " does not compute with " + count + ": " + reply.message;
+    }
   }
 }
 
@@ -99,6 +130,7 @@ RequestsView PlanRequests(const Observed& observed, const ServersView& servers, 
   const v1::JobWindow* window = directives.window();
   if (!servers.formed || window == nullptr) return view;
   PlanSynchronization(observed, *window, directives, view);
+  PlanThreads(observed, directives, view);
   PlanCheckpoint(observed, *window, directives, view);
   PlanRegularCheckpoint(observed, *window, now, directives, draft, view);
   if (view.checkpoint && !view.checkpoint->problem.empty()) {

@@ -1,4 +1,5 @@
-// What users ask of the data plane of a running job: a synchronization mode (spec), a checkpoint (annotation).
+// What users, or the tuner, ask of the running processes of a job: a synchronization mode, threads of workers (spec), a
+// checkpoint (annotation).
 #pragma once
 
 #include <optional>
@@ -15,6 +16,7 @@ namespace attune::controller {
 struct RequestsView {
   std::string synchronization_refused;  // why; "" when it was not
   bool switching = false;               // to another mode
+  std::string threads_refused;          // why a worker does not compute with as many as are wanted; "" when all do
   // The request for a checkpoint that has been answered now, and how.
   struct CheckpointAnswer {
     std::string request;

@@ -92,6 +92,7 @@ std::optional<Reconfiguration> OtherReconfiguration(const Observed& observed, co
         true, kReasonSwitching,
         "workers switch to " + ToString(observed.job.spec.synchronization) + " at a step none has begun"};
   }
+  if (!requests.threads_refused.empty()) return Reconfiguration{false, kReasonThreadsRefused, requests.threads_refused};
   if (workers.leaving.empty()) return std::nullopt;
   return Reconfiguration{true, kReasonScaling,
                          std::to_string(workers.leaving.size()) +

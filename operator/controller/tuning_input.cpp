@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "operator/controller/directives.h"
+#include "operator/controller/requests.h"
 #include "operator/controller/status.h"
 #include "operator/controller/timestamp.h"
 
@@ -79,6 +80,34 @@ bool AllWorkersTrain(const Observed& observed, const WorkersView& workers, Now n
   });
 }
 
+// The least that a worker says, of those that compute with as many threads as they are told: how many, and the most.
+struct Threads {
+  int32_t used = 0, most = 0;
+};
+Threads ThreadsOf(const Observed& observed, Now now) {
+  Threads threads;
+  for (const telemetry::PodSample& pod : observed.sample.pods) {
+    if (!IsFresh(pod, now) || pod.window.worker().threads_max() == 0) continue;
+    const auto used = static_cast<int32_t>(pod.window.worker().threads());
+    const auto most = static_cast<int32_t>(pod.window.worker().threads_max());
+    threads.used = threads.used == 0 ? used : std::min(threads.used, used);
+    threads.most = threads.most == 0 ? most : std::min(threads.most, most);
+  }
+  return threads;
+}
+
+// Nobody is still on the way to the spec's number of threads or pace.
+bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
+  const api::TrainingJobSpec& spec = observed.job.spec;
+  if (window.abilities().synchronization_modes() && FromProto(window.synchronization()) != spec.synchronization)
+    return false;
+  return !spec.worker_threads || std::ranges::all_of(observed.sample.pods, [&](const telemetry::PodSample& pod) {
+    const v1::WorkerWindow& worker = pod.window.worker();
+    const bool obeys = IsFresh(pod, now) && static_cast<int32_t>(worker.threads_max()) >= *spec.worker_threads;
+    return !obeys || static_cast<int32_t>(worker.threads()) == *spec.worker_threads;
+  });
+}
+
 // Equal for jobs that run the same program on the same data.
 std::string SignatureOf(const api::TrainingJob& job) {
   std::string signature;
@@ -109,9 +138,16 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.policy = job.spec.tuning;
   input.goal = job.spec.goal;
   input.mode = job.spec.synchronization.mode;
-  input.wanted = {job.spec.servers.replicas, job.spec.workers.replicas};
-  input.low = {job.spec.servers.min, job.spec.workers.min};
-  input.high = {job.spec.servers.max, job.spec.workers.max};
+  const Threads threads = ThreadsOf(observed, now);
+  input.threads_max = threads.most;
+  input.wanted = {.servers = job.spec.servers.replicas,
+                  .workers = job.spec.workers.replicas,
+                  .threads = job.spec.worker_threads,
+                  .slack = api::SlackOf(job.spec.synchronization)};
+  if (!input.wanted.threads && threads.used > 0) input.wanted.threads = threads.used;
+  input.low = {.servers = job.spec.servers.min, .workers = job.spec.workers.min};
+  input.high = {.servers = job.spec.servers.max, .workers = job.spec.workers.max};
+  input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
   input.backups = job.spec.backups;
   input.elastic_servers = servers.elastic;
   const v1::JobWindow* window = CurrentWindow(observed);
@@ -123,7 +159,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
     input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
                     workers.ready == input.wanted.workers &&
                     static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&
-                    AllWorkersTrain(observed, workers, now);
+                    AllWorkersTrain(observed, workers, now) && InForce(observed, *window, now);
   }
   input.steps = observed.sample.steps;
   input.loss_sum = observed.sample.loss_sum;

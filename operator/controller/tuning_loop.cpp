@@ -14,9 +14,6 @@ namespace {
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
-tuner::Setting ToSetting(const PodCounts& counts) { return {counts.servers, counts.workers}; }
-PodCounts ToCounts(const tuner::Setting& setting) { return {setting.at(0), setting.at(1)}; }
-
 // The range of one knob: what the role allows, narrowed by the policy; never empty.
 tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_t low, int32_t high, int32_t current) {
   if (policy.pinned) return {.name = name, .low = *policy.pinned, .high = *policy.pinned};
@@ -24,6 +21,19 @@ tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_
       policy.max ? std::min(*policy.max, high) : std::min(high, std::max(TuningLoop::kHighestByDefault, current));
   const int32_t least = policy.min ? std::max(*policy.min, low) : low;
   return {.name = name, .low = std::min(least, most), .high = most};
+}
+
+// Without a word about it in the manifest, how workers keep pace is not the tuner's to choose: it changes what training
+// is.
+bool AllowsSlack(const TuningInput& input) {
+  const api::KnobPolicy& policy = input.policy.slack;
+  return input.switches_modes && (policy.min || policy.max || policy.pinned);
+}
+
+tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
+  if (policy.pinned) return {.name = "slack", .low = *policy.pinned, .high = *policy.pinned};
+  const int32_t most = policy.max.value_or(tuner::kSlackAsync);
+  return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
 }
 
 const char* StageName(bool paused, bool moving, bool trial, bool learning) {
@@ -34,13 +44,41 @@ const char* StageName(bool paused, bool moving, bool trial, bool learning) {
 
 }  // namespace
 
-std::string ToString(const PodCounts& counts) {
-  return Counted(counts.servers, "server") + ", " + Counted(counts.workers, "worker");
+// Knobs that are not the tuner's to choose in this job are left out of its settings.
+void TuningLoop::TakeKnobs(TuningInput& input) {
+  if (threads_max_ == 0) threads_max_ = input.threads_max;
+  if (threads_max_ == 0) {
+    input.wanted.threads.reset();
+  } else if (!input.wanted.threads) {  // no worker has reported yet, to this operator
+    input.wanted.threads = here_.threads.value_or(1);
+  }
+  if (!AllowsSlack(input)) input.wanted.slack.reset();
+}
+
+// In the order of SpaceOf.
+tuner::Setting TuningLoop::ToSetting(const JobSetting& from) const {
+  tuner::Setting setting{from.servers};
+  if (from.slack) setting.push_back(*from.slack);
+  if (from.threads) setting.push_back(*from.threads);
+  setting.push_back(from.workers);
+  return setting;
+}
+
+JobSetting TuningLoop::FromSetting(const tuner::Setting& from) const {
+  const auto value = [&](const char* knob) -> std::optional<int32_t> {
+    const auto at = tuner_->space().KnobIndex(knob);
+    return at ? std::optional<int32_t>(from.at(static_cast<size_t>(*at))) : std::nullopt;
+  };
+  return {.servers = value("servers").value_or(0),
+          .workers = value("workers").value_or(0),
+          .threads = value("threads"),
+          .slack = value("slack")};
 }
 
 TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
   TuningInput input = given;
   Restore(priors);
+  TakeKnobs(input);
   time_ = input.time = std::max(time_, std::isfinite(given.time) ? given.time : 0.0);
   TuningOutput output;
   output.look_again = static_cast<double>(input.policy.window_seconds);
@@ -48,27 +86,31 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   if (!input.training) {
     window_.reset();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
-  } else if (!input.policy.paused && stage_ != Stage::kDone) {
+  } else if (!input.policy.paused) {
     const tuner::SpaceDescription space = SpaceOf(input);
     std::string key;
     for (const tuner::KnobRange& knob : space.knobs)
-      key += std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
+      key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     if (input.policy.mode == api::TuningMode::kRecommend) key += "recommend";
-    if (tuner_ && key != space_key_) {  // another policy: what was measured is kept
-      history_.Add(tuner_->Summary());
+    if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
+      if (tuner_) history_.Add(tuner_->Summary());
       tuner_.reset();
       stage_ = Stage::kLearning;
     }
     space_key_ = key;
-    if (!tuner_ || stage_ == Stage::kLearning) {
+    // What Initial has found is where another mode goes on from.
+    if (stage_ == Stage::kDone && tuner_ && input.policy.mode != api::TuningMode::kInitial) stage_ = Stage::kLearning;
+    if (stage_ == Stage::kDone) {
+      window_.reset();
+    } else if (!tuner_ || stage_ == Stage::kLearning) {
       Learn(input, priors);
     } else if (stage_ == Stage::kMoving) {
       Move(input, output);
     } else {
       Stay(input, output);
     }
-  } else if (input.policy.paused) {
+  } else {
     window_.reset();
   }
   FillStatus(input, output);
@@ -88,10 +130,13 @@ tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
   const bool in_place = input.policy.mode == api::TuningMode::kInPlaceOnly;
   const bool fixed_servers = in_place || !input.elastic_servers;
   const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
-  const PodCounts& now = input.wanted;
+  const JobSetting& now = input.wanted;
+  // By name, as what is saved of a tuner lists them.
   space.knobs.push_back(fixed_servers
                             ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
                             : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
+  if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
+  if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max_, *now.threads));
   space.knobs.push_back(
       in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
                : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
@@ -150,7 +195,9 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   job.goal = *goal;
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
   job.window_seconds = window;
-  job.mode = input.mode == api::SyncMode::kBsp ? tuner::Mode::kBsp : tuner::Mode::kAsync;
+  // Where the mode is a knob, each setting says its own.
+  const bool bsp = input.mode == api::SyncMode::kBsp && !input.wanted.slack;
+  job.mode = bsp ? tuner::Mode::kBsp : tuner::Mode::kAsync;
   job.seed = input.seed;
   job.history = history_;
   job.signature = input.signature;
@@ -162,10 +209,14 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   }
   if (made->space().size() < 2) {
     stage_ = Stage::kDone;
-    message_ = input.policy.mode == api::TuningMode::kInPlaceOnly
-                   ? "this job has no knob that can be changed without other pods"
-                   : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own "
-                     "(spec.tuning)";
+    const bool none_in_place =
+        input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads && !input.wanted.slack;
+    message_ =
+        none_in_place
+            ? "this job has no knob that can be changed without other pods: its program offers no threads "
+              "(OfferThreads), and spec.tuning.slack allows no other pace"
+            : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
+              "(spec.tuning)";
     return false;
   }
   tuner_ = *std::move(made);
@@ -213,7 +264,7 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
 }
 
-void TuningLoop::Order(const TuningInput& input, PodCounts target, TuningOutput& output) {
+void TuningLoop::Order(const TuningInput& input, JobSetting target, TuningOutput& output) {
   from_ = here_;
   here_ = target;
   stage_ = Stage::kMoving;
@@ -256,7 +307,7 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
 }
 
 // Recorded, never proposed again, and left for where the job came from.
-void TuningLoop::Crashed(const TuningInput& input, const PodCounts& where, const std::string& what,
+void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, const std::string& what,
                          TuningOutput& output) {
   tuner::Report report;
   report.ok = false;
@@ -319,7 +370,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
   TellOutcomes(output);
-  const PodCounts target = ToCounts(decision.setting);
+  const JobSetting target = FromSetting(decision.setting);
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
   stay_seconds_ = decision.seconds;
   const bool first_keep = !trial_ && !tuner_->records().empty();
@@ -347,13 +398,13 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
 void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
-  PodCounts best = here_;
+  JobSetting best = here_;
   std::string why = "no other setting is clearly better";
   constexpr double kGainMin = 0.05;
   for (const tuner::SettingBelief& belief : tuner_->Beliefs(16)) {
     if (belief.crash_probability > 0.2 || belief.gain.mean < kGainMin || belief.gain.mean < belief.gain.deviation)
       continue;
-    best = ToCounts(belief.setting);
+    best = FromSetting(belief.setting);
     why = "expected " + tuner::Text(belief.gain) + " progress per second, by how such jobs behave; it was not tried";
     break;
   }
@@ -387,10 +438,14 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
   if (tuner_) {
     status.servers = here_.servers;
     status.workers = here_.workers;
+    status.threads = here_.threads;
+    status.slack = here_.slack;
   }
   if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
     status.recommended_servers = recommended_->servers;
     status.recommended_workers = recommended_->workers;
+    status.recommended_threads = recommended_->threads;
+    status.recommended_slack = recommended_->slack;
   }
   if (remaining_) {
     status.remaining_low = remaining_->low;

@@ -57,6 +57,9 @@ class TuningLoop {
     double loss_sum = 0, loss_weight = 0;
   };
 
+  void TakeKnobs(TuningInput& input);
+  tuner::Setting ToSetting(const JobSetting& setting) const;
+  JobSetting FromSetting(const tuner::Setting& setting) const;
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
@@ -70,11 +73,11 @@ class TuningLoop {
   void Stay(const TuningInput& input, TuningOutput& output);
   void Decide(const TuningInput& input, TuningOutput& output);
   void Recommend(const TuningInput& input, TuningOutput& output);
-  void Order(const TuningInput& input, PodCounts target, TuningOutput& output);
+  void Order(const TuningInput& input, JobSetting target, TuningOutput& output);
   void Settle(const TuningInput& input);
   void OpenWindow(const TuningInput& input, double begin);
   void CloseWindow(const TuningInput& input, bool during_change);
-  void Crashed(const TuningInput& input, const PodCounts& where, const std::string& what, TuningOutput& output);
+  void Crashed(const TuningInput& input, const JobSetting& where, const std::string& what, TuningOutput& output);
   void TellOutcomes(TuningOutput& output);
   void FillStatus(const TuningInput& input, TuningOutput& output) const;
 
@@ -86,7 +89,8 @@ class TuningLoop {
   Stage stage_ = Stage::kLearning;
   std::string message_;
   double time_ = 0;  // never goes back
-  PodCounts here_, from_;
+  JobSetting here_, from_;
+  int32_t threads_max_ = 0;  // of the workers' program, once it has said so
   int64_t ordered_generation_ = 0;
   double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
   bool trial_ = false;
@@ -94,7 +98,7 @@ class TuningLoop {
   int32_t failures_ = 0;
   uint64_t changes_ = 0, told_ = 0;
   std::optional<tuner::Remaining> remaining_;
-  std::optional<PodCounts> recommended_;
+  std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins anew with a new operator: what is still wrong is found again
   std::string findings_ = "[]";

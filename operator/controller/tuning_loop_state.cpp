@@ -11,8 +11,19 @@ using kube::Json;
 
 constexpr int kStateVersion = 1;
 
-Json ToJson(const PodCounts& counts) { return Json::array({counts.servers, counts.workers}); }
-PodCounts CountsFromJson(const Json& json) { return {json.at(0).get<int32_t>(), json.at(1).get<int32_t>()}; }
+Json ToJson(const std::optional<int32_t>& value) { return value ? Json(*value) : Json(); }
+Json ToJson(const JobSetting& setting) {
+  return Json::array({setting.servers, setting.workers, ToJson(setting.threads), ToJson(setting.slack)});
+}
+JobSetting SettingFromJson(const Json& json) {
+  const auto optional = [&](size_t i) {  // an operator before this one knew the first two
+    return json.size() > i && json[i].is_number_integer() ? json[i].get<int32_t>() : std::optional<int32_t>();
+  };
+  return {.servers = json.at(0).get<int32_t>(),
+          .workers = json.at(1).get<int32_t>(),
+          .threads = optional(2),
+          .slack = optional(3)};
+}
 
 }  // namespace
 
@@ -23,6 +34,7 @@ std::string TuningLoop::Save() const {
                {"time", time_},
                {"here", ToJson(here_)},
                {"from", ToJson(from_)},
+               {"threads_max", threads_max_},
                {"ordered_generation", ordered_generation_},
                {"moving_since", moving_since_},
                {"stay_until", stay_until_},
@@ -66,8 +78,9 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.space_key_ = json.at("space").get<std::string>();
     read.stage_ = static_cast<Stage>(stage);
     read.time_ = json.at("time").get<double>();
-    read.here_ = CountsFromJson(json.at("here"));
-    read.from_ = CountsFromJson(json.at("from"));
+    read.here_ = SettingFromJson(json.at("here"));
+    read.from_ = SettingFromJson(json.at("from"));
+    read.threads_max_ = json.value("threads_max", 0);
     read.ordered_generation_ = json.at("ordered_generation").get<int64_t>();
     read.moving_since_ = json.at("moving_since").get<double>();
     read.stay_until_ = json.at("stay_until").get<double>();

@@ -10,11 +10,16 @@
 
 namespace attune::controller {
 
-struct PodCounts {
+// A setting of the knobs that are the tuner's to choose in this job.
+struct JobSetting {
   int32_t servers = 0, workers = 0;
-  friend bool operator==(const PodCounts&, const PodCounts&) = default;
+  std::optional<int32_t> threads = {};  // of each worker; absent: its program offers none
+  std::optional<int32_t> slack = {};    // see tuner/knob.h; absent: the manifest does not allow it
+  friend bool operator==(const JobSetting&, const JobSetting&) = default;
 };
-std::string ToString(const PodCounts& counts);  // "2 servers, 4 workers"
+std::string ToString(const JobSetting& setting);  // "2 servers, 4 workers, 3 threads each, BSP"
+// What a merge patch of a job's spec changes to get there.
+kube::Json SpecPatch(const JobSetting& setting);
 
 // One server or worker in its last window. Shares are of its own limit, 0..1 (a little more is possible).
 struct NodeFigures {
@@ -31,8 +36,10 @@ struct TuningInput {
   api::Tuning policy;
   api::Goal goal;
   api::SyncMode mode = api::SyncMode::kAsync;
-  PodCounts wanted;     // by the spec
-  PodCounts low, high;  // of the roles
+  JobSetting wanted;        // by the spec; threads as workers say when it does not
+  JobSetting low, high;     // of the roles
+  int32_t threads_max = 0;  // that the workers' program offers; 0: none, or not known yet
+  bool switches_modes = false;
   int32_t backups = 0;
   bool elastic_servers = false;
   bool training = false;  // the coordinator speaks, and the goal is not reached
@@ -42,16 +49,16 @@ struct TuningInput {
   double loss_sum = 0, loss_weight = 0;
   uint64_t items_done = 0, items_total = 0;  // of the whole goal
   std::optional<double> step_seconds_median, staleness;
-  std::optional<double> server_memory, worker_memory;  // fullest, share of its limit
+  std::optional<double> server_memory, worker_memory;       // fullest, share of its limit
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
-  int32_t failures = 0;                                // of servers and workers so far
-  std::string signature;                               // jobs with equal ones are similar
+  int32_t failures = 0;                                     // of servers and workers so far
+  std::string signature;                                    // jobs with equal ones are similar
   uint64_t seed = 1;
 };
 
 struct TuningOutput {
-  api::TuningStatus status;         // without `since`
-  std::optional<PodCounts> change;  // to be written into the spec
+  api::TuningStatus status;          // without `since`
+  std::optional<JobSetting> change;  // to be written into the spec
   struct Tale {
     bool warning = false;
     std::string reason, note;

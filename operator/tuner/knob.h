@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace attune::tuner {
@@ -30,10 +31,18 @@ struct KnobRecord {
   int initial = 1;        // without a manifest that says otherwise
   CostClass cost = CostClass::kLive;
   ChangedBy changed_by = ChangedBy::kTuner;
-  std::string_view effect;  // one sentence for help and documentation
+  bool steered = false;              // the operator can change it in a running job
+  std::span<const int> levels = {};  // the values tried, between a range's ends; empty: all of them
+  std::string_view effect;           // one sentence for help and documentation
 };
 
 std::span<const KnobRecord> Knobs();
 const KnobRecord* FindKnob(std::string_view name);  // nullptr: not a knob of Attune
+
+inline constexpr int kSlackAsync = 1'000'000;  // of the knob slack: nobody waits
+// A value as people write it: "4"; of slack "bsp", "ssp:4", "async".
+std::string ValueText(std::string_view knob, int value);
+// The other way round; nothing for what is no value of that knob.
+std::optional<int> ParseValue(const KnobRecord& knob, std::string_view text);
 
 }  // namespace attune::tuner

@@ -124,6 +124,7 @@ double MemoryModel::CrashProbability(const SearchSpace& space, int setting) cons
       const auto i = static_cast<size_t>(k);
       const double at = space.Coordinate(setting, k);
       const std::string& name = space.knob_name(k);
+      if (name == "slack") continue;  // who waits for whom takes no memory
       if (name != "workers" && name != "threads") outside += std::max(0.0, low_[i] - at);
       if (name != "servers") outside += std::max(0.0, at - high_[i]);
     }

@@ -38,8 +38,28 @@ Status CheckRanges(const SpaceDescription& description) {
   return Error(StatusCode::kInvalidArgument, "the search space contradicts itself: " + problems.substr(2));
 }
 
+// Of a knob that is tried at certain values only; empty: at any.
+std::vector<int> RecordedLevels(const KnobRange& knob) {
+  const KnobRecord* record = FindKnob(knob.name);
+  if (record == nullptr || record->levels.empty()) return {};
+  std::vector<int> levels{knob.low};
+  for (const int level : record->levels) {
+    if (level > knob.low && level < knob.high) levels.push_back(level);
+  }
+  if (knob.high > knob.low) levels.push_back(knob.high);
+  return levels;
+}
+
 // Values of a range: all of them, or `count` spread evenly in octaves, ends included.
 std::vector<int> Levels(const KnobRange& knob, int64_t count) {
+  if (const std::vector<int> recorded = RecordedLevels(knob); !recorded.empty()) {
+    const auto all = static_cast<int64_t>(recorded.size());
+    if (count >= all) return recorded;
+    std::vector<int> some;
+    for (int64_t i = 0; i < count; ++i)
+      some.push_back(recorded[static_cast<size_t>(count > 1 ? i * (all - 1) / (count - 1) : 0)]);
+    return some;
+  }
   const int64_t all = static_cast<int64_t>(knob.high) - knob.low + 1;
   std::vector<int> levels;
   if (count >= all) {
@@ -99,7 +119,7 @@ std::vector<Setting> Enumerate(const SpaceDescription& description, bool& thinne
   for (const KnobRange& knob : description.knobs) {
     counts.push_back(std::min<int64_t>(static_cast<int64_t>(knob.high) - knob.low + 1, 256));
     levels.push_back(Levels(knob, counts.back()));
-    thinned |= counts.back() < static_cast<int64_t>(knob.high) - knob.low + 1;
+    thinned |= RecordedLevels(knob).empty() && counts.back() < static_cast<int64_t>(knob.high) - knob.low + 1;
   }
   while (true) {
     // Limits often remove most of the box: they are tried before more levels are taken away.
@@ -219,7 +239,7 @@ std::string SearchSpace::Text(const Setting& setting) const {
   std::string text;
   for (int k = 0; k < knob_count(); ++k) {
     if (k > 0) text += ' ';
-    text += knob_name(k) + "=" + std::to_string(setting[static_cast<size_t>(k)]);
+    text += knob_name(k) + "=" + ValueText(knob_name(k), setting[static_cast<size_t>(k)]);
   }
   return text;
 }

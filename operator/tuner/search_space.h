@@ -67,7 +67,7 @@ class SearchSpace {
   int Value(int id, std::string_view name, int otherwise) const;
   bool thinned() const { return thinned_; }
 
-  // "servers=2 workers=8 threads=2".
+  // "servers=2 workers=8 slack=bsp".
   std::string Text(int id) const;
   std::string Text(const Setting& setting) const;
 

@@ -38,7 +38,7 @@ class RandomModel {
     overload_ = Uniform(random, 0.2, 2);
     for (int k = 0; k < space.knob_count(); ++k) {
       const std::string& name = space.knob_name(k);
-      const bool modelled = name == "servers" || name == "workers" || name == "threads";
+      const bool modelled = name == "servers" || name == "workers" || name == "threads" || name == "slack";
       curvature_.push_back(modelled ? 0 : std::abs(random.Normal()));
       optimum_.push_back(Uniform(random, -0.3, 1.3));
     }
@@ -50,15 +50,19 @@ class RandomModel {
     const double effective = t <= thread_cores_ ? t : thread_cores_ * std::pow(thread_cores_ / t, thread_fall_);
     const double crowd = std::max(1.0, (p + w * effective) / host_cores_);
     double cycle = (1 - parallel_ + parallel_ / std::max(effective, 0.5)) * crowd + communication_ + fan_out_ * p;
+    // Any bound on the lead brings all to the pace of a worker that is slow for good; chance delays are waited for the
+    // less, the further the others may run ahead meanwhile.
+    const int slack = space_.Value(id, "slack", mode_ == Mode::kBsp ? 0 : kSlackAsync);
+    const bool bounded = slack < kSlackAsync;
     double workers = w;
     if (w >= slow_from_) {
-      if (mode_ == Mode::kBsp) {
+      if (bounded) {
         cycle *= slowness_;
       } else {
         workers = slow_from_ - 1 + (w - slow_from_ + 1) / slowness_;
       }
     }
-    if (mode_ == Mode::kBsp) cycle *= 1 + straggle_ * std::sqrt(2 * std::log(w));
+    if (bounded) cycle *= 1 + straggle_ * std::sqrt(2 * std::log(w)) / (1 + slack);
     const double server = server_ / p * crowd * (1 + overload_ * std::max(0.0, w / p / overload_at_ - 1));
     const double overlapped =
         std::pow(std::pow(cycle / workers, norm_) + std::pow(server, norm_) + std::pow(link_, norm_), 1 / norm_);

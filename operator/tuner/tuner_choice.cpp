@@ -142,6 +142,10 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
     for (int k = 0; k < space_.knob_count(); ++k) {
       const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
       const std::string& name = range.name;
+      if (name == "slack") {  // changes what training is: not to be tried for the sake of a look around
+        wanted.push_back(space_.setting(view.current)[static_cast<size_t>(k)]);
+        continue;
+      }
       const double at = name == "servers"   ? point.servers
                         : name == "workers" ? point.workers
                         : name == "threads" ? point.threads

@@ -18,7 +18,7 @@ api::TrainingJob Job() {
   api::TrainingJob job;
   job.name = "a";
   job.spec.servers.replicas = job.spec.workers.replicas = 2;
-  job.status.abilities = api::Abilities{.elastic_servers = true};
+  job.status.abilities = api::Abilities{.elastic_servers = true, .synchronization_modes = true};
   return job;
 }
 
@@ -29,13 +29,31 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   };
   EXPECT_EQ(patch("pause", ""), R"({"spec":{"tuning":{"paused":true}}})");
   EXPECT_EQ(patch("resume", ""),
-            R"({"spec":{"tuning":{"paused":false,"servers":{"pinned":null},"workers":{"pinned":null}}}})");
+            R"({"spec":{"tuning":{"paused":false,"servers":{"pinned":null},"slack":{"pinned":null},)"
+            R"("threads":{"pinned":null},"workers":{"pinned":null}}}})");
   EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
   EXPECT_EQ(patch("pin", "servers=3"), R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
+  EXPECT_EQ(patch("pin", "slack=bsp"), R"({"spec":{"synchronization":{"mode":"BSP","staleness":null},)"
+                                       R"("tuning":{"slack":{"pinned":0}}}})");
+  EXPECT_EQ(patch("pin", "slack=0"), patch("pin", "slack=bsp"));
+  EXPECT_EQ(patch("pin", "slack=ssp:4"), R"({"spec":{"synchronization":{"mode":"SSP","staleness":4},)"
+                                         R"("tuning":{"slack":{"pinned":4}}}})");
+  EXPECT_EQ(patch("pin", "threads=2,workers=4"), R"({"spec":{"tuning":{"threads":{"pinned":2},"workers":{"pinned":4}},)"
+                                                 R"("workers":{"replicas":4,"threads":2}}})");
+  EXPECT_THAT(patch("pin", "threads=0"), HasSubstr("a number from 1 to 256"));
+  EXPECT_THAT(patch("pin", "slack=sometimes"), HasSubstr("bsp, ssp:N, async, or a number"));
   EXPECT_THAT(patch("pin", "servers=3,workers=99"), HasSubstr("outside what job a allows"));
   EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
   EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
   EXPECT_THAT(patch("faster", ""), HasSubstr("nothing the tuner can be told"));
+}
+
+TEST(TuneRequest, APaceThatTheServersCannotKeepIsNotPinned) {
+  api::TrainingJob job = Job();
+  job.status.abilities->synchronization_modes = false;
+  const auto request = MakeTuneRequest(job, "pin", "slack=bsp");
+  EXPECT_EQ(request.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(request.status())), HasSubstr("cannot switch the mode"));
 }
 
 TEST(TuneRequest, AJobThatHasEndedIsNotTuned) {

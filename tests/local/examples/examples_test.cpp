@@ -12,18 +12,22 @@
 namespace attune {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class ExampleRun : public JobRun {
  protected:
-  // A job of 2 servers and 2 workers that run `program`, which must lie beside attune.
-  void Start(const std::string& program, const std::vector<std::string>& arguments, int epochs) {
+  // A job of 2 servers and 2 workers that run `program`, which must lie beside attune, with this goal and `more` of the
+  // spec.
+  void Start(const std::string& program, const std::vector<std::string>& arguments, const std::string& goal,
+             const std::string& more = "") {
     std::ostringstream manifest;
     manifest << "apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: small}\nspec:\n"
-             << "  goal: {epochs: " << epochs << "}\n  servers: {replicas: 2}\n  workers:\n"
+             << "  goal: {" << goal << "}\n  servers: {replicas: 2}\n  workers:\n"
              << "    replicas: 2\n    max: 4\n    template:\n      spec:\n        containers:\n"
              << "        - {name: worker, image: none, command: [" << program << "], args: " << Json(arguments).dump()
-             << "}\n";
+             << "}\n"
+             << more;
     StartRun("small", manifest.str());
   }
 };
@@ -33,7 +37,7 @@ TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
   Start("attune-package-graph",
         {"--lists=" + (directory_ / "small_Packages").string(), "--min-links=2", "--held-out=10", "--batch-links=64",
          "--negatives=64", "--dim=16", "--packages=program3", "--save-tables"},
-        600);
+        "epochs: 600");
   ASSERT_TRUE(AwaitReady("workers", 2));
   ASSERT_EQ(Attune({"scale", "small", "workers=3", "servers=3"}).code, 0);
   ASSERT_TRUE(AwaitReady("workers", 3));
@@ -63,7 +67,7 @@ TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
   Start("attune-next-character",
         {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=24", "--hidden2=16",
          "--batch=64", "--epoch-batches=500", "--rate=0.005", "--save-tables"},
-        20);
+        "epochs: 20");
   ASSERT_TRUE(AwaitReady("workers", 2));
   EXPECT_THAT(Attune({"sync", "small", "ssp:2"}).output, HasSubstr("Async -> SSP(2)"));
   ASSERT_EQ(Attune({"scale", "small", "servers=3"}).code, 0);
@@ -79,6 +83,38 @@ TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
   for (const char* table : {"embedding", "hidden1", "hidden2", "output"}) {
     EXPECT_THAT(inspected.output, HasSubstr(table));
   }
+}
+
+TEST_F(ExampleRun, OnlyWhatNeedsNoOtherPodsIsTurnedAndTheWorkersObey) {
+  std::filesystem::create_directory(directory_ / "text");
+  Random random(1);
+  std::string text;
+  while (text.size() < 200'000) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
+  std::ofstream(directory_ / "text" / "tosses.h") << text;
+  Start("attune-next-character",
+        {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=64", "--hidden2=64",
+         "--batch=512", "--epoch-batches=1000", "--worker-threads-max=4", "--judged-characters=2000"},
+        "maxDurationSeconds: 70", "  tuning: {mode: InPlaceOnly, windowSeconds: 2, threads: {max: 4}}\n");
+  // Tried by the tuner itself, and in force: what it waits for before it measures is what the workers say.
+  ASSERT_TRUE(AwaitStatus("another number of threads is tried", [](const Json& status) {
+    return status.value(Json::json_pointer("/tuning/threads"), 1) > 1 &&
+           status.value(Json::json_pointer("/tuning/stage"), "") == "Trying";
+  }));
+  EXPECT_EQ(GetStatus().value(Json::json_pointer("/tuning/servers"), 0), 2);
+  EXPECT_EQ(GetStatus().value(Json::json_pointer("/tuning/workers"), 0), 2);
+  ASSERT_TRUE(AwaitStatus("it is judged", [](const Json& status) {
+    return status.value(Json::json_pointer("/tuning/changes"), 0) > 0 &&
+           status.value(Json::json_pointer("/tuning/stage"), "") == "Keeping";
+  }));
+  EXPECT_THAT(Attune({"explain", "small"}).output,
+              AllOf(HasSubstr("tuning InPlaceOnly"), HasSubstr("threads="), HasSubstr("threads each")));
+  // By hand; the tuner leaves what is pinned and goes on with the rest.
+  ASSERT_EQ(Attune({"tune", "pin", "slack=bsp", "small"}).code, 0);
+  ASSERT_TRUE(AwaitStatus("what is pinned is in force", [](const Json& status) {
+    return status.value(Json::json_pointer("/tuning/slack"), -1) == 0 &&
+           status.value(Json::json_pointer("/synchronization/mode"), "") == "BSP";
+  }));
+  EXPECT_GT(AwaitResult().value("fraction", 0.0), 0.99);
 }
 
 }  // namespace

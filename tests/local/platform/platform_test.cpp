@@ -173,14 +173,36 @@ TEST_F(LimitsTest, AContainerBeyondItsMemoryIsKilledAndTheReasonSaysSo) {
   EXPECT_TRUE(AwaitPhase("b", "Succeeded")) << "enough for it";
 }
 
+// Turns in a loop until the kernel has stopped its control group often for using up its share; never without a limit.
+// Says where the group is.
+constexpr char kUntilThrottled[] =
+    "group=/sys/fs/cgroup/cpu$(awk -F: '(\",\" $2 \",\") ~ /,cpu,/ { print $3 }' /proc/self/cgroup)\n"
+    "[ -e $group/cpu.stat ] || group=/sys/fs/cgroup$(awk -F: '$1 == 0 { print $3 }' /proc/self/cgroup)\n"
+    "[ -e $group/cpu.cfs_quota_us ] || [ $(cut -d' ' -f1 $group/cpu.max) != max ] || group=$(dirname $group)\n"
+    "echo $group\n"
+    "until [ $(sed -n 's/^nr_throttled //p' $group/cpu.stat) -ge 3 ]; do :; done";
+
 TEST_F(LimitsTest, AContainerIsHeldToItsCpu) {
-  // Turns in a loop until the kernel has stopped it often for using up its share; never without a limit.
-  const std::string script =
-      "stat=/sys/fs/cgroup/cpu$(awk -F: '(\",\" $2 \",\") ~ /,cpu,/ { print $3 }' /proc/self/cgroup)/cpu.stat\n"
-      "[ -e $stat ] || stat=/sys/fs/cgroup$(awk -F: '$1 == 0 { print $3 }' /proc/self/cgroup)/cpu.stat\n"
-      "until [ $(sed -n 's/^nr_throttled //p' $stat) -ge 3 ]; do :; done";
-  Create(Limited("a", script, {{"cpu", "100m"}}));
+  Create(Limited("a", kUntilThrottled, {{"cpu", "100m"}}));
   EXPECT_TRUE(AwaitPhase("a", "Succeeded"));
+}
+
+TEST_F(LimitsTest, TheContainersOfAPodAreHeldToItsCoresTogetherAndLeaveNoGroup) {
+  platform.reset();
+  auto started = Platform::Start({.run_directory = directory.path() / "limited",
+                                  .shim_command = {POD_SHIM_PROGRAM, "pod-shim"},
+                                  .cores = CoreLimits::Parse("0.1,server=64").value()},
+                                 time);
+  ASSERT_TRUE(started.ok()) << ToString(started.status());
+  platform = std::move(*started);
+  Json pod = Pod("a", kUntilThrottled);
+  pod["spec"]["containers"].push_back(Container("other", kUntilThrottled));
+  Create(pod);
+  ASSERT_TRUE(AwaitPhase("a", "Succeeded"));
+  const std::string group = Log("a", {.container = "main"});
+  EXPECT_EQ(group, Log("a", {.container = "other"}));
+  EXPECT_THAT(group, HasSubstr("/attune-"));
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(group.substr(0, group.find('\n'))); }));
 }
 
 TEST_F(PlatformTest, DeletionGivesGraceThenKillsAndKeepsFinalizedObjects) {

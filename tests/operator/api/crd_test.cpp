@@ -66,7 +66,9 @@ bool Accepted(const std::string& path, const Json& value) {
   Json job = MinimalJob();
   if (path == "spec.workers.min" || path == "spec.servers.min")
     *Reach(job, path.substr(0, path.rfind('.')) + ".replicas") = value;
-  if (path.ends_with(".max") || path.ends_with(".min")) *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
+  const bool of_role = !path.starts_with("spec.tuning.");  // knobs have no max unless one is written
+  if (of_role && (path.ends_with(".max") || path.ends_with(".min")))
+    *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
   if (path.ends_with(".replicas")) *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
   if (path == "spec.servers.backups") *Reach(job, "spec.servers.replicas") = 2;
   if (path == "spec.synchronization.staleness") *Reach(job, "spec.synchronization.mode") = "SSP";

@@ -43,11 +43,12 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   job["spec"].merge_patch(Json::parse(R"({
     "goal": {"epochs": 3, "steps": 5000000000, "targetLoss": 2, "maxDurationSeconds": 90},
     "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "SSP", "staleness": 4},
-    "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9},
+    "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9,
+    "threads": 2},
     "model": {"claim": "models"},
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
-               "workers": {"pinned": 3}},
+               "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000}},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All"}})"));
   EXPECT_THAT(Texts(job), IsEmpty());
@@ -61,6 +62,13 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.servers.replicas, 2);
   EXPECT_EQ(spec.servers.max, 4);
   EXPECT_EQ(spec.workers.replicas, 5);
+  EXPECT_EQ(spec.worker_threads, 2);
+  EXPECT_EQ(spec.tuning.threads.max, 6);
+  EXPECT_EQ(spec.tuning.slack.min, 0);
+  EXPECT_EQ(SlackOf(spec.synchronization), 4);
+  EXPECT_EQ(SynchronizationOf(4), spec.synchronization);
+  EXPECT_EQ(SlackOf(SynchronizationOf(0)), 0);
+  EXPECT_EQ(SynchronizationOf(SlackOf({})), Synchronization());
   EXPECT_EQ(spec.security.tls_secret, "word2vec-tls");
   EXPECT_EQ(spec.security.token_secret, "word2vec.token");
   EXPECT_EQ(spec.model.claim, "models");

@@ -511,6 +511,60 @@ TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
   EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and go on with Async"));
 }
 
+// What a worker says it computes with.
+void Say(FakeCluster& cluster, const std::string& pod, uint32_t threads, uint32_t most) {
+  for (telemetry::PodSample& sample : cluster.sample.pods) {
+    if (sample.pod != pod) continue;
+    v1::WorkerWindow& worker = *sample.window.mutable_worker();
+    worker.set_steps(10);
+    worker.set_threads(threads);
+    worker.set_threads_max(most);
+  }
+}
+
+TEST(Requests, EveryWorkerIsToldHowManyThreadsAlsoOneThatComesLater) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  Say(cluster, "a-worker-0", 1, 8);
+  Say(cluster, "a-worker-1", 1, 8);
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), IsEmpty()) << "as their program begins";
+  cluster.job().spec.worker_threads = 2;
+  ++cluster.job().generation;
+  Say(cluster, "a-worker-1", 2, 8);  // does so already
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), ElementsAre("a-worker-0 threads=2"));
+  Say(cluster, "a-worker-0", 2, 8);
+  cluster.Settle();
+  cluster.job().spec.workers.replicas = 3;
+  ++cluster.job().generation;
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Settle();
+  cluster.Connect("a-worker-2");
+  Say(cluster, "a-worker-2", 1, 8);
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), ElementsAre("a-worker-0 threads=2", "a-worker-2 threads=2"));
+}
+
+TEST(Requests, ThreadsThatAWorkerDoesNotTakeAreSaid) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  Say(cluster, "a-worker-0", 0, 0);
+  cluster.job().spec.worker_threads = 9;
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), IsEmpty());
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring),
+              StartsWith("False/ThreadsRefused: the program of a-worker-0 chooses its threads itself"));
+  EXPECT_TRUE(cluster.HasEvent("ThreadsRefused"));
+  Say(cluster, "a-worker-0", 1, 8);
+  cluster.Settle();
+  cluster.Answer("threads=9", Outcome::kRefused, "this worker computes with 1 to 8 threads, not with 9");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), HasSubstr("not with 9"));
+  cluster.job().spec.worker_threads.reset();
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
+}
+
 TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().checkpoint_request = "before lunch";
@@ -604,7 +658,7 @@ TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
   cluster.tuning->status = {.stage = "Moving", .message = "trying more", .servers = 2, .workers = 4, .state = "{1}"};
-  cluster.tuning->change = PodCounts{2, 4};
+  cluster.tuning->change = JobSetting{2, 4};
   cluster.tuning->tales = {{false, "TuningTrial", "Trying 2 servers, 4 workers"}};
   std::vector<std::string> done = cluster.Reconcile();
   EXPECT_THAT(done, Contains(StartsWith("WriteStatus")));

@@ -70,6 +70,29 @@ TEST(TuningInput, FiguresOfNodesAreSharesOfTheirLimits) {
   EXPECT_DOUBLE_EQ(input.worker_figures[0].wait_share, 0.6);
 }
 
+TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  telemetry::PodSample four = Worker("w0", now.monotonic, 8, 1, 1), two = Worker("w1", now.monotonic, 8, 1, 1);
+  four.window.mutable_worker()->set_threads(4);
+  four.window.mutable_worker()->set_threads_max(8);
+  two.window.mutable_worker()->set_threads(2);
+  two.window.mutable_worker()->set_threads_max(6);
+  Observed observed;
+  observed.sample.pods = {four, two};
+  observed.job.spec.synchronization = {api::SyncMode::kSsp, 3};
+  const auto input = [&] { return MakeTuningInput(observed, ViewServers(observed), ViewWorkers(observed), now); };
+  EXPECT_EQ(input().threads_max, 6) << "what all of them take";
+  EXPECT_EQ(input().wanted.threads, 2);
+  EXPECT_EQ(input().wanted.slack, 3);
+  EXPECT_FALSE(input().switches_modes);
+  observed.job.spec.worker_threads = 5;
+  EXPECT_EQ(input().wanted.threads, 5);
+  observed.job.status.abilities = api::Abilities{.synchronization_modes = true};
+  EXPECT_TRUE(input().switches_modes);
+  observed.sample.pods = {Worker("w0", now.monotonic, 8, 1, 1)};
+  EXPECT_EQ(input().threads_max, 0) << "this program offers none";
+}
+
 TEST(TuningInput, ANodeWithoutLimitsHasNoShares) {
   const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
   telemetry::PodSample worker = Worker("w0", now.monotonic, 8, 1, 1);

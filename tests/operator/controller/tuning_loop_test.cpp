@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 namespace attune::controller {
 namespace {
@@ -20,10 +21,13 @@ tuner::PriorCache& Priors() {
   return cache;
 }
 
-// Steps per second of the whole job: servers starve workers, workers help until they do.
-double Rate(const PodCounts& at) {
-  const double seconds_per_step = 0.05 + 0.02 * at.workers / at.servers;
-  return at.workers / seconds_per_step / (1 + 0.01 * at.servers * at.workers);
+// Steps per second of the whole job: servers starve workers, workers help until they do; threads share the computing;
+// one worker is three times as slow as the others, and with a bound on the lead so are all.
+double Rate(const JobSetting& at) {
+  const double compute = 0.01 + 0.04 / std::min(at.threads.value_or(1), 4) * (1 + 0.05 * at.threads.value_or(1));
+  const double seconds_per_step = compute + 0.02 * at.workers / at.servers;
+  const double slowed = at.slack.value_or(tuner::kSlackAsync) < tuner::kSlackAsync ? 3 : 1;
+  return at.workers / seconds_per_step / (1 + 0.01 * at.servers * at.workers) / slowed;
 }
 
 class FormulaJob {
@@ -48,12 +52,13 @@ class FormulaJob {
     std::normal_distribution<double> noise(0, 0.03);
     if (input.training) input.steps += static_cast<uint64_t>(Rate(actual) * std::exp(noise(random)));
     input.settled = actual == input.wanted && !flicker;
+    if (!input.wanted.threads && input.threads_max > 0) input.wanted.threads = actual.threads = 1;
     TuningOutput output = loop.Step(input, Priors());
     if (output.change && !user_overrides) Write(*output.change);
     for (const auto& tale : output.tales) tales += tale.reason + ": " + tale.note + "\n";
     return last = output;
   }
-  void Write(const PodCounts& counts) {
+  void Write(const JobSetting& counts) {
     if (input.wanted == counts) return;
     input.wanted = counts;
     ++input.generation;
@@ -68,7 +73,7 @@ class FormulaJob {
   TuningInput input;
   TuningLoop loop;
   TuningOutput last;
-  PodCounts actual;
+  JobSetting actual;
   int writes = 0, change_left = 0;
   bool stuck = false, user_overrides = false, flicker = false;
   std::string tales;
@@ -94,7 +99,7 @@ TEST(TuningLoop, RecommendTouchesNothingAndSaysWhatItWouldDo) {
   FormulaJob job(api::TuningMode::kRecommend);
   job.Run(120);
   EXPECT_EQ(job.writes, 0);
-  EXPECT_EQ(job.actual, (PodCounts{1, 1}));
+  EXPECT_EQ(job.actual, (JobSetting{1, 1}));
   ASSERT_TRUE(job.last.status.recommended_workers.has_value()) << job.last.status.message;
   EXPECT_GT(*job.last.status.recommended_workers, 1);
   EXPECT_THAT(job.last.status.message, HasSubstr("recommends "));
@@ -116,6 +121,103 @@ TEST(TuningLoop, InPlaceOnlySaysThatNothingCanChangeInPlace) {
   EXPECT_EQ(job.writes, 0);
   EXPECT_EQ(job.last.status.stage, "Unavailable");
   EXPECT_THAT(job.last.status.message, HasSubstr("without other pods"));
+}
+
+// A job whose program offers threads, or whose manifest lets the tuner choose the pace.
+FormulaJob InPlace(int32_t threads_max, const api::KnobPolicy& slack) {
+  FormulaJob job(api::TuningMode::kInPlaceOnly);
+  job.input.wanted = job.actual = {.servers = 2, .workers = 4, .slack = 0};
+  job.input.threads_max = threads_max;
+  job.input.switches_modes = true;
+  job.input.policy.slack = slack;
+  return job;
+}
+
+TEST(TuningLoop, InPlaceOnlyTurnsThreadsAndLeavesPodsAndPaceAlone) {
+  FormulaJob job = InPlace(8, {});
+  job.Run(400);
+  EXPECT_EQ(job.input.wanted.servers, 2);
+  EXPECT_EQ(job.input.wanted.workers, 4);
+  EXPECT_GT(*job.input.wanted.threads, 1) << job.tales;
+  EXPECT_EQ(job.input.wanted.slack, 0) << "nobody allowed another pace";
+  EXPECT_THAT(job.tales, HasSubstr("Trying 2 servers, 4 workers, "));
+  EXPECT_THAT(job.tales, HasSubstr(" threads each instead of 2 servers, 4 workers, 1 thread each"));
+  EXPECT_EQ(job.last.status.threads, job.input.wanted.threads);
+  EXPECT_FALSE(job.last.status.slack.has_value());
+}
+
+TEST(TuningLoop, InPlaceOnlyLeavesTheBarrierWhereOneWorkerIsSlow) {
+  FormulaJob job = InPlace(0, {.min = 0});
+  job.Run(400);
+  EXPECT_EQ(job.input.wanted, (JobSetting{.servers = 2, .workers = 4, .slack = tuner::kSlackAsync})) << job.tales;
+  EXPECT_THAT(job.tales, HasSubstr("2 servers, 4 workers, Async instead of 2 servers, 4 workers, BSP"));
+  EXPECT_EQ(job.last.status.slack, tuner::kSlackAsync);
+}
+
+TEST(TuningLoop, ThePaceStaysWithinItsRange) {
+  FormulaJob job = InPlace(0, {.max = 4});
+  std::set<int> seen;
+  for (int i = 0; i < 400; ++i) {
+    job.Tick();
+    seen.insert(*job.input.wanted.slack);
+  }
+  for (const int slack : seen) EXPECT_THAT(slack, ::testing::AnyOf(0, 1, 2, 4)) << job.tales;
+  job.input.policy.slack = {.pinned = 2};
+  job.Write({.servers = 2, .workers = 4, .slack = 2});
+  job.Run(200);
+  EXPECT_EQ(job.input.wanted.slack, 2) << job.tales;
+}
+
+TEST(TuningLoop, ServersThatCannotSwitchKeepTheirPace) {
+  FormulaJob job = InPlace(0, {.min = 0});
+  job.input.switches_modes = false;
+  job.Run(60);
+  EXPECT_EQ(job.writes, 0);
+  EXPECT_EQ(job.last.status.stage, "Unavailable");
+  EXPECT_THAT(job.last.status.message, HasSubstr("spec.tuning.slack allows no other pace"));
+  // Their coordinator says later what they can.
+  job.input.switches_modes = true;
+  job.Run(300);
+  EXPECT_GE(job.writes, 1) << job.last.status.message;
+}
+
+TEST(TuningLoop, AllKnobsTogetherFindMoreThanPodsAlone) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.wanted = job.actual = {.servers = 1, .workers = 1, .slack = 0};
+  job.input.threads_max = 8;
+  job.input.switches_modes = true;
+  job.input.policy.slack.min = 0;
+  job.Run(1500);
+  const JobSetting best_of_pods{.servers = 4, .workers = 8, .slack = 0};
+  EXPECT_GT(Rate(job.input.wanted), 1.5 * Rate(best_of_pods)) << job.tales;
+  // A new operator reads all of it, though what is saved lists knobs by name.
+  const JobSetting before = job.input.wanted;
+  job.Restart();
+  job.input.threads_max = 0;  // its workers have not reported to it yet
+  job.Tick();
+  EXPECT_EQ(job.input.wanted, before);
+  EXPECT_EQ(job.last.status.slack, before.slack);
+  EXPECT_EQ(job.last.status.threads, before.threads);
+  EXPECT_THAT(job.last.status.message, Not(HasSubstr("somebody chose")));
+}
+
+TEST(TuningLoop, WhatInitialFoundIsWhereAutoGoesOn) {
+  FormulaJob job(api::TuningMode::kInitial);
+  job.Run(600);
+  ASSERT_EQ(job.last.status.stage, "Finished");
+  job.input.policy.mode = api::TuningMode::kAuto;
+  job.Run(60);
+  EXPECT_EQ(job.last.status.stage, "Keeping") << job.last.status.message;
+}
+
+TEST(JobSetting, OnlyWhatIsTheTunersToChooseIsWritten) {
+  EXPECT_EQ(SpecPatch({2, 4}).dump(), R"({"servers":{"replicas":2},"workers":{"replicas":4}})");
+  EXPECT_EQ(SpecPatch({2, 4, 3, 8}).dump(),
+            R"({"servers":{"replicas":2},"synchronization":{"mode":"SSP","staleness":8},)"
+            R"("workers":{"replicas":4,"threads":3}})");
+  EXPECT_EQ(SpecPatch({1, 1, std::nullopt, tuner::kSlackAsync})["synchronization"].dump(),
+            R"({"mode":"Async","staleness":null})");
+  EXPECT_EQ(ToString(JobSetting{2, 1, 3, 8}), "2 servers, 1 worker, 3 threads each, SSP(8)");
 }
 
 TEST(TuningLoop, AShortJobIsLeftAlone) {
@@ -184,11 +286,11 @@ TEST(TuningLoop, ASettingThatDoesNotComeAboutIsGivenUpAndNotTriedAgain) {
   FormulaJob job(api::TuningMode::kAuto);
   while (job.writes == 0 && job.input.time < 300) job.Tick();
   ASSERT_EQ(job.writes, 1);
-  const PodCounts impossible = job.input.wanted;
+  const JobSetting impossible = job.input.wanted;
   job.stuck = true;
   job.Run(static_cast<int>(TuningLoop::kMovingPatience) + 5);
   EXPECT_THAT(job.tales, HasSubstr("TuningSettingFailed: " + ToString(impossible)));
-  EXPECT_EQ(job.input.wanted, (PodCounts{1, 1}));
+  EXPECT_EQ(job.input.wanted, (JobSetting{1, 1}));
   job.stuck = false;
   job.change_left = 1;
   for (int i = 0; i < 600; ++i) {
@@ -201,7 +303,7 @@ TEST(TuningLoop, AFailureDuringATrialIsBlamedOnTheSetting) {
   FormulaJob job(api::TuningMode::kAuto);
   while (job.last.status.stage != "Trying" && job.input.time < 300) job.Tick();
   ASSERT_EQ(job.last.status.stage, "Trying");
-  const PodCounts bad = job.input.wanted;
+  const JobSetting bad = job.input.wanted;
   ++job.input.failures;
   job.Tick();
   EXPECT_THAT(job.tales, HasSubstr("TuningSettingFailed: " + ToString(bad)));
@@ -213,7 +315,7 @@ TEST(TuningLoop, AFailureWhileKeepingIsNobodysFault) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(700);
   ASSERT_EQ(job.last.status.stage, "Keeping");
-  const PodCounts kept = job.input.wanted;
+  const JobSetting kept = job.input.wanted;
   ++job.input.failures;
   job.Run(20);
   EXPECT_THAT(job.tales, Not(HasSubstr("TuningSettingFailed")));

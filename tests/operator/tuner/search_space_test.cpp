@@ -26,6 +26,26 @@ TEST(SearchSpaceTest, ABoxIsEnumeratedInFull) {
   EXPECT_EQ(space->setting(space->Nearest({9, 17, 9})), (Setting{8, 16, 4}));
 }
 
+TEST(SearchSpaceTest, SlackIsTriedAtAFewLevels) {
+  const auto space = SearchSpace::Create({.knobs = {{"slack", 0, kSlackAsync}, {"workers", 1, 2}}});
+  ASSERT_TRUE(space.ok());
+  EXPECT_EQ(space->size(), 8 * 2);
+  EXPECT_FALSE(space->thinned());
+  EXPECT_EQ(space->Text(*space->Find({0, 2})), "slack=bsp workers=2");
+  EXPECT_EQ(space->Text(*space->Find({4, 1})), "slack=ssp:4 workers=1");
+  EXPECT_EQ(space->Text(*space->Find({kSlackAsync, 1})), "slack=async workers=1");
+  const auto narrow = SearchSpace::Create({.knobs = {{"slack", 3, 10}}, .current = Setting{5}});
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_EQ(narrow->size(), 5) << "3, 4, 8, 10, and 5 where the job stands";
+  EXPECT_EQ(SearchSpace::Create({.knobs = {{"slack", 0, 0}}})->size(), 1);
+  // Together with wide ranges fewer levels are left, the ends among them.
+  const auto wide = SearchSpace::Create({.knobs = {{"servers", 1, 64}, {"slack", 0, kSlackAsync}, {"workers", 1, 64}}});
+  ASSERT_TRUE(wide.ok());
+  EXPECT_LE(wide->size(), kSettingsMax);
+  EXPECT_TRUE(wide->Find({1, 0, 1}).has_value());
+  EXPECT_TRUE(wide->Find({64, kSlackAsync, 64}).has_value());
+}
+
 TEST(SearchSpaceTest, LimitsAndAllowedListsCut) {
   SpaceDescription description = Box();
   description.limits = {{.terms = {{1, {"workers", "threads"}}, {1, {"servers"}}}, .most = 12, .what = "12 cores"}};

@@ -34,6 +34,24 @@ TEST(StructuralPriorTest, KnowsThatHelpersHelp) {
   EXPECT_FLOAT_EQ(prior->matern_row(a)[a], 1);
 }
 
+TEST(StructuralPriorTest, KnowsWhoWaitsForWhom) {
+  const auto space = SearchSpace::Create({.knobs = {{"slack", 0, kSlackAsync}, {"workers", 1, 8}}});
+  ASSERT_TRUE(space.ok());
+  PriorCache cache;
+  const auto prior = cache.Get(*space, Mode::kAsync);
+  const auto mean = [&](Setting s) { return prior->mean(*space->Find(s)); };
+  EXPECT_GT(mean({0, 8}), mean({1, 8})) << "chance delays";
+  EXPECT_GT(mean({1, 8}), mean({64, 8}));
+  EXPECT_GT(mean({64, 8}), mean({kSlackAsync, 8}) + 0.05) << "a worker that is slow for good binds all";
+  EXPECT_NEAR(mean({0, 1}), mean({kSlackAsync, 1}), 1e-5) << "one worker waits for nobody";
+  // What is learned of one bound says much about another, little about none.
+  const int bsp = *space->Find({0, 8}), ssp = *space->Find({16, 8}), async = *space->Find({kSlackAsync, 8});
+  const auto correlation = [&](int x, int y) {
+    return prior->structure_row(x)[y] / std::sqrt(prior->structure_row(x)[x] * prior->structure_row(y)[y]);
+  };
+  EXPECT_GT(correlation(bsp, ssp), correlation(bsp, async));
+}
+
 TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
   const SearchSpace space = SmallSpace();
   PriorCache cache;
