@@ -167,7 +167,10 @@ void AddSteering(CLI::App& app, Values& values) {
       ->check(CLI::Range(1, 86400));
   std::string knobs;
   for (const tuner::KnobRecord& knob : tuner::Knobs()) {
-    if (knob.steered) knobs += "  " + std::string(knob.name) + "  " + std::string(knob.effect) + "\n";
+    if (!knob.steered) continue;
+    std::string name(knob.name);
+    name.resize(std::max<size_t>(name.size(), 9), ' ');
+    knobs += "  " + name + std::string(knob.effect) + "\n";
   }
   const std::string footer = "What it may change:\n" + knobs +
                              "\n  attune tune auto word2vec                     look for the best setting\n"

@@ -40,7 +40,7 @@ Status CheckSynchronization(const api::TrainingJob& job, const api::Synchronizat
 }
 
 kube::Json SynchronizationPatch(const api::Synchronization& wanted) {
-  return {{"spec", {{"synchronization", api::SynchronizationPatch(wanted)}}}};
+  return {{"spec", {{"synchronization", api::SynchronizationFields(wanted)}}}};
 }
 
 }  // namespace attune::cli

@@ -42,7 +42,7 @@ Status PinLive(const api::TrainingJob& job, const std::string& name, const std::
   } else {
     const api::Synchronization pace = api::SynchronizationOf(*value);
     RETURN_IF_ERROR(CheckSynchronization(job, pace));
-    request.patch["spec"]["synchronization"] = api::SynchronizationPatch(pace);
+    request.patch["spec"]["synchronization"] = api::SynchronizationFields(pace);
   }
   request.told += (request.told.empty() ? "" : " and ") + name + " stays at " + tuner::ValueText(name, *value);
   return OkStatus();

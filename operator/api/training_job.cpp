@@ -367,7 +367,7 @@ Synchronization SynchronizationOf(int32_t slack) {
   return {SyncMode::kSsp, slack};
 }
 
-Json SynchronizationPatch(const Synchronization& synchronization) {
+Json SynchronizationFields(const Synchronization& synchronization) {
   Json patch = {{"mode", Names(SyncMode{}).at(static_cast<size_t>(synchronization.mode))}, {"staleness", nullptr}};
   if (synchronization.staleness) patch["staleness"] = *synchronization.staleness;
   return patch;

@@ -44,7 +44,7 @@ std::string ToString(const Synchronization& synchronization);
 int32_t SlackOf(const Synchronization& synchronization);
 Synchronization SynchronizationOf(int32_t slack);
 // {"mode": "SSP", "staleness": 4}; staleness null otherwise, so that a merge patch removes it.
-Json SynchronizationPatch(const Synchronization& synchronization);
+Json SynchronizationFields(const Synchronization& synchronization);
 
 // What all pods of one kind have in common.
 struct Role {

@@ -16,7 +16,7 @@ kube::Json SpecPatch(const JobSetting& setting) {
   spec["servers"]["replicas"] = setting.servers;
   spec["workers"]["replicas"] = setting.workers;
   if (setting.threads) spec["workers"]["threads"] = *setting.threads;
-  if (setting.slack) spec["synchronization"] = api::SynchronizationPatch(api::SynchronizationOf(*setting.slack));
+  if (setting.slack) spec["synchronization"] = api::SynchronizationFields(api::SynchronizationOf(*setting.slack));
   return spec;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 

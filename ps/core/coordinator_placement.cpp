@@ -6,6 +6,7 @@
 
 #include "ps/core/coordinator_core.h"
 #include "ps/core/incarnation.h"
+#include "ps/core/limits.h"
 #include "ps/core/placement_planner.h"
 
 namespace attune::ps {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/limits.h"
 #include "ps/store/table_options.h"
 
 namespace attune::ps {

@@ -4,6 +4,7 @@
 
 #include "ps/core/coordinator_core.h"
 #include "ps/core/incarnation.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 namespace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/limits.h"
 #include "ps/core/worker_core.h"
 
 namespace attune::ps {

@@ -8,6 +8,7 @@
 #include "base/random_seed.h"
 #include "proto/contract.h"
 #include "ps/core/incarnation.h"
+#include "ps/core/limits.h"
 #include "ps/runtime/abilities.h"
 #include "ps/runtime/memory_limit.h"
 

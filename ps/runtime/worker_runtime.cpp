@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/random_seed.h"
 #include "ps/core/incarnation.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 namespace {

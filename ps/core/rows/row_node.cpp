@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 

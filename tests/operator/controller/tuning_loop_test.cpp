@@ -58,9 +58,12 @@ class FormulaJob {
     for (const auto& tale : output.tales) tales += tale.reason + ": " + tale.note + "\n";
     return last = output;
   }
-  void Write(const JobSetting& counts) {
-    if (input.wanted == counts) return;
-    input.wanted = counts;
+  // As SpecPatch does: what a change does not name stays.
+  void Write(JobSetting change) {
+    if (!change.threads) change.threads = input.wanted.threads;
+    if (!change.slack) change.slack = input.wanted.slack;
+    if (input.wanted == change) return;
+    input.wanted = change;
     ++input.generation;
     ++writes;
     change_left = 3;

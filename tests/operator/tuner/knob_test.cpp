@@ -45,7 +45,9 @@ TEST(KnobTest, LevelsRiseWithinTheRange) {
     for (size_t i = 0; i < knob.levels.size(); ++i) {
       EXPECT_GE(knob.levels[i], knob.low);
       EXPECT_LE(knob.levels[i], knob.high);
-      if (i > 0) EXPECT_LT(knob.levels[i - 1], knob.levels[i]);
+      if (i > 0) {
+        EXPECT_LT(knob.levels[i - 1], knob.levels[i]);
+      }
     }
   }
 }
