@@ -31,7 +31,7 @@ struct Gain {
 // One change of setting. Gains are of progress per second against the incumbent at that time.
 struct DecisionRecord {
   uint64_t number = 0;  // 1, 2, ...
-  double time = 0;      // seconds since the job started
+  double time = 0;      // by the clock of reports and questions; the operator's begins with the job
   DecisionKind kind = DecisionKind::kTrial;
   Setting from, to, incumbent;
   std::string why;

@@ -261,7 +261,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                     .outlook = view.outlook};
   if (target != view.current) {
     DecisionRecord record{.number = next_number_++,
-                          .time = view.now,
+                          .time = *started_ + view.now,
                           .kind = kind,
                           .from = space_.setting(view.current),
                           .to = decision.setting,
