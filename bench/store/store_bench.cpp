@@ -297,7 +297,7 @@ void RunGrowth(uint64_t rows) {
 
 int main(int argc, char** argv) {
   attune::ps::Flags flags;
-  uint64_t mebibytes = flags.bytes >> 20, growth_rows = 10'000'000;
+  uint64_t mebibytes = flags.bytes >> 20, growth_rows = 0;
   CLI::App app("The store against a plain array loop: million keys/s of pulls and pushes of random rows");
   app.add_option("--bytes", mebibytes, "MiB of values")->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Length of a slice")->capture_default_str();
@@ -307,12 +307,11 @@ int main(int argc, char** argv) {
   app.add_option("--filter", flags.filter, "Only cases whose name has this text");
   app.add_flag("--cpu-time", flags.is_cpu_time, "Rates per second of CPU");
   app.add_flag("--best", flags.is_best, "Show the fastest slice, not the median: for a busy machine");
-  CLI::Option* const growth =
-      app.add_option("--growth", growth_rows, "Instead: the longest single batch while a table grows to so many rows")
-          ->expected(0, 1);
+  app.add_flag("--growth{10000000}", growth_rows,
+               "Instead: the longest single batch while a table grows to so many rows");
   CLI11_PARSE(app, argc, argv);
   flags.bytes = mebibytes << 20;
-  if (growth->count() > 0) {
+  if (growth_rows > 0) {
     attune::ps::RunGrowth(growth_rows);
   } else {
     attune::ps::RunMatrix(flags);
