@@ -293,8 +293,8 @@ JobProgress CoordinatorCore::progress() const {
     if (!node.rows) continue;
     progress.rows_to_come += node.rows->rows_to_come;
     progress.copies_to_send += node.rows->copies_to_send;
-    progress.rows_moved += node.rows->rows_received;
   }
+  progress.rows_moved = rows_moved_;
   if (clocks_.AnyoneWaits()) {
     progress.floor_holder = Name(floor_watch_.slowest);
     if (const auto slowest = nodes_.find(floor_watch_.slowest); slowest != nodes_.end()) {

@@ -285,6 +285,7 @@ class CoordinatorCore {
   struct Restored {
     uint64_t shards = 0, rows = 0, begun_anew = 0;
   } restored_, restored_before_;  // totals; when the last recovery began
+  uint64_t rows_moved_ = 0;       // received by members while this one coordinated
   RestorePoint restore_point_;    // the newest checkpoint
   uint64_t restore_steps_ = 0;    // of all workers that it contains
   RestorePoint restore_taken_;    // by the last recovery that needed one

@@ -20,6 +20,8 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
   restored_.shards += grown(&RowsReport::shards_restored);
   restored_.rows += grown(&RowsReport::rows_restored);
   restored_.begun_anew += grown(&RowsReport::rows_begun_anew);
+  // Not what a member received before it first spoke to this coordinator, nor less again when a member is gone.
+  if (node.rows) rows_moved_ += grown(&RowsReport::rows_received);
   node.rows = message;
   placement_changed_ = true;
 }

@@ -374,7 +374,9 @@ uint64_t ServerRuntime::row_count() const {
 // Bytes are estimated from this server's own rows: all hold the same tables.
 std::optional<JobTelemetry::Relocation> ServerRuntime::RelocationOf(const JobProgress& progress,
                                                                     const ServerTelemetry& server, Duration window) {
-  const uint64_t moved = progress.rows_moved - std::exchange(reported_moved_, progress.rows_moved);
+  const uint64_t before = std::exchange(reported_moved_, progress.rows_moved);
+  const uint64_t moved =
+      progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator here
   const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
   if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return std::nullopt;
   const uint64_t row_bytes = server.rows > 0 ? server.row_bytes / server.rows : 0;

@@ -305,6 +305,21 @@ TEST_F(CoordinatorTakeoverTest, TheServerItRunsInIsNotReleased) {
   EXPECT_EQ(core_->progress().servers, 2U);
 }
 
+// A rate is made of it: a total that falls when a member is gone would be a rate beyond all numbers.
+TEST_F(CoordinatorTakeoverTest, RowsThatMovedAreCountedWhileItCoordinates) {
+  (void)TakeLease();
+  const auto received = [&](ConnectionId from, uint64_t number, uint64_t rows) {
+    Say(from, RowsReport{.number = number, .map_version = map_.version, .rows_received = rows});
+    return core_->progress().rows_moved;
+  };
+  received(kServer0, 1, 0);
+  EXPECT_EQ(received(kServer1, 1, 500), 0U) << "moved before anybody counted";
+  EXPECT_EQ(received(kServer1, 2, 800), 300U);
+  EXPECT_EQ(received(kServer0, 2, 50), 350U);
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}});
+  EXPECT_EQ(core_->progress().rows_moved, 350U);
+}
+
 TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {
   (void)TakeLease();
   record_ = {};
