@@ -199,7 +199,7 @@ class Tuner {
   double StayAtTrial(const View& view) const;
   double StayAtKeep(const View& view) const;
   Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why);
-  void CloseRecord(const View& view, int next);
+  void CloseRecord(const View& view, int next, DecisionKind kind);
   double ExpectedStaleness(int id) const;
   double StepsToGo() const;
 

@@ -96,7 +96,7 @@ double Tuner::Caution() const {
   double failed = 0;
   for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
     if (record->verdict == Verdict::kKept) break;
-    failed += record->kind == DecisionKind::kTrial ? 1 : 0;
+    failed += record->kind == DecisionKind::kTrial && record->verdict != Verdict::kOpen ? 1 : 0;
   }
   const double age = (last_time_ - started_.value_or(last_time_)) / job_.window_seconds;
   const double excess = static_cast<double>(next_number_ - 1) / (kChanges + age / kWindowsPerChange);
@@ -230,7 +230,7 @@ double Tuner::StayAtKeep(const View& view) const {
 }
 
 // The change decided last is judged when it is left or has been stayed with.
-void Tuner::CloseRecord(const View& view, int next) {
+void Tuner::CloseRecord(const View& view, int next, DecisionKind kind) {
   if (records_.empty() || records_.back().verdict != Verdict::kOpen) return;
   DecisionRecord& record = records_.back();
   const auto to = space_.Find(record.to), from = space_.Find(record.incumbent);
@@ -247,13 +247,13 @@ void Tuner::CloseRecord(const View& view, int next) {
     } else {
       record.verdict = back ? Verdict::kRolledBack : Verdict::kKept;
     }
-  } else if (record.windows >= kKnownWindows) {
+  } else if (kind == DecisionKind::kKeep && record.windows >= kKnownWindows) {
     record.verdict = Verdict::kKept;
   }
 }
 
 Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why) {
-  CloseRecord(view, target);
+  CloseRecord(view, target, kind);
   Decision decision{.setting = space_.setting(target),
                     .kind = kind,
                     .why = std::move(why),
