@@ -67,7 +67,7 @@ TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
   Start("attune-next-character",
         {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=24", "--hidden2=16",
          "--batch=64", "--epoch-batches=500", "--rate=0.005", "--save-tables"},
-        "epochs: 20");
+        "epochs: 80");  // some 15 s: it must not end before its pace was switched twice
   ASSERT_TRUE(AwaitReady("workers", 2));
   EXPECT_THAT(Attune({"sync", "small", "ssp:2"}).output, HasSubstr("Async -> SSP(2)"));
   ASSERT_EQ(Attune({"scale", "small", "servers=3"}).code, 0);
