@@ -13,8 +13,7 @@ using kube::Json;
 
 constexpr char kUsage[] =
     "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE (any of them), or a mode: off, recommend, "
-    "initial, "
-    "inplaceonly, auto";
+    "initial, inplaceonly, auto";
 
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts;

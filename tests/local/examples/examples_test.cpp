@@ -30,6 +30,15 @@ class ExampleRun : public JobRun {
              << more;
     StartRun("small", manifest.str());
   }
+  // A directory of text: of four characters one is a toss, which only who looks three back can tell from the others.
+  std::string WriteTosses() const {
+    std::filesystem::create_directory(directory_ / "text");
+    Random random(1);
+    std::string text;
+    while (text.size() < 200'000) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
+    std::ofstream(directory_ / "text" / "tosses.h") << text;
+    return (directory_ / "text").string();
+  }
 };
 
 TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
@@ -58,15 +67,9 @@ TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
 }
 
 TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
-  // Of four characters one is a toss, which only who looks three back can tell from the others.
-  std::filesystem::create_directory(directory_ / "text");
-  Random random(1);
-  std::string text;
-  while (text.size() < 200'000) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
-  std::ofstream(directory_ / "text" / "tosses.h") << text;
   Start("attune-next-character",
-        {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=24", "--hidden2=16",
-         "--batch=64", "--epoch-batches=500", "--rate=0.005", "--save-tables"},
+        {"--text=" + WriteTosses(), "--context=6", "--embedding=4", "--hidden1=24", "--hidden2=16", "--batch=64",
+         "--epoch-batches=500", "--rate=0.005", "--save-tables"},
         "epochs: 80");  // some 15 s: it must not end before its pace was switched twice
   ASSERT_TRUE(AwaitReady("workers", 2));
   EXPECT_THAT(Attune({"sync", "small", "ssp:2"}).output, HasSubstr("Async -> SSP(2)"));
@@ -86,14 +89,9 @@ TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {
 }
 
 TEST_F(ExampleRun, OnlyWhatNeedsNoOtherPodsIsTurnedAndTheWorkersObey) {
-  std::filesystem::create_directory(directory_ / "text");
-  Random random(1);
-  std::string text;
-  while (text.size() < 200'000) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
-  std::ofstream(directory_ / "text" / "tosses.h") << text;
   Start("attune-next-character",
-        {"--text=" + (directory_ / "text").string(), "--context=6", "--embedding=4", "--hidden1=64", "--hidden2=64",
-         "--batch=512", "--epoch-batches=1000", "--worker-threads-max=4", "--judged-characters=2000"},
+        {"--text=" + WriteTosses(), "--context=6", "--embedding=4", "--hidden1=64", "--hidden2=64", "--batch=512",
+         "--epoch-batches=1000", "--worker-threads-max=4", "--judged-characters=2000"},
         "maxDurationSeconds: 70", "  tuning: {mode: InPlaceOnly, windowSeconds: 2, threads: {max: 4}}\n");
   // Tried by the tuner itself, and in force: what it waits for before it measures is what the workers say.
   ASSERT_TRUE(AwaitStatus("another number of threads is tried", [](const Json& status) {

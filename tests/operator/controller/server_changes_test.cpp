@@ -1,4 +1,4 @@
-// Servers that join, leave, are lost and replaced; who runs the coordinator; what users ask of the data plane. As
+// Servers that join, leave, are lost and replaced; who runs the coordinator. As
 // stories over FakeCluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,62 +6,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/controller/machines.h"
-#include "tests/operator/controller/fake_cluster.h"
+#include "tests/operator/controller/running_job.h"
 
 namespace attune::controller {
 namespace {
 
 using std::chrono::seconds;
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 using Outcome = telemetry::DirectiveAnswer::Outcome;
-
-// What the coordinator says of its servers from now on.
-void Say(FakeCluster& cluster, const std::vector<v1::ServerState::State>& states) {
-  v1::JobWindow& window = *cluster.sample.job;
-  window.clear_server_states();
-  for (size_t i = 0; i < states.size(); ++i) {
-    window.add_server_states()->set_index(static_cast<uint32_t>(i));
-    window.mutable_server_states(static_cast<int>(i))->set_state(states[i]);
-  }
-  window.set_servers(static_cast<uint32_t>(states.size()));
-}
-constexpr auto kServing = v1::ServerState::SERVING;
-constexpr auto kJoining = v1::ServerState::JOINING;
-constexpr auto kDraining = v1::ServerState::DRAINING;
-constexpr auto kDrained = v1::ServerState::DRAINED;
-
-v1::Abilities All() {
-  v1::Abilities can;
-  can.set_elastic_servers(true);
-  can.set_server_recovery(true);
-  can.set_coordinator_failover(true);
-  can.set_synchronization_modes(true);
-  can.set_checkpoints(true);
-  return can;
-}
-
-// All pods run and are connected, and the coordinator has spoken.
-FakeCluster Running(JobBuilder job, const v1::Abilities& abilities = All()) {
-  FakeCluster cluster(job.Build());
-  for (int round = 0; round < 3; ++round) {
-    cluster.Settle();
-    cluster.StartAll();
-  }
-  cluster.Settle();
-  for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
-  cluster.sample.job.emplace();
-  *cluster.sample.job->mutable_abilities() = abilities;
-  Say(cluster, std::vector<v1::ServerState::State>(static_cast<size_t>(cluster.job().spec.servers.replicas), kServing));
-  cluster.Settle();
-  return cluster;
-}
 
 void Scale(FakeCluster& cluster, int32_t servers) {
   cluster.job().spec.servers.replicas = servers;
@@ -478,182 +435,6 @@ TEST(Coordinator, WithoutFailoverItsLossEndsTheJobAndNamesTheCheckpoint) {
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("attune run --resume /c/9"));
 }
 
-// --- synchronization and checkpoints
-
-TEST(Requests, AnotherModeIsAskedForAndToldWhenItIsInForce) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.synchronization = {api::SyncMode::kSsp, 4};
-  ++cluster.job().generation;
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), ElementsAre("a-server-0 synchronization=SSP(4)"));
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/SwitchingSynchronization"));
-  cluster.sample.job->mutable_synchronization()->set_mode(v1::Synchronization::SSP);
-  cluster.sample.job->mutable_synchronization()->set_staleness(4);
-  cluster.Settle();
-  EXPECT_EQ(cluster.status().synchronization, (api::Synchronization{api::SyncMode::kSsp, 4}));
-  EXPECT_THAT(cluster.events().back().note, StartsWith("Workers keep pace by SSP(4) now (before: Async)"));
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
-}
-
-TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.synchronization.mode = api::SyncMode::kBsp;
-  cluster.Settle();
-  cluster.Answer("synchronization=BSP", Outcome::kRefused, "worker 1 did not answer in time");
-  cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring),
-              StartsWith("False/SynchronizationRefused: switching to BSP did not succeed: worker 1 did not answer"));
-
-  FakeCluster unable = Running(MakeTrainingJob("b").Servers(1).Workers(1), v1::Abilities());
-  unable.job().spec.synchronization.mode = api::SyncMode::kBsp;
-  unable.Settle();
-  EXPECT_THAT(unable.told(), IsEmpty());
-  EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and go on with Async"));
-}
-
-// What a worker says it computes with.
-void Say(FakeCluster& cluster, const std::string& pod, uint32_t threads, uint32_t most) {
-  for (telemetry::PodSample& sample : cluster.sample.pods) {
-    if (sample.pod != pod) continue;
-    v1::WorkerWindow& worker = *sample.window.mutable_worker();
-    worker.set_steps(10);
-    worker.set_threads(threads);
-    worker.set_threads_max(most);
-  }
-}
-
-TEST(Requests, EveryWorkerIsToldHowManyThreadsAlsoOneThatComesLater) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
-  Say(cluster, "a-worker-0", 1, 8);
-  Say(cluster, "a-worker-1", 1, 8);
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), IsEmpty()) << "as their program begins";
-  cluster.job().spec.worker_threads = 2;
-  ++cluster.job().generation;
-  Say(cluster, "a-worker-1", 2, 8);  // does so already
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), ElementsAre("a-worker-0 threads=2"));
-  Say(cluster, "a-worker-0", 2, 8);
-  cluster.Settle();
-  cluster.job().spec.workers.replicas = 3;
-  ++cluster.job().generation;
-  cluster.Settle();
-  cluster.StartAll();
-  cluster.Settle();
-  cluster.Connect("a-worker-2");
-  Say(cluster, "a-worker-2", 1, 8);
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), ElementsAre("a-worker-0 threads=2", "a-worker-2 threads=2"));
-}
-
-TEST(Requests, ThreadsThatAWorkerDoesNotTakeAreSaid) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  Say(cluster, "a-worker-0", 0, 0);
-  cluster.job().spec.worker_threads = 9;
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), IsEmpty());
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring),
-              StartsWith("False/ThreadsRefused: the program of a-worker-0 chooses its threads itself"));
-  EXPECT_TRUE(cluster.HasEvent("ThreadsRefused"));
-  Say(cluster, "a-worker-0", 1, 8);
-  cluster.Settle();
-  cluster.Answer("threads=9", Outcome::kRefused, "this worker computes with 1 to 8 threads, not with 9");
-  cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring), HasSubstr("not with 9"));
-  cluster.job().spec.worker_threads.reset();
-  cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
-}
-
-TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().checkpoint_request = "before lunch";
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), ElementsAre("a-server-0 checkpoint=before lunch"));
-  EXPECT_FALSE(cluster.status().checkpoint.has_value());
-  cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
-  cluster.sample.job->mutable_checkpoint()->set_rows(12);
-  cluster.Answer("checkpoint=before lunch", Outcome::kDone);
-  cluster.Settle();
-  ASSERT_TRUE(cluster.status().checkpoint.has_value());
-  EXPECT_EQ(cluster.status().checkpoint->request, "before lunch");
-  EXPECT_EQ(cluster.status().checkpoint->directory, "/c/1");
-  EXPECT_EQ(cluster.status().checkpoint->message, "");
-  cluster.RestartOperator();
-  cluster.Settle();
-  EXPECT_EQ(cluster.told().size(), 1U) << "also for a restarted operator";
-}
-
-TEST(Requests, CheckpointsFollowTheirInterval) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.checkpoint.interval_seconds = 600;
-  cluster.Settle();
-  EXPECT_THAT(cluster.told(), IsEmpty());
-  cluster.Advance(seconds(601));
-  cluster.Settle();
-  ASSERT_EQ(cluster.told().size(), 1U);
-  EXPECT_THAT(cluster.told()[0], StartsWith("a-server-0 checkpoint after "));
-  cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
-  cluster.Settle();
-  EXPECT_EQ(cluster.status().checkpoint->regular_message, "disk full");
-  EXPECT_EQ(cluster.status().checkpoint->message, "") << "nobody has asked for one";
-  EXPECT_TRUE(cluster.HasEvent("CheckpointFailed"));
-  const size_t events = cluster.events().size();
-  cluster.Settle();
-  EXPECT_EQ(cluster.events().size(), events) << "told once";
-  cluster.Advance(seconds(60));
-  cluster.Settle();
-  EXPECT_EQ(cluster.told().size(), 2U) << "tried again";
-  cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
-  cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
-  cluster.Answer("checkpoint after", Outcome::kDone);
-  cluster.Settle();
-  cluster.Advance(seconds(599));
-  cluster.Settle();
-  EXPECT_EQ(cluster.told().size(), 2U);
-  cluster.Advance(seconds(2));
-  cluster.Settle();
-  EXPECT_EQ(cluster.told().size(), 3U);
-  cluster.Answer("checkpoint after", Outcome::kDone);
-  cluster.sample.job->set_goal_reached(true);
-  cluster.Advance(seconds(2'000));
-  cluster.Settle();
-  EXPECT_EQ(cluster.told().size(), 3U) << "the model is saved now, and soon nobody is there to ask";
-}
-
-TEST(Requests, ACheckpointThatWasAskedForIsNotAnsweredWithWhatBefellARegularOne) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.checkpoint.interval_seconds = 600;
-  cluster.Advance(seconds(601));
-  cluster.Settle();
-  cluster.Answer("checkpoint after", Outcome::kRefused, "a node was lost");
-  cluster.Settle();
-  cluster.job().checkpoint_request = "1";
-  cluster.Settle();
-  cluster.Answer("checkpoint=1", Outcome::kDone);
-  cluster.Settle();
-  EXPECT_EQ(cluster.status().checkpoint->request, "1");
-  EXPECT_EQ(cluster.status().checkpoint->message, "");
-  EXPECT_EQ(cluster.status().checkpoint->regular_message, "a node was lost") << "until a newer one is there";
-  cluster.sample.job->mutable_checkpoint()->set_number(1);
-  cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
-  cluster.Settle();
-  EXPECT_EQ(cluster.status().checkpoint->regular_message, "");
-}
-
-TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().checkpoint_request = "1";
-  cluster.Settle();
-  cluster.Answer("checkpoint=1", Outcome::kRefused, "/c: no space left");
-  cluster.Settle();
-  EXPECT_EQ(cluster.status().checkpoint->request, "1");
-  EXPECT_EQ(cluster.status().checkpoint->message, "/c: no space left");
-  EXPECT_TRUE(cluster.HasEvent("CheckpointFailed"));
-}
-
-// --- places for pods
-
 TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
@@ -696,52 +477,6 @@ TEST(ServerLoss, WhatWasNotLostIsToldToo) {
   cluster.sample.job->mutable_recovery()->set_restored_rows(12);
   cluster.Settle();
   EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
-}
-
-TEST(Machines, ExplainWhyAPodWaits) {
-  kube::Json worker = {
-      {"spec",
-       {{"containers",
-         kube::Json::array({{{"name", "worker"}, {"image", "x"}, {"resources", {{"requests", {{"cpu", "4"}}}}}}})}}}};
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).WorkerTemplate(worker));
-  cluster.job().spec.workers.replicas = 2;
-  cluster.Settle();
-  cluster.Unschedulable("a-worker-1", "0/2 nodes are available: 2 Insufficient cpu.");
-  cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kWorkersReady), HasSubstr("Lower the requests")) << "without figures";
-  cluster.machines = {{"node-a", {1, 8.0 * (1 << 30)}}, {"node-b", {2, 4.0 * (1 << 30)}}};
-  cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kWorkersReady),
-              StartsWith("False/Unschedulable: a-worker-1 cannot be placed on a node: 0/2 nodes are available: 2 "
-                         "Insufficient cpu. 1 of 1 workers can fit on no machine: each requests 4.01 CPU"));
-  EXPECT_THAT(cluster.Condition(api::kWorkersReady), HasSubstr("the freest machine (node-a) has 1 CPU and 8.0 GiB"));
-}
-
-TEST(Machines, RequestsAddUpAsKubernetesCountsThem) {
-  const auto pod = kube::Json::parse(R"({"spec": {
-    "containers": [{"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "2", "memory": "1Gi"}}},
-                   {"resources": {"requests": {"memory": "1Gi"}}}],
-    "initContainers": [{"restartPolicy": "Always", "resources": {"requests": {"cpu": "10m"}}},
-                       {"resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]}})");
-  const scheduler::Resources requests = RequestsOf(pod);
-  EXPECT_DOUBLE_EQ(requests.cpu_cores, 1) << "the init container needs more than the rest";
-  EXPECT_DOUBLE_EQ(requests.memory_bytes, 2.0 * (1 << 30)) << "a limit without request is one";
-  EXPECT_EQ(RequestsOf(kube::Json::object()), scheduler::Resources());
-}
-
-TEST(Machines, CordonedAndSilentNodesTakeNoPods) {
-  const auto node = [](const char* text) { return std::make_shared<const kube::Json>(kube::Json::parse(text)); };
-  ObservedPod pod;
-  pod.node = "a";
-  pod.requests = {1, 0};
-  const auto machines = FreeMachines(
-      {node(R"({"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "memory": "1Ki"}}})"),
-       node(R"({"metadata": {"name": "b"}, "spec": {"unschedulable": true}})"),
-       node(R"({"metadata": {"name": "c"}, "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})")},
-      {pod});
-  ASSERT_EQ(machines.size(), 1U);
-  EXPECT_EQ(machines[0].name, "a");
-  EXPECT_EQ(machines[0].free, (scheduler::Resources{3, 1024}));
 }
 
 }  // namespace
