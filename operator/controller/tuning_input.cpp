@@ -156,6 +156,8 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
     input.rows_moving = window->has_relocation() && window->relocation().bytes_left() > 0;
     input.items_done = window->items_done();
     input.items_total = window->items_total();
+    input.job_steps = window->steps();
+    input.trained_seconds = window->trained_seconds();
     input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
                     workers.ready == input.wanted.workers &&
                     static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&

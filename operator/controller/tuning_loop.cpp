@@ -144,34 +144,22 @@ tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
   return space;
 }
 
-// In steps of single workers, from now on. Nothing: not known yet.
-std::optional<tuner::Goal> TuningLoop::GoalOf(const TuningInput& input) const {
-  const uint64_t steps = input.steps - std::min(first_->steps, input.steps);
-  const uint64_t items = input.items_done - std::min(first_->items_done, input.items_done);
-  const double seconds = input.time - first_->time;
-  tuner::Goal goal;
-  goal.kind = tuner::GoalKind::kSteps;
-  goal.target = std::numeric_limits<double>::infinity();
-  if (input.goal.steps) goal.target = static_cast<double>(*input.goal.steps) - static_cast<double>(input.steps);
+// From now on, by every bound but the loss. Nothing: not known yet.
+std::optional<tuner::Ending> TuningLoop::EndingOf(const TuningInput& input) {
+  tuner::Ending ending;
+  const auto made = static_cast<double>(input.job_steps);
+  if (input.goal.steps) ending.steps = static_cast<double>(*input.goal.steps) - made;
   if (input.items_total > 0) {
-    if (items == 0 || steps == 0) return std::nullopt;
-    const double left = static_cast<double>(input.items_total - std::min(input.items_done, input.items_total));
-    goal.target = std::min(goal.target, left * static_cast<double>(steps) / static_cast<double>(items));
+    if (input.items_done == 0 || input.job_steps == 0) return std::nullopt;
+    const double per_item = made / static_cast<double>(input.items_done);
+    const auto left = static_cast<double>(input.items_total - std::min(input.items_done, input.items_total));
+    ending.steps = std::min(ending.steps, left * per_item);
   }
-  if (input.goal.max_duration_seconds) {
-    const double left = static_cast<double>(*input.goal.max_duration_seconds) - input.time;
-    // At twice the present speed, so that a faster setting does not seem to end the job.
-    goal.target = std::min(goal.target, 2 * left * static_cast<double>(steps) / std::max(seconds, 1e-3));
-  }
-  if (input.goal.target_loss && *input.goal.target_loss > 0) {
-    goal.kind = tuner::GoalKind::kLoss;
-    goal.max_steps = std::max(goal.target, 1.0);
-    goal.target = *input.goal.target_loss;
-    return goal;
-  }
-  if (!std::isfinite(goal.target)) return std::nullopt;
-  goal.target = std::max(goal.target, 1.0);
-  return goal;
+  if (input.goal.max_duration_seconds)
+    ending.seconds = static_cast<double>(*input.goal.max_duration_seconds) - input.trained_seconds;
+  ending.steps = std::max(ending.steps, 0.0);
+  ending.seconds = std::max(ending.seconds, 0.0);
+  return ending;
 }
 
 bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
@@ -179,10 +167,12 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   if (!first_ || input.steps < first_->steps) first_ = input;
   message_ = "finding out how fast the job is now";
   if (input.time - first_->time < window || input.steps == first_->steps) return false;
-  const auto goal = GoalOf(input);
-  if (!goal) return false;
+  const auto ending = EndingOf(input);
+  if (!ending) return false;
+  const bool for_loss = input.goal.target_loss && *input.goal.target_loss > 0;
+  if (!for_loss && !std::isfinite(ending->steps) && !std::isfinite(ending->seconds)) return false;
   const double per_second = static_cast<double>(input.steps - first_->steps) / (input.time - first_->time);
-  const double left = (goal->kind == tuner::GoalKind::kLoss ? goal->max_steps : goal->target) / per_second;
+  const double left = std::min(ending->steps / per_second, ending->seconds);
   if (left < kShortJobWindows * window) {
     stage_ = Stage::kDone;
     message_ = "the job ends in about " + api::FormatSeconds(left) + ", too short to try other settings (" +
@@ -192,7 +182,12 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   }
   tuner::JobDescription job;
   job.space = SpaceOf(input);
-  job.goal = *goal;
+  if (for_loss) {
+    job.goal = {.kind = tuner::GoalKind::kLoss, .target = *input.goal.target_loss, .max_steps = ending->steps};
+  } else {
+    job.goal = {.kind = tuner::GoalKind::kSteps, .target = ending->steps};
+  }
+  job.goal.max_seconds = ending->seconds;
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
   job.window_seconds = window;
   // Where the mode is a knob, each setting says its own.
@@ -366,9 +361,11 @@ void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
 }
 
 void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
+  if (const auto ending = EndingOf(input)) tuner_->SetEnding(input.time, *ending);
   if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
+  remaining_since_ = input.time;
   TellOutcomes(output);
   const JobSetting target = FromSetting(decision.setting);
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
@@ -398,6 +395,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
 void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
+  remaining_since_ = input.time;
   JobSetting best = here_;
   std::string why = "no other setting is clearly better";
   constexpr double kGainMin = 0.05;
@@ -448,15 +446,10 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.recommended_slack = recommended_->slack;
   }
   if (remaining_) {
-    status.remaining_low = remaining_->low;
-    status.remaining_seconds = remaining_->mid;
-    status.remaining_high = remaining_->high;
-    if (input.goal.max_duration_seconds) {  // it ends then at the latest, whatever is believed
-      const double left = std::max(0.0, static_cast<double>(*input.goal.max_duration_seconds) - input.time);
-      for (auto* end : {&status.remaining_low, &status.remaining_seconds, &status.remaining_high}) {
-        *end = std::min(end->value_or(left), left);
-      }
-    }
+    const double passed = input.time - remaining_since_;
+    status.remaining_low = std::max(0.0, remaining_->low - passed);
+    status.remaining_seconds = std::max(0.0, remaining_->mid - passed);
+    status.remaining_high = std::max(0.0, remaining_->high - passed);
   }
   status.changes = changes_;
   status.state = state_;

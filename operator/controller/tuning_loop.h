@@ -65,7 +65,7 @@ class TuningLoop {
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
   tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
-  std::optional<tuner::Goal> GoalOf(const TuningInput& input) const;
+  static std::optional<tuner::Ending> EndingOf(const TuningInput& input);
   // False: not yet, or never; stage and message say which.
   bool Begin(const TuningInput& input, tuner::PriorCache& priors);
   void Learn(const TuningInput& input, tuner::PriorCache& priors);
@@ -98,6 +98,7 @@ class TuningLoop {
   int32_t failures_ = 0;
   uint64_t changes_ = 0, told_ = 0;
   std::optional<tuner::Remaining> remaining_;
+  double remaining_since_ = 0;
   std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins anew with a new operator: what is still wrong is found again

@@ -48,6 +48,9 @@ struct TuningInput {
   uint64_t steps = 0;  // of all workers, so far
   double loss_sum = 0, loss_weight = 0;
   uint64_t items_done = 0, items_total = 0;  // of the whole goal
+  // As the coordinator counts them for the goal: these go on when the operator begins anew.
+  uint64_t job_steps = 0;
+  double trained_seconds = 0;
   std::optional<double> step_seconds_median, staleness;
   std::optional<double> server_memory, worker_memory;       // fullest, share of its limit
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index

@@ -70,7 +70,11 @@ void AddTotals(Job& job, const v1::WindowReport& window, MonotonicTime now) {
 void AddPoint(Job& job, MonotonicTime now) {
   if (++job.reports_since_point < job.history_stride) return;
   job.reports_since_point = 0;
-  const HistoryPoint point{now, job.window ? job.window->items_done() : 0, job.steps};
+  HistoryPoint point{.at = now};
+  if (job.window) {
+    point.items_done = job.window->items_done();
+    point.steps = job.window->steps();
+  }
   job.history.push_back(point);
   if (job.history.size() < JobStore::kHistoryMax) return;
   size_t kept = 0;

@@ -32,7 +32,7 @@ struct PodSample {
 struct HistoryPoint {
   MonotonicTime at{};
   uint64_t items_done = 0;  // over all epochs, as the coordinator said
-  uint64_t steps = 0;       // of all workers together
+  uint64_t steps = 0;       // of all workers together, by the same word
 };
 
 // What became of a directive.

@@ -156,6 +156,7 @@ Status TakeGoal(const Json& json, Goal& goal) {
   }
   if (!known) return Bad("goal.kind must be one of: " + Words(kGoals) + "; found " + Shown(*kind));
   RETURN_IF_ERROR(TakeNumber(json, "max_steps", goal.max_steps));
+  RETURN_IF_ERROR(TakeNumber(json, "max_seconds", goal.max_seconds));
   RETURN_IF_ERROR(TakeNumber(json, "steps_per_epoch", goal.steps_per_epoch));
   RETURN_IF_ERROR(TakeNumber(json, "target", goal.target));
   if (goal.kind == GoalKind::kSteps && Field(json, "target") == nullptr) goal.target = goal.max_steps;
@@ -241,11 +242,16 @@ Json ToJson(const JobDescription& job) {
   }
   Json space = {{"knobs", std::move(knobs)}, {"limits", std::move(limits)}};
   if (!job.space.allowed.empty()) space["allowed"] = job.space.allowed;
-  Json goal = {{"target", job.goal.target}, {"steps_per_epoch", job.goal.steps_per_epoch}};
+  Json goal = {{"steps_per_epoch", job.goal.steps_per_epoch}};
   for (const auto& [name, kind] : kGoals) {
     if (kind == job.goal.kind) goal["kind"] = name;
   }
-  if (std::isfinite(job.goal.max_steps)) goal["max_steps"] = job.goal.max_steps;
+  const auto add_finite = [&](const char* name, double value) {
+    if (std::isfinite(value)) goal[name] = value;
+  };
+  add_finite("target", job.goal.target);
+  add_finite("max_steps", job.goal.max_steps);
+  add_finite("max_seconds", job.goal.max_seconds);
   Json json = {{"space", std::move(space)},
                {"goal", std::move(goal)},
                {"costs",

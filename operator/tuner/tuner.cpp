@@ -15,7 +15,9 @@ Status CheckJob(const JobDescription& job) {
   const auto bad = [](const std::string& text) { return Error(StatusCode::kInvalidArgument, text); };
   if (!(job.window_seconds >= kWindowSecondsMin && job.window_seconds <= kWindowSecondsMax))
     return bad("the window must last between 0.001 and 1000000 s");
-  if (!std::isfinite(job.goal.target) || job.goal.target <= 0)
+  if (!(job.goal.max_seconds > 0)) return bad("max_seconds must be positive");
+  const bool ends_by_time = job.goal.kind == GoalKind::kSteps && std::isfinite(job.goal.max_seconds);
+  if (!(job.goal.target > 0) || (!std::isfinite(job.goal.target) && !ends_by_time))
     return bad("the goal's target must be a positive number");
   if (job.goal.kind == GoalKind::kEpochs && !(job.goal.steps_per_epoch > 0))
     return bad("a goal in epochs needs steps_per_epoch > 0");
@@ -208,6 +210,20 @@ Decision Tuner::Decide(double now, const Setting& current) {
           " progress per second; " + DurationText(view.horizon) + " are left to gain from it";
   }
   return Finish(view, target, DecisionKind::kKeep, move, std::move(why));
+}
+
+void Tuner::SetEnding(double now, const Ending& ending) {
+  constexpr double kStepsMin = 1, kSecondsMin = 1e-3;  // a goal is positive
+  const double steps = steps_ + std::max(ending.steps, kStepsMin);
+  Goal& goal = job_.goal;
+  if (goal.kind == GoalKind::kSteps) {
+    goal.target = steps;
+  } else if (goal.kind == GoalKind::kEpochs) {
+    goal.target = steps / goal.steps_per_epoch;
+  } else {
+    goal.max_steps = steps;
+  }
+  goal.max_seconds = std::max(now - started_.value_or(now), 0.0) + std::max(ending.seconds, kSecondsMin);
 }
 
 double Tuner::CollapseProbability() const {

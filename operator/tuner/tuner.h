@@ -35,15 +35,22 @@ namespace attune::tuner {
 enum class GoalKind {
   kLoss,    // reach a loss, from above
   kMetric,  // reach a metric, from below
-  kSteps,   // make a number of updates
+  kSteps,   // make a number of updates; without a bound where max_seconds is one
   kEpochs,  // the same in passes over the data
 };
 
 struct Goal {
   GoalKind kind = GoalKind::kLoss;
   double target = 0;
-  double max_steps = std::numeric_limits<double>::infinity();  // the job ends there at the latest
-  double steps_per_epoch = 0;                                  // for kEpochs, > 0
+  double max_steps = std::numeric_limits<double>::infinity();    // the job ends there at the latest
+  double max_seconds = std::numeric_limits<double>::infinity();  // the same, since the first report began
+  double steps_per_epoch = 0;                                    // for kEpochs, > 0
+};
+
+// When a job ends at the latest, from now on.
+struct Ending {
+  double steps = std::numeric_limits<double>::infinity();  // updates of single workers
+  double seconds = std::numeric_limits<double>::infinity();
 };
 
 // Parts that can be left out, to measure what each is worth (bench/tuning).
@@ -123,6 +130,9 @@ class Tuner {
   // counted and otherwise ignored.
   Status Absorb(const Report& report);
   Decision Decide(double now, const Setting& current);
+  // Who counts what is left better than the goal said at the beginning (steps of an epoch are known only once some were
+  // made; a job resumes) says so, as often as it likes. Each >= 0.
+  void SetEnding(double now, const Ending& ending);
 
   // These look at the job anew, as of the last decision.
   // The best `count` settings, best first.
@@ -202,6 +212,7 @@ class Tuner {
   void CloseRecord(const View& view, int next, DecisionKind kind);
   double ExpectedStaleness(int id) const;
   double StepsToGo() const;
+  double SecondsToGo(double now, double seconds_per_update) const;
 
   JobDescription job_;
   SearchSpace space_;

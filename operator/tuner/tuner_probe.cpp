@@ -58,7 +58,8 @@ Tuner::Doubts Tuner::FindDoubts(const View& view, int setting) const {
   const EfficiencyModel& model = curve_.efficiency();
   const auto here = model.Efficiencies(view.staleness[static_cast<size_t>(view.incumbent)]);
   const auto there = model.Efficiencies(view.staleness[static_cast<size_t>(setting)]);
-  const double per_update = std::exp(view.speed.mean(view.incumbent)), most = StepsToGo();
+  const double per_update = std::exp(view.speed.mean(view.incumbent));
+  const double most = SecondsToGo(view.now, per_update) / per_update;
   std::array<double, kHypotheses> saved{};  // seconds for each effective step
   for (size_t h = 0; h < kHypotheses; ++h) {
     const double pace = per_update / here[h], other = std::exp(view.speed.mean(setting)) / there[h];

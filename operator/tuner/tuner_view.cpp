@@ -55,6 +55,11 @@ double Tuner::StepsToGo() const {
   return std::max(0.0, cap);
 }
 
+// Until the job ends at the latest; infinite where nothing but its loss ends it.
+double Tuner::SecondsToGo(double now, double seconds_per_update) const {
+  return std::min(StepsToGo() * seconds_per_update, std::max(0.0, job_.goal.max_seconds - now));
+}
+
 // The pace of effective progress that the best setting would have, under each hypothesis about efficiency.
 void Tuner::FitBestPace(View& view) const {
   const EfficiencyModel& model = curve_.efficiency();
@@ -116,13 +121,15 @@ int Tuner::ChooseIncumbent(const View& view) const {
 void Tuner::FitRemaining(View& view) const {
   const auto b = static_cast<size_t>(view.incumbent);
   const double per_update = std::exp(view.speed.mean(view.incumbent));
-  const double most = StepsToGo() * per_update;  // by max_steps; infinite without
+  const double most = SecondsToGo(view.now, per_update);
   const double plain = std::max(view.now, kShortHorizonWindows * job_.window_seconds);
   view.horizon = std::min(plain, most);
   if (job_.goal.kind == GoalKind::kSteps || job_.goal.kind == GoalKind::kEpochs) {
     if (blocks_.blocks().empty()) return;
     const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
-    view.remaining = Remaining{most * std::exp(-z), most, most * std::exp(z)};
+    const double slower = std::exp(z);
+    view.remaining = Remaining{SecondsToGo(view.now, per_update / slower), most,
+                               SecondsToGo(view.now, per_update * slower)};
     view.outlook = Outlook::kEstimated;
     if (job_.parts.loss_horizon) view.horizon = most;
     return;

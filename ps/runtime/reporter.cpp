@@ -99,6 +99,7 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_servers(from.servers);
   to->set_workers(from.workers);
   to->set_floor_clock(from.floor_clock);
+  to->set_steps(from.steps);
   to->set_trained_seconds(from.trained_seconds);
   to->set_goal_reached(from.goal_reached);
   to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);

@@ -57,6 +57,7 @@ struct JobTelemetry {
   uint32_t servers = 0;
   uint32_t workers = 0;
   uint64_t floor_clock = 0;
+  uint64_t steps = 0;          // of all workers; what a goal in steps counts
   double trained_seconds = 0;  // what a limit of the training time counts
   bool goal_reached = false;
 

@@ -421,6 +421,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .servers = progress.servers,
                               .workers = progress.workers,
                               .floor_clock = progress.floor_clock,
+                              .steps = progress.steps,
                               .trained_seconds = progress.trained_seconds,
                               .goal_reached = !progress.goal_reached.empty(),
                               .abilities = kAbilities,

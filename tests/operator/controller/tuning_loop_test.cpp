@@ -50,7 +50,12 @@ class FormulaJob {
     input.time += 1;
     if (actual != input.wanted && !stuck && --change_left <= 0) actual = input.wanted;
     std::normal_distribution<double> noise(0, 0.03);
-    if (input.training) input.steps += static_cast<uint64_t>(Rate(actual) * std::exp(noise(random)));
+    const auto made = input.training ? static_cast<uint64_t>(Rate(actual) * std::exp(noise(random))) : 0;
+    input.steps += made;
+    input.job_steps += made;
+    // As leases are reported: many items at once.
+    if (input.items_total > 0) input.items_done = input.job_steps * kItemsPerStep / lease_items * lease_items;
+    if (input.training) input.trained_seconds += 1;
     input.settled = actual == input.wanted && !flicker;
     if (!input.wanted.threads && input.threads_max > 0) input.wanted.threads = actual.threads = 1;
     TuningOutput output = loop.Step(input, Priors());
@@ -72,7 +77,14 @@ class FormulaJob {
     for (int i = 0; i < seconds; ++i) Tick();
   }
   void Restart() { loop = TuningLoop(last.status.state); }
+  // Where it is true: as long as the job lasts at the present speed.
+  double RemainingOff() const {
+    const double left = (static_cast<double>(input.items_total) / kItemsPerStep - static_cast<double>(input.job_steps));
+    return *last.status.remaining_seconds / (left / Rate(actual)) - 1;
+  }
 
+  static constexpr uint64_t kItemsPerStep = 20;
+  uint64_t lease_items = 1;
   TuningInput input;
   TuningLoop loop;
   TuningOutput last;
@@ -221,6 +233,40 @@ TEST(JobSetting, OnlyWhatIsTheTunersToChooseIsWritten) {
   EXPECT_EQ(SpecPatch({1, 1, std::nullopt, tuner::kSlackAsync})["synchronization"].dump(),
             R"({"mode":"Async","staleness":null})");
   EXPECT_EQ(ToString(JobSetting{2, 1, 3, 8}), "2 servers, 1 worker, 3 threads each, SSP(8)");
+}
+
+TEST(TuningLoop, HowLongAJobLastsIsCountedAnewWhereItsItemsAreReportedInLumps) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.goal.steps.reset();
+  job.input.goal.epochs = 3;
+  job.input.items_total = 300'000 * FormulaJob::kItemsPerStep;
+  job.lease_items = 70 * FormulaJob::kItemsPerStep;  // three seconds of the first setting
+  job.Run(700);
+  ASSERT_EQ(job.last.status.stage, "Keeping") << job.last.status.message;
+  EXPECT_NEAR(job.RemainingOff(), 0, 0.03);
+  EXPECT_LT(*job.last.status.remaining_low, *job.last.status.remaining_high);
+  job.Restart();
+  job.input.steps = 0;  // counters of the new process
+  job.Run(30);
+  EXPECT_NEAR(job.RemainingOff(), 0, 0.03);
+}
+
+TEST(TuningLoop, AJobThatEndsAtATimeEndsThenAtAnySpeed) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.goal.steps.reset();
+  job.input.goal.max_duration_seconds = 900;
+  job.Run(500);
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  ASSERT_TRUE(job.last.status.remaining_seconds.has_value()) << job.last.status.message;
+  EXPECT_NEAR(*job.last.status.remaining_low, 400, 1);
+  EXPECT_NEAR(*job.last.status.remaining_seconds, 400, 1);
+  EXPECT_NEAR(*job.last.status.remaining_high, 400, 1);
+  // It was resumed elsewhere for an hour meanwhile: what the coordinator counts is what ends it.
+  job.input.trained_seconds = 880;
+  const int writes = job.writes;
+  job.Run(15);
+  EXPECT_EQ(job.writes, writes) << "too late for another change\n" << job.tales;
+  EXPECT_LT(*job.last.status.remaining_seconds, 6);
 }
 
 TEST(TuningLoop, AShortJobIsLeftAlone) {

@@ -41,6 +41,7 @@ v1::PodReport CoordinatorReport(uint64_t items_done) {
   report.mutable_window()->mutable_server();
   report.mutable_window()->mutable_job()->set_items_total(1'000'000);
   report.mutable_window()->mutable_job()->set_items_done(items_done);
+  report.mutable_window()->mutable_job()->set_steps(items_done / 2);
   return report;
 }
 
@@ -145,6 +146,7 @@ TEST_F(JobStoreTest, HistoryStaysBoundedAndCoversTheWholeLife) {
   EXPECT_LT(history.front().items_done, 1'000U);
   EXPECT_GT(history.back().items_done, 9'700U);
   for (size_t i = 1; i < history.size(); ++i) EXPECT_LT(history[i - 1].items_done, history[i].items_done);
+  EXPECT_EQ(history.back().steps, history.back().items_done / 2) << "as the coordinator counts them";
 }
 
 TEST_F(JobStoreTest, NewsIsToldOnConnectionFirstReportAndFinalReport) {

@@ -306,6 +306,14 @@ TEST(TunerTest, ImpossibleJobsAreRefused) {
   EXPECT_TRUE(refused([](JobDescription& j) { j.window_seconds = 0; }));
   EXPECT_TRUE(refused([](JobDescription& j) { j.goal.target = std::nan(""); }));
   EXPECT_TRUE(refused([](JobDescription& j) { j.goal.max_steps = -1; }));
+  EXPECT_TRUE(refused([](JobDescription& j) { j.goal.max_seconds = 0; }));
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const auto endless = [](JobDescription& j) { j.goal = {.kind = GoalKind::kSteps, .target = kNever}; };
+  EXPECT_TRUE(refused(endless));
+  EXPECT_FALSE(refused([&](JobDescription& j) {
+    endless(j);
+    j.goal.max_seconds = 60;
+  })) << "it ends by its time";
   EXPECT_TRUE(refused([](JobDescription& j) { j.costs.pods = -1; }));
   EXPECT_TRUE(refused([](JobDescription& j) { j.goal.kind = GoalKind::kEpochs; }));
   EXPECT_TRUE(refused([](JobDescription& j) { j.space.knobs.clear(); }));
