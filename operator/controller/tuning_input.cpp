@@ -1,7 +1,6 @@
 #include "operator/controller/tuning_input.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "operator/controller/directives.h"
 #include "operator/controller/requests.h"
@@ -15,13 +14,6 @@ constexpr Duration kFresh = std::chrono::seconds(5);
 
 bool IsFresh(const telemetry::PodSample& pod, Now now) {
   return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at <= kFresh;
-}
-
-std::optional<double> Median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 NodeFigures FiguresOf(const telemetry::PodSample& pod) {
@@ -45,7 +37,6 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
 }
 
 void AddPods(const Observed& observed, Now now, TuningInput& input) {
-  std::vector<double> steps;
   double stale_sum = 0, stale_steps = 0;
   for (const telemetry::PodSample& pod : observed.sample.pods) {
     if (!IsFresh(pod, now)) continue;
@@ -58,7 +49,6 @@ void AddPods(const Observed& observed, Now now, TuningInput& input) {
     (pod.window.has_worker() ? input.worker_figures : input.server_figures).push_back(FiguresOf(pod));
     if (pod.window.has_worker() && pod.window.worker().steps() > 0) {
       const v1::WorkerWindow& worker = pod.window.worker();
-      steps.push_back(worker.step_seconds().p50());
       // By steps, not by rows measured: a worker that touches more rows is not staler for it.
       if (worker.staleness_count() > 0) {
         stale_sum += worker.staleness_mean() * static_cast<double>(worker.steps());
@@ -67,7 +57,6 @@ void AddPods(const Observed& observed, Now now, TuningInput& input) {
     }
   }
   if (stale_steps > 0) input.staleness = stale_sum / stale_steps;
-  input.step_seconds_median = Median(std::move(steps));
 }
 
 // As many workers as are wanted report steps.

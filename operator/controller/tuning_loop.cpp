@@ -253,7 +253,6 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   report.staleness = input.staleness;
   report.server_memory = input.server_memory;
   report.worker_memory = input.worker_memory;
-  report.step_seconds_median = input.step_seconds_median;
   report.during_change = during_change;
   // A report that cannot be true is counted by the tuner and changes nothing.
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);

@@ -51,7 +51,7 @@ struct TuningInput {
   // As the coordinator counts them for the goal: these go on when the operator begins anew.
   uint64_t job_steps = 0;
   double trained_seconds = 0;
-  std::optional<double> step_seconds_median, staleness;
+  std::optional<double> staleness;
   std::optional<double> server_memory, worker_memory;       // fullest, share of its limit
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
   int32_t failures = 0;                                     // of servers and workers so far

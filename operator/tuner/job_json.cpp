@@ -291,7 +291,6 @@ StatusOr<Report> ReportFromJson(const Json& json, const SearchSpace& space) {
   RETURN_IF_ERROR(TakeOptional(json, "staleness", report.staleness));
   RETURN_IF_ERROR(TakeOptional(json, "server_memory", report.server_memory));
   RETURN_IF_ERROR(TakeOptional(json, "worker_memory", report.worker_memory));
-  RETURN_IF_ERROR(TakeOptional(json, "step_seconds_median", report.step_seconds_median));
   return report;
 }
 

@@ -128,12 +128,10 @@ Status Tuner::Absorb(const Report& report) {
   }
   if (report.during_change) return OkStatus();
 
-  double seconds = report.seconds;
-  if (report.step_seconds_median && std::isfinite(*report.step_seconds_median) && *report.step_seconds_median > 0 &&
-      report.steps > 0 && job_.parts.medians)
-    seconds = std::clamp(*report.step_seconds_median * report.steps / workers, 0.1 * seconds, seconds);
-  blocks_.Absorb(
-      {.setting = *id, .time = report.time - *started_, .seconds = seconds, .updates = std::max(report.steps, 0.5)});
+  blocks_.Absorb({.setting = *id,
+                  .time = report.time - *started_,
+                  .seconds = report.seconds,
+                  .updates = std::max(report.steps, 0.5)});
   memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
   memory_.Ran(space_, *id);
   if (report.staleness && job_.mode == Mode::kAsync) {

@@ -94,7 +94,6 @@ struct Report {
   std::optional<double> staleness;      // updates by others between a pull and its push
   std::optional<double> server_memory;  // fullest server, share of its limit
   std::optional<double> worker_memory;
-  std::optional<double> step_seconds_median;  // of single updates of one worker; steadier than the window's mean
   bool during_change = false;
 };
 
