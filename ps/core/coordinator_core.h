@@ -157,6 +157,7 @@ class CoordinatorCore {
   bool PromoteBackups(CoordinatorOutputs& out);
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
+  size_t ShardChangesMax() const;
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
   void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
 

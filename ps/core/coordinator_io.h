@@ -42,7 +42,10 @@ struct CoordinatorOptions {
   // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
   Duration liveness_lease = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
-  size_t shard_changes_max = 32;  // moved or copied at a time; the next when their rows are there
+  // Moved or copied at a time; the next when their rows are there, which takes some round trips however few they are.
+  // More shards where they hold fewer rows than this together: a small table changes its place at once.
+  size_t shard_changes_max = 32;
+  uint64_t row_changes_max = 16384;
   // The tables begin with the rows of this checkpoint, if that is one, and the job goes on where it was cut.
   RestorePoint load;
   std::optional<CutRecord> resume;

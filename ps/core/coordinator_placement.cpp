@@ -114,6 +114,14 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   return !released.empty();
 }
 
+// By what members hold under the newest map, which they report before anything is changed under it.
+size_t CoordinatorCore::ShardChangesMax() const {
+  uint64_t rows = 0;
+  for (const auto& [id, node] : nodes_) rows += node.rows ? node.rows->rows_held : 0;
+  const uint64_t per_shard = std::max<uint64_t>(rows / map_.shards.size(), 1);
+  return std::max<size_t>(options_.shard_changes_max, options_.row_changes_max / per_shard);
+}
+
 // One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
 // the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
@@ -147,7 +155,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
       out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
                            std::to_string(servers.size()) + " servers share them");
     }
-    changes.resize(std::min(changes.size(), options_.shard_changes_max));
+    changes.resize(std::min(changes.size(), ShardChangesMax()));
     return Publish(WithChanges(map_, changes, map_.version.Next()), out);
   }
   if (ReleaseLeavers(out)) return;

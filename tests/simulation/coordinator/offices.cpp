@@ -70,6 +70,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
                .shards = parameters_.shards,
                .liveness_lease = std::chrono::seconds(2),
                .shard_changes_max = 4,
+               .row_changes_max = 0,
                .host_index = servers_[host].index,
                .mutations = mutations_},
               host);

@@ -119,6 +119,7 @@ Outcome CoordinatorSimulation::Simulate() {
                     .backups = parameters_.backups,
                     .liveness_lease = std::chrono::seconds(2),
                     .shard_changes_max = 4,
+                    .row_changes_max = 0,
                     .host_index = 0,
                     .mutations = mutations_};
   StartOffice(first_options_, 0);

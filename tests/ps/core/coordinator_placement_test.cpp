@@ -1,0 +1,46 @@
+// How much of the map changes at a time.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/ps/core/coordinated_job.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr uint32_t kShards = 256;
+
+class CoordinatorPlacementTest : public CoordinatedJob {
+ protected:
+  CoordinatorPlacementTest()
+      : CoordinatedJob({.job_uid = "job", .servers = 2, .shards = kShards, .host_index = 0}) {}
+
+  void Report(uint64_t rows_held_by_each) {
+    ++report_;
+    for (const ConnectionId server : {kServer0, kServer1})
+      Say(server, RowsReport{.number = report_, .map_version = map_.version, .rows_held = rows_held_by_each});
+  }
+  auto HomesAt(ConnectionId server) const {
+    return std::ranges::count_if(map_.shards,
+                                 [&](const Shard& shard) { return shard.home == nodes_.at(server); });
+  }
+  // Of the last server's shards, those that changed their home at first when it was told to go.
+  auto ChangedAtFirst(uint64_t rows_held_by_each) {
+    Report(rows_held_by_each);
+    const auto before = HomesAt(kServer1);
+    EXPECT_EQ(before, kShards / 2);
+    Step(FromOperator{.id = CommandId(1), .command = SetServers{1}});
+    Report(rows_held_by_each);
+    return before - HomesAt(kServer1);
+  }
+
+ private:
+  uint64_t report_ = 0;
+};
+
+TEST_F(CoordinatorPlacementTest, AJobOfFewRowsChangesItsPlaceAtOnce) { EXPECT_EQ(ChangedAtFirst(1000), kShards / 2); }
+TEST_F(CoordinatorPlacementTest, ManyRowsChangeTheirPlaceByAndBy) { EXPECT_EQ(ChangedAtFirst(50'000'000), 32); }
+TEST_F(CoordinatorPlacementTest, BetweenThemTheRowsAreBounded) { EXPECT_EQ(ChangedAtFirst(128 * 300), 16384 / 300); }
+
+}  // namespace
+}  // namespace attune::ps
