@@ -181,8 +181,7 @@ Decision Tuner::Decide(double now, const Setting& current) {
     return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
   }
   const Proposal trial = BestTrial(view);
-  constexpr double kSavingMin = 0.006;
-  if (trial.setting >= 0 && trial.value > 0 && trial.saving > kSavingMin) {
+  if (trial.setting >= 0 && trial.value > 0) {
     std::string why = "expected " + Text(trial.gain) + " over " + space_.Text(view.incumbent) + "; may save " +
                       DurationText(trial.saving * view.horizon) + " of about " + DurationText(view.horizon) + " left";
     return Finish(view, trial.setting, DecisionKind::kTrial, trial, std::move(why));

@@ -11,6 +11,7 @@
 namespace attune::tuner {
 namespace {
 
+constexpr double kSavingMin = 0.008;  // share of the remaining time; less is not worth the restlessness
 constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
 constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
@@ -129,6 +130,7 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
     } else {
       proposal.value = d * view.horizon - kCaution * proposal.cost;
     }
+    if (proposal.saving < kSavingMin) continue;
     if (proposal.value > best.value) best = proposal;
   }
   return best;
