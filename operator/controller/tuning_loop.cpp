@@ -364,7 +364,6 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
-  remaining_since_ = input.time;
   TellOutcomes(output);
   const JobSetting target = FromSetting(decision.setting);
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
@@ -394,7 +393,6 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
 void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
-  remaining_since_ = input.time;
   JobSetting best = here_;
   std::string why = "no other setting is clearly better";
   constexpr double kGainMin = 0.05;
@@ -444,11 +442,10 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.recommended_threads = recommended_->threads;
     status.recommended_slack = recommended_->slack;
   }
-  if (remaining_) {
-    const double passed = input.time - remaining_since_;
-    status.remaining_low = std::max(0.0, remaining_->low - passed);
-    status.remaining_seconds = std::max(0.0, remaining_->mid - passed);
-    status.remaining_high = std::max(0.0, remaining_->high - passed);
+  if (remaining_) {  // as of the last decision: what changes with the clock alone would be written again and again
+    status.remaining_low = remaining_->low;
+    status.remaining_seconds = remaining_->mid;
+    status.remaining_high = remaining_->high;
   }
   status.changes = changes_;
   status.state = state_;

@@ -98,7 +98,6 @@ class TuningLoop {
   int32_t failures_ = 0;
   uint64_t changes_ = 0, told_ = 0;
   std::optional<tuner::Remaining> remaining_;
-  double remaining_since_ = 0;
   std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins anew with a new operator: what is still wrong is found again
