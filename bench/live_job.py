@@ -10,7 +10,18 @@ def workspace():
 class LiveJob:
     """One job under observation, of that name in the manifest. Commands and their times are kept for reports."""
 
+    running, closed = [], False
+
+    @classmethod
+    def stop_all(cls):
+        """For good: none is started after it."""
+        cls.closed = True
+        for job in list(cls.running):
+            job.stop()
+
     def __init__(self, bin_directory, directory, name, manifest, words=()):
+        if LiveJob.closed:
+            sys.exit("stopped")
         self.bin, self.directory, self.name, self.commands, self.events = bin_directory, directory, name, [], []
         os.makedirs(directory, exist_ok=True)
         with open(f"{directory}/job.yaml", "w") as out:
@@ -21,7 +32,7 @@ class LiveJob:
             env={**os.environ, "PATH": f"{bin_directory}:{os.environ['PATH']}"})
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        atexit.register(self.stop)
+        LiveJob.running.append(self)
 
     def _read(self):
         for line in self.process.stdout:
@@ -78,9 +89,14 @@ class LiveJob:
         return pids
 
     def stop(self):
+        if self in LiveJob.running:
+            LiveJob.running.remove(self)
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
                 self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
+
+
+atexit.register(LiveJob.stop_all)
