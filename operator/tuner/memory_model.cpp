@@ -13,6 +13,7 @@ namespace {
 constexpr double kNoise = 0.03;
 constexpr double kLimit = 0.97;       // use above which a node is taken for lost
 constexpr double kBlindRisk = 0.025;  // per octave outside of what ran, without telemetry
+constexpr double kBlindRiskPerCrash = 0.05;  // more for each that this job has seen: then by small steps
 constexpr double kWeightMax = 8;      // windows one report may count for
 
 Eigen::Matrix3d Precision(const BayesianLine::Dump& dump) { return Eigen::Matrix3d(dump.precision.data()); }
@@ -128,7 +129,8 @@ double MemoryModel::CrashProbability(const SearchSpace& space, int setting) cons
       if (name != "workers" && name != "threads") outside += std::max(0.0, low_[i] - at);
       if (name != "servers") outside += std::max(0.0, at - high_[i]);
     }
-    safe *= 1 - std::min(0.5, kBlindRisk * outside);
+    const double risk = kBlindRisk + kBlindRiskPerCrash * static_cast<double>(crashed_.size());
+    safe *= 1 - std::min(0.5, risk * outside);
   }
   return 1 - safe;
 }

@@ -189,6 +189,7 @@ class Tuner {
   double Caution() const;
   Proposal BestTrial(const View& view) const;
   std::optional<int> NextOfStartDesign(const View& view);
+  void TurnEveryKnob(const Setting& current, Setting& wanted) const;
   struct Doubts {
     std::array<double, kHypotheses> saving{};  // seconds, times probability
     std::array<double, kHypotheses> weight{};  // probability; 0: this one is no doubt

@@ -136,6 +136,16 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   return best;
 }
 
+// A first look that leaves a knob as it is says nothing of it: where it turns one, it turns them all.
+void Tuner::TurnEveryKnob(const Setting& current, Setting& wanted) const {
+  if (wanted == current) return;
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    const KnobRange& range = space_.description().knobs[k];
+    if (wanted[k] != current[k] || range.low == range.high || range.name == "slack") continue;
+    wanted[k] = current[k] > range.low ? std::max(range.low, current[k] / 2) : std::min(range.high, current[k] * 2);
+  }
+}
+
 std::optional<int> Tuner::NextOfStartDesign(const View& view) {
   if (!job_.parts.start_design) return std::nullopt;
   while (design_next_ < kDesign.size()) {
@@ -155,6 +165,7 @@ std::optional<int> Tuner::NextOfStartDesign(const View& view) {
       const double low = std::max(range.low, 1), high = std::max(range.high, 1);
       wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
     }
+    TurnEveryKnob(space_.setting(view.current), wanted);
     int id = space_.Nearest(wanted);
     // Where pods take longer than windows, a setting of medium size is no place worth waiting for.
     if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
