@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -74,6 +74,9 @@ bench-tuning:  ## the tuner and its baselines on simulated jobs: make bench-tuni
 	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS) --target bench_tuning
 	bench/tuning/run $(BUILD)/bin/bench_tuning $(or $(SEEDS),10)
+
+bench-live: build  ## the tuner on real processes against every static setting (root, hours): make bench-live ARGS="--quick"
+	bench/live-tuning $(BUILD)/bin $(ARGS)
 
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i

@@ -11,10 +11,10 @@ namespace attune::tuner {
 namespace {
 
 constexpr double kNoise = 0.03;
-constexpr double kLimit = 0.97;       // use above which a node is taken for lost
-constexpr double kBlindRisk = 0.025;  // per octave outside of what ran, without telemetry
+constexpr double kLimit = 0.97;              // use above which a node is taken for lost
+constexpr double kBlindRisk = 0.025;         // per octave outside of what ran, without telemetry
 constexpr double kBlindRiskPerCrash = 0.05;  // more for each that this job has seen: then by small steps
-constexpr double kWeightMax = 8;      // windows one report may count for
+constexpr double kWeightMax = 8;             // windows one report may count for
 
 Eigen::Matrix3d Precision(const BayesianLine::Dump& dump) { return Eigen::Matrix3d(dump.precision.data()); }
 Eigen::Vector3d Vector(const BayesianLine::Features& features) { return Eigen::Vector3d(features.data()); }

@@ -12,7 +12,7 @@ namespace attune::tuner {
 namespace {
 
 constexpr double kSavingMin = 0.008;  // share of the remaining time; less is not worth the restlessness
-constexpr double kCaution = 1.5;  // seconds of cost count this much against seconds of gain
+constexpr double kCaution = 1.5;      // seconds of cost count this much against seconds of gain
 constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial

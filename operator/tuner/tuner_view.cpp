@@ -68,7 +68,8 @@ void Tuner::FitBestPace(View& view) const {
   double staleness = -1;
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
-    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > kCrashMax || memory_.Banned(space_, id))) continue;
+    if (id != view.current && (!space_.MayPropose(id) || view.crash[i] > kCrashMax || memory_.Banned(space_, id)))
+      continue;
     if (view.staleness[i] != staleness) {  // settings that differ in threads alone are neighbors and equally stale
       staleness = view.staleness[i];
       for (size_t h = 0; h < kHypotheses; ++h)
@@ -128,8 +129,8 @@ void Tuner::FitRemaining(View& view) const {
     if (blocks_.blocks().empty()) return;
     const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
     const double slower = std::exp(z);
-    view.remaining = Remaining{SecondsToGo(view.now, per_update / slower), most,
-                               SecondsToGo(view.now, per_update * slower)};
+    view.remaining =
+        Remaining{SecondsToGo(view.now, per_update / slower), most, SecondsToGo(view.now, per_update * slower)};
     view.outlook = Outlook::kEstimated;
     if (job_.parts.loss_horizon) view.horizon = most;
     return;

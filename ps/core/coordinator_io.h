@@ -147,8 +147,8 @@ struct JobProgress {
   std::optional<double> smoothed_loss;
   bool serving = false;
   double trained_seconds = 0;  // what max_duration limits
-  bool taking_over = false;  // members have not answered yet: nothing else is known
-  std::string goal_reached;  // reason; empty: not yet
+  bool taking_over = false;    // members have not answered yet: nothing else is known
+  std::string goal_reached;    // reason; empty: not yet
 };
 
 }  // namespace attune::ps

@@ -103,8 +103,7 @@ TEST(AskTellTest, AJobThatEndsAtATimeSaysWhatIsLeftOfIt) {
   AskTell conversation;
   ASSERT_FALSE(conversation.Handle(
       R"({"type":"start","space":{"knobs":{"workers":[1,4]}},"goal":{"kind":"steps","max_seconds":500},"window_s":5})"));
-  ASSERT_FALSE(conversation.Handle(
-      R"({"type":"report","setting":{"workers":1},"time":20,"seconds":20,"steps":40})"));
+  ASSERT_FALSE(conversation.Handle(R"({"type":"report","setting":{"workers":1},"time":20,"seconds":20,"steps":40})"));
   const Json decision = Answer(conversation, R"({"type":"ask","time":120,"current":{"workers":1}})");
   for (const char* end : {"low", "mid", "high"}) EXPECT_EQ(decision["remaining"][end], 380) << decision;
 }

@@ -12,8 +12,7 @@ constexpr uint32_t kShards = 256;
 
 class CoordinatorPlacementTest : public CoordinatedJob {
  protected:
-  CoordinatorPlacementTest()
-      : CoordinatedJob({.job_uid = "job", .servers = 2, .shards = kShards, .host_index = 0}) {}
+  CoordinatorPlacementTest() : CoordinatedJob({.job_uid = "job", .servers = 2, .shards = kShards, .host_index = 0}) {}
 
   void Report(uint64_t rows_held_by_each) {
     ++report_;
@@ -21,8 +20,7 @@ class CoordinatorPlacementTest : public CoordinatedJob {
       Say(server, RowsReport{.number = report_, .map_version = map_.version, .rows_held = rows_held_by_each});
   }
   auto HomesAt(ConnectionId server) const {
-    return std::ranges::count_if(map_.shards,
-                                 [&](const Shard& shard) { return shard.home == nodes_.at(server); });
+    return std::ranges::count_if(map_.shards, [&](const Shard& shard) { return shard.home == nodes_.at(server); });
   }
   // Of the last server's shards, those that changed their home at first when it was told to go.
   auto ChangedAtFirst(uint64_t rows_held_by_each) {
