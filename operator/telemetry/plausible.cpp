@@ -24,12 +24,14 @@ bool IsSane(const v1::Quantiles& q) { return AllSane({q.p50(), q.p90(), q.p99(),
 
 bool IsSane(const v1::WorkerWindow& w) {
   return IsSane(w.step_seconds()) && IsSane(w.compute_seconds()) &&
-         AllSane({w.pull_wait_seconds(), w.push_wait_seconds(), w.loss_count() > 0 ? w.loss_variance() : 0, w.staleness_mean()}) &&
+         AllSane({w.pull_wait_seconds(), w.push_wait_seconds(), w.loss_count() > 0 ? w.loss_variance() : 0,
+                  w.staleness_mean()}) &&
          (w.loss_count() == 0 || std::isfinite(w.loss_mean())) && w.sample_unit().size() <= kUnitBytesMax;
 }
 
 bool IsSane(const v1::JobWindow& job) {
-  return AllSane({job.relocation().rows_per_second(), job.checkpoint().complete_unix_seconds()}) &&
+  return AllSane(
+             {job.relocation().rows_per_second(), job.checkpoint().complete_unix_seconds(), job.trained_seconds()}) &&
          job.data_set().size() <= kNameBytesMax && job.checkpoint().directory().size() <= kNameBytesMax &&
          job.server_states_size() <= kServersMax;
 }

@@ -126,12 +126,15 @@ TEST_F(JobStoreTest, ReportsThatCannotBeTrueAreDroppedAndCounted) {
   endless.mutable_window()->set_duration_seconds(1e9);
   for (const auto& lie : {nan, negative, endless, CoordinatorReport(1)}) Report(Hello("worker", 0), lie);
   Report(Hello("server", 0), WorkerReport(1, 1));
-  EXPECT_EQ(store_->dropped_reports(), 5U);
+  v1::PodReport timeless = CoordinatorReport(1);
+  timeless.mutable_window()->mutable_job()->set_trained_seconds(std::numeric_limits<double>::quiet_NaN());
+  Report(Hello("server", 0), timeless);
+  EXPECT_EQ(store_->dropped_reports(), 6U);
   EXPECT_FALSE(Sample().loss.has_value());
   v1::PodReport no_loss = WorkerReport(1, std::numeric_limits<double>::quiet_NaN());
   no_loss.mutable_window()->mutable_worker()->set_loss_count(0);
   Report(Hello("worker", 0), no_loss);
-  EXPECT_EQ(store_->dropped_reports(), 5U) << "a window without loss is fine";
+  EXPECT_EQ(store_->dropped_reports(), 6U) << "a window without loss is fine";
 }
 
 TEST_F(JobStoreTest, HistoryStaysBoundedAndCoversTheWholeLife) {
