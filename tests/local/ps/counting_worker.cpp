@@ -51,7 +51,8 @@ Status Verify(Session& session, const Table& counts, uint64_t items) {
 Status Train(uint64_t items, std::chrono::milliseconds pause, bool localizes) {
   ASSIGN_OR_RETURN(SessionOptions options, SessionOptions::FromEnvironment());
   options.connect_timeout = std::chrono::seconds(20);
-  options.call_timeout = std::chrono::seconds(10);
+  // Longer than the liveness lease: rows of a killed worker come when that has ended.
+  options.call_timeout = std::chrono::seconds(30);
   ASSIGN_OR_RETURN(const auto session, Session::Connect(options));
   ASSIGN_OR_RETURN(const Table counts, session->OpenTable("counts", {.dim = 1, .optimizer = Sgd{.rate = 1.0F}}));
   std::deque<LocalizeFuture> fetched;
