@@ -3,8 +3,7 @@ import atexit, json, os, signal, subprocess, sys, tempfile, threading, time
 
 
 def workspace():
-    # Not below /tmp: containers have a /tmp of their own, and a checkpoint there is out of their sight.
-    return tempfile.TemporaryDirectory(dir="/var/tmp")
+    return tempfile.TemporaryDirectory()
 
 
 class LiveJob:

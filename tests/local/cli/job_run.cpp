@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -21,14 +23,14 @@ std::string EnvironmentOf(const std::filesystem::path& process) {
 }  // namespace
 
 void JobRun::SetUp() {
-  // Not below /tmp, of which every container has its own.
-  std::string pattern = "/var/tmp/attune-test-XXXXXX";
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  std::string pattern = (std::filesystem::temp_directory_path() / "attune-test-XXXXXX").string();
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr) << "cannot make " << pattern << ": " << std::strerror(errno);
   directory_ = pattern;
   environment_ = {{"XDG_RUNTIME_DIR", pattern}, {"HOME", pattern}, {"KUBECONFIG", ""}};
 }
 
 void JobRun::TearDown() {
+  if (directory_.empty()) return;  // set-up failed, and no process can be told by it
   run_.reset();
   KillEverything();
   std::filesystem::remove_all(directory_);
