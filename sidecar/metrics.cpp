@@ -16,6 +16,7 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_compute_seconds", kGauge, "Quantiles of a step's time without waiting for rows."},
     {"attune_worker_pull_wait_seconds_total", kCounter, "Time spent waiting for pulled rows."},
     {"attune_worker_push_wait_seconds_total", kCounter, "Time spent waiting for room to push."},
+    {"attune_worker_pace_wait_seconds_total", kCounter, "Time spent between steps, until the pace allowed the next."},
     {"attune_worker_pulled_keys_total", kCounter, "Keys pulled."},
     {"attune_worker_pushed_keys_total", kCounter, "Keys pushed."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
@@ -81,6 +82,7 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
   AddQuantiles(values, "attune_worker_compute_seconds", worker.compute_seconds());
   values.push_back({"attune_worker_pull_wait_seconds_total", sums.pull_wait_seconds()});
   values.push_back({"attune_worker_push_wait_seconds_total", sums.push_wait_seconds()});
+  values.push_back({"attune_worker_pace_wait_seconds_total", sums.pace_wait_seconds()});
   values.push_back({"attune_worker_pulled_keys_total", Number(sums.pulled_keys())});
   values.push_back({"attune_worker_pushed_keys_total", Number(sums.pushed_keys())});
   values.push_back({"attune_worker_pushes_in_flight", Number(worker.pushes_in_flight())});
@@ -147,6 +149,7 @@ void Metrics::ObserveWorker(const v1::WorkerWindow& window) {
   worker_sums_.set_samples(worker_sums_.samples() + window.samples());
   worker_sums_.set_pull_wait_seconds(worker_sums_.pull_wait_seconds() + window.pull_wait_seconds());
   worker_sums_.set_push_wait_seconds(worker_sums_.push_wait_seconds() + window.push_wait_seconds());
+  worker_sums_.set_pace_wait_seconds(worker_sums_.pace_wait_seconds() + window.pace_wait_seconds());
   worker_sums_.set_pulled_keys(worker_sums_.pulled_keys() + window.pulled_keys());
   worker_sums_.set_pushed_keys(worker_sums_.pushed_keys() + window.pushed_keys());
 }

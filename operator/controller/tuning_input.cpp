@@ -28,7 +28,8 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
   if (seconds > 0 && window.has_server())
     figures.requests = static_cast<double>(window.server().pulls() + window.server().pushes()) / seconds;
   if (window.has_worker()) {
-    figures.step_seconds = window.worker().step_seconds().p50();
+    // Where a process is held to a share of a core most steps run in the free part of a period: the median is blind.
+    figures.step_seconds = window.worker().step_seconds().mean();
     if (seconds > 0)
       figures.wait_share =
           std::min(1.0, (window.worker().pull_wait_seconds() + window.worker().push_wait_seconds()) / seconds);

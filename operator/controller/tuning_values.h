@@ -25,7 +25,7 @@ kube::Json SpecPatch(const JobSetting& setting);
 struct NodeFigures {
   double cpu = 0, memory = 0;
   double requests = 0;      // per second, of servers
-  double step_seconds = 0;  // median, of workers
+  double step_seconds = 0;  // mean, of workers, without waiting for the pace
   double wait_share = 0;    // of its time, of workers: waiting for rows
 };
 

@@ -20,12 +20,12 @@ bool AllSane(std::initializer_list<double> values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
 }
 
-bool IsSane(const v1::Quantiles& q) { return AllSane({q.p50(), q.p90(), q.p99(), q.max()}); }
+bool IsSane(const v1::Quantiles& q) { return AllSane({q.p50(), q.p90(), q.p99(), q.max(), q.mean()}); }
 
 bool IsSane(const v1::WorkerWindow& w) {
   return IsSane(w.step_seconds()) && IsSane(w.compute_seconds()) &&
          AllSane({w.pull_wait_seconds(), w.push_wait_seconds(), w.loss_count() > 0 ? w.loss_variance() : 0,
-                  w.staleness_mean()}) &&
+                  w.staleness_mean(), w.pace_wait_seconds()}) &&
          (w.loss_count() == 0 || std::isfinite(w.loss_mean())) && w.sample_unit().size() <= kUnitBytesMax;
 }
 

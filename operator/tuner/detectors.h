@@ -38,7 +38,7 @@ struct NodeWindow {
   double cpu = 0;           // share, 0..1
   double memory = 0;        // share
   double requests = 0;      // per second, servers
-  double step_seconds = 0;  // median, workers
+  double step_seconds = 0;  // mean, workers, without waiting for the pace
   double wait_share = 0;    // of a step spent waiting for rows, workers
 };
 using NodeTrace = std::vector<NodeWindow>;  // by time
@@ -49,7 +49,7 @@ inline constexpr double kHotCpu = 0.85, kHotRatio = 1.5;
 inline constexpr size_t kHotWindows = 3;
 std::vector<Finding> DetectHotServers(std::span<const NodeTrace> servers);
 
-// A worker straggles when its median step takes kStraggleRatio times the median worker's for kStraggleWindows.
+// A worker straggles when its steps take kStraggleRatio times as long as the median worker's for kStraggleWindows.
 inline constexpr double kStraggleRatio = 1.5;
 inline constexpr size_t kStraggleWindows = 4;
 std::vector<Finding> DetectStragglers(std::span<const NodeTrace> workers);

@@ -26,6 +26,7 @@ void Fill(const QuantileSummary& from, v1::Quantiles* to) {
   to->set_p99(from.p99);
   to->set_max(from.max);
   to->set_count(from.count);
+  to->set_mean(from.mean);
 }
 
 void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
@@ -37,6 +38,7 @@ void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
   Fill(window.compute_seconds, to->mutable_compute_seconds());
   to->set_pull_wait_seconds(window.pull_wait_seconds);
   to->set_push_wait_seconds(window.push_wait_seconds);
+  to->set_pace_wait_seconds(window.pace_wait_seconds);
   to->set_pulled_keys(window.pulled_keys);
   to->set_pushed_keys(window.pushed_keys);
   to->set_loss_mean(window.loss_mean);

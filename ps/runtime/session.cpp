@@ -86,6 +86,7 @@ class WorkerSession final : public Session {
     const auto stepped =
         runtime_->Submit(StepCall{.loss = report.loss, .samples = report.samples}, options_.step_timeout);
     stepped->Wait();
+    runtime_->meter()->BeginStep();
     RETURN_IF_ERROR(stepped->status);
     return runtime_->status();
   }

@@ -28,6 +28,7 @@ void DurationHistogram::Add(Duration value) {
   value = std::max(value, Duration::zero());
   ++counts_[static_cast<size_t>(BucketOf(static_cast<uint64_t>(value.count())))];
   ++total_;
+  sum_ += value;
   max_ = std::max(max_, value);
 }
 
@@ -43,13 +44,18 @@ double DurationHistogram::Quantile(double q) const {
 
 QuantileSummary DurationHistogram::Summary() const {
   if (total_ == 0) return {};
-  return {.p50 = Quantile(0.5), .p90 = Quantile(0.9), .p99 = Quantile(0.99), .max = Seconds(max_), .count = total_};
+  return {.p50 = Quantile(0.5),
+          .p90 = Quantile(0.9),
+          .p99 = Quantile(0.99),
+          .max = Seconds(max_),
+          .count = total_,
+          .mean = Seconds(sum_) / static_cast<double>(total_)};
 }
 
 void DurationHistogram::Clear() {
   counts_.fill(0);
   total_ = 0;
-  max_ = {};
+  sum_ = max_ = {};
 }
 
 void WeightedMoments::Add(double value, double weight) {
@@ -79,6 +85,11 @@ void WorkerWindowBuilder::EndStep(MonotonicTime now, uint64_t samples, double lo
   if (std::isfinite(loss)) loss_.Add(loss, static_cast<double>(std::max<uint64_t>(samples, 1)));
   ++current_.steps;
   current_.samples += samples;
+  SkipTo(now);
+}
+
+void WorkerWindowBuilder::BeginStep(MonotonicTime now) {
+  current_.pace_wait_seconds += Seconds(now - step_start_);
   SkipTo(now);
 }
 

@@ -13,8 +13,9 @@ struct QuantileSummary {
   double p50 = 0;  // seconds
   double p90 = 0;
   double p99 = 0;
-  double max = 0;  // exact; the others are within 1/32 of the true value
+  double max = 0;  // exact, as the mean is; the others are within 1/32 of the true value
   uint64_t count = 0;
+  double mean = 0;
 };
 
 // Logarithmic histogram of durations: 32 buckets per power of two, so a quantile's relative error is at most 1/32.
@@ -33,7 +34,7 @@ class DurationHistogram {
 
   std::array<uint32_t, kBuckets> counts_{};
   uint64_t total_ = 0;
-  Duration max_{};
+  Duration sum_{}, max_{};
 };
 
 // Mean and variance of weighted values in one pass (West 1979, "Updating mean and variance estimates").
@@ -60,6 +61,7 @@ struct WorkerWindowSummary {
   QuantileSummary compute_seconds;  // step minus the waiting for rows within it
   double pull_wait_seconds = 0;
   double push_wait_seconds = 0;
+  double pace_wait_seconds = 0;  // belongs to no step
   uint64_t pulled_keys = 0;
   uint64_t pushed_keys = 0;
   double loss_mean = 0;
@@ -77,6 +79,8 @@ class WorkerWindowBuilder {
   void AddPushWait(Duration waited);
   // Ends a step at `now`; the step began where the one before ended. NaN or infinite loss: no loss reported.
   void EndStep(MonotonicTime now, uint64_t samples, double loss);
+  // The pace lets the next step begin at `now`; the time since the last one's end was spent waiting for that.
+  void BeginStep(MonotonicTime now);
   // The time up to `now` belongs to no step (set-up, evaluation).
   void SkipTo(MonotonicTime now);
   // Closes the window at `now` and begins the next.

@@ -38,6 +38,10 @@ class WaitMeter {
     std::lock_guard lock(mutex_);
     window_.EndStep(time_.Now(), samples, loss);
   }
+  void BeginStep() {
+    std::lock_guard lock(mutex_);
+    window_.BeginStep(time_.Now());
+  }
   // What came before the first lease (reading data, building a vocabulary) is no step.
   void StartSteps() {
     std::lock_guard lock(mutex_);

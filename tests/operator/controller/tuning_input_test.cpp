@@ -25,7 +25,8 @@ telemetry::PodSample Worker(const std::string& name, MonotonicTime at, uint64_t 
   telemetry::PodSample pod = Pod(name, at);
   v1::WorkerWindow& worker = *pod.window.mutable_worker();
   worker.set_steps(steps);
-  worker.mutable_step_seconds()->set_p50(0.25);
+  worker.mutable_step_seconds()->set_p50(0.1);
+  worker.mutable_step_seconds()->set_mean(0.25);
   worker.set_pull_wait_seconds(0.8);
   worker.set_push_wait_seconds(0.4);
   worker.set_staleness_mean(staleness);

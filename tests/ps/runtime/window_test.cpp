@@ -99,6 +99,24 @@ TEST(WorkerWindowTest, NextWindowStartsEmptyButTheOpenStepGoesOn) {
   EXPECT_DOUBLE_EQ(summary.step_seconds.max, 1.49);
 }
 
+TEST(WorkerWindowTest, MeanSeesTheStepsThatTheMedianDoesNot) {
+  WorkerWindowBuilder window(kStart);
+  for (const int end : {10, 20, 30, 130}) window.EndStep(kStart + milliseconds(end), 1, 1.0);
+  const WorkerWindowSummary summary = window.Take(kStart + milliseconds(1000));
+  EXPECT_NEAR(summary.step_seconds.p50, 0.01, 0.01 / 32);
+  EXPECT_DOUBLE_EQ(summary.step_seconds.mean, 0.0325);
+}
+
+TEST(WorkerWindowTest, WaitingForThePaceIsNoPartOfAStep) {
+  WorkerWindowBuilder window(kStart);
+  window.EndStep(kStart + milliseconds(100), 1, 1.0);
+  window.BeginStep(kStart + milliseconds(400));
+  window.EndStep(kStart + milliseconds(500), 1, 1.0);
+  const WorkerWindowSummary summary = window.Take(kStart + milliseconds(1000));
+  EXPECT_DOUBLE_EQ(summary.step_seconds.max, 0.1);
+  EXPECT_DOUBLE_EQ(summary.pace_wait_seconds, 0.3);
+}
+
 TEST(WorkerWindowTest, SkippedTimeBelongsToNoStep) {
   WorkerWindowBuilder window(kStart);
   window.SkipTo(kStart + milliseconds(900));
