@@ -25,6 +25,7 @@ constexpr double kNoisePrior = 0.05;                        // relative, of a wi
 constexpr double kMisfit = 0.004;                           // of the loss: no real curve is exactly one of ours
 constexpr double kLengthWindows = 400, kLengthSigma = 1.2;  // prior of the whole job, log-normal
 constexpr double kUnreachablePrior = 0.05;
+constexpr double kDoubtful = 0.25;  // probability of never getting there above which no time is told
 
 std::vector<Point> MakePoints(const std::vector<LossCurve::Segment>& segments, double noise, double updates) {
   const size_t n = segments.size();
@@ -216,6 +217,8 @@ CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& se
     fit.outlook = Outlook::kUnknown;
   } else if (fit.unreachable > 0.9 && windows > 40) {
     fit.outlook = Outlook::kUnreachable;
+  } else if (fit.unreachable > kDoubtful) {
+    fit.outlook = Outlook::kUnknown;
   } else {
     fit.outlook = Outlook::kEstimated;
   }

@@ -24,7 +24,7 @@ struct LossWindow {
 enum class Outlook {
   kEstimated,    // the interval can be believed
   kTooEarly,     // not enough progress seen to say anything
-  kUnknown,      // the loss does not follow a smooth curve (steps, plateaus)
+  kUnknown,      // the loss does not follow a smooth curve (steps, plateaus), or may level off above the target
   kUnreachable,  // it levels off above the target
 };
 

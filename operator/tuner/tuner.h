@@ -188,6 +188,7 @@ class Tuner {
   std::vector<double> LeadsToCome(const View& view) const;
   double Caution() const;
   Proposal BestTrial(const View& view) const;
+  bool OnlyWaits(int candidate, int base) const;
   std::optional<int> NextOfStartDesign(const View& view);
   void TurnEveryKnob(const Setting& current, Setting& wanted) const;
   struct Doubts {

@@ -104,6 +104,13 @@ double Tuner::Caution() const {
   return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience) * std::max(1.0, excess * excess);
 }
 
+// A bound on the lead makes workers wait and rows fresher: nothing is gained where updates count whatever they are
+// worth.
+bool Tuner::OnlyWaits(int candidate, int base) const {
+  if (job_.goal.kind == GoalKind::kLoss || job_.goal.kind == GoalKind::kMetric) return false;
+  return space_.Value(candidate, "slack", 0) < space_.Value(base, "slack", 0);
+}
+
 Tuner::Proposal Tuner::BestTrial(const View& view) const {
   Proposal best;
   best.value = -std::numeric_limits<double>::infinity();
@@ -115,6 +122,7 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
+    if (OnlyWaits(id, view.incumbent)) continue;
     if (job_.parts.crash_rule && (view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id))) continue;
     Proposal proposal{.setting = id};
     proposal.gain = GainOver(view, id, view.incumbent);

@@ -23,6 +23,7 @@ constexpr double kCaution = 1.5;          // seconds of cost count this much aga
 constexpr double kMoveOdds = 0.18;        // of the hypotheses that matter, at which the job moves
 constexpr double kSlopeNoise = 6;  // variance of a slope over n windows: this, times a window's, over n cubed; 3 with
                                    // the level before it known exactly, 12 with nothing known
+constexpr double kBeyond = 4;      // of the limit: a job that a collapse keeps from its goal ends there without it
 constexpr std::array<double, 10> kLengths = {3, 4, 6, 8, 12, 16, 24, 36, 54, 80};  // windows
 
 }  // namespace
@@ -70,7 +71,7 @@ Tuner::Doubts Tuner::FindDoubts(const View& view, int setting) const {
   }
   for (const RemainingSteps& one : view.curve.remaining) {
     const size_t h = one.hypothesis;
-    doubts.saving[h] += one.weight * std::min(one.steps, most * here[h]) * saved[h];
+    doubts.saving[h] += one.weight * std::min(one.steps, kBeyond * most * here[h]) * saved[h];
   }
   for (const double saving : doubts.saving) doubts.total_saving += saving;
   return doubts;

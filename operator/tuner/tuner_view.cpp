@@ -49,7 +49,8 @@ double Tuner::ExpectedStaleness(int id) const {
 
 double Tuner::StepsToGo() const {
   const Goal& goal = job_.goal;
-  const double cap = goal.max_steps - steps_;
+  // A job that goes on beyond its limit has none.
+  const double cap = steps_ < goal.max_steps ? goal.max_steps - steps_ : std::numeric_limits<double>::infinity();
   if (goal.kind == GoalKind::kSteps) return std::max(0.0, std::min(goal.target - steps_, cap));
   if (goal.kind == GoalKind::kEpochs) return std::max(0.0, std::min(goal.target * goal.steps_per_epoch - steps_, cap));
   return std::max(0.0, cap);
@@ -125,12 +126,12 @@ void Tuner::FitRemaining(View& view) const {
   const double most = SecondsToGo(view.now, per_update);
   const double plain = std::max(view.now, kShortHorizonWindows * job_.window_seconds);
   view.horizon = std::min(plain, most);
+  const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
+  const Remaining at_most{SecondsToGo(view.now, per_update * std::exp(-z)), most,
+                          SecondsToGo(view.now, per_update * std::exp(z))};
   if (job_.goal.kind == GoalKind::kSteps || job_.goal.kind == GoalKind::kEpochs) {
     if (blocks_.blocks().empty()) return;
-    const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
-    const double slower = std::exp(z);
-    view.remaining =
-        Remaining{SecondsToGo(view.now, per_update / slower), most, SecondsToGo(view.now, per_update * slower)};
+    view.remaining = at_most;
     view.outlook = Outlook::kEstimated;
     if (job_.parts.loss_horizon) view.horizon = most;
     return;
@@ -143,7 +144,8 @@ void Tuner::FitRemaining(View& view) const {
   for (const RemainingSteps& one : view.curve.remaining)
     durations.Add(one.steps / std::max(learned ? q[one.hypothesis] : 1.0, 1e-3) * per_update, one.weight);
   const double mid = std::min(durations.Quantile(0.5), most);
-  const double low = std::min(durations.Quantile(0.05), most), high = std::min(durations.Quantile(0.95), most);
+  const double low = std::min(durations.Quantile(0.05), at_most.low);
+  const double high = std::min(durations.Quantile(0.95), at_most.high);
   if (view.outlook == Outlook::kEstimated) view.remaining = Remaining{low, mid, high};
   if (!job_.parts.loss_horizon) return;
   const bool vague = view.outlook != Outlook::kEstimated || high > kWideInterval * std::max(low, job_.window_seconds);

@@ -119,29 +119,39 @@ TEST(LossCurveTest, SaysHowFastTheLossFallsAtPresent) {
   for (size_t h = 0; h < kHypotheses; ++h) EXPECT_GE(fit.fall[h].square, fit.fall[h].mean * fit.fall[h].mean);
 }
 
-TEST(LossCurveTest, AFloorAboveTheTargetIsUnreachable) {
-  Random random(3);
+// What so many windows of 100 fresh updates show of a loss, given by window, with relative noise.
+template <typename Loss>
+LossCurve Seen(int windows, Loss loss, double noise, uint64_t seed) {
+  Random random(seed);
   LossCurve curve(EfficiencyModel(0), 1);
-  double time = 0;
-  for (int i = 0; i < 400; ++i)
-    curve.Absorb({.time = time += 1,
-                  .seconds = 1,
-                  .updates = 100,
-                  .loss = (0.5 + 2 * std::exp(-i / 40.0)) * (1 + 0.02 * random.Normal())});
+  for (int i = 0; i < windows; ++i)
+    curve.Absorb({.time = i + 1.0, .seconds = 1, .updates = 100, .loss = loss(i) * (1 + noise * random.Normal())});
+  return curve;
+}
+
+TEST(LossCurveTest, AFloorAboveTheTargetIsUnreachable) {
+  const LossCurve curve = Seen(
+      400, [](int i) { return 0.5 + 2 * std::exp(-i / 40.0); }, 0.02, 3);
   const CurveFit fit = curve.Fit(0.3, Pace(0.01));
   EXPECT_GT(fit.unreachable, 0.9);
   EXPECT_EQ(fit.outlook, Outlook::kUnreachable);
 }
 
 TEST(LossCurveTest, StepsOfAScheduleAreUnknownAndNotWrong) {
-  Random random(5);
-  LossCurve curve(EfficiencyModel(0), 1);
-  double time = 0;
-  for (int i = 0; i < 300; ++i) {
-    const double level = i < 150 ? 2.0 : (i < 230 ? 1.2 : 0.7);
-    curve.Absorb({.time = time += 1, .seconds = 1, .updates = 100, .loss = level * (1 + 0.02 * random.Normal())});
-  }
+  const LossCurve curve = Seen(
+      300, [](int i) { return i < 150 ? 2.0 : (i < 230 ? 1.2 : 0.7); }, 0.02, 5);
   EXPECT_EQ(curve.Fit(0.5, Pace(0.01)).outlook, Outlook::kUnknown);
+}
+
+// A schedule that will drop later, seen before: a curve that flattens out far above the target.
+TEST(LossCurveTest, AScheduleThatHasNotDroppedYetIsNeverEstimated) {
+  for (const int windows : {24, 36, 48, 60}) {
+    for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+      const LossCurve curve = Seen(
+          windows, [&](int i) { return 1.5 + std::exp(-10.0 * i / windows); }, 0.05, seed);
+      EXPECT_NE(curve.Fit(0.9, Pace(0.01)).outlook, Outlook::kEstimated) << windows << " windows, seed " << seed;
+    }
+  }
 }
 
 TEST(LossCurveTest, ACollapseOfProgressIsSeenInTheLoss) {

@@ -113,6 +113,36 @@ TEST(TunerTest, AFirstLookTurnsEveryKnobThatHasARange) {
   }
 }
 
+TEST(TunerTest, WhereUpdatesCountNobodyIsMadeToWait) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.space.knobs = {{"workers", 1, 4}, {"slack", 0, kSlackAsync}};
+  job.space.current = Setting{1, 0};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  Random random(3);
+  Setting here = *job.space.current;
+  double time = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Decision decision = tuner->Decide(time, here);
+    here = decision.setting;
+    time += decision.seconds;
+    const double rate = 20 * here[0] * (here[1] < kSlackAsync ? 0.4 : 1) * std::exp(0.2 * random.Normal());
+    ASSERT_TRUE(
+        tuner->Absorb({.setting = here, .time = time, .seconds = decision.seconds, .steps = decision.seconds * rate})
+            .ok());
+  }
+  EXPECT_EQ(here, (Setting{4, kSlackAsync}));
+  bool free = false;  // a setting in which nobody waits was kept
+  for (const DecisionRecord& record : tuner->records()) {
+    if (free) {
+      EXPECT_EQ(record.to[1], kSlackAsync) << record.why;
+    }
+    free |= record.to[1] == kSlackAsync && record.verdict == Verdict::kKept;
+  }
+  EXPECT_TRUE(free);
+}
+
 TEST(TunerTest, ANewOperatorCarriesOnFromTheSavedState) {
   PriorCache priors;
   JobDescription job = Job();
@@ -221,11 +251,11 @@ TEST(TunerTest, ACrashedSettingIsNeverProposedAgain) {
 
 // Above four workers hardly any progress is made, and one window's loss says nothing: its noise is some thirty times
 // what it falls.
-double SecondsWithACollapse(bool probes, uint64_t seed) {
+double SecondsWithACollapse(bool probes, uint64_t seed, double max_steps = 1e6) {
   PriorCache priors;
   JobDescription job = Job();
   job.space.current = Setting{4, 8, 2};
-  job.goal = {.kind = GoalKind::kLoss, .target = 0.5, .max_steps = 1e6};
+  job.goal = {.kind = GoalKind::kLoss, .target = 0.5, .max_steps = max_steps};
   job.parts.probe = probes;
   auto tuner = Tuner::Create(job, priors);
   EXPECT_TRUE(tuner.ok());
@@ -264,6 +294,18 @@ TEST(TunerTest, ACollapseThatTheLossCannotShowIsFoundByProbes) {
     without += SecondsWithACollapse(false, seed);
   }
   EXPECT_LT(with, 0.8 * without);
+}
+
+// Without the goal the job would end at its limit: that is no reason to leave it where it makes no progress.
+TEST(TunerTest, ALimitOnStepsDoesNotHideACollapse) {
+  double limited = 0, passed = 0, unlimited = 0;
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    unlimited += SecondsWithACollapse(true, seed);
+    limited += SecondsWithACollapse(true, seed, 40'000);
+    passed += SecondsWithACollapse(true, seed, 2'000);
+  }
+  EXPECT_LT(limited, 1.5 * unlimited);
+  EXPECT_LT(passed, 1.5 * unlimited) << "a limit that was passed is none";
 }
 
 TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
