@@ -75,7 +75,7 @@ void JobModel::Finish() {
   loss.tau *= total_effective;
   for (double& at : loss.steps_at) at *= total_effective;
   target = loss_goal ? loss.At(total_effective) : total_effective;
-  if (unreachable) target = loss.floor * 0.9;
+  if (unreachable && loss_goal) target = loss.floor * 0.9;
 
   double sum = 0;
   int count = 0;
