@@ -244,7 +244,7 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   OpenWindow(input, input.time);
   if (input.steps < window.steps || input.time - window.begin < 0.05) return;
   tuner::Report report;
-  report.setting = ToSetting(here_);
+  report.setting = ToSetting(stage_ == Stage::kMoving ? from_ : here_);  // while pods start, the job runs on
   report.time = input.time;
   report.seconds = input.time - window.begin;
   report.steps = static_cast<double>(input.steps - window.steps);
@@ -293,6 +293,8 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
     moving_since_ = input.time;
   }
   if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
+  if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
+    CloseWindow(input, true);
   const double waited = input.time - moving_since_;
   if (input.settled && (!input.rows_moving || waited > kRowsPatience)) return Settle(input);
   if (waited <= kMovingPatience) return;

@@ -56,7 +56,7 @@ class LossCurve {
       : efficiency_(efficiency), window_seconds_(window_seconds) {}
 
   void Absorb(const LossWindow& window);
-  // Steps during a change: progress was made, the loss was not measured at one setting.
+  // Steps of which no loss is known: progress was made.
   void AbsorbSteps(double updates, double staleness);
 
   // `seconds_per_step` of effective progress at the best setting, per hypothesis: what the length prior (log-normal

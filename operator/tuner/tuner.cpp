@@ -117,7 +117,7 @@ Status Tuner::Absorb(const Report& report) {
   if (job_.goal.kind == GoalKind::kMetric) value = std::max(2 * job_.goal.target, 1.0) - value;  // falls as it rises
   const bool has_loss = std::isfinite(value) && value > 0;
   const double windows = report.seconds / job_.window_seconds;
-  if (report.during_change || !has_loss) {
+  if (!has_loss) {
     curve_.AbsorbSteps(report.steps, staleness);
   } else {
     curve_.Absorb({.time = report.time,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -71,7 +72,7 @@ class FormulaJob {
     input.wanted = change;
     ++input.generation;
     ++writes;
-    change_left = 3;
+    change_left = lead;
   }
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) Tick();
@@ -89,7 +90,7 @@ class FormulaJob {
   TuningLoop loop;
   TuningOutput last;
   JobSetting actual;
-  int writes = 0, change_left = 0;
+  int writes = 0, lead = 3, change_left = 0;  // lead: seconds until a change has come about
   bool stuck = false, user_overrides = false, flicker = false;
   std::string tales;
   std::mt19937_64 random{7};
@@ -491,6 +492,34 @@ TEST(TuningLoop, AnUnreachedLossIsAGoalToo) {
     job.input.loss_weight += steps;
   }
   EXPECT_GE(job.writes, 1) << job.last.status.message;
+}
+
+// Windows of the loss that the tuner was told of, by staleness.
+std::map<double, double> WindowsByStaleness(const TuningOutput& output) {
+  const auto state = kube::Json::parse(TuningLoop::TunerStateOf(output.status.state));
+  std::map<double, double> windows;
+  for (const auto& segment : state.at("curve").at("segments"))
+    windows[segment.at(2).get<double>()] += segment.at(0).get<double>();
+  return windows;
+}
+
+TEST(TuningLoop, WhilePodsStartTheLossIsThatOfTheSettingWhichRunsOn) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.goal.steps.reset();
+  job.input.goal.target_loss = 0.1;
+  job.input.wanted = job.actual = {1, 2};
+  job.lead = 45;
+  while (job.last.status.stage != "Trying" && job.input.time < 300) {
+    job.Tick();
+    job.input.loss_sum += 1.0;
+    job.input.loss_weight += 1;
+    job.input.staleness = job.actual.workers - 1.0;
+  }
+  ASSERT_EQ(job.writes, 1) << job.tales;
+  ASSERT_GT(job.actual.workers, 2);
+  const auto windows = WindowsByStaleness(job.last);
+  ASSERT_TRUE(windows.contains(1)) << job.last.status.state;
+  EXPECT_GE(windows.at(1), 8) << "windows of 5 s in 45 s";
 }
 
 }  // namespace

@@ -113,6 +113,33 @@ TEST(TunerTest, AFirstLookTurnsEveryKnobThatHasARange) {
   }
 }
 
+TEST(TunerTest, WhileAChangeIsUnderWayTheLossCountsAndTheSpeedDoesNot) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.goal = {.kind = GoalKind::kLoss, .target = 0.5, .max_steps = 1e6};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  const Setting here = *job.space.current;
+  for (int i = 0; i < 24; ++i) {
+    const bool changing = i >= 4;
+    ASSERT_TRUE(tuner
+                    ->Absorb({.setting = here,
+                              .time = 5.0 * (i + 1),
+                              .seconds = 5,
+                              .steps = changing ? 10.0 : 100.0,
+                              .loss_mean = 0.3 + 2 / (1 + 0.1 * i),
+                              .staleness = 0,
+                              .during_change = changing})
+                    .ok());
+  }
+  EXPECT_NE(tuner->Decide(120, here).outlook, Outlook::kTooEarly);
+  for (const SettingBelief& belief : tuner->Beliefs(1000)) {
+    if (belief.setting != here) continue;
+    EXPECT_NEAR(belief.seconds_per_update, 0.05, 0.005);
+    EXPECT_DOUBLE_EQ(belief.windows, 4);
+  }
+}
+
 TEST(TunerTest, WhereUpdatesCountNobodyIsMadeToWait) {
   PriorCache priors;
   JobDescription job = Job();
