@@ -76,9 +76,9 @@ class Executor {
   kube::EventRecorder& events_;
   const PlanOptions options_;
 
-  std::mutex tuning_mutex_;          // tuners of all jobs think one after the other: milliseconds each
-  tuner::PriorCache priors_;         // guarded by tuning_mutex_
-  HistoryFile finished_jobs_;        // guarded by tuning_mutex_; what similar jobs start from
+  std::mutex tuning_mutex_;    // tuners of all jobs think one after the other: milliseconds each
+  tuner::PriorCache priors_;   // guarded by tuning_mutex_
+  HistoryFile finished_jobs_;  // guarded by tuning_mutex_; what similar jobs start from
 
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_

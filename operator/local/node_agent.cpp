@@ -371,9 +371,8 @@ class Agent final : public NodeAgent {
   }
 
   Status LimitPod(PodState& pod) {
-    const std::optional<double> cores =
-        options_.cores.Of(std::string(kube::Label(pod.object, contract::kLabelRole)),
-                          std::string(kube::Label(pod.object, contract::kLabelIndex)));
+    const std::optional<double> cores = options_.cores.Of(std::string(kube::Label(pod.object, contract::kLabelRole)),
+                                                          std::string(kube::Label(pod.object, contract::kLabelIndex)));
     if (!cores || pod.pod_limits) return OkStatus();
     ASSIGN_OR_RETURN(PodLimits made, PodLimits::Make(*cores, RandomHex(8)));
     pod.pod_limits = std::move(made);

@@ -40,8 +40,9 @@ std::string ReadText(const std::filesystem::path& file) {
 void WarnOnce(const std::filesystem::path& where) {
   static std::atomic<bool> said = false;
   if (said.exchange(true)) return;
-  log::Warn(std::string("resource limits of containers are not enforced: no right to make control groups; ") + kWhatToDo,
-            {{"where", where.string()}});
+  log::Warn(
+      std::string("resource limits of containers are not enforced: no right to make control groups; ") + kWhatToDo,
+      {{"where", where.string()}});
 }
 
 // Path of this process's group in hierarchy `controller` ("memory"; "" for version 2), as /proc/self/cgroup tells it in
@@ -130,12 +131,13 @@ StatusOr<PodLimits> PodLimits::Make(double cores, const std::string& pod_id, con
   pod.version_2_ = IsVersion2(groups);
   const bool enough = cores * static_cast<double>(kPodPeriodMicroseconds) >= kQuotaMicrosecondsMin;
   const int64_t period = enough ? kPodPeriodMicroseconds : kCpuPeriodMicroseconds;
-  pod.group_ = MakeOwnGroup(groups, pod.version_2_ ? "" : "cpu", GroupName(pod_id),
-                            CpuSettings(cores, period, pod.version_2_));
+  pod.group_ =
+      MakeOwnGroup(groups, pod.version_2_ ? "" : "cpu", GroupName(pod_id), CpuSettings(cores, period, pod.version_2_));
   if (pod.group_.empty()) {
-    return Error(StatusCode::kFailedPrecondition, "pods cannot be held to a number of cores: no right to make control "
-                                                  "groups with the cpu controller below " +
-                                                      groups.root.string() + "; " + kWhatToDo);
+    return Error(StatusCode::kFailedPrecondition,
+                 "pods cannot be held to a number of cores: no right to make control "
+                 "groups with the cpu controller below " +
+                     groups.root.string() + "; " + kWhatToDo);
   }
   // Only then may groups of its containers have limits of their own.
   if (pod.version_2_) WriteText(pod.group_ / "cgroup.subtree_control", "+memory +cpu");

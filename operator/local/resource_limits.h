@@ -1,6 +1,6 @@
-// Memory and CPU limits of containers, and of whole pods, through control groups (version 1 or 2), where this process may
-// make them. Where it may not, containers run without the limits of their manifest and the log says so once, with what
-// to do; a limit of a whole pod was asked for on the command line and is an error. One thread at a time.
+// Memory and CPU limits of containers, and of whole pods, through control groups (version 1 or 2), where this process
+// may make them. Where it may not, containers run without the limits of their manifest and the log says so once, with
+// what to do; a limit of a whole pod was asked for on the command line and is an error. One thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,9 @@ struct ControlGroups {
   std::filesystem::path own = "/proc/self/cgroup";  // lists the groups of this process
 };
 
-// The control group that holds the containers of one pod to a number of cores together, named like a container's. Time is
-// given out in short slices, so that a pod looks like a slower machine and not like one that stands still for most of
-// each tenth of a second. Removed with Remove(), after the groups of its containers.
+// The control group that holds the containers of one pod to a number of cores together, named like a container's. Time
+// is given out in short slices, so that a pod looks like a slower machine and not like one that stands still for most
+// of each tenth of a second. Removed with Remove(), after the groups of its containers.
 class PodLimits {
  public:
   // FailedPrecondition tells what is missing and what to do.

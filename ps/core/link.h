@@ -75,8 +75,8 @@ class Link {
   const std::deque<Message>& queue() const { return queue_; }
 
  private:
-  // Kind of message and its origin's number for it; table and keys, for a push may be cut in other pieces each time; and
-  // the map its sender had: under a newer one it is asked for again because what was asked before may not count.
+  // Kind of message and its origin's number for it; table and keys, for a push may be cut in other pieces each time;
+  // and the map its sender had: under a newer one it is asked for again because what was asked before may not count.
   using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, uint64_t, MapVersion>;
   static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);

@@ -30,9 +30,9 @@ struct Staleness {
   }
 };
 
-// The keys of a pull whose versions are of interest, as places in it, ascending. A key is chosen when its batch is small
-// or its hash says so, so that owner and worker, and the pull and the push of a key, choose the same ones. A few of them
-// only: each costs the owner a line of memory that the answer does without.
+// The keys of a pull whose versions are of interest, as places in it, ascending. A key is chosen when its batch is
+// small or its hash says so, so that owner and worker, and the pull and the push of a key, choose the same ones. A few
+// of them only: each costs the owner a line of memory that the answer does without.
 struct MeasuredPlaces {
   static constexpr size_t kMax = 8, kSmallBatch = 32;
 

@@ -268,7 +268,8 @@ void WorkerCore::OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& ou
 void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {
   out.send.push_back(
       {.to = kCoordinator,
-       .message = Promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
+       .message =
+           Promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {

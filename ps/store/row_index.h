@@ -3,9 +3,9 @@
 //
 // Keys are ordered by their hash: the upper bits choose a leaf of a tree of fan-out 64, the next ones a bucket of the
 // leaf, monotonously; a full bucket spills into the next of its leaf, cyclically. So the keys of a hash range lie
-// together, and only one leaf is rebuilt at a time: it grows by about an eighth, and one that outgrows 32 to 64 KiB becomes 64
-// leaves. The longest insertion moves some 4,500 keys, however large the table is (unless keys are chosen to have equal
-// hashes). Sizes are staggered by chance, so the load stays near 0.79. Not thread-safe for writing.
+// together, and only one leaf is rebuilt at a time: it grows by about an eighth, and one that outgrows 32 to 64 KiB
+// becomes 64 leaves. The longest insertion moves some 4,500 keys, however large the table is (unless keys are chosen to
+// have equal hashes). Sizes are staggered by chance, so the load stays near 0.79. Not thread-safe for writing.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ struct Mutant {
   std::string name;
   Mutations mutations;
   std::string checker;  // who must see it, whoever else does: "VersionsRise"; empty: anyone
-  uint64_t seed = 1;  // that caught it when last hunted; tests begin there, for some mistakes show in few seeds
+  uint64_t seed = 1;    // that caught it when last hunted; tests begin there, for some mistakes show in few seeds
 };
 
 struct Suite {

@@ -125,7 +125,8 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   await({"logs", "toy", "worker", "1"}, "at work");
   EXPECT_THAT(Attune({"logs", "toy"}).output, HasSubstr("toy-worker-0  at work"));
   EXPECT_EQ(Attune({"scale", "toy", "workers=9"}).code, 2);
-  const Outcome servers = Attune({"scale", "toy", "servers=2"});  // this worker program has no server that could move rows
+  const Outcome servers =
+      Attune({"scale", "toy", "servers=2"});  // this worker program has no server that could move rows
   EXPECT_EQ(servers.code, 1);
   EXPECT_THAT(servers.output, HasSubstr("servers"));
   const Outcome scaled = Attune({"scale", "toy", "workers=3"});

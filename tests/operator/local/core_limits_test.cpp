@@ -27,8 +27,8 @@ TEST(CoreLimitsTest, WithoutAGeneralNumberOthersHaveNoLimit) {
 }
 
 TEST(CoreLimitsTest, MistakesSayWhatMayBeWritten) {
-  for (const char* text : {"", "x", "0", "-1", "nan", "inf", "0.001", "2000", "0.5,", "cpu=1", "worker-=1", "worker-x=1",
-                           "0.5,0.25", "server=0.1,server=0.2", "server"}) {
+  for (const char* text : {"", "x", "0", "-1", "nan", "inf", "0.001", "2000", "0.5,", "cpu=1", "worker-=1",
+                           "worker-x=1", "0.5,0.25", "server=0.1,server=0.2", "server"}) {
     const auto limits = CoreLimits::Parse(text);
     ASSERT_FALSE(limits.ok()) << text;
     EXPECT_EQ(limits.status().code(), StatusCode::kInvalidArgument) << text;

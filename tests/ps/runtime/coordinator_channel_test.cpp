@@ -52,7 +52,8 @@ class CoordinatorChannelTest : public testing::Test {
         address, *loop_,
         {.on_connected = [this] { diary_.Note([&] { ++connects_; }); },
          .on_disconnected = [this](const Status&) { diary_.Note([&] { ++disconnects_; }); },
-         .on_message = [this](Message message, uint32_t) { diary_.Note([&] { at_client_.push_back(std::move(message)); }); }});
+         .on_message = [this](Message message,
+                              uint32_t) { diary_.Note([&] { at_client_.push_back(std::move(message)); }); }});
   }
 
   SystemTime time_;

@@ -66,9 +66,7 @@ void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) 
   if (gone) {
     const CommandId id(next_command_++);
     commands_[id] = {now() + std::chrono::seconds(100), leader_};
-    StepCoordinator(
-        *leader_,
-        FromOperator{.id = id, .command = *gone, .timeout = std::chrono::seconds(100)});
+    StepCoordinator(*leader_, FromOperator{.id = id, .command = *gone, .timeout = std::chrono::seconds(100)});
   }
   Hears(ServerPlace(*host), term);
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});

@@ -219,14 +219,15 @@ std::unique_ptr<TableStore> JobSimulation::RowsOfCheckpoint(const TableSpec& spe
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
-  server->core = std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
-                                                            .incarnation = NewIncarnation(PodOfServer(servers_.size()), 1),
-                                                            .index = index,
-                                                            .address = "server-" + std::to_string(servers_.size()),
-                                                            .create_store = MakeStore(true),
-                                                            .create_copies = MakeStore(false),
-                                                            .link = {.window = 8},  // what a break loses comes again
-                                                            .mutations = mutations_});
+  server->core =
+      std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
+                                                 .incarnation = NewIncarnation(PodOfServer(servers_.size()), 1),
+                                                 .index = index,
+                                                 .address = "server-" + std::to_string(servers_.size()),
+                                                 .create_store = MakeStore(true),
+                                                 .create_copies = MakeStore(false),
+                                                 .link = {.window = 8},  // what a break loses comes again
+                                                 .mutations = mutations_});
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
   After(FromMilliseconds(random().Uniform() * 20), [this, place] { OpenToLeader(ServerPlace(place)); });
