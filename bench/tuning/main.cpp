@@ -21,7 +21,7 @@ constexpr char kHelp[] =
     "  --windows N      length of all jobs in windows of the best setting (else log-uniform in 100..2000)\n"
     "  --noise X        loss noise of a window (0.05)   --goal loss|steps\n"
     "  --restart S      every change is a restart from a checkpoint that costs S seconds\n"
-    "  --per-family     a line for every family     --trace   every decision of every job\n"
+    "  --per-family     a line for every family, of the first method    --trace   every decision of every job\n"
     "  --each           a line for every job as it ends: what it lost in trials, at kept settings, in changes and\n"
     "                   crashes, as shares of the best setting's time\n";
 
@@ -234,7 +234,7 @@ int Main(int argc, char** argv) {
       every.push_back(&outcome);
     }
     PrintRow(method, every);
-    if (!options.per_family) continue;
+    if (!options.per_family || method != options.methods.front()) continue;
     for (const auto& [family, outcomes] : families) PrintRow("  " + family, outcomes);
   }
   PrintAhead(options.methods, all);
