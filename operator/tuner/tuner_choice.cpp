@@ -16,7 +16,7 @@ constexpr double kCaution = 1.5;      // seconds of cost count this much against
 constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
-constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.95, kBoldGain = 0.3;
+constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.975, kBoldGain = 0.3;
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
