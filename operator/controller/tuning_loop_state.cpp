@@ -45,11 +45,15 @@ std::string TuningLoop::Save() const {
                {"told", told_},
                {"findings", findings_},
                {"message", message_}};
-  if (tuner_) json["tuner"] = tuner_->Save();
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= kStateBytesMax) return text;
+  const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  if (!tuner_) return text();
+  // Old stories are given up before what was learned.
+  for (size_t records = tuner::Tuner::kRecordsMax; records > 0; records /= 2) {
+    json["tuner"] = tuner_->Save(records);
+    if (std::string with = text(); with.size() <= kStateBytesMax) return with;
+  }
   json.erase("tuner");  // a new operator would learn anew
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text();
 }
 
 std::string TuningLoop::TunerStateOf(const std::string& saved) {

@@ -145,7 +145,8 @@ class Tuner {
   // What similar jobs may start from.
   HistoryEntry Summary() const;
 
-  std::string Save() const;  // JSON, a few kilobytes
+  // JSON: some 25 kilobytes, and half of one for each of the newest `records`.
+  std::string Save(size_t records = kRecordsMax) const;
   static StatusOr<Tuner> Load(const std::string& state, PriorCache& priors);
 
   static constexpr size_t kRecordsMax = 40;

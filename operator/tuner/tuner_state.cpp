@@ -137,10 +137,10 @@ DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
 // Reaches what Save and Load need; nothing else does.
 class TunerState {
  public:
-  static Json Save(const Tuner& t) {
+  static Json Save(const Tuner& t, size_t newest) {
     Json records = Json::array();
-    for (const DecisionRecord& record : t.records_) {
-      Json json = ToJson(record, t.space_);
+    for (size_t i = t.records_.size() - std::min(newest, t.records_.size()); i < t.records_.size(); ++i) {
+      Json json = ToJson(t.records_[i], t.space_);
       json.erase("text");
       records.push_back(std::move(json));
     }
@@ -208,7 +208,7 @@ class TunerState {
   }
 };
 
-std::string Tuner::Save() const { return TunerState::Save(*this).dump(); }
+std::string Tuner::Save(size_t records) const { return TunerState::Save(*this, records).dump(); }
 
 StatusOr<Tuner> Tuner::Load(const std::string& state, PriorCache& priors) {
   const auto damaged = [](const std::string& what) {

@@ -210,6 +210,20 @@ TEST(TunerTest, ANewOperatorCarriesOnFromTheSavedState) {
   }
 }
 
+TEST(TunerTest, AShorterStateGivesUpTheOldestRecords) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  Play(*tuner, {1, 1, 1}, 20'000, [](Report&, Setting&) {});
+  ASSERT_GT(tuner->records().size(), 2U);
+  auto again = Tuner::Load(tuner->Save(2), priors);
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_EQ(again->records().size(), 2U);
+  EXPECT_EQ(again->records()[0].number, tuner->records().rbegin()[1].number);
+  EXPECT_EQ(again->records()[1].number, tuner->records().back().number);
+  EXPECT_EQ(again->Incumbent(), tuner->Incumbent());
+}
+
 TEST(TunerTest, DamagedStatesAreRefusedWithAReason) {
   PriorCache priors;
   auto tuner = Tuner::Create(Job(), priors);
