@@ -108,7 +108,7 @@ double Quantile(std::vector<double> values, double share) {
 }
 
 void PrintHeader() {
-  std::printf("%-18s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median",
+  std::printf("%-25s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median",
               "mean", "p95", "max", "<200w", "vs mean", "vs exp", "chg", "noop", "small%", "rolled", "crash", "t err",
               "cover", "known", "coll.w", "ms");
 }
@@ -146,7 +146,7 @@ void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcom
   }
   const auto n = static_cast<double>(outcomes.size());
   std::printf(
-      "%-18s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
+      "%-25s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
       "%6.2f\n",
       name.c_str(), static_cast<int>(n), Quantile(ratios, 0.5), sum / n, Quantile(ratios, 0.95), Quantile(ratios, 1),
       short_jobs > 0 ? short_sum / short_jobs : std::nan(""), std::exp(mean_log / n), expert, Quantile(changes, 0.5),
