@@ -244,7 +244,7 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   OpenWindow(input, input.time);
   if (input.steps < window.steps || input.time - window.begin < 0.05) return;
   tuner::Report report;
-  report.setting = ToSetting(stage_ == Stage::kMoving ? from_ : here_);  // while pods start, the job runs on
+  report.setting = ToSetting(stage_ == Stage::kMoving ? running_ : here_);
   report.time = input.time;
   report.seconds = input.time - window.begin;
   report.steps = static_cast<double>(input.steps - window.steps);
@@ -258,12 +258,18 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
 }
 
-void TuningLoop::Order(const TuningInput& input, JobSetting target, TuningOutput& output) {
-  from_ = here_;
-  here_ = target;
+// While pods start, the job runs on where it was.
+void TuningLoop::Leave(const TuningInput& input) {
+  if (stage_ != Stage::kMoving) running_ = here_;
   stage_ = Stage::kMoving;
   moving_since_ = input.time;
   ordered_generation_ = input.generation;
+}
+
+void TuningLoop::Order(const TuningInput& input, JobSetting target, TuningOutput& output) {
+  Leave(input);
+  from_ = here_;
+  here_ = target;
   failures_ = input.failures;
   ++changes_;
   output.look_again = 1;
@@ -287,10 +293,9 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
       return;
     }
     message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    Leave(input);
     here_ = input.wanted;
     trial_ = false;
-    ordered_generation_ = input.generation;
-    moving_since_ = input.time;
   }
   if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
   if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
@@ -325,11 +330,9 @@ void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
   if (input.wanted != here_) {
     message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
     CloseWindow(input, true);
+    Leave(input);
     here_ = from_ = input.wanted;
     trial_ = false;
-    stage_ = Stage::kMoving;
-    moving_since_ = input.time;
-    ordered_generation_ = input.generation;
     stay_seconds_ = static_cast<double>(input.policy.window_seconds);
     return Remember();
   }
