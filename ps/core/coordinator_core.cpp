@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/pause_watch.h"
+
 namespace attune::ps {
 
 void CoordinatorOutputs::Clear() {
@@ -45,6 +47,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
     next_again_ = now + options_.send_again_after;
     window_end_ = now + options_.loss_window;
   }
+  SkipPause(now, out);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
   StopWaitingForTheGone(out);
@@ -55,6 +58,24 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   TellSync(out);
   GoOnWithPlacement(now, out);
   GoOnWithMirror(out);
+}
+
+// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). `heard` stays, for
+// whether another coordinator may have been appointed is a question of real time.
+void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
+  const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
+  if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
+  for (auto& [id, node] : nodes_) {
+    node.silent_since = MovedBy(pause, node.silent_since);
+    if (node.said_gone) node.said_gone = MovedBy(pause, *node.said_gone);
+  }
+  for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
+  for (Cut& cut : cuts_) cut.marked_at = MovedBy(pause, cut.marked_at);
+  last_server_lost_ = MovedBy(pause, last_server_lost_);
+  alone_since_ = MovedBy(pause, alone_since_);
+  floor_watch_.since = MovedBy(pause, floor_watch_.since);
+  out.events.push_back("the coordinator's process stood still for " +
+                       std::to_string(static_cast<int64_t>(Seconds(pause))) + " s; nobody is judged by that time");
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
@@ -159,7 +180,7 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
-  node.heard = now;
+  Heard(node, now);
   if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
     last_server_lost_ = kNever;
     out.events.push_back(Name(node.member.node) + " is back");

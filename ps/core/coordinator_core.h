@@ -50,7 +50,8 @@ class CoordinatorCore {
   struct Node {
     Member member;
     std::optional<ConnectionId> connection;
-    MonotonicTime heard;       // last heartbeat or join
+    MonotonicTime heard;         // last heartbeat or join
+    MonotonicTime silent_since;  // the same, without the time that this process has stood still since
     Heartbeat last;            // totals
     bool uses_leases = false;  // of training data: without one it has no work
     std::optional<RowsReport> rows;
@@ -114,6 +115,8 @@ class CoordinatorCore {
     MonotonicTime deadline;
     NodeId leaving;  // 0: until nothing is left to change
   };
+  void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
+  void Heard(Node& node, MonotonicTime now) { node.heard = node.silent_since = now; }
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
   void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);

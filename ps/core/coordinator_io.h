@@ -53,6 +53,7 @@ struct CoordinatorOptions {
   Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
   std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
+  Duration pause_tolerance = std::chrono::seconds(1);  // a step that is later than that follows a pause of this process
   Duration send_again_after = std::chrono::seconds(2);  // InstallTable, Mark, WriteSnapshot
   Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
   Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/coordinator_words.h"
 #include "ps/core/limits.h"
 
 namespace attune::ps {
@@ -13,6 +14,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(status)}});
   };
   if (join.term > options_.term) {
+    if (join.job_uid != options_.job_uid || !WordsOfCoordinators::IsNear(options_.term, join.term)) return;
     superseded_ = true;
     return;
   }
@@ -28,7 +30,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     if (node.member.incarnation != join.incarnation) continue;
     if (node.connection && *node.connection != from) connections_.erase(*node.connection);
     node.connection = from;
-    node.heard = now;
+    Heard(node, now);
     connections_[from] = id;
     if (id == mirror_) mirror_again_ = now;
     if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
@@ -92,7 +94,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
                  .takes_rows = join.takes_rows,
                  .incarnation = join.incarnation};
   node.connection = from;
-  node.heard = now;
+  Heard(node, now);
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
   record_changed_ = true;
@@ -310,7 +312,7 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   for (auto& [id, node] : nodes_) {
     if (node.lost) continue;
     if (node.said_gone && node.heard > *node.said_gone) node.said_gone.reset();
-    if (now - node.heard >= options_.liveness_lease && !(suspended && !node.said_gone)) {
+    if (now - node.silent_since >= options_.liveness_lease && !(suspended && !node.said_gone)) {
       silent.push_back(id);
     } else if (node.said_gone && now - *node.said_gone >= kGoneNoticeCheck) {
       gone.push_back(id);
@@ -323,7 +325,7 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
     const Node* node = Find(id);
     if (node == nullptr || (finished_ && node->member.role == Role::kServer)) continue;  // has ended as it should
     const std::string text = Name(id) + " has not been heard of for " +
-                             std::to_string(static_cast<int64_t>(Seconds(now - node->heard))) + " s";
+                             std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
     LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
   }
   FinishWhenEmpty(out);

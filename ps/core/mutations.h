@@ -93,6 +93,7 @@ struct Mutations {
   bool adopted_leases_granted = false;  // and those too that workers still hold
   bool ends_forgotten = false;          // leases whose end is not confirmed are not told to the new coordinator
   bool tables_numbered_anew = false;    // tables that servers have and the copy does not know are forgotten
+  bool late_step_is_evidence = false;   // a coordinator that was stopped takes that time for the silence of others
   bool silence_is_death = false;        // members count as dead although the old coordinator may be giving them time
 
   // Checkpoints.

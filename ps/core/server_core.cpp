@@ -40,7 +40,6 @@ ServerCore::ServerCore(ServerOptions options)
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
-  if (coordinator_since_ == kNever) coordinator_since_ = now;
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= WakeAt()) On(Timer{}, now, out);
 }
@@ -48,17 +47,15 @@ void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) 
 MonotonicTime ServerCore::WakeAt() const {
   if (ended_) return kNever;
   MonotonicTime wake = std::min({next_heartbeat_, rows_.WakeAt(), links_.WakeAt()});
-  if (!coordinator_connected_ && coordinator_since_ != kNever) {
-    wake = std::min(wake, coordinator_since_ + options_.coordinator_lost_after);
-  }
   if (coordinator_connected_ && node_ == NodeId()) wake = std::min(wake, join_sent_ + options_.ask_again_after);
   return wake;
 }
 
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
-  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(*at, out);
+  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
+    if (!words_.IsNear(term_, input.term)) return;
     if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
     term_ = std::max(term_, input.term);
   }
@@ -111,12 +108,6 @@ void ServerCore::SendReport(ServerOutputs& out) {
 
 void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
   if (ended_) return;
-  if (!coordinator_connected_ && now >= coordinator_since_ + options_.coordinator_lost_after) {
-    return Lose(Error(StatusCode::kUnavailable, "the coordinator has not been reachable for " +
-                                                    std::to_string(Seconds(options_.coordinator_lost_after)) +
-                                                    " s; see the log of server 0"),
-                out);
-  }
   if (coordinator_connected_ && node_ == NodeId() && now >= join_sent_ + options_.ask_again_after) SendJoin(now, out);
   if (now >= next_heartbeat_) SendHeartbeat(now, out);
   rows_.OnTimer(now);
@@ -133,14 +124,13 @@ void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) 
     return links_.Connected(input.peer, now, out.send);
   }
   coordinator_connected_ = true;
-  coordinator_since_ = now;
   SendJoin(now, out);
 }
 
-void ServerCore::On(PeerDisconnected input, MonotonicTime now, ServerOutputs&) {
+// However long the coordinator is away, the server stays, fenced: another one may be appointed at any time.
+void ServerCore::On(PeerDisconnected input, MonotonicTime, ServerOutputs&) {
   if (input.peer == kCoordinator) {
     coordinator_connected_ = false;
-    coordinator_since_ = now;
     return;
   }
   linked_.erase(input.peer);
@@ -218,7 +208,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   for (const Member& member : map().members) {
     if (next.Contains(member.node)) continue;
     links_.Forget(member.node);
-    out.disconnect.push_back(member.node);  // also who dialed this server: nothing is kept for it
+    if (member.role == Role::kServer) out.disconnect.push_back(member.node);
   }
   for (const Member& member : next.members) {
     if (member.role == Role::kServer && member.node != node_ && !map().Contains(member.node)) {
@@ -228,7 +218,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);
-  if (coordinator_told_.term > coordinator_at_.term) OnCoordinatorAt(CoordinatorAt(coordinator_told_), out);
+  for (const auto& [from, word] : words_.TakeEarly()) OnCoordinatorAt(from, word, out);
 }
 
 void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {

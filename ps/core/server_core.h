@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator_words.h"
 #include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
@@ -36,7 +37,6 @@ struct ServerOptions {
   uint32_t index = 0;
   std::string address;  // of the data plane, as workers reach it
   Duration heartbeat_interval = std::chrono::seconds(1);
-  Duration coordinator_lost_after = std::chrono::seconds(30);
   Duration ask_again_after = std::chrono::seconds(2);  // join, newer map
   // Makes the store of a table's rows, and the one for copies of other servers' rows (when null, the same).
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
@@ -83,7 +83,7 @@ using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, Snap
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
-  std::vector<NodeId> disconnect;  // members no longer: their links are forgotten, whoever dialed
+  std::vector<NodeId> disconnect;  // members no longer
   std::optional<SnapshotOrder> write_snapshot;
   bool call_off_snapshot = false;  // the one being written
   std::vector<LoadOrder> load;
@@ -114,6 +114,8 @@ class ServerCore {
   const RowNode& rows() const { return rows_; }
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
+  // Of other coordinators, from nodes that have no say in it.
+  uint64_t words_ignored() const { return words_.ignored(); }
   // What the coordinator that ran in this process knew when it ended.
   void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
@@ -148,7 +150,7 @@ class ServerCore {
   // server_terms.cpp
   void OnMessage(NodeId from, MirrorUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, ServerOutputs& out);
-  void OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out);
+  void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out);
   void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
 
@@ -168,7 +170,7 @@ class ServerCore {
   MonotonicTime now_{};  // of the step under way
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;    // host 0: where it was when this server started
-  CoordinatorAt coordinator_told_;  // of a higher term, at a host that the map does not name yet
+  WordsOfCoordinators words_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
   std::set<NodeId> linked_;  // peers with a connection
@@ -178,7 +180,6 @@ class ServerCore {
   std::set<TableId> loading_;
 
   bool coordinator_connected_ = false;
-  MonotonicTime coordinator_since_ = kNever;  // of the last change, or the first step
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime join_sent_{};
   std::optional<MonotonicTime> map_asked_;

@@ -42,13 +42,10 @@ void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
   TellCoordinatorsPlace({}, out);
 }
 
-void ServerCore::OnCoordinatorAt(const CoordinatorAt& message, ServerOutputs& out) {
+void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out) {
   if (message.term <= coordinator_at_.term || message.term < term_ || message.host == node_) return;
-  const Member* host = map().Find(message.host);
-  if (host == nullptr) {  // its link may be older than the map here, so it will not say so again
-    if (message.term > coordinator_told_.term) coordinator_told_ = message;
-    return;
-  }
+  const Member* host = words_.Check(from, message, map(), term_);
+  if (host == nullptr) return;
   coordinator_at_ = message;
   term_ = message.term;
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};

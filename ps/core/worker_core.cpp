@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/pause_watch.h"
+
 namespace attune::ps {
 
 void WorkerOutputs::Clear() {
@@ -39,6 +41,7 @@ WorkerCore::WorkerCore(WorkerOptions options)
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
+  SkipPause(now);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   AnswerSelf(now, out);
   if (now < WakeAt()) return;
@@ -58,8 +61,9 @@ bool WorkerCore::Connected(NodeId peer) const {
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
-  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(*at, out);
+  if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
+    if (!words_.IsNear(term_, input.term)) return;
     if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
     term_ = std::max(term_, input.term);
   }
@@ -79,7 +83,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
-  peers_[input.peer] = {.connected = true, .since = now};
+  peers_[input.peer].connected = true;
   if (input.peer == kCoordinator) {
     return SendJoin(now, out);
   }
@@ -93,12 +97,12 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
   CompleteJoin(out);
 }
 
-void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs&) {
+// However long a server or the coordinator is away, the session lives on: calls end by their own deadlines, and only
+// the coordinator says who is lost.
+void WorkerCore::On(PeerDisconnected input, MonotonicTime, WorkerOutputs&) {
   links_.Disconnected(input.peer);
   const auto it = peers_.find(input.peer);
-  if (it == peers_.end() || !it->second.connected) return;
-  it->second = {.connected = false, .since = now};
-  WakeBy(now + options_.peer_lost_after);
+  if (it != peers_.end()) it->second.connected = false;
 }
 
 void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
@@ -177,17 +181,17 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
     homes_version_ = map_.version;
     servers_ = std::move(servers);
     for (const Member& member : map_.members) {
-      if (member.role == Role::kServer) peers_.try_emplace(member.node, Peer{.connected = false, .since = now});
+      if (member.role == Role::kServer) peers_.try_emplace(member.node);
     }
     home_ordinal_.resize(map_.shards.size());
     for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
       home_ordinal_[shard] =
           static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.shards[shard].home) - servers_.begin());
     }
-    WakeBy(now + options_.peer_lost_after);
     CompleteJoin(out);
   }
   AdoptRows(now, out);
+  for (const auto& [from, word] : words_.TakeEarly()) OnCoordinatorAt(from, word, out);
   if (somebody_gone || recovered) Reissue(now, out);
   for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
 }
@@ -258,9 +262,10 @@ void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Wo
 
 // --- another coordinator
 
-void WorkerCore::OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out) {
-  const Member* host = map_.Find(message.host);
-  if (message.term <= term_ || host == nullptr) return;
+void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out) {
+  if (message.term <= term_) return;
+  const Member* host = words_.Check(from, message, map_, term_);
+  if (host == nullptr) return;
   term_ = message.term;
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
 }
@@ -310,8 +315,6 @@ Duration WorkerCore::NextBackoff(Duration backoff) const { return std::min(backo
 void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   next_wake_ = kNever;
   if (!lost_.ok() || left_) return;
-  CheckPeers(now, out);
-  if (!lost_.ok()) return;
   EndOverdueCalls(now, out);
   EndOverdueLocalizes(now, out);
   rows_.OnTimer(now);
@@ -323,22 +326,15 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   }
 }
 
-void WorkerCore::CheckPeers(MonotonicTime now, WorkerOutputs& out) {
-  for (const auto& [peer, state] : peers_) {
-    if (state.connected) continue;
-    if (const Member* member = map_.Find(peer); member != nullptr && member->role == Role::kWorker) continue;
-    const MonotonicTime lost_at = state.since + options_.peer_lost_after;
-    if (now < lost_at) {
-      WakeBy(lost_at);
-      continue;
-    }
-    return LoseSession(
-        Error(StatusCode::kUnavailable,
-              Describe(map_, peer) + " has not been reachable for " +
-                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - state.since).count()) +
-                  " s; the session is lost. See that server's log, then start the job again"),
-        out);
-  }
+// The program has stood still with this process: its calls get the time they would have had (base/pause_watch.h).
+void WorkerCore::SkipPause(MonotonicTime now) {
+  const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
+  if (pause == Duration::zero()) return;
+  for (OpenPush& push : pushes_) push.deadline = MovedBy(pause, push.deadline);
+  for (auto& [call, pull] : pulls_) pull.deadline = MovedBy(pause, pull.deadline);
+  for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
+  for (auto& [id, open] : localizes_) open.deadline = MovedBy(pause, open.deadline);
+  for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
 }
 
 void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {

@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/clock_board.h"
+#include "ps/core/coordinator_words.h"
 #include "ps/core/cut_part.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
@@ -58,7 +59,6 @@ struct WorkerOptions {
   Duration reissue_after = std::chrono::seconds(2);  // doubles per attempt up to reissue_after_max
   Duration reissue_after_max = std::chrono::seconds(16);
   Duration heartbeat_interval = std::chrono::seconds(1);
-  Duration peer_lost_after = std::chrono::seconds(30);  // a server or the coordinator away for so long: session lost
   // Makes the store of rows that this worker owns; null: it never owns any, and Localize is refused.
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
   // Memory for rows on their way to a node, see RowOptions.
@@ -215,6 +215,8 @@ class WorkerCore {
   const StepGate& gate() const { return gate_; }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
+  // Of other coordinators, from nodes that have no say in it.
+  uint64_t words_ignored() const { return words_.ignored(); }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
   const RowNode& rows() const { return rows_; }          // owned here
@@ -305,7 +307,6 @@ class WorkerCore {
   };
   struct Peer {
     bool connected = false;
-    MonotonicTime since;  // of the last change of `connected`
   };
 
   // worker_calls.cpp, worker_steps.cpp
@@ -343,7 +344,7 @@ class WorkerCore {
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnCoordinatorAt(const CoordinatorAt& message, WorkerOutputs& out);
+  void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
@@ -432,7 +433,7 @@ class WorkerCore {
   void LoseSession(Status status, WorkerOutputs& out);
   void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
-  void CheckPeers(MonotonicTime now, WorkerOutputs& out);
+  void SkipPause(MonotonicTime now);
   bool Connected(NodeId peer) const;
   void AskForMap(MonotonicTime now, WorkerOutputs& out);
   void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
@@ -508,6 +509,7 @@ class WorkerCore {
   uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  WordsOfCoordinators words_;
   LivenessLease lease_;
   MonotonicTime now_{};  // of the step under way
   MonotonicTime next_heartbeat_ = kNever;

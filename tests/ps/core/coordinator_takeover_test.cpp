@@ -26,7 +26,20 @@ class CoordinatorTakeoverTest : public CoordinatedJob {
                         .lease_items = 10,
                         .host_index = 0}) {}
 
+  // As a process that runs all the time.
   void Wait(Duration time) {
+    CoordinatorOutputs all;
+    const MonotonicTime until = now_ + time;
+    while (now_ < until) {
+      now_ = std::min(until, now_ + std::chrono::milliseconds(500));
+      Step(CoordinatorTimer{});
+      for (ToConnection& sent : out_.send) all.send.push_back(std::move(sent));
+      all.events.insert(all.events.end(), out_.events.begin(), out_.events.end());
+    }
+    out_ = std::move(all);
+  }
+  // As one that is stopped meanwhile.
+  void Sleep(Duration time) {
     now_ += time;
     Step(CoordinatorTimer{});
   }
@@ -232,47 +245,6 @@ TEST_F(CoordinatorTakeoverTest, AServerThatWasDeclaredLostMeanwhileDoesNotLead) 
   EXPECT_NE(Sent<SessionLost>(kServer1), nullptr) << "its process ends, and another server is appointed";
 }
 
-// It was quicker with a map that is older than the joining of the server with the copy. Without that one's answer it
-// looks as if all who are left had answered and nobody had a copy.
-TEST_F(CoordinatorTakeoverTest, NothingIsDecidedBeforeItsOwnServerHasAnswered) {
-  Mirror();
-  Follow();
-  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
-  JoinAgain(kWorker);
-  Promised answer = WorkersAnswer({});
-  answer.map.version = MapVersion(1, 0);
-  std::erase_if(answer.map.members, [&](const Member& member) { return member.node == nodes_.at(kServer1); });
-  for (Shard& shard : answer.map.shards) shard = {.home = nodes_.at(kServer0), .routing_since = answer.map.version};
-  Say(kWorker, answer);
-  EXPECT_FALSE(out_.failed.has_value());
-  ASSERT_TRUE(core_->progress().taking_over);
-  JoinAgain(kServer1);
-  EXPECT_TRUE(core_->progress().taking_over) << "it has been asked";
-  Say(kServer1, AnswerOf({}, record_));
-  EXPECT_FALSE(out_.failed.has_value());
-  EXPECT_FALSE(core_->progress().taking_over);
-}
-
-// Server 2 has joined last, and its map has reached a worker alone. Servers link with those whom their map names, and
-// say there where the coordinator is.
-TEST_F(CoordinatorTakeoverTest, TheNewestMapIsPassedOnToServersThatHaveAnOlderOne) {
-  Mirror();
-  Appoint({{Role::kServer, 0}});
-  ShardMap newer = map_;
-  newer.version = newer.version.Next();
-  newer.members.push_back({.node = NodeId(77), .role = Role::kServer, .index = 2, .address = "server-2:7400"});
-  JoinAgain(kWorker);
-  Promised answer = WorkersAnswer({});
-  answer.map = newer;
-  Say(kWorker, answer);
-  ASSERT_NE(Sent<MapUpdate>(kServer1), nullptr);
-  EXPECT_EQ(Sent<MapUpdate>(kServer1)->map.version, newer.version);
-  EXPECT_EQ(Sent<MapUpdate>(kWorker), nullptr) << "it has that one";
-  EXPECT_TRUE(core_->progress().taking_over) << "server 2 is a member and has not answered";
-  Wait(seconds(1));
-  EXPECT_EQ(Sent<MapUpdate>(kServer1), nullptr) << "once";
-}
-
 // Its worker has done all its items and is still in a step with it: others may not run ahead of that worker.
 TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsIt) {
   const LeaseGrant grant = TakeLease();
@@ -473,13 +445,56 @@ TEST_F(CoordinatorTakeoverTest, OneThatHearsNoOtherServerGivesNobodyTime) {
   EXPECT_NE(Sent<HeartbeatAck>(kWorker), nullptr);
 }
 
+TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasStoppedDeclaresNobodyLost) {
+  Live({kServer0, kServer1, kWorker});
+  Sleep(std::chrono::minutes(10));
+  EXPECT_EQ(core_->progress().servers, 2U);
+  EXPECT_EQ(core_->progress().workers, 1U) << "it is the coordinator that was silent";
+  Live({kServer0, kServer1, kWorker});
+  Wait(seconds(1));
+  Live({kWorker});
+  EXPECT_NE(Sent<HeartbeatAck>(kWorker), nullptr);
+}
+
+// It has heard no other server for ten minutes of real time: there may be another coordinator.
+TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasStoppedGivesNobodyTimeBeforeItHearsAnotherServer) {
+  Live({kServer0, kServer1, kWorker});
+  Sleep(std::chrono::minutes(10));
+  Say(kWorker, Heartbeat{.number = ++heartbeat_});
+  EXPECT_EQ(Sent<HeartbeatAck>(kWorker), nullptr);
+  Live({kServer1});
+  Wait(seconds(1));
+  Say(kWorker, Heartbeat{.number = ++heartbeat_});
+  EXPECT_NE(Sent<HeartbeatAck>(kWorker), nullptr);
+}
+
+TEST_F(CoordinatorTakeoverTest, WhoIsSilentAfterAPauseIsStillLost) {
+  Live({kServer0, kServer1, kWorker});
+  Sleep(seconds(60));
+  for (int i = 0; i < 12; ++i) {
+    Live({kServer0, kServer1});
+    Wait(seconds(1));
+  }
+  EXPECT_EQ(core_->progress().workers, 0U);
+}
+
+TEST_F(CoordinatorTakeoverTest, AJoinWithATermOutOfReachEndsNobody) {
+  Join join = JoinOf(Role::kWorker, 7, {}, 4'000'000'000);
+  Say(ConnectionId(7), join);
+  EXPECT_FALSE(out_.superseded);
+  join.term = 2;
+  join.job_uid = "another";
+  Say(ConnectionId(7), join);
+  EXPECT_FALSE(out_.superseded) << "of another job";
+}
+
 TEST_F(CoordinatorTakeoverTest, AClockThatGoesBackStandsStill) {
   Live({kServer0, kServer1, kWorker});
   now_ -= seconds(60);
   Step(CoordinatorTimer{});
   Live({kServer0, kServer1, kWorker});
-  now_ += seconds(62);
-  Step(CoordinatorTimer{});
+  now_ += seconds(60);
+  Wait(seconds(2));
   EXPECT_EQ(core_->progress().servers, 2U);
   EXPECT_EQ(core_->progress().workers, 1U) << "nobody was silent for long";
 }

@@ -104,6 +104,48 @@ TEST_F(ServerTermsTest, FollowsTheHighestTermAndTellsOthers) {
   EXPECT_EQ(promised->tables[0].spec.name, "rows");
 }
 
+// One frame from a node that belongs to nothing.
+TEST_F(ServerTermsTest, TheWordOfAStrangerIsIgnored) {
+  constexpr NodeId kStranger{77};
+  Step(Received{.from = kStranger, .message = CoordinatorAt{.term = 9, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value());
+  Step(Received{.from = kWorker, .message = CoordinatorAt{.term = 9, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "a worker has no say in it";
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 9, .host = kWorker, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "a worker runs no coordinator";
+  EXPECT_EQ(core_.term(), 1U);
+  EXPECT_EQ(core_.words_ignored(), 3U);
+  EXPECT_TRUE(AnswersAPush());
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
+  EXPECT_TRUE(out_.coordinator.has_value());
+}
+
+TEST_F(ServerTermsTest, ATermOutOfReachIsIgnored) {
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 4'000'000'000, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value());
+  Hear(4'000'000'000, Promise{});
+  EXPECT_EQ(Sent<Promised>(kCoordinator), nullptr);
+  EXPECT_EQ(core_.term(), 1U) << "no coordinator could follow that one";
+  Step(Received{.from = kOther, .message = CoordinatorAt{.term = 100, .host = kOther, .port = 7400}});
+  EXPECT_TRUE(out_.coordinator.has_value()) << "it may have missed many";
+}
+
+TEST_F(ServerTermsTest, AServerWithoutACoordinatorStaysAndServesNobody) {
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  Step(PeerDisconnected{kCoordinator});
+  for (int second = 0; second < 3600; ++second) {
+    now_ += seconds(1);
+    Step(Timer{});
+    ASSERT_FALSE(out_.lost.has_value()) << "after " << second << " s";
+  }
+  EXPECT_FALSE(AnswersAPush()) << "another server may be home by now";
+  Step(PeerConnected{kCoordinator});
+  ASSERT_NE(Sent<Join>(kCoordinator), nullptr);
+  Hear(1, Welcome{.node = kSelf, .map = map_});
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  EXPECT_TRUE(AnswersAPush());
+}
+
 // The host had the map first and opened the link: it tells once.
 TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
   constexpr NodeId kLater{9};
@@ -111,6 +153,9 @@ TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
   EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
   map_.version = map_.version.Next();
   map_.members.push_back({.node = kLater, .role = Role::kServer, .index = 2, .address = "127.0.0.8:7000"});
+  for (uint32_t stranger = 100; stranger < 130; ++stranger) {
+    Step(Received{.from = NodeId(stranger), .message = CoordinatorAt{.term = 900, .host = kOther, .port = 7400}});
+  }
   Hear(1, MapUpdate{.map = map_});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");

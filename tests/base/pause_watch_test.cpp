@@ -1,0 +1,35 @@
+// When a process must take a gap for its own pause.
+#include "base/pause_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace attune {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kTolerance = seconds(1);
+constexpr MonotonicTime kWanted{seconds(100)};
+
+TEST(PauseWatch, AStepInTimeIsNoPause) {
+  EXPECT_EQ(PausedFor(kWanted, kWanted - seconds(5), kTolerance), Duration::zero()) << "something else woke it";
+  EXPECT_EQ(PausedFor(kWanted, kWanted, kTolerance), Duration::zero());
+  EXPECT_EQ(PausedFor(kWanted, kWanted + kTolerance, kTolerance), Duration::zero()) << "a loaded machine";
+}
+
+TEST(PauseWatch, ALateStepTellsForHowLongItStoodStill) {
+  EXPECT_EQ(PausedFor(kWanted, kWanted + milliseconds(1001), kTolerance), milliseconds(1001));
+  EXPECT_EQ(PausedFor(kWanted, kWanted + std::chrono::minutes(10), kTolerance), std::chrono::minutes(10));
+}
+
+TEST(PauseWatch, WhoWaitsForNothingIsNeverLate) { EXPECT_EQ(PausedFor(kNever, kWanted, kTolerance), Duration::zero()); }
+
+TEST(PauseWatch, WhatNeverHappensStaysThatWay) {
+  EXPECT_EQ(MovedBy(seconds(3), kWanted), kWanted + seconds(3));
+  EXPECT_EQ(MovedBy(seconds(3), kNever), kNever);
+  EXPECT_EQ(MovedBy(seconds(3), kNever - seconds(1)), kNever);
+}
+
+}  // namespace
+}  // namespace attune

@@ -1,0 +1,100 @@
+// A worker whose coordinator or servers are silent, or which was stopped itself.
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "ps/core/worker_core.h"
+
+namespace attune::ps {
+namespace {
+
+using std::chrono::seconds;
+
+class WorkerSilenceTest : public testing::Test {
+ protected:
+  static constexpr NodeId kServer{1}, kOther{2}, kSelf{3};
+
+  WorkerSilenceTest() : core_({.job_uid = "job", .incarnation = 7}) {
+    ShardMap map;
+    map.version = MapVersion(1, 0);
+    map.shards = {{.home = kServer}};
+    map.members = {{kServer, Role::kServer, 0, "127.0.0.1:1"},
+                   {kOther, Role::kServer, 1, "127.0.0.9:2"},
+                   {kSelf, Role::kWorker, 0, ""}};
+    Step(PeerConnected{kCoordinator});
+    Hear(Welcome{.node = kSelf, .map = map});
+    Hear(TableOpened{.request = RequestId(1), .table = TableId(1)});
+  }
+
+  void Step(WorkerInput input) {
+    out_.Clear();
+    core_.Step(std::move(input), now_, out_);
+    for (const Completion& completion : out_.completions) ended_.push_back(completion);
+  }
+  void Hear(Message message) { Step(Received{.from = kCoordinator, .message = std::move(message), .term = 1}); }
+  void Wait(Duration time) {
+    for (const MonotonicTime until = now_ + time; now_ < until;) {
+      now_ += std::chrono::milliseconds(250);
+      Step(Timer{});
+    }
+  }
+  void OpenTable(CallId call, Duration timeout) {
+    Step(OpenTableCall{.call = call, .deadline = now_ + timeout, .spec = {"rows", {.dim = 1}}});
+  }
+
+  WorkerCore core_;
+  WorkerOutputs out_;
+  std::vector<Completion> ended_;
+  MonotonicTime now_{seconds(1)};
+};
+
+TEST_F(WorkerSilenceTest, TheSessionOutlivesAnySilence) {
+  Step(PeerDisconnected{kCoordinator});
+  Wait(seconds(600));
+  EXPECT_TRUE(core_.status().ok()) << core_.status();
+  OpenTable(CallId(1), seconds(5));
+  Wait(seconds(6));
+  ASSERT_EQ(ended_.size(), 1U) << "a call ends by its own deadline";
+  EXPECT_EQ(ended_[0].status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(core_.status().ok());
+  Step(PeerConnected{kCoordinator});
+  ASSERT_FALSE(out_.send.empty());
+  EXPECT_TRUE(std::holds_alternative<Join>(out_.send.front().message));
+}
+
+// What this process did not do while it stood still is no fault of the servers.
+TEST_F(WorkerSilenceTest, CallsOfAStoppedProgramGetTheTimeTheyWouldHaveHad) {
+  OpenTable(CallId(1), seconds(5));
+  Wait(seconds(2));
+  now_ += seconds(60);
+  Step(Timer{});
+  EXPECT_TRUE(ended_.empty());
+  Wait(seconds(1));
+  EXPECT_TRUE(ended_.empty());
+  Wait(seconds(3));
+  ASSERT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(ended_[0].status.code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(WorkerSilenceTest, AStoppedProcessHasNoRightToActLeft) {
+  Hear(HeartbeatAck{.number = 1, .sync = {}, .liveness = seconds(10)});
+  EXPECT_TRUE(core_.MayAct(now_));
+  now_ += seconds(60);
+  Step(Timer{});
+  EXPECT_FALSE(core_.MayAct(now_)) << "others may have its items";
+}
+
+TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
+  Step(Received{.from = NodeId(77), .message = CoordinatorAt{.term = 9, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value());
+  Step(Received{.from = kServer, .message = CoordinatorAt{.term = 4'000'000'000, .host = kOther, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value());
+  EXPECT_EQ(core_.words_ignored(), 2U);
+  Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
+  ASSERT_TRUE(out_.coordinator.has_value());
+  EXPECT_EQ(out_.coordinator->address, "127.0.0.9:7400");
+}
+
+}  // namespace
+}  // namespace attune::ps
