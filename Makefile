@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -77,6 +77,13 @@ bench-tuning:  ## the tuner and its baselines on simulated jobs: make bench-tuni
 
 bench-live: build  ## the tuner on real processes against every static setting (root, hours): make bench-live ARGS="--quick"
 	bench/live-tuning $(BUILD)/bin $(ARGS)
+
+chaos: build  ## faults at random on real processes for an hour: make chaos MINUTES=60 ARGS="--seed 1" (root for all of them)
+	bench/chaos $(BUILD)/bin --minutes $(or $(MINUTES),60) $(ARGS)
+
+chaos-cluster: build  ## lost, cut and drained machines of a real Kubernetes: make chaos-cluster MINUTES=30, or ARGS="--scenario all"
+	scripts/install-packages cluster
+	bench/chaos $(BUILD)/bin --cluster --minutes $(or $(MINUTES),30) $(ARGS)
 
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i

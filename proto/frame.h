@@ -37,7 +37,7 @@ struct Handshake {
   uint64_t incarnation;  // of the dialer, random: link state of another incarnation is void
   uint64_t connection;   // random, names this connection
   uint64_t replaces;     // the connection of this pair that the dialer knows to be gone; 0: it has had none
-  uint64_t met;          // incarnation of the listener as the dialer knows it; 0: never met
+  uint64_t met;          // incarnation of the listener as the dialer remembers it; 0: never met, or forgotten
   uint64_t delivered;    // frames of that incarnation that the dialer has handled, over all connections of the pair
   char job_uid[104];
   char token[128];  // the job's; empty when it has none
@@ -52,12 +52,13 @@ struct HandshakeReply {
   uint8_t shared_memory;  // 1: the two names below say where the dialer may hand over memory
   uint8_t reserved;
   uint64_t incarnation;    // of the listener
+  uint64_t met;            // incarnation of the dialer as the listener remembers it; 0: never met, or forgotten
   uint64_t delivered;      // frames of the dialer that the listener has handled
   char meeting_place[32];  // abstract Unix socket
   char meeting_token[16];  // to be shown there
   char text[240];
 };
-static_assert(sizeof(HandshakeReply) == 320 && std::is_trivially_copyable_v<HandshakeReply>);
+static_assert(sizeof(HandshakeReply) == 328 && std::is_trivially_copyable_v<HandshakeReply>);
 
 struct HandshakeEnd {
   uint32_t magic;

@@ -15,6 +15,28 @@ std::string HowToGoOn(const RestorePoint& newest) {
          " at step " + std::to_string(newest.clock);
 }
 
+// Whether the server that runs this coordinator has answered: others may be quicker, with a map that is older than its
+// joining and without the copy that it keeps.
+bool HostHasAnswered(const auto& formers, std::optional<uint32_t> host_index) {
+  return !host_index || std::ranges::any_of(formers, [&](const auto& entry) {
+    const auto& former = entry.second;
+    return former.answer && former.join.role == Role::kServer && former.join.index == *host_index;
+  });
+}
+
+// A server hears where the coordinator is from the others, and those only from maps that it is there: the last map may
+// have reached nobody but the server that joined with it. Not the map of a recovery, before which a server has to hear
+// of the newest checkpoint.
+void PassOnMap(const ShardMap& map, auto& formers, CoordinatorOutputs& out) {
+  for (auto& [id, former] : formers) {
+    if (!former.connection || !former.answer || former.join.role != Role::kServer) continue;
+    ShardMap& known = former.answer->map;
+    if (known.version >= map.version || known.version < map.recovered_at || !map.Contains(id)) continue;
+    out.send.push_back({.to = *former.connection, .message = MapUpdate{.map = map}});
+    known = map;  // or it joins again, and answers again
+  }
+}
+
 }  // namespace
 
 // Newcomers ask again. One of them may be a member that had no map yet, or have taken a member's place.
@@ -135,8 +157,9 @@ bool CoordinatorCore::IsAlone(const ShardMap& map, const CoordinatorRecord* reco
 void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
   const ShardMap* map = NewestMap();
-  if (map == nullptr || !map->formed()) return;  // at least the server it runs in will answer
+  if (map == nullptr || !map->formed() || !HostHasAnswered(formers_, options_.host_index)) return;
   RecognizeMembers(*map, out);
+  PassOnMap(*map, formers_, out);
   if (HasLostItsServer(*map, out)) return;
   const CoordinatorRecord* record = NewestRecord(*map);
   if (!IsAlone(*map, record)) {
@@ -151,6 +174,11 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
     if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
     if (options_.mutations.act_before_all_promises && record != nullptr) continue;
     missing += (missing.empty() ? "" : ", ") + Describe(*map, member.node);
+  }
+  // Who is not in that map may know a later one.
+  for (const auto& [id, former] : formers_) {
+    if (former.answer || !former.connection || map->Contains(id) || silent_are_dead) continue;
+    missing += (missing.empty() ? "node " : ", node ") + std::to_string(id.value());
   }
   if (!missing.empty()) {
     if (last_said_ != kNever && now - last_said_ < options_.straggler_after) return;

@@ -37,17 +37,20 @@ size_t BytesOf(const Message& message) {
 }
 
 std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
-  const auto of = [&](const auto& body, uint64_t number) -> std::optional<Repeatable> {
+  const auto of = [&](const auto& body, NodeId node, uint64_t number) -> std::optional<Repeatable> {
     uint64_t keys = body.keys.size();
     for (const Key key : body.keys) keys = SplitMix64(keys ^ key);
-    return Repeatable{message.index(), body.origin, number, body.table, keys, body.map_version};
+    return Repeatable{message.index(), node, number, body.table, keys, body.map_version};
   };
   // `by_home` and `relayed` say how the receiver is to take it.
-  if (const auto* push = std::get_if<Push>(&message)) return of(*push, push->sequence.value() * 2 + push->by_home);
-  if (const auto* pull = std::get_if<Pull>(&message)) return of(*pull, pull->request.value() * 2 + pull->by_home);
+  if (const auto* push = std::get_if<Push>(&message))
+    return of(*push, push->origin, push->sequence.value() * 2 + push->by_home);
+  if (const auto* pull = std::get_if<Pull>(&message))
+    return of(*pull, pull->origin, pull->request.value() * 2 + pull->by_home);
+  if (const auto* localize = std::get_if<Localize>(&message)) return of(*localize, localize->to, 0);
   const auto* copy = std::get_if<Replicate>(&message);
   if (copy == nullptr || !copy->probe || !copy->ack_wanted) return std::nullopt;
-  return of(*copy, copy->sequence.value() * 2 + copy->relayed);
+  return of(*copy, copy->origin, copy->sequence.value() * 2 + copy->relayed);
 }
 
 void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {

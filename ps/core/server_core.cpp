@@ -208,7 +208,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   for (const Member& member : map().members) {
     if (next.Contains(member.node)) continue;
     links_.Forget(member.node);
-    if (member.role == Role::kServer) out.disconnect.push_back(member.node);
+    out.disconnect.push_back(member.node);  // also who dialed this server: nothing is kept for it
   }
   for (const Member& member : next.members) {
     if (member.role == Role::kServer && member.node != node_ && !map().Contains(member.node)) {

@@ -83,7 +83,7 @@ using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, Snap
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
-  std::vector<NodeId> disconnect;  // members no longer
+  std::vector<NodeId> disconnect;  // members no longer: their links are forgotten, whoever dialed
   std::optional<SnapshotOrder> write_snapshot;
   bool call_off_snapshot = false;  // the one being written
   std::vector<LoadOrder> load;

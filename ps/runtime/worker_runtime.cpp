@@ -21,11 +21,6 @@ WorkerOptions CoreOptions(const SessionOptions& options) {
   return core;
 }
 
-bool IsFinal(const Status& status) {
-  return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument ||
-         status.code() == StatusCode::kUnauthenticated;
-}
-
 }  // namespace
 
 StatusOr<std::shared_ptr<WorkerRuntime>> WorkerRuntime::Start(const SessionOptions& options, const TimeSource& time) {
@@ -49,11 +44,8 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
     Tell(Received{.from = from, .message = std::move(message), .link = link});
   };
   events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
-  events.on_disconnected = [this](NodeId peer, const Status& reason) {
-    Tell(PeerDisconnected{peer});
-    // A server that refuses this worker for good will not change its mind: the session cannot work.
-    if (IsFinal(reason)) Tell(Received{kCoordinator, SessionLost{reason}});
-  };
+  // Whatever the reason: only the coordinator's word ends a session.
+  events.on_disconnected = [this](NodeId peer, const Status&) { Tell(PeerDisconnected{peer}); };
   events.place = [this](NodeId, RequestId request, size_t values) -> std::span<float> {
     std::lock_guard at_core(mutex_);
     return stopped_ ? std::span<float>() : core_.PlaceOf(request, values);

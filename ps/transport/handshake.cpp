@@ -17,11 +17,6 @@ bool SameSecret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-bool IsFinalRefusal(const Status& status) {
-  return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument ||
-         status.code() == StatusCode::kUnauthenticated;
-}
-
 wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, uint64_t connection,
                               const LinkMemory& memory) {
   wire::Handshake handshake{};

@@ -26,8 +26,7 @@ struct HandshakeIdentity {
 
 wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, uint64_t connection,
                               const LinkMemory& memory);
-// What is wrong with a dialer. FailedPrecondition, InvalidArgument and Unauthenticated are final; Unavailable: try
-// again later.
+// What is wrong with a dialer.
 Status CheckHandshake(const wire::Handshake& handshake, const HandshakeIdentity& identity);
 
 // Both ends of a pair may dial at the same time; one connection must remain, and both must choose the same. The
@@ -45,8 +44,5 @@ Status ReadReply(const wire::HandshakeReply& reply);
 
 // Whether two secrets are the same, in a time that tells nothing about them.
 bool SameSecret(std::string_view a, std::string_view b);
-
-// Whether dialing again is of no use after this error.
-bool IsFinalRefusal(const Status& status);
 
 }  // namespace attune::ps

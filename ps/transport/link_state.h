@@ -44,6 +44,7 @@ class LinkSender {
   size_t unwritten_bytes() const { return unwritten_bytes_; }
   size_t kept_bytes() const { return kept_bytes_; }
   size_t kept_frames() const { return kept_.size(); }
+  uint64_t confirmed() const { return first_number_ - 1; }  // the peer has handled all frames up to this
   uint64_t resent_frames() const { return resent_; }
   uint64_t last_number() const { return first_number_ + kept_.size() - 1; }
 

@@ -65,21 +65,35 @@ LinkCounters Peer::counters() const {
   return counters;
 }
 
-void Peer::Meet(uint64_t incarnation) {
-  if (memory_.peer_incarnation == incarnation) return;
-  std::lock_guard lock(mutex_);
+void Peer::StartOver(uint64_t incarnation) {
+  // What waits for a peer that was never met is meant for whichever process it is.
   if (memory_.peer_incarnation != 0) sender_.Reset();
   receiver_.Reset();
   told_ = 0;
   memory_ = {.peer_incarnation = incarnation};
 }
 
-Status Peer::Resume(uint64_t incarnation, uint64_t connection, uint64_t delivered) {
-  Meet(incarnation);
+Status Peer::Resume(const PeerState& peer, uint64_t connection) {
   std::lock_guard lock(mutex_);
+  const bool another = memory_.peer_incarnation != peer.incarnation;
+  const uint64_t delivered = another || !peer.remembers ? 0 : peer.delivered;
+  // A peer that does not remember this node and never confirmed anything has lost nothing: a first connection that
+  // broke within its handshake. What it forgot otherwise, only the cores can make good (ps/core/link.h).
+  const bool forgotten = !peer.remembers && (sender_.confirmed() > 0 || receiver_.delivered() > 0);
+  if (another || forgotten) StartOver(peer.incarnation);
   RETURN_IF_ERROR(sender_.Resume(delivered));
   memory_.connection = connection;
   return OkStatus();
+}
+
+void Peer::Forget() {
+  std::lock_guard lock(mutex_);
+  StartOver(0);
+}
+
+void Peer::SetDialError(const Status& status) {
+  std::lock_guard lock(mutex_);
+  counters_.dial_error = status;
 }
 
 void Peer::Attach(std::shared_ptr<Channel> channel) {
@@ -87,11 +101,13 @@ void Peer::Attach(std::shared_ptr<Channel> channel) {
   {
     std::lock_guard lock(mutex_);
     channel_ = std::move(channel);
+    counters_.dial_error = OkStatus();
     ++counters_.connections;
   }
 }
 
 void Peer::Detach() {
+  ended_at_ = host_.loop.time().Now();
   {
     std::lock_guard lock(mutex_);
     channel_ = nullptr;

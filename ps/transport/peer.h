@@ -69,11 +69,20 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
   LinkMemory memory() const { return memory_; }
   bool connected() const { return channel_on_loop_ != nullptr; }
   Channel* channel() const { return channel_on_loop_.get(); }
+  MonotonicTime ended_at() const { return ended_at_; }  // the last connection
 
-  // The peer's word on what it has handled, from the handshake. A new incarnation voids what was kept.
-  Status Resume(uint64_t incarnation, uint64_t connection, uint64_t delivered);
-  // To be called before the handshake says what this node has handled.
-  void Meet(uint64_t incarnation);
+  // What the peer said in the handshake of a new connection: which process it is, whether it remembers this one, and
+  // how many of its frames it has handled. Another incarnation voids what was kept, and so does a peer that has
+  // forgotten what it had confirmed: both sides then number from 1 again.
+  struct PeerState {
+    uint64_t incarnation = 0;
+    bool remembers = false;
+    uint64_t delivered = 0;
+  };
+  Status Resume(const PeerState& peer, uint64_t connection);
+  // As if the two had never met.
+  void Forget();
+  void SetDialError(const Status& status);
   void Attach(std::shared_ptr<Channel> channel);
   // Ends the present connection without telling. What is kept stays.
   void Detach();
@@ -93,6 +102,7 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
 
  private:
   void ConfirmLater();
+  void StartOver(uint64_t incarnation);  // requires mutex_
 
   const NodeId node_;
   Host& host_;
@@ -107,6 +117,7 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
 
   // Of the loop.
   std::shared_ptr<Channel> channel_on_loop_;
+  MonotonicTime ended_at_{};
   LinkMemory memory_;
   size_t unconfirmed_bytes_ = 0;
   std::unique_ptr<EventLoop::Timer> confirm_timer_;

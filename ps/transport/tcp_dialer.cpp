@@ -11,7 +11,10 @@ namespace attune::ps {
 namespace {
 
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
+constexpr Duration kSameNewsAfter = std::chrono::minutes(1);  // the same refusal is said again
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
+constexpr Duration kLastingLink = std::chrono::seconds(1);
+constexpr Duration kBriefLinkBackoffMax = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -99,7 +102,7 @@ void TcpState::EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
     const auto it = dials.find(peer);
     if (stopped || it == dials.end() || it->second.greeting != greeting) return greeting->conversation->Cancel();
     it->second.greeting = nullptr;
-    it->second.backoff = kDialBackoffFirst;
+    it->second.connected_at = loop.time().Now();
     AddLink(peer, greeting, true);
   });
 }
@@ -107,13 +110,29 @@ void TcpState::EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
 void TcpState::DialFailed(NodeId peer, const Greeting* greeting, const Status& status) {
   const auto it = dials.find(peer);
   if (stopped || it == dials.end() || it->second.greeting.get() != greeting) return;
-  it->second.greeting = nullptr;
-  const Status told = Annotate(status, "node " + std::to_string(peer.value()) + " at " + it->second.address);
-  if (IsFinalRefusal(status)) {
-    log::Error("a peer refuses this node; not dialed again", {{"reason", told}});
-    return events.on_disconnected(peer, told);
+  Dial& dial = it->second;
+  dial.greeting = nullptr;
+  const Status reason = Annotate(status, "node " + std::to_string(peer.value()) + " at " + dial.address);
+  FindOrAdd(peer)->SetDialError(reason);
+  // Who answers there now may be another job that was given the address of a pod that is gone. Only the coordinator
+  // knows what became of the peer: until it says so with a map, this node keeps asking.
+  const bool refused = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kAborted;
+  const MonotonicTime now = loop.time().Now();
+  if (refused && (dial.logged != status.code() || now >= dial.logged_at + kSameNewsAfter)) {
+    dial.logged = status.code();
+    dial.logged_at = now;
+    log::Warn("a peer refuses this node; it is dialed again until the map says that it is gone", {{"reason", reason}});
+  } else {
+    log::Debug("cannot reach a peer yet", {{"reason", reason}});
   }
-  log::Debug("cannot reach a peer yet", {{"reason", told}});
+  DialLater(peer);
+}
+
+// A link that ends soon after it began may do so each time, because of what is said over it.
+void TcpState::DialAfterBreak(NodeId peer) {
+  Dial& dial = dials.at(peer);
+  const bool lasted = loop.time().Now() >= dial.connected_at + kLastingLink;
+  dial.backoff = lasted ? kDialBackoffFirst : std::min(dial.backoff, kBriefLinkBackoffMax);
   DialLater(peer);
 }
 

@@ -80,7 +80,11 @@ void TcpState::Accept() {
       accept_again->SetAt(loop.time().Now() + kAcceptPause, [this] { accept_watch->Want(true, false); });
       return;
     }
-    if (accepting.size() + All().size() >= TcpTransport::kLinksMax) continue;
+    if (!RoomForAnother()) {
+      log::Warn("a connection was closed because there are too many; look who dials this port",
+                {{"from", TextOf(from, false)}, {"links", TcpTransport::kLinksMax}});
+      continue;
+    }
     auto greeting = std::make_shared<Greeting>();
     greeting->conversation = Conversation::Start(
         loop, TcpTransport::kHandshakeTimeout, [this, weak = std::weak_ptr<Greeting>(greeting)](const Status& status) {
@@ -151,21 +155,26 @@ void TcpState::Answer(const std::shared_ptr<Greeting>& greeting) {
   }
   const NodeId node(greeting->handshake.node);
   if (node.value() == self) return Refuse(greeting, Error(StatusCode::kInvalidArgument, "a node dials itself"));
-  const std::shared_ptr<Peer> peer = FindOrAdd(node);
+  // Nothing is kept of a dialer before its handshake is through.
+  const std::shared_ptr<Peer> peer = Find(node);
+  const bool connected = peer != nullptr && peer->connected();
   const auto dial = dials.find(node);
   const Status chosen = ChooseConnection(greeting->handshake, NodeId(self.load()),
-                                         {.connected = peer->connected(),
-                                          .connection = peer->memory().connection,
+                                         {.connected = connected,
+                                          .connection = peer == nullptr ? 0 : peer->memory().connection,
                                           .dialing = dial != dials.end() && dial->second.greeting != nullptr});
   if (!chosen.ok()) return Refuse(greeting, chosen);
   // What the old connection still held is not handled any more: the answer says where the dialer goes on.
-  if (peer->connected()) {
+  if (connected) {
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }
-  peer->Meet(greeting->handshake.incarnation);
+  const LinkMemory memory = peer == nullptr ? LinkMemory() : peer->memory();
   greeting->reply = MakeReply(OkStatus());
   greeting->reply.incarnation = incarnation;
-  greeting->reply.delivered = peer->memory().delivered;
+  greeting->reply.met = memory.peer_incarnation;
+  const bool both_remember =
+      memory.peer_incarnation == greeting->handshake.incarnation && greeting->handshake.met == incarnation;
+  greeting->reply.delivered = both_remember ? memory.delivered : 0;
   if (meeting_place != nullptr) {
     const uint64_t secret[] = {RandomSeed(), RandomSeed()};
     std::memcpy(greeting->token.data(), secret, sizeof secret);
@@ -193,7 +202,7 @@ void TcpState::Accepted(const std::shared_ptr<Greeting>& greeting) {
     if (dial->second.greeting != nullptr) dial->second.greeting->conversation->Cancel();
     dial->second.greeting = nullptr;
     dial->second.redial = nullptr;
-    dial->second.backoff = kDialBackoffFirst;
+    dial->second.connected_at = loop.time().Now();
   }
   AddLink(node, greeting, false);
 }

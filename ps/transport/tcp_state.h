@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -46,6 +48,9 @@ struct Dial {
   Duration backoff = kDialBackoffFirst;
   std::shared_ptr<Greeting> greeting;  // under way
   std::unique_ptr<EventLoop::Timer> redial;
+  MonotonicTime connected_at{};         // the last time
+  StatusCode logged = StatusCode::kOk;  // the refusal that was last logged as news
+  MonotonicTime logged_at{};
 };
 
 // Shared with the handlers on the loop, so that none outlives it.
@@ -81,6 +86,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
   void DialFailed(NodeId peer, const Greeting* greeting, const Status& status);
   void DialLater(NodeId peer);
+  void DialAfterBreak(NodeId peer);
 
   HandshakeIdentity Identity() const {
     return {
@@ -92,6 +98,10 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   void AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed);
   void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
   void OnBroken(NodeId node, const Channel* channel, const Status& reason);
+  void ForgetLater(NodeId node);
+  void ForgetLeft();
+  void ForgetOldest();
+  bool RoomForAnother();
   void RefreshPolled();
   void Stop();
 
@@ -120,6 +130,8 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   NameResolver names;
   std::unordered_map<NodeId, Dial> dials;
   std::unordered_set<std::shared_ptr<Greeting>> accepting;
+  std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that nobody dials from here, and when their links ended
+  std::unique_ptr<EventLoop::Timer> forget_timer;
   std::vector<std::shared_ptr<Peer>> to_flush;
   std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
   bool stopped = false;

@@ -38,15 +38,16 @@ void TcpState::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, b
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }
   const wire::Handshake& handshake = greeting->handshake;
-  // Of another incarnation of this node nothing counts.
-  const uint64_t heard = handshake.met == incarnation ? handshake.delivered : 0;
+  const wire::HandshakeReply& reply = greeting->reply;
   const Status resumed =
-      dialed ? peer->Resume(greeting->reply.incarnation, greeting->connection, greeting->reply.delivered)
-             : peer->Resume(handshake.incarnation, handshake.connection, heard);
+      dialed ? peer->Resume({reply.incarnation, reply.met == incarnation, reply.delivered}, greeting->connection)
+             : peer->Resume({handshake.incarnation, handshake.met == incarnation, handshake.delivered},
+                            handshake.connection);
   if (!resumed.ok()) {
-    log::Error("a link cannot be taken up again", {{"node", node.value()}, {"reason", resumed}});
+    log::Error("a link cannot be taken up again; it starts over", {{"node", node.value()}, {"reason", resumed}});
+    peer->Forget();
     greeting->conversation->Cancel();
-    return events.on_disconnected(node, Annotate(resumed, "node " + std::to_string(node.value())));
+    return dials.contains(node) ? DialAfterBreak(node) : ForgetLater(node);
   }
   std::unique_ptr<Stream> stream = greeting->conversation->Take();
   std::shared_ptr<Channel> channel;
@@ -66,14 +67,51 @@ void TcpState::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, b
 void TcpState::EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason) {
   peer->Detach();
   RefreshPolled();
+  if (!dials.contains(node)) ForgetLater(node);
   events.on_disconnected(node, reason);
+}
+
+// --- links of nodes that do not come back
+
+void TcpState::ForgetLater(NodeId node) {
+  left.emplace_back(loop.time().Now(), node);
+  if (left.size() == 1) ForgetLeft();
+}
+
+// Entries of links that are back, and were perhaps broken again, find a connection or a later entry.
+void TcpState::ForgetLeft() {
+  const MonotonicTime now = loop.time().Now();
+  while (!left.empty() && now >= left.front().first + options.forget_after) {
+    ForgetOldest();
+  }
+  if (left.empty()) return;
+  if (forget_timer == nullptr) forget_timer = loop.NewTimer();
+  forget_timer->SetAt(left.front().first + options.forget_after, [this] { ForgetLeft(); });
+}
+
+void TcpState::ForgetOldest() {
+  const auto [since, node] = left.front();
+  left.pop_front();
+  const std::shared_ptr<Peer> peer = Find(node);
+  if (peer == nullptr || peer->connected() || peer->ended_at() > since || dials.contains(node)) return;
+  std::lock_guard lock(peers_mutex);
+  peers.erase(node);
+}
+
+bool TcpState::RoomForAnother() {
+  const auto links = [this] {
+    std::lock_guard lock(peers_mutex);
+    return peers.size();
+  };
+  while (accepting.size() + links() >= TcpTransport::kLinksMax && !left.empty()) ForgetOldest();
+  return accepting.size() + links() < TcpTransport::kLinksMax;
 }
 
 void TcpState::OnBroken(NodeId node, const Channel* channel, const Status& reason) {
   const std::shared_ptr<Peer> peer = Find(node);
   if (stopped || peer == nullptr || peer->channel() != channel) return;
   EndLink(peer, node, reason);
-  if (dials.contains(node)) DialLater(node);
+  if (dials.contains(node)) DialAfterBreak(node);
 }
 
 void TcpState::RefreshPolled() {
@@ -117,6 +155,7 @@ void TcpState::Stop() {
   loop.SetParticipant(nullptr);
   accept_watch.reset();
   accept_again.reset();
+  forget_timer.reset();
   meeting_place.reset();
   doorbell.reset();
   listener.Close();

@@ -22,6 +22,9 @@ struct TcpOptions {
   std::string token;          // the job's secret, at most 128 bytes; checked in every handshake, never logged
   std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
   bool shared_memory = true;  // use it where both processes can reach it
+  // A link that was not dialed from here and has had no connection for so long is forgotten, with what waits for it:
+  // the node may be gone, and this end may never be told. One that comes back begins a new link.
+  Duration forget_after = std::chrono::minutes(1);
 };
 
 class TcpTransport : public Transport {
@@ -29,7 +32,7 @@ class TcpTransport : public Transport {
   using Transport::Send;
   // Sockets that nobody reads or writes for this long during a handshake are closed.
   static constexpr Duration kHandshakeTimeout = std::chrono::seconds(10);
-  static constexpr size_t kLinksMax = 8192;  // accepted
+  static constexpr size_t kLinksMax = 8192;  // accepted; the longest unconnected ones make room
   static constexpr size_t kTokenBytesMax = 128;
 
   // Events come on `loop`, which must outlive the transport. A port in use is ResourceExhausted and named in the text;

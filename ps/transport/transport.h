@@ -27,6 +27,7 @@ struct LinkCounters {
   uint64_t frames_sent = 0, frames_received = 0, frames_resent = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
   uint64_t frames_waiting = 0, bytes_waiting = 0;  // not sent yet, or sent and not confirmed
+  Status dial_error;                               // why the last attempt to connect failed; OK once it succeeds
 };
 
 class Transport {
@@ -37,8 +38,8 @@ class Transport {
     // Called instead, when set: with what the sender's core wrote in front of the message.
     std::function<void(NodeId from, const LinkHeader& link, Message message)> on_linked_message;
     std::function<void(NodeId peer)> on_connected;
-    // `reason` says why. A link that was dialed is dialed again; FailedPrecondition, InvalidArgument or
-    // Unauthenticated: it was refused for good (wrong job, protocol version or secret) and is not.
+    // `reason` says why. A link that was dialed is dialed again, whatever the reason: what answers at an address is no
+    // proof of what becomes of the peer.
     std::function<void(NodeId peer, const Status& reason)> on_disconnected;
     // Where the rows that answer this pull belong, all in one piece; empty: nowhere yet. May be null. What is named
     // here is written to until the message has been handed over, or Unplace has returned.
@@ -52,7 +53,8 @@ class Transport {
 
   virtual ~Transport() = default;
 
-  // Any thread. Keeps a link to `peer` at `address` (host:port), redialing with backoff and jitter, until Disconnect.
+  // Any thread. Keeps a link to `peer` at `address` (host:port), redialing with backoff and jitter until Disconnect,
+  // also when another job, another certificate or nonsense answers there.
   // The same peer and address again changes nothing; another address redials. Both ends may connect to each other: one
   // connection remains.
   virtual void Connect(NodeId peer, const std::string& address) = 0;

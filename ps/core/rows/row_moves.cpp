@@ -452,12 +452,19 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOu
 void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out) {
   if (handoff.map_version < map_.recovered_at) return;
   const DirectoryBatch& entries = handoff.entries;
-  const TableStore* store = Rows(entries.table);
+  TableStore* store = Rows(entries.table);
   for (size_t i = 0; i < entries.keys.size(); ++i) {
     const TableKey key{entries.table, entries.keys[i]};
     if (shards_[ShardOf(key.key)].home != HomeState::kWaitHandoff) continue;
-    if (store != nullptr && store->Contains(key.key)) continue;  // has arrived meanwhile
-    SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
+    // By the number of its move: a row that is here may have arrived meanwhile, or may not have left yet, because the
+    // order to pass it on, which the entry comes from, is still on its way.
+    bool arrived = false;
+    if (store != nullptr && entries.owners[i] == self_) {
+      store->VisitRows(std::span(&key.key, 1), [&](const RowView& row) {
+        arrived = static_cast<int16_t>(row.move_number - entries.move_numbers[i]) >= 0;
+      });
+    }
+    if (!arrived) SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
   }
   std::vector<uint32_t> ready;
   for (const ShardId shard : handoff.complete) {

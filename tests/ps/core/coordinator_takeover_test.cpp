@@ -245,6 +245,47 @@ TEST_F(CoordinatorTakeoverTest, AServerThatWasDeclaredLostMeanwhileDoesNotLead) 
   EXPECT_NE(Sent<SessionLost>(kServer1), nullptr) << "its process ends, and another server is appointed";
 }
 
+// It was quicker with a map that is older than the joining of the server with the copy. Without that one's answer it
+// looks as if all who are left had answered and nobody had a copy.
+TEST_F(CoordinatorTakeoverTest, NothingIsDecidedBeforeItsOwnServerHasAnswered) {
+  Mirror();
+  Follow();
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
+  JoinAgain(kWorker);
+  Promised answer = WorkersAnswer({});
+  answer.map.version = MapVersion(1, 0);
+  std::erase_if(answer.map.members, [&](const Member& member) { return member.node == nodes_.at(kServer1); });
+  for (Shard& shard : answer.map.shards) shard = {.home = nodes_.at(kServer0), .routing_since = answer.map.version};
+  Say(kWorker, answer);
+  EXPECT_FALSE(out_.failed.has_value());
+  ASSERT_TRUE(core_->progress().taking_over);
+  JoinAgain(kServer1);
+  EXPECT_TRUE(core_->progress().taking_over) << "it has been asked";
+  Say(kServer1, AnswerOf({}, record_));
+  EXPECT_FALSE(out_.failed.has_value());
+  EXPECT_FALSE(core_->progress().taking_over);
+}
+
+// Server 2 has joined last, and its map has reached a worker alone. Servers link with those whom their map names, and
+// say there where the coordinator is.
+TEST_F(CoordinatorTakeoverTest, TheNewestMapIsPassedOnToServersThatHaveAnOlderOne) {
+  Mirror();
+  Appoint({{Role::kServer, 0}});
+  ShardMap newer = map_;
+  newer.version = newer.version.Next();
+  newer.members.push_back({.node = NodeId(77), .role = Role::kServer, .index = 2, .address = "server-2:7400"});
+  JoinAgain(kWorker);
+  Promised answer = WorkersAnswer({});
+  answer.map = newer;
+  Say(kWorker, answer);
+  ASSERT_NE(Sent<MapUpdate>(kServer1), nullptr);
+  EXPECT_EQ(Sent<MapUpdate>(kServer1)->map.version, newer.version);
+  EXPECT_EQ(Sent<MapUpdate>(kWorker), nullptr) << "it has that one";
+  EXPECT_TRUE(core_->progress().taking_over) << "server 2 is a member and has not answered";
+  Wait(seconds(1));
+  EXPECT_EQ(Sent<MapUpdate>(kServer1), nullptr) << "once";
+}
+
 // Its worker has done all its items and is still in a step with it: others may not run ahead of that worker.
 TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsIt) {
   const LeaseGrant grant = TakeLease();

@@ -117,10 +117,16 @@ TEST(Link, QueuesNothingTwiceThatIsIssuedAgainWhileItWaits) {
   under_newer_map.map_version = MapVersion(1, 2);
   for (int again = 0; again < 2; ++again) link.Send(under_newer_map, MonotonicTime{}, frames);
   EXPECT_EQ(link.queued(), 10U) << "what was issued under an older map may not be answered any more";
+  for (int again = 0; again < 2; ++again) {
+    for (const NodeId to : {NodeId(7), NodeId(8)}) {
+      link.Send(Localize{.table = TableId(1), .to = to, .keys = std::vector<Key>{3}}, MonotonicTime{}, frames);
+    }
+  }
+  EXPECT_EQ(link.queued(), 12U) << "a row is wanted by two nodes, once each";
   link.Connected(MonotonicTime{}, frames);
   ASSERT_EQ(frames.size(), kOptions.window);
   link.Send(std::get<Push>(frames[0].message), MonotonicTime{}, frames);
-  EXPECT_EQ(link.queued(), 11U) << "what was sent before may have been answered by now, and the answer lost";
+  EXPECT_EQ(link.queued(), 13U) << "what was sent before may have been answered by now, and the answer lost";
 }
 
 // Frames are lost, repeated, overtaken; connections break. What arrives is what was sent.

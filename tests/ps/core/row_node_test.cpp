@@ -103,5 +103,55 @@ TEST_F(RowNodeTest, FetchedRowsKeepTheirRoomBelowTheLimit) {
   EXPECT_EQ(std::get<PushRefused>(refused).status.code(), StatusCode::kResourceExhausted);
 }
 
+// A shard's home goes away and comes back, while the order to pass a row on is still on its way to where the row has
+// been all the time. That the row is there does not mean that it stays.
+TEST(RowNode, TheDirectoryOfAHomeThatComesBackNamesWhereItsRowsGo) {
+  constexpr NodeId kSelf(1), kOther(2), kThird(3);
+  constexpr Key kLeaves = 1, kStays = 2;
+  RowNode rows({.create_store = MapStore::Make, .call_back_from_servers = false});
+  rows.SetSelf(kSelf);
+  ShardMap map;
+  map.members = {{.node = kSelf, .role = Role::kServer},
+                 {.node = kOther, .role = Role::kServer},
+                 {.node = kThird, .role = Role::kServer}};
+  RowOutputs out;
+  const auto adopt = [&](uint32_t counter, NodeId home) {
+    map.version = MapVersion(1, counter);
+    map.shards = {{.home = home, .routing_since = map.version}};
+    rows.AdoptMap(map, {}, out);
+  };
+  adopt(0, kSelf);
+  ASSERT_TRUE(rows.InstallTable(kTable, {"rows", {.dim = 1}}).ok());
+  rows.Receive(kThird,
+               Push{.origin = kThird,
+                    .sequence = SequenceNumber(1),
+                    .table = kTable,
+                    .map_version = map.version,
+                    .positions = {.first = 0, .count = 2, .list = {}},
+                    .keys = std::vector<Key>{kLeaves, kStays},
+                    .gradients = std::vector<float>{1, 1}},
+               {}, out);
+  adopt(1, kOther);
+  const MoveOrder order{.map_version = map.version,
+                        .table = kTable,
+                        .to = kThird,
+                        .keys = std::vector<Key>{kLeaves},
+                        .move_numbers = std::vector<uint16_t>{1}};
+  adopt(2, kSelf);
+  rows.Receive(kOther,
+               HomeHandoff{.map_version = map.version,
+                           .entries = {.table = kTable,
+                                       .keys = std::vector<Key>{kLeaves, kStays},
+                                       .owners = std::vector<NodeId>{kThird, kSelf},
+                                       .move_numbers = std::vector<uint16_t>{1, 0}},
+                           .complete = std::vector<ShardId>{ShardId(0)}},
+               {}, out);
+  rows.Receive(kOther, order, {}, out);
+  EXPECT_EQ(rows.DirectoryOwner(kTable, kLeaves), kThird);
+  EXPECT_EQ(rows.DirectoryOwner(kTable, kStays), kSelf);
+  EXPECT_FALSE(rows.OwnsNow(kTable, kLeaves));
+  EXPECT_TRUE(rows.OwnsNow(kTable, kStays));
+}
+
 }  // namespace
 }  // namespace attune::ps

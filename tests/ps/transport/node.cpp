@@ -20,6 +20,15 @@ sockaddr_in LoopbackAt(const std::string& address) {
   return to;
 }
 
+std::string ListenOnLoopback(int listener) {
+  sockaddr_in any = LoopbackAt("127.0.0.1:0");
+  socklen_t length = sizeof any;
+  EXPECT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&any), length), 0);
+  EXPECT_EQ(::listen(listener, 8), 0);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&any), &length);
+  return "127.0.0.1:" + std::to_string(ntohs(any.sin_port));
+}
+
 }  // namespace
 
 Push SomePush(uint64_t sequence, uint32_t keys, uint32_t dim) {
@@ -84,13 +93,40 @@ std::string BareSocket::Read(size_t most) {
   return all;
 }
 
+NonsenseListener::NonsenseListener()
+    : listener_(::socket(AF_INET, SOCK_STREAM, 0)), address_(ListenOnLoopback(listener_)), thread_([this] { Run(); }) {}
+
+NonsenseListener::~NonsenseListener() {
+  end_ = true;
+  thread_.join();
+  ::close(listener_);
+}
+
+bool NonsenseListener::AwaitDials(int wanted) {
+  const SystemTime time;
+  const MonotonicTime until = time.Now() + kTestDeadline;
+  while (dials_ < wanted && time.Now() < until) std::this_thread::yield();
+  return dials_ >= wanted;
+}
+
+void NonsenseListener::Run() {
+  while (!end_) {
+    pollfd waiting{listener_, POLLIN, 0};
+    if (::poll(&waiting, 1, 10) != 1) continue;
+    const int fd = ::accept(listener_, nullptr, nullptr);
+    const std::string bytes(1000, 'x');
+    (void)!::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ::shutdown(fd, SHUT_WR);
+    char buffer[4096];
+    while (::recv(fd, buffer, sizeof buffer, 0) > 0) {
+    }
+    ::close(fd);
+    ++dials_;
+  }
+}
+
 Line::Line(const std::string& target) : target_(target), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-  sockaddr_in any = LoopbackAt("127.0.0.1:0");
-  socklen_t length = sizeof any;
-  EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&any), length), 0);
-  EXPECT_EQ(::listen(listener_, 8), 0);
-  ::getsockname(listener_, reinterpret_cast<sockaddr*>(&any), &length);
-  address_ = "127.0.0.1:" + std::to_string(ntohs(any.sin_port));
+  address_ = ListenOnLoopback(listener_);
   thread_ = std::thread([this] { Run(); });
 }
 

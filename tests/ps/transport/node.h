@@ -37,6 +37,19 @@ class TestNode {
     return Await([&] { return connected_.contains(peer); });
   }
 
+  // Why the peer could not be reached, once it was reached and refused; OK when that does not happen in time.
+  Status AwaitRefusal(NodeId peer) {
+    const MonotonicTime until = time_.Now() + kTestDeadline;
+    while (time_.Now() < until) {
+      for (const LinkCounters& link : transport_->links(SIZE_MAX)) {
+        const StatusCode code = link.dial_error.code();
+        if (link.peer == peer && code != StatusCode::kOk && code != StatusCode::kUnavailable) return link.dial_error;
+      }
+      std::this_thread::yield();
+    }
+    return OkStatus();
+  }
+
   std::function<void(NodeId, Message)> handle;                       // set before traffic
   std::function<std::span<float>(NodeId, RequestId, size_t)> place;  // likewise
   std::vector<Message> received_;
@@ -70,6 +83,23 @@ class BareSocket {
 
  private:
   int fd_;
+};
+
+// Answers whoever dials it with bytes that mean nothing, and closes.
+class NonsenseListener {
+ public:
+  NonsenseListener();
+  ~NonsenseListener();
+  const std::string& address() const { return address_; }
+  bool AwaitDials(int wanted);
+
+ private:
+  void Run();
+  int listener_;
+  std::string address_;
+  std::atomic<bool> end_ = false;
+  std::atomic<int> dials_ = 0;
+  std::thread thread_;
 };
 
 // Passes bytes between whoever dials it and `target`, until cut; then waits for the next to dial.

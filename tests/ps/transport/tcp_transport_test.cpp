@@ -103,14 +103,65 @@ TEST(TcpTransportTest, OccupiedPortIsNamed) {
   EXPECT_NE(attune::Message(second.status()).find("port " + port), std::string_view::npos);
 }
 
-TEST(TcpTransportTest, WrongJobIsToldToTheDialerAndNotDialedAgain) {
-  Node server(kServer), stranger(kWorker, "", 0, "another job");
-  stranger.transport().Connect(kServer, server.transport().address());
-  ASSERT_TRUE(stranger.Await([&] { return stranger.disconnects_ == 1; }));
-  EXPECT_EQ(stranger.last_reason_.code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(attune::Message(stranger.last_reason_).find("another job"), std::string_view::npos)
-      << stranger.last_reason_;
-  EXPECT_EQ(server.connects_, 0);
+// --- a refusal is the word of whoever answers at an address, not of the peer
+
+TEST(TcpTransportTest, AddressUsedAgainByAnotherJobIsDialedUntilTheServerIsBack) {
+  Node worker(kWorker, "");
+  std::string address;
+  {
+    Node another(kServer, "127.0.0.1", 0, "another job");
+    address = another.transport().address();
+    worker.transport().Connect(kServer, address);
+    EXPECT_FALSE(worker.AwaitRefusal(kServer).ok());
+    EXPECT_EQ(another.connects_, 0);
+  }
+  EXPECT_EQ(worker.disconnects_, 0) << "no link has ended: there was none";
+  const auto port = static_cast<uint16_t>(std::atoi(address.substr(address.find(':') + 1).c_str()));
+  Node server(kServer, "127.0.0.1", port);
+  ASSERT_TRUE(server.status().ok()) << server.status();
+  EXPECT_TRUE(worker.AwaitConnected(kServer));
+}
+
+TEST(TcpTransportTest, PeerThatAnswersNonsenseIsDialedAgain) {
+  Node worker(kWorker, "");
+  NonsenseListener nonsense;
+  worker.transport().Connect(kServer, nonsense.address());
+  EXPECT_TRUE(nonsense.AwaitDials(3));
+  EXPECT_EQ(worker.disconnects_, 0);
+}
+
+// --- what comes must go
+
+TEST(TcpTransportTest, LinksOfNodesThatAreGoneAreForgotten) {
+  TestNode server({.job_uid = "uid", .self = kServer, .bind_address = "127.0.0.1", .forget_after = Duration(0)});
+  for (uint32_t i = 0; i < 200; ++i) {
+    Node worker(NodeId(100 + i), "", 0, "uid", i % 2 == 0);
+    worker.transport().Connect(kServer, server.transport().address());
+    ASSERT_TRUE(server.AwaitConnected(NodeId(100 + i)));
+    (void)server.transport().Send(NodeId(100 + i), SomePush(i, 100, 64));  // may wait for it for ever
+  }
+  ASSERT_TRUE(server.Await([&] { return server.disconnects_ == 200; }));
+  EXPECT_EQ(server.transport().links(SIZE_MAX).size(), 0U);
+}
+
+TEST(TcpTransportTest, NodeThatComesBackAfterItWasForgottenBeginsANewLink) {
+  TestNode server({.job_uid = "uid", .self = kServer, .bind_address = "127.0.0.1", .forget_after = Duration(0)});
+  Node worker(kWorker, "", 0, "uid", false);
+  Line line(server.transport().address());
+  worker.transport().Connect(kServer, line.address());
+  for (uint64_t round = 1; round <= 5; ++round) {
+    ASSERT_TRUE(worker.Await([&] { return worker.connects_ == static_cast<int>(round); })) << "round " << round;
+    ASSERT_TRUE(server.Await([&] { return server.connects_ == static_cast<int>(round); })) << "round " << round;
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_TRUE(worker.transport().Send(kServer, SomePush(round, 2, 2)).ok());
+      ASSERT_TRUE(server.transport().Send(kWorker, PushAck{.sequence = SequenceNumber(round)}).ok());
+    }
+    ASSERT_TRUE(server.Await([&] { return server.received_.size() == 10 * round; })) << "round " << round;
+    ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 10 * round; })) << "round " << round;
+    line.Cut();
+    ASSERT_TRUE(worker.Await([&] { return worker.disconnects_ == static_cast<int>(round); })) << "round " << round;
+    ASSERT_TRUE(server.Await([&] { return server.disconnects_ == static_cast<int>(round); })) << "round " << round;
+  }
 }
 
 TEST(TcpTransportTest, NodeWithoutIdentityAsksToTryAgain) {
@@ -294,9 +345,9 @@ TEST(TcpTransportTest, JobTokenIsNeeded) {
   for (const char* const wrong : {"", "a secreT", "a secret and more"}) {
     TestNode worker(options(kWorker, wrong));
     worker.transport().Connect(kServer, server.transport().address());
-    ASSERT_TRUE(worker.Await([&] { return worker.disconnects_ == 1; })) << wrong;
-    EXPECT_EQ(worker.last_reason_.code(), StatusCode::kUnauthenticated);
-    EXPECT_EQ(attune::Message(worker.last_reason_).find("a secret"), std::string_view::npos) << "secrets are not told";
+    const Status reason = worker.AwaitRefusal(kServer);
+    EXPECT_EQ(reason.code(), StatusCode::kUnauthenticated) << wrong;
+    EXPECT_EQ(attune::Message(reason).find("a secret"), std::string_view::npos) << "secrets are not told";
   }
   TestNode worker(options(kWorker, "a secret"));
   worker.transport().Connect(kServer, server.transport().address());

@@ -39,9 +39,9 @@ class TlsTest : public testing::Test {
     EXPECT_TRUE(server.status().ok()) << server.status();
     EXPECT_TRUE(worker.status().ok()) << worker.status();
     worker.transport().Connect(kServer, server.transport().address());
-    EXPECT_TRUE(worker.Await([&] { return worker.disconnects_ == 1; }));
+    const Status reason = worker.AwaitRefusal(kServer);
     EXPECT_EQ(server.connects_, 0);
-    return worker.last_reason_;
+    return reason;
   }
 
   const std::filesystem::path root_;
@@ -61,7 +61,7 @@ TEST_F(TlsTest, NodesOfOneJobTalk) {
   EXPECT_EQ(links[0].path, LinkCounters::kTls);
 }
 
-TEST_F(TlsTest, WrongCertificatesAreRefusedForGoodWithTheReason) {
+TEST_F(TlsTest, WrongCertificatesAreRefusedWithTheReason) {
   TestAuthority stranger;
   stranger.Write(root_ / "stranger", {});
   authority_.Write(root_ / "expired", {.valid_from = -7200, .valid_to = -3600});
@@ -91,10 +91,9 @@ TEST_F(TlsTest, PlainDialerIsToldWhatIsMissing) {
 TEST_F(TlsTest, ListenerWithoutTlsIsNamed) {
   TestNode server(Options(kServer, "")), worker(Options(kWorker, "worker"));
   worker.transport().Connect(kServer, server.transport().address());
-  ASSERT_TRUE(worker.Await([&] { return worker.disconnects_ == 1; }));
-  EXPECT_EQ(worker.last_reason_.code(), StatusCode::kUnauthenticated);
-  EXPECT_NE(attune::Message(worker.last_reason_).find("does not speak TLS"), std::string_view::npos)
-      << worker.last_reason_;
+  const Status reason = worker.AwaitRefusal(kServer);
+  EXPECT_EQ(reason.code(), StatusCode::kUnauthenticated);
+  EXPECT_NE(attune::Message(reason).find("does not speak TLS"), std::string_view::npos) << reason;
 }
 
 TEST_F(TlsTest, OlderTlsIsRefused) {

@@ -58,10 +58,14 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   for (size_t place = 0; place < servers_.size(); ++place) {
     const Server& server = servers_[place];
     if (place == offices_.back()->host || !server.alive || server.finished || server.index >= index_below) continue;
-    if (!Chief().map().Contains(server.node)) continue;
+    if (!Chief().map().Contains(server.node) || !server.map.formed()) continue;  // it refuses without a map
     if (host == servers_.size() || server.index < servers_[host].index) host = place;
   }
-  if (host == servers_.size()) return;
+  if (host == servers_.size()) {
+    if (gone.empty()) return;
+    appointing_ = true;  // the operator asks again
+    return After(std::chrono::milliseconds(500), [this, gone, index_below] { Appoint(gone, index_below); });
+  }
   Count(gone.empty() ? "handovers" : "coordinators lost");
   const bool deaf = parameters_.deaf && gone.empty();
   StartOffice({.job_uid = kJob,

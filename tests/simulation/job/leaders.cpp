@@ -52,6 +52,10 @@ void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) 
     const Server& server = *servers_[i];
     if (server.fate != Fate::kRunning || server.index >= index_below || IsHost(i)) continue;
     if (!server.core->map().formed() || !map->Contains(server.core->node())) continue;  // it would refuse
+    if (!gone && leader_ != nullptr) {  // the operator hears from the coordinator who leaves or has left
+      const Member* member = leader_->core->map().Find(server.core->node());
+      if (member == nullptr || member->leaving) continue;
+    }
     if (!host || server.index < servers_[*host]->index) host = i;
   }
   if (!host && !gone) return;

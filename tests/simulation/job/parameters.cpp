@@ -1,5 +1,6 @@
 #include "tests/simulation/job/parameters.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/random.h"
@@ -49,6 +50,11 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.handovers = p.servers > 1 && leaders.Chance(0.3) ? 1 + static_cast<uint32_t>(leaders.Below(3)) : 0;
   p.loss_chance = random.Chance(0.3) ? random.Uniform() * 0.05 : 0;
   p.slow_process_factor = random.Chance(0.3) ? 2 + random.Uniform() * 10 : 1;
+  // Slower than this, a connection or two that break silence a process for a liveness lease, and it is lost by right:
+  // that is what isolations are for.
+  constexpr double kSlowestMilliseconds = 1000;
+  p.slow_process_factor =
+      std::max(1.0, std::min(p.slow_process_factor, kSlowestMilliseconds / p.delay_milliseconds_max));
   p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);

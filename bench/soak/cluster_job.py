@@ -1,0 +1,200 @@
+"""A counting job on the test cluster (tests/cluster), with the questions that a round asks (rounds.py). Its workers run attune-tally from a
+volume of this machine, into which they also write their journals; servers and workers are spread over the nodes."""
+import json, os, pathlib, shutil, sys, time
+
+import account
+from local_job import JobEnded
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+import tier_cluster as cluster
+from tier_cluster import CheckFailed, command, get, items, kubectl
+
+SYSTEM, TEAM, JOB, CLAIM = "attune-chaos-system", "attune-chaos", "chaos", "chaos"
+MODEL = "/var/lib/attune/model"  # where the claim is mounted in pods
+VOLUME = """
+apiVersion: v1
+kind: PersistentVolume
+metadata: {{name: {claim}}}
+spec:
+  capacity: {{storage: 10Gi}}
+  accessModes: [ReadWriteMany]
+  persistentVolumeReclaimPolicy: Retain
+  storageClassName: {claim}
+  hostPath: {{path: {path}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: {claim}, namespace: {namespace}}}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: {claim}
+  volumeName: {claim}
+  resources: {{requests: {{storage: 10Gi}}}}
+"""
+
+
+def spread(role):
+    return [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
+             "labelSelector": {"matchLabels": {"attune.dev/job": JOB, "attune.dev/role": role}}}]
+
+
+class ClusterJob:
+    BLOCKS, ROWS_PER_BLOCK = 64, 16
+
+    def __init__(self, bin_directory, directory, shape):
+        self.name, self.shape, self.bin = JOB, shape, bin_directory
+        self.volume = pathlib.Path(directory) / "volume"
+        self.journals = str(self.volume / "journals")
+        for path in (self.volume, self.volume / "journals"):
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o777)  # pods run as a user of no rights here
+        os.chmod(directory, 0o755)
+        shutil.copy(f"{bin_directory}/attune-tally", self.volume / "attune-tally")
+        kubectl("apply", "-f", "-", text_in=VOLUME.format(path=self.volume, claim=CLAIM, namespace=TEAM))
+        kubectl("apply", "-n", TEAM, "-f", "-", text_in=json.dumps(self._manifest()))
+
+    def _manifest(self):
+        shape = self.shape
+        arguments = [f"--items={shape.items}", f"--pause={shape.pause}", f"--journal={MODEL}/journals", f"--blocks={self.BLOCKS}",
+                     f"--rows-per-block={self.ROWS_PER_BLOCK}"]
+        worker = {"name": "worker", "image": "attune/word2vec:dev", "command": [f"{MODEL}/attune-tally"], "args": arguments,
+                  "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}
+        server = {"name": "server", "image": "attune/server:dev", "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}
+        return {"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": JOB},
+                "spec": {"goal": {"epochs": 1}, "runPolicy": {"backoffLimit": 1000}, "model": {"claim": CLAIM}, "synchronization": {"mode": shape.mode},
+                         "servers": {"replicas": shape.servers, "max": 6, "backups": shape.backups,
+                                     "template": {"spec": {"topologySpreadConstraints": spread("server"), "containers": [server]}}},
+                         "workers": {"replicas": shape.workers, "max": 8,
+                                     "template": {"spec": {"topologySpreadConstraints": spread("worker"), "containers": [worker]}}}}}
+
+    # --- where things are
+
+    def job(self):
+        return get("tj", JOB, "-n", TEAM) or {}
+
+    def status(self):
+        """The last one known while the API does not answer."""
+        try:
+            self.last_status = self.job().get("status", {})
+        except CheckFailed:
+            pass
+        return getattr(self, "last_status", {})
+
+    def pod_nodes(self, role=None):
+        """{pod: node} of those that are not on their way out."""
+        selector = f"attune.dev/job={JOB}" + (f",attune.dev/role={role}" if role else "")
+        return {p["metadata"]["name"]: p["spec"].get("nodeName") for p in items("pods", "-n", TEAM, "-l", selector)
+                if "deletionTimestamp" not in p["metadata"]}
+
+    def coordinator_node(self):
+        return self.pod_nodes("server")[self.status()["coordinator"]]
+
+    # --- what a round asks
+
+    def wait_until(self, what, condition, timeout):
+        cluster.wait_until(what, timeout, condition)
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+        if self.ended():
+            raise JobEnded(self.status().get("phase"))
+
+    def ended(self):
+        return self.status().get("phase") in ("Succeeded", "Failed")
+
+    def last_step(self):
+        return account.last_step(self.journals)
+
+    def settled_state(self):
+        try:
+            job = self.job()
+            state, spec = job.get("status", {}), job.get("spec", {})
+            if state.get("phase") in ("Succeeded", "Failed"):
+                return ""
+            for role in ("servers", "workers"):
+                found, wanted = state.get(role) or {}, spec[role]["replicas"]
+                if found.get("ready", 0) != wanted or found.get("replicas", 0) != wanted:
+                    return f"{found.get('ready', 0)} of {wanted} {role} ready"
+        except (CheckFailed, KeyError) as problem:
+            return f"the API does not answer: {problem}"
+        return next((c["message"] for c in state.get("conditions", []) if c["type"] == "Reconfiguring" and c["status"] == "True"), "")
+
+    def await_end(self, seconds):
+        deadline = time.monotonic() + seconds
+        while not self.ended():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(1)
+        return True
+
+    def result(self):
+        state = self.status()
+        failed = next((c["message"] for c in state.get("conditions", []) if c["type"] == "Failed" and c["status"] == "True"), "")
+        return {"outcome": state.get("phase"), "message": failed, "reprocessedItems": (state.get("progress") or {}).get("reprocessedItems", 0)}
+
+    def violations(self):
+        result = self.result()
+        if result["outcome"] != "Succeeded":
+            return [f"the job did not succeed: {result['outcome']}: {result['message']}"]
+        return self.account().violations
+
+    def account(self):
+        return account.Account(account.read_journals(self.journals), account.read_sums(self.journals), self.shape.items, self.BLOCKS,
+                               self.ROWS_PER_BLOCK, self.result()["reprocessedItems"])
+
+    def growth(self):
+        return []
+
+    def keep_logs(self, directory):
+        cluster.save_logs(pathlib.Path(directory) / "cluster", [SYSTEM, TEAM])
+
+    def end(self):
+        self.status()
+        kubectl("delete", "tj", JOB, "-n", TEAM, "--wait=false", check=False)
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and items("pods", "-n", TEAM):
+            time.sleep(1)
+        for pod in items("pods", "-n", TEAM):  # of a node that never came back
+            kubectl("patch", "pod", pod["metadata"]["name"], "-n", TEAM, "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False)
+            kubectl("delete", "pod", pod["metadata"]["name"], "-n", TEAM, "--grace-period=0", "--force", "--wait=false", check=False)
+        kubectl("delete", "pvc", CLAIM, "-n", TEAM, "--wait=false", check=False)
+        kubectl("delete", "pv", CLAIM, "--wait=false", check=False)
+
+
+def install(bin_directory):
+    """Images on all nodes, namespaces and chart; a second call does nothing that is done already."""
+    archives = ROOT / "build" / "images"
+    names = ["operator", "sidecar", "server", "word2vec"]
+    command("docker/build-images", archives, *names, timeout=1800, env={"PROGRAMS": str(bin_directory)})
+    command(cluster.HERE / "load-image", *[archives / f"{name}.tar" for name in names], timeout=300)
+    for namespace in (SYSTEM, TEAM):
+        if not get("namespace", namespace):
+            kubectl("create", "namespace", namespace)
+    if not get("deployment", "attune", "-n", SYSTEM):
+        cluster.inside("helm", "install", "attune", "charts/attune", "-n", SYSTEM, timeout=60)
+    kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
+    kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+
+
+def uninstall():
+    cluster.inside("helm", "uninstall", "attune", "-n", SYSTEM, "--ignore-not-found", check=False)
+    kubectl("delete", "namespace", SYSTEM, TEAM, "--ignore-not-found", "--timeout=60s", check=False, timeout=90)
+    kubectl("delete", "crd", "trainingjobs.attune.dev", "--ignore-not-found", check=False)
+
+
+def operator_node():
+    return next((p["spec"].get("nodeName") for p in items("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/component=operator")
+                 if "deletionTimestamp" not in p["metadata"]), None)
+
+
+def move_operator(node):
+    """To any node but that one."""
+    if operator_node() != node:
+        return
+    kubectl("cordon", node)
+    try:
+        kubectl("delete", "pod", "-n", SYSTEM, "-l", "app.kubernetes.io/component=operator", timeout=90)
+        kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+    finally:
+        kubectl("uncordon", node)

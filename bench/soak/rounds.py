@@ -1,0 +1,151 @@
+"""One round of the soak: a job, its faults one after the other, and the checks afterwards. Everything that happens is printed when it
+happens; the faults come from the seed or from a scenario, never from what the job does."""
+import os, random, subprocess, sys, time, traceback
+
+import account, network
+from faults import FullDisk, Measure, draw_fault
+from local_job import ChaosJob, JobEnded, Shape
+
+TRAINS_AGAIN_SECONDS = 120   # after each fault; more is a violation
+STRENGTH_SECONDS = 240       # likewise, until all servers and workers are there
+DISK = "size=8m"
+
+
+class Round:
+    """make_job: ChaosJob, or another class with the same questions. settles: each fault begins at full strength."""
+
+    def __init__(self, name, shape, faults, settles=True, make_job=ChaosJob):
+        self.name, self.shape, self.faults, self.settles, self.make_job = name, shape, faults, settles, make_job
+        self.measures, self.violations, self.growth, self.account = [], [], [], None
+
+    @classmethod
+    def draw(cls, seed, seconds, without):
+        """A round of about so many seconds of faults and calm."""
+        draw = random.Random(seed)
+        program = draw.choice(["tally", "tally", "word2vec"])
+        workers, pause = draw.randint(2, 4), draw.choice([3, 5, 10])
+        shape = Shape(program=program, servers=draw.randint(2, 4), workers=workers, backups=1, pause=pause, mode=draw.choice(["Async", "Async", "SSP", "BSP"]),
+                      items=int(seconds * workers * 1000 / (pause + 2)), seconds=int(seconds) + 20, epochs=1_000_000,
+                      shared_memory=draw.random() < 0.5, checkpoint_seconds=draw.choice([0, 5]))
+        return cls(f"seed {seed}", shape, cls._faults(draw, shape, without))
+
+    @staticmethod
+    def _faults(draw, shape, without):
+        """Endless: the round ends with its time, whatever its faults took."""
+        while True:
+            yield round(draw.uniform(1, 8), 1), draw_fault(draw, shape, without)
+
+    def say(self, text):
+        print(f"  {time.strftime('%H:%M:%S')} {text}", flush=True)
+
+    def run(self, bin_directory, directory, seconds=None):
+        """`seconds`: no fault begins after so long; None: all faults of a finite list. True when nothing is violated."""
+        print(f"{self.name}: {self.shape}", flush=True)
+        with disk(f"{directory}/checkpoints", self.shape.checkpoint_seconds) as has_disk:
+            job = self.make_job(bin_directory, directory, self.shape)
+            try:
+                self._train(job, has_disk, seconds)
+            except JobEnded as end:
+                self.say(f"the job ended: {end}")
+            except (Exception, SystemExit) as problem:  # whatever it was, the round has not shown what it is there to show
+                traceback.print_exc(file=sys.stdout)
+                self.violations.append(f"the round could not be carried out: {problem!r}")
+            finally:
+                self._finish(job)
+        return not self.violations
+
+    def _train(self, job, has_disk, seconds):
+        job.wait_until("the first step", lambda: self._steps(job) > 0, 120)
+        if problem := self._await(job.settled_state, STRENGTH_SECONDS, job):
+            self.violations.append(f"at the start: {problem}")
+        began = time.monotonic()
+        for calm, fault in self.faults:
+            if seconds is not None and time.monotonic() - began + calm > seconds:
+                return
+            job.sleep(calm)
+            if isinstance(fault, FullDisk) and not has_disk:
+                self.say(f"left out: {fault}: no file system of its own could be mounted")
+                continue
+            self.say(str(fault))
+            at = time.time()
+            try:
+                measure = fault.disturb(job)
+            except JobEnded:
+                self.measures.append(Measure(str(fault), at, None))
+                raise
+            self.measures.append(measure)
+            self._recover(job, measure, at)
+
+    def _recover(self, job, measure, at):
+        trains = self._await(lambda: "" if self._steps(job) > measure.begin else "no step", TRAINS_AGAIN_SECONDS, job)
+        if trains:
+            self.violations.append(f"{measure.name}: no step within {TRAINS_AGAIN_SECONDS} s after it")
+        if self.settles:
+            if problem := self._await(job.settled_state, STRENGTH_SECONDS, job):
+                self.violations.append(f"{measure.name}: not at full strength after {STRENGTH_SECONDS} s: {problem}")
+        measure.end = time.time()
+        if self.settles and measure.strength is None:
+            measure.strength = measure.end - at
+        self.say(f"    full strength {measure.strength:.1f} s after it began" if self.settles else "    trains again")
+
+    def _steps(self, job):
+        """A word2vec program keeps no journal; its progress stands for steps."""
+        if self.shape.program == "tally":
+            return job.last_step()
+        progress = job.status().get("progress") or {}
+        if progress.get("itemsDone", 0) > getattr(self, "_done", 0):
+            self._done, self._moved = progress["itemsDone"], time.time()
+        return getattr(self, "_moved", 0)
+
+    @staticmethod
+    def _await(what_is_missing, seconds, job):
+        """"" once nothing is missing, else what still is."""
+        end = time.monotonic() + seconds
+        while problem := what_is_missing():
+            if time.monotonic() > end:
+                return problem
+            job.sleep(0.3)
+        return ""
+
+    def _finish(self, job):
+        limit = 600 + 5 * self.shape.seconds
+        if not self.violations and not job.await_end(limit):
+            self.violations.append(f"the job did not end within {limit} s")
+        self.result = job.result()
+        self.violations += job.violations()
+        self.growth = job.growth()
+        if self.violations:
+            job.keep_logs(f"{job.journals}/..")
+        if self.shape.program == "tally":
+            self.account = job.account()
+        job.end()
+        if self.shape.program == "tally":
+            journals = account.read_journals(job.journals)
+            steps, ends = account.all_steps(journals), time.time()
+            for measure in self.measures:
+                measure.gap = account.longest_gap(steps, measure.begin, measure.end or ends)
+            self.say(f"{self.account.issued} pushes issued, {self.account.acknowledged} acknowledged, {self.account.open} open when their process ended; "
+                     f"{self.account.again} items processed again, {self.account.reprocessed} reported")
+        if memory := [f"{who}: {first / 1e6:.0f} -> {last / 1e6:.0f} MB" for who, first, last in self.growth]:
+            self.say("memory: " + ", ".join(memory))
+        for violation in self.violations:
+            self.say(f"VIOLATION {violation}")
+        if not self.violations:
+            self.say("Succeeded, " + ("sums exact" if self.shape.program == "tally" else
+                                      f"held-out loss {self.result['result']['metrics']['held_out_loss']:.3f}"))
+
+
+class disk:
+    """A small file system of its own at `directory`; False when none is wanted or this process may not mount one."""
+
+    def __init__(self, directory, wanted):
+        self.directory, self.wanted, self.mounted = directory, wanted, False
+
+    def __enter__(self):
+        os.makedirs(self.directory, exist_ok=True)
+        self.mounted = bool(self.wanted) and os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", DISK, "attune-chaos", self.directory], capture_output=True).returncode == 0
+        return self.mounted
+
+    def __exit__(self, *_):
+        if self.mounted:
+            subprocess.run(["umount", "-l", self.directory], capture_output=True)
