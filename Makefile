@@ -59,10 +59,10 @@ cluster-down:  ## end that cluster
 cluster-test: build  ## the cluster tier alone: chart, example, scaling, faults, on a real Kubernetes
 	scripts/test --tier cluster
 
-simulate:  ## the protocol under a simulated network: make simulate SEEDS=10000 FIRST_SEED=1
+simulate:  ## the protocol under a simulated network, from a seed it draws: make simulate SEEDS=10000 [FIRST_SEED=1]
 	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS) --target attune-simulate
-	$(BUILD)/bin/attune-simulate --seeds $(or $(SEEDS),1000) --first-seed $(or $(FIRST_SEED),1)
+	$(BUILD)/bin/attune-simulate --seeds $(or $(SEEDS),1000) $(if $(FIRST_SEED),--first-seed $(FIRST_SEED))
 
 bench: build  ## benchmarks, printed as ratios side by side (docs/benchmarks.md keeps figures)
 	bench/run $(BUILD) $(ARGS)

@@ -1,10 +1,10 @@
 // Long runs of the simulations; ends at the first violation, says what happened and how to see that run again.
 //   attune-simulate [--job] [--rows] [--coordinator] [--seeds N] [--first-seed M]
-//       seeds of these simulations, or of all
+//       seeds of these simulations, or of all; without M it draws one, and says which before it begins
 //   attune-simulate --rows --first-seed M --seeds 1 --history [--mutant NUMBER]
 //       the history of one run, with a deliberate mistake or without
-//   attune-simulate --mutants [--rows ...] [--seeds N] [--first-seed M]
-//       how many seeds each deliberate mistake needs, at most N
+//   attune-simulate --mutants [--rows ...] [--mutant NUMBER] [--seeds N] [--first-seed M]
+//       how many seeds each deliberate mistake needs, or one, at most N
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::vector<Suite> suites;
-  uint64_t seeds = 0, first = 1;
+  uint64_t seeds = 0, first = 0;
   bool mutants = false, history = false;
   std::string mutant;
 };
@@ -28,7 +28,7 @@ struct Options {
 int Usage() {
   std::fprintf(stderr,
                "usage: attune-simulate [--job] [--rows] [--coordinator] [--seeds N] [--first-seed M]\n"
-               "                       [--mutants | --history [--mutant NUMBER]]\n");
+               "                       [--mutants | --history] [--mutant NUMBER]\n");
   return 2;
 }
 
@@ -65,6 +65,7 @@ int Seeds(const Suite& suite, const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
+  bool first_given = false;
   const std::vector<Suite> all = {JobSuite(), RowSuite(), CoordinatorSuite()};
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -78,6 +79,7 @@ int Main(int argc, char** argv) {
     } else if (option == "--mutant" && i + 1 < argc) {
       options.mutant = argv[++i];
     } else if ((option == "--seeds" || option == "--first-seed") && i + 1 < argc) {
+      first_given = first_given || option == "--first-seed";
       (option == "--seeds" ? options.seeds : options.first) = std::strtoull(argv[++i], nullptr, 10);
     } else {
       return Usage();
@@ -85,9 +87,15 @@ int Main(int argc, char** argv) {
   }
   if (options.history != (options.suites.size() == 1 && options.history)) return Usage();  // of one simulation only
   if (options.suites.empty()) options.suites = all;
-  if (options.seeds == 0) options.seeds = options.history ? 1 : options.mutants ? 5000 : 1000;
+  if (options.seeds == 0) options.seeds = options.history ? 1 : options.mutants ? 20000 : 1000;
+  if (!first_given) options.first = FreshSeed();
+  std::printf("first seed %llu\n", static_cast<unsigned long long>(options.first));
+  std::fflush(stdout);
   int failed = 0;
-  for (const Suite& suite : options.suites) {
+  for (Suite& suite : options.suites) {
+    if (options.mutants && !options.mutant.empty()) {
+      std::erase_if(suite.mutants, [&](const Mutant& mutant) { return mutant.number != options.mutant; });
+    }
     if (options.mutants) {
       failed += HuntAll(suite, options.first, options.seeds);
     } else {

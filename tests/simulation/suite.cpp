@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 
 namespace attune::ps::simulation {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 constexpr size_t kLinesExplained = 80;  // of the history, before the violation
 
 }  // namespace
+
+uint64_t FreshSeed() {
+  std::random_device entropy;
+  constexpr uint64_t kBelow = 1'000'000'000'000;
+  return ((uint64_t{entropy()} << 32) | entropy()) % kBelow;
+}
 
 SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count) {
   const auto start = std::chrono::steady_clock::now();
@@ -39,7 +46,8 @@ std::string Explain(const Suite& suite, uint64_t seed, const Mutant* mutant) {
   const size_t from = lines > kLinesExplained ? lines - kLinesExplained : 0;
   text += "the last " + std::to_string(lines - from) + " of " + std::to_string(lines) + " lines of its history:\n";
   for (size_t i = from; i < lines; ++i) text += again.history[i] + "\n";
-  return text + "replay with all of its history: " + command + "\n";
+  return text + "replay with all of its history: " + command + "\n" +
+         (mutant == nullptr ? "or, in a test program: ATTUNE_SEED=" + std::to_string(seed) + "\n" : "");
 }
 
 namespace {

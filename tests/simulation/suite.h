@@ -19,7 +19,6 @@ struct Mutant {
   std::string name;
   Mutations mutations;
   std::string checker;  // who must see it, whoever else does: "VersionsRise"; empty: anyone
-  uint64_t seed = 1;    // that caught it when last hunted; tests begin there, for some mistakes show in few seeds
 };
 
 struct Suite {
@@ -28,6 +27,10 @@ struct Suite {
   std::function<Outcome(uint64_t seed, const Mutations& mutations, bool keep_history)> run;
   std::vector<Mutant> mutants;
 };
+
+// Drawn by every run that is not told where to begin: seeds that are looked at again and again are mended one by one,
+// and say nothing about the others. From the machine's entropy, of at most 12 digits; whoever draws one prints it.
+uint64_t FreshSeed();
 
 struct SeedsResult {
   uint64_t seeds = 0;
@@ -46,7 +49,7 @@ struct Catch {
 };
 // Only a seed that holds without the mistake catches it.
 std::optional<Catch> Hunt(const Suite& suite, const Mutant& mutant, uint64_t first, uint64_t seeds_max);
-// A line for every mutant. Returns how many escaped.
+// A line for every mutant, each hunted from `first` on. Returns how many escaped.
 int HuntAll(const Suite& suite, uint64_t first, uint64_t seeds_max);
 
 // ATTUNE_SEED: a test runs this seed alone and prints its history.

@@ -1,4 +1,4 @@
-// Some hundreds of seeds of the rows' simulation, and proof that its checkers see deliberate mistakes. One seed with
+// A thousand seeds of the rows' simulation, and proof that its checkers see deliberate mistakes. One seed with
 // its history: ATTUNE_SEED=n rows_simulation_test --gtest_filter=RowSimulation.*
 #include "tests/simulation/rows/rows_simulation.h"
 
@@ -7,8 +7,8 @@
 namespace attune::ps::simulation {
 namespace {
 
-constexpr uint64_t kSeeds = 600;
-constexpr uint64_t kSeedsOfMistakes = 8000;
+constexpr uint64_t kSeeds = 1000;
+constexpr uint64_t kSeedsOfMistakes = 20000;  // the rarest needs a tenth of that
 
 TEST(RowSimulation, PromisesHold) {
   ExpectSeedsHold(RowSuite(), kSeeds,
