@@ -3,7 +3,7 @@ begins; its number is the last character of its name."""
 import os, signal, time
 
 import cluster_job
-from cluster_job import SYSTEM, cluster, command, get, kubectl
+from cluster_job import cluster, command, get, kubectl
 from faults import Fault, Measure
 
 HERE = cluster.HERE
@@ -33,7 +33,7 @@ class OfNode(Fault):
 
     def node(self, job):
         if self.under == "operator":
-            return cluster_job.operator_node()
+            return cluster_job.operator_node(job.system)
         coordinator = job.coordinator_node()
         if self.under == "coordinator":
             node = coordinator
@@ -41,7 +41,7 @@ class OfNode(Fault):
             nodes = job.pod_nodes(self.under)
             node = next((n for n in sorted(nodes.values()) if n != coordinator), coordinator)
         if self.alone:
-            cluster_job.move_operator(node)
+            cluster_job.move_operator(job.system, node)
         return node
 
     def goal_on(self, job, node):
@@ -147,9 +147,9 @@ class KillOperator(Fault):
 
     def disturb(self, job):
         began = time.time()
-        kubectl("delete", "pod", "-n", SYSTEM, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "--wait=false")
+        kubectl("delete", "pod", "-n", job.system, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "--wait=false")
         time.sleep(1)
-        kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+        kubectl("rollout", "status", "deployment", "-n", job.system, "--timeout=60s", timeout=90)
         return Measure(str(self), began, 5)
 
 
@@ -161,14 +161,14 @@ class OperatorAwayThenNodeDown(NodeDown):
 
     def disturb(self, job):
         node = self.node(job)
-        kubectl("scale", "deployment", "-n", SYSTEM, "--all", "--replicas=0")
+        kubectl("scale", "deployment", "-n", job.system, "--all", "--replicas=0")
         try:
             command(HERE / "cut", number(node))
             command(HERE / "node-down", number(node), timeout=60)
             time.sleep(self.seconds)
         finally:
-            kubectl("scale", "deployment", "-n", SYSTEM, "--all", "--replicas=1")
-            kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+            kubectl("scale", "deployment", "-n", job.system, "--all", "--replicas=1")
+            kubectl("rollout", "status", "deployment", "-n", job.system, "--timeout=60s", timeout=90)
             back = time.time()
         try:
             job.wait_until("full strength on the other machines", lambda: (not job.settled_state() and node not in job.pod_nodes().values(), job.settled_state()), 120)

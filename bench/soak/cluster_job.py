@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import tier_cluster as cluster
 from tier_cluster import CheckFailed, command, get, items, kubectl
 
-SYSTEM, TEAM, JOB, CLAIM = "attune-chaos-system", "attune-chaos", "chaos", "chaos"
+JOB, CLAIM = "chaos", "chaos"
 MODEL = "/var/lib/attune/model"  # where the claim is mounted in pods
 VOLUME = """
 apiVersion: v1
@@ -40,7 +40,9 @@ def spread(role):
 
 
 class ClusterJob:
+    """system, team: namespaces of the operator and of the job."""
     BLOCKS, ROWS_PER_BLOCK = 64, 16
+    system, team = "attune-chaos-system", "attune-chaos"
 
     def __init__(self, bin_directory, directory, shape):
         self.name, self.shape, self.bin = JOB, shape, bin_directory
@@ -51,8 +53,8 @@ class ClusterJob:
             path.chmod(0o777)  # pods run as a user of no rights here
         os.chmod(directory, 0o755)
         shutil.copy(f"{bin_directory}/attune-tally", self.volume / "attune-tally")
-        kubectl("apply", "-f", "-", text_in=VOLUME.format(path=self.volume, claim=CLAIM, namespace=TEAM))
-        kubectl("apply", "-n", TEAM, "-f", "-", text_in=json.dumps(self._manifest()))
+        kubectl("apply", "-f", "-", text_in=VOLUME.format(path=self.volume, claim=CLAIM, namespace=self.team))
+        kubectl("apply", "-n", self.team, "-f", "-", text_in=json.dumps(self._manifest()))
 
     def _manifest(self):
         shape = self.shape
@@ -71,7 +73,7 @@ class ClusterJob:
     # --- where things are
 
     def job(self):
-        return get("tj", JOB, "-n", TEAM) or {}
+        return get("tj", JOB, "-n", self.team) or {}
 
     def status(self):
         """The last one known while the API does not answer."""
@@ -84,7 +86,7 @@ class ClusterJob:
     def pod_nodes(self, role=None):
         """{pod: node} of those that are not on their way out."""
         selector = f"attune.dev/job={JOB}" + (f",attune.dev/role={role}" if role else "")
-        return {p["metadata"]["name"]: p["spec"].get("nodeName") for p in items("pods", "-n", TEAM, "-l", selector)
+        return {p["metadata"]["name"]: p["spec"].get("nodeName") for p in items("pods", "-n", self.team, "-l", selector)
                 if "deletionTimestamp" not in p["metadata"]}
 
     def coordinator_node(self):
@@ -147,18 +149,18 @@ class ClusterJob:
         return []
 
     def keep_logs(self, directory):
-        cluster.save_logs(pathlib.Path(directory) / "cluster", [SYSTEM, TEAM])
+        cluster.save_logs(pathlib.Path(directory) / "cluster", [self.system, self.team])
 
     def end(self):
         self.status()
-        kubectl("delete", "tj", JOB, "-n", TEAM, "--wait=false", check=False)
+        kubectl("delete", "tj", JOB, "-n", self.team, "--wait=false", check=False)
         deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and items("pods", "-n", TEAM):
+        while time.monotonic() < deadline and items("pods", "-n", self.team):
             time.sleep(1)
-        for pod in items("pods", "-n", TEAM):  # of a node that never came back
-            kubectl("patch", "pod", pod["metadata"]["name"], "-n", TEAM, "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False)
-            kubectl("delete", "pod", pod["metadata"]["name"], "-n", TEAM, "--grace-period=0", "--force", "--wait=false", check=False)
-        kubectl("delete", "pvc", CLAIM, "-n", TEAM, "--wait=false", check=False)
+        for pod in items("pods", "-n", self.team):  # of a node that never came back
+            kubectl("patch", "pod", pod["metadata"]["name"], "-n", self.team, "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False)
+            kubectl("delete", "pod", pod["metadata"]["name"], "-n", self.team, "--grace-period=0", "--force", "--wait=false", check=False)
+        kubectl("delete", "pvc", CLAIM, "-n", self.team, "--wait=false", check=False)
         kubectl("delete", "pv", CLAIM, "--wait=false", check=False)
 
 
@@ -168,33 +170,33 @@ def install(bin_directory):
     names = ["operator", "sidecar", "server", "word2vec"]
     command("docker/build-images", archives, *names, timeout=1800, env={"PROGRAMS": str(bin_directory)})
     command(cluster.HERE / "load-image", *[archives / f"{name}.tar" for name in names], timeout=300)
-    for namespace in (SYSTEM, TEAM):
+    for namespace in (ClusterJob.system, ClusterJob.team):
         if not get("namespace", namespace):
             kubectl("create", "namespace", namespace)
-    if not get("deployment", "attune", "-n", SYSTEM):
-        cluster.inside("helm", "install", "attune", "charts/attune", "-n", SYSTEM, timeout=60)
+    if not get("deployment", "attune", "-n", ClusterJob.system):
+        cluster.inside("helm", "install", "attune", "charts/attune", "-n", ClusterJob.system, timeout=60)
     kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
-    kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+    kubectl("rollout", "status", "deployment", "-n", ClusterJob.system, "--timeout=60s", timeout=90)
 
 
 def uninstall():
-    cluster.inside("helm", "uninstall", "attune", "-n", SYSTEM, "--ignore-not-found", check=False)
-    kubectl("delete", "namespace", SYSTEM, TEAM, "--ignore-not-found", "--timeout=60s", check=False, timeout=90)
+    cluster.inside("helm", "uninstall", "attune", "-n", ClusterJob.system, "--ignore-not-found", check=False)
+    kubectl("delete", "namespace", ClusterJob.system, ClusterJob.team, "--ignore-not-found", "--timeout=60s", check=False, timeout=90)
     kubectl("delete", "crd", "trainingjobs.attune.dev", "--ignore-not-found", check=False)
 
 
-def operator_node():
-    return next((p["spec"].get("nodeName") for p in items("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/component=operator")
+def operator_node(system):
+    return next((p["spec"].get("nodeName") for p in items("pods", "-n", system, "-l", "app.kubernetes.io/component=operator")
                  if "deletionTimestamp" not in p["metadata"]), None)
 
 
-def move_operator(node):
+def move_operator(system, node):
     """To any node but that one."""
-    if operator_node() != node:
+    if operator_node(system) != node:
         return
     kubectl("cordon", node)
     try:
-        kubectl("delete", "pod", "-n", SYSTEM, "-l", "app.kubernetes.io/component=operator", timeout=90)
-        kubectl("rollout", "status", "deployment", "-n", SYSTEM, "--timeout=60s", timeout=90)
+        kubectl("delete", "pod", "-n", system, "-l", "app.kubernetes.io/component=operator", timeout=90)
+        kubectl("rollout", "status", "deployment", "-n", system, "--timeout=60s", timeout=90)
     finally:
         kubectl("uncordon", node)

@@ -75,18 +75,24 @@ class Round:
                 raise
             self.measures.append(measure)
             self._recover(job, measure, at)
+        if not self.settles and self.measures:
+            self._settle(job, self.measures[-1], at)
 
     def _recover(self, job, measure, at):
         trains = self._await(lambda: "" if self._steps(job) > measure.begin else "no step", TRAINS_AGAIN_SECONDS, job)
         if trains:
             self.violations.append(f"{measure.name}: no step within {TRAINS_AGAIN_SECONDS} s after it")
-        if self.settles:
-            if problem := self._await(job.settled_state, STRENGTH_SECONDS, job):
-                self.violations.append(f"{measure.name}: not at full strength after {STRENGTH_SECONDS} s: {problem}")
         measure.end = time.time()
-        if self.settles and measure.strength is None:
+        if self.settles:
+            self._settle(job, measure, at)
+
+    def _settle(self, job, measure, at):
+        if problem := self._await(job.settled_state, STRENGTH_SECONDS, job):
+            self.violations.append(f"{measure.name}: not at full strength after {STRENGTH_SECONDS} s: {problem}")
+        measure.end = time.time()
+        if measure.strength is None:
             measure.strength = measure.end - at
-        self.say(f"    full strength {measure.strength:.1f} s after it began" if self.settles else "    trains again")
+        self.say(f"    full strength {measure.strength:.1f} s after it began")
 
     def _steps(self, job):
         """A word2vec program keeps no journal; its progress stands for steps."""
@@ -133,6 +139,15 @@ class Round:
         if not self.violations:
             self.say("Succeeded, " + ("sums exact" if self.shape.program == "tally" else
                                       f"held-out loss {self.result['result']['metrics']['held_out_loss']:.3f}"))
+
+
+    def report(self):
+        """One line per fault: what it was, longest time without a step and its goal, seconds to full strength. A missed goal is no violation."""
+        for measure in self.measures:
+            gap = "not measured" if measure.gap is None else f"{measure.gap:.1f} s"
+            goal = "" if measure.goal is None or measure.gap is None else f"{measure.goal} s: {'met' if measure.gap < measure.goal else 'MISSED'}"
+            strength = f"{measure.strength:.1f} s" if measure.strength is not None else ""
+            print(f"{self.name}: {measure.name} | {gap} | {goal} | {strength}", flush=True)
 
 
 class disk:
