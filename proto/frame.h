@@ -1,15 +1,16 @@
-// The byte layout of the data plane: a fixed handshake in three steps, then frames of a fixed header and a raw payload.
-// Little-endian, no padding, copied as it is. Plain data, no logic; ps/transport/frame.h and handshake.h give it
-// meaning.
+// The byte layout of the data plane: a fixed handshake, then frames of a fixed header and a raw payload. Little-endian,
+// no padding, copied as it is. Plain data, no logic; ps/transport/frame.h and handshake.h give it meaning.
 //
-//   dialer -> listener   Handshake
-//   listener -> dialer   HandshakeReply; status_code 0 means welcome, anything else is followed by the end of the
-//                        connection
+//   dialer -> listener   Hello: a fresh nonce
+//   listener -> dialer   Challenge: a fresh nonce, and a proof over both that it knows the job's secret
+//   dialer -> listener   Handshake: who it is, and a proof over everything said so far
+//   listener -> dialer   HandshakeReply: welcome or why not, and a proof over everything said so far
 //   dialer -> listener   HandshakeEnd: how frames will travel
-//   both, then           FrameHeader and the payload it tells of
+//   both, then           FrameHeader and the payload it describes
 //
-// Where the job has certificates, all of this travels inside TLS 1.3. Between processes that share memory, frames
-// travel through it (ps/transport/shared_ring.h), and the connection only tells whether the peer is alive.
+// To a dialer that has not proved itself a listener says one of two constant refusals, and closes. Where rows are
+// encrypted, all of this travels inside TLS 1.3. Between processes that share memory, frames travel through it
+// (ps/transport/shared_ring.h), and the connection only shows whether the peer is alive.
 #pragma once
 
 #include <cstddef>
@@ -24,41 +25,53 @@ inline constexpr uint32_t kEndianMark = 0x01020304;         // reads 0x04030201 
 
 enum class DataType : uint8_t { kFloat32 = 1 };
 
-struct Handshake {
+struct Hello {
   uint32_t magic;
   uint32_t endian_mark;
   uint32_t protocol_version;
+  uint32_t reserved;
+  unsigned char nonce[32];
+};
+static_assert(sizeof(Hello) == 48 && std::is_trivially_copyable_v<Hello>);
+
+struct Challenge {
+  uint32_t magic;
+  uint32_t refused;  // 1: nonce and proof are zeros, and the connection ends
+  unsigned char nonce[32];
+  unsigned char proof[32];
+};
+static_assert(sizeof(Challenge) == 72 && std::is_trivially_copyable_v<Challenge>);
+
+struct Handshake {
+  uint32_t magic;
   uint32_t node;           // the dialer
   uint32_t expected_node;  // whom it wants to reach
   DataType data_type;
-  uint8_t job_uid_bytes;
-  uint8_t token_bytes;
-  uint8_t reserved;
+  uint8_t reserved[3];
   uint64_t incarnation;  // of the dialer, random: link state of another incarnation is void
   uint64_t connection;   // random, names this connection
   uint64_t replaces;     // the connection of this pair that the dialer knows to be gone; 0: it has had none
   uint64_t met;          // incarnation of the listener as the dialer remembers it; 0: never met, or forgotten
   uint64_t delivered;    // frames of that incarnation that the dialer has handled, over all connections of the pair
-  char job_uid[104];
-  char token[128];  // the job's; empty when it has none
+  unsigned char proof[32];
 };
-static_assert(sizeof(Handshake) == 296 && std::is_trivially_copyable_v<Handshake>);
+static_assert(sizeof(Handshake) == 88 && std::is_trivially_copyable_v<Handshake>);
 
 struct HandshakeReply {
   uint32_t magic;
-  uint32_t protocol_version;
-  uint32_t status_code;  // canonical code, 0 = welcome
+  uint32_t status_code;  // canonical code, 0 = welcome; anything else is followed by the end of the connection
   uint16_t text_bytes;
   uint8_t shared_memory;  // 1: the two names below say where the dialer may hand over memory
-  uint8_t reserved;
+  uint8_t reserved[5];
   uint64_t incarnation;    // of the listener
   uint64_t met;            // incarnation of the dialer as the listener remembers it; 0: never met, or forgotten
   uint64_t delivered;      // frames of the dialer that the listener has handled
   char meeting_place[32];  // abstract Unix socket
   char meeting_token[16];  // to be shown there
   char text[240];
+  unsigned char proof[32];  // zeros: the dialer's proof was wrong
 };
-static_assert(sizeof(HandshakeReply) == 328 && std::is_trivially_copyable_v<HandshakeReply>);
+static_assert(sizeof(HandshakeReply) == 360 && std::is_trivially_copyable_v<HandshakeReply>);
 
 struct HandshakeEnd {
   uint32_t magic;

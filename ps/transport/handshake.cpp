@@ -1,28 +1,107 @@
 #include "ps/transport/handshake.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
 
 #include "proto/contract.h"
 
 namespace attune::ps {
+namespace {
 
-bool SameSecret(std::string_view a, std::string_view b) {
-  // The length of a token is no secret; what is compared below does not depend on where they differ.
-  if (a.size() != b.size()) return false;
-  volatile unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference =
-        static_cast<unsigned char>(difference | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
+using Piece = std::span<const std::byte>;
+
+// Every message has one size, so pieces one after the other cannot be cut in two ways.
+template <typename T>
+Piece Whole(const T& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+template <typename T>
+Piece WithoutProof(const T& message) {
+  return Whole(message).first(offsetof(T, proof));
+}
+Piece Label(const char (&text)[9]) { return std::as_bytes(std::span(text).first<8>()); }
+
+KeyBytes ProofOfChallenge(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge) {
+  return secret.Prove({Label("listener"), Whole(hello), WithoutProof(challenge)});
+}
+KeyBytes ProofOfHandshake(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
+                          const wire::Handshake& handshake) {
+  return secret.Prove({Label("dialer: "), Whole(hello), Whole(challenge), WithoutProof(handshake)});
+}
+// The handshake's own proof stands for the Hello.
+KeyBytes ProofOfReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
+                      const wire::HandshakeReply& reply) {
+  return secret.Prove({Label("verdict:"), Whole(challenge), Whole(handshake), WithoutProof(reply)});
+}
+
+}  // namespace
+
+wire::Hello MakeHello(const KeyBytes& nonce) {
+  wire::Hello hello{};
+  hello.magic = wire::kHandshakeMagic;
+  hello.endian_mark = wire::kEndianMark;
+  hello.protocol_version = contract::kProtocolVersion;
+  std::ranges::copy(nonce, hello.nonce);
+  return hello;
+}
+
+Status CheckHello(const wire::Hello& hello) {
+  if (hello.magic == __builtin_bswap32(wire::kHandshakeMagic) ||
+      (hello.magic == wire::kHandshakeMagic && hello.endian_mark != wire::kEndianMark)) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "the peer has the other byte order; run the job on machines of one kind");
   }
-  return difference == 0;
+  if (hello.magic != wire::kHandshakeMagic) {
+    return Error(StatusCode::kInvalidArgument,
+                 "the peer does not speak Attune's row protocol; check the address it dials");
+  }
+  if (hello.protocol_version != contract::kProtocolVersion) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "protocol version " + std::to_string(hello.protocol_version) + " dials a node of version " +
+                     std::to_string(contract::kProtocolVersion) + "; use the same release for all pods of a job");
+  }
+  return OkStatus();
+}
+
+wire::Challenge MakeChallenge(const JobSecret& secret, const wire::Hello& hello, const KeyBytes& nonce) {
+  wire::Challenge challenge{};
+  challenge.magic = wire::kHandshakeMagic;
+  std::ranges::copy(nonce, challenge.nonce);
+  std::ranges::copy(ProofOfChallenge(secret, hello, challenge), challenge.proof);
+  return challenge;
+}
+
+wire::Challenge RefuseStranger() {
+  wire::Challenge challenge{};
+  challenge.magic = wire::kHandshakeMagic;
+  challenge.refused = 1;
+  return challenge;
+}
+
+Status CheckChallenge(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge) {
+  if (challenge.magic != wire::kHandshakeMagic) {
+    return Error(StatusCode::kInvalidArgument,
+                 "what answers there does not speak Attune's row protocol; check the address");
+  }
+  if (challenge.refused != 0) {
+    return Error(StatusCode::kUnauthenticated,
+                 "refused before anything was said: the peer is of another release, or its rows are encrypted and this "
+                 "node's are not; its log says which");
+  }
+  if (!SameSecret(challenge.proof, ProofOfChallenge(secret, hello, challenge))) {
+    return Error(StatusCode::kUnauthenticated,
+                 "what answers there does not know this job's secret: it is of another job, or was given another "
+                 "token; give all pods of the job the same one");
+  }
+  return OkStatus();
 }
 
 wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, uint64_t connection,
                               const LinkMemory& memory) {
   wire::Handshake handshake{};
   handshake.magic = wire::kHandshakeMagic;
-  handshake.endian_mark = wire::kEndianMark;
-  handshake.protocol_version = contract::kProtocolVersion;
   handshake.node = identity.self.value();
   handshake.expected_node = peer.value();
   handshake.data_type = wire::DataType::kFloat32;
@@ -31,45 +110,27 @@ wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, ui
   handshake.replaces = memory.connection;
   handshake.met = memory.peer_incarnation;
   handshake.delivered = memory.delivered;
-  const std::string_view job_uid = std::string_view(identity.job_uid).substr(0, sizeof handshake.job_uid);
-  handshake.job_uid_bytes = static_cast<uint8_t>(job_uid.size());
-  job_uid.copy(handshake.job_uid, job_uid.size());
-  const std::string_view token = std::string_view(identity.token).substr(0, sizeof handshake.token);
-  handshake.token_bytes = static_cast<uint8_t>(token.size());
-  token.copy(handshake.token, token.size());
   return handshake;
 }
 
+void ProveHandshake(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
+                    wire::Handshake& handshake) {
+  std::ranges::copy(ProofOfHandshake(secret, hello, challenge, handshake), handshake.proof);
+}
+
+Status CheckProof(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
+                  const wire::Handshake& handshake) {
+  if (SameSecret(handshake.proof, ProofOfHandshake(secret, hello, challenge, handshake))) return OkStatus();
+  return Error(StatusCode::kUnauthenticated,
+               "the peer does not know this job's secret: it is of another job, or was given another token");
+}
+
 Status CheckHandshake(const wire::Handshake& handshake, const HandshakeIdentity& identity) {
-  if (handshake.magic == __builtin_bswap32(wire::kHandshakeMagic) ||
-      (handshake.magic == wire::kHandshakeMagic && handshake.endian_mark != wire::kEndianMark)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "the peer has the other byte order; run the job on machines of one kind");
-  }
-  if (handshake.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument,
-                 "the peer does not speak Attune's row protocol; check the address it dials");
-  }
-  if (handshake.protocol_version != contract::kProtocolVersion) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "protocol version " + std::to_string(handshake.protocol_version) + " dials a node of version " +
-                     std::to_string(contract::kProtocolVersion) + "; use the same release for all pods of a job");
-  }
   if (handshake.data_type != wire::DataType::kFloat32) {
     return Error(StatusCode::kFailedPrecondition, "the peer sends values of another type than 32-bit floats");
   }
-  const size_t length = std::min<size_t>(handshake.job_uid_bytes, sizeof handshake.job_uid);
-  const std::string_view job_uid(handshake.job_uid, length);
-  if (job_uid != std::string_view(identity.job_uid).substr(0, sizeof handshake.job_uid)) {
-    return Error(StatusCode::kFailedPrecondition, "job id '" + std::string(job_uid) + "' dials a node of job id '" +
-                                                      identity.job_uid + "'; check the address it dials");
-  }
-  const size_t token_length = std::min<size_t>(handshake.token_bytes, sizeof handshake.token);
-  if (!SameSecret({handshake.token, token_length},
-                  std::string_view(identity.token).substr(0, sizeof handshake.token))) {
-    return Error(StatusCode::kUnauthenticated,
-                 token_length == 0 ? "the peer shows no job token and this job wants one; give all pods the job's token"
-                                   : "the peer's job token is not this job's; give all pods the same token");
+  if (handshake.node == 0 || handshake.incarnation == 0 || handshake.connection == 0) {
+    return Error(StatusCode::kInvalidArgument, "the peer did not say which node it is");
   }
   if (identity.self == NodeId()) {
     return Error(StatusCode::kUnavailable, "the node is still joining its job; try again");
@@ -79,9 +140,7 @@ Status CheckHandshake(const wire::Handshake& handshake, const HandshakeIdentity&
                                                " is not here, this is node " + std::to_string(identity.self.value()) +
                                                "; wait for a newer map");
   }
-  if (handshake.node == 0 || handshake.incarnation == 0 || handshake.connection == 0) {
-    return Error(StatusCode::kInvalidArgument, "the peer did not say which node it is");
-  }
+  if (handshake.node == identity.self.value()) return Error(StatusCode::kInvalidArgument, "a node dials itself");
   return OkStatus();
 }
 
@@ -101,7 +160,6 @@ Status ChooseConnection(const wire::Handshake& handshake, NodeId self, const Pre
 wire::HandshakeReply MakeReply(const Status& status) {
   wire::HandshakeReply reply{};
   reply.magic = wire::kHandshakeMagic;
-  reply.protocol_version = contract::kProtocolVersion;
   reply.status_code = static_cast<uint32_t>(status.code());
   const std::string_view text = attune::Message(status).substr(0, sizeof reply.text);
   reply.text_bytes = static_cast<uint16_t>(text.size());
@@ -109,10 +167,19 @@ wire::HandshakeReply MakeReply(const Status& status) {
   return reply;
 }
 
-Status ReadReply(const wire::HandshakeReply& reply) {
-  if (reply.magic != wire::kHandshakeMagic) {
-    return Error(StatusCode::kInvalidArgument,
-                 "whoever answers there does not speak Attune's row protocol; check the address");
+wire::HandshakeReply RefuseUnproved() { return MakeReply(Error(StatusCode::kUnauthenticated, "refused")); }
+
+void ProveReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
+                wire::HandshakeReply& reply) {
+  std::ranges::copy(ProofOfReply(secret, challenge, handshake, reply), reply.proof);
+}
+
+Status ReadReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
+                 const wire::HandshakeReply& reply) {
+  if (reply.magic != wire::kHandshakeMagic ||
+      !SameSecret(reply.proof, ProofOfReply(secret, challenge, handshake, reply))) {
+    return Error(StatusCode::kUnauthenticated,
+                 "the peer does not believe that this node is of its job; give all pods of the job the same token");
   }
   if (reply.status_code == 0) return OkStatus();
   const auto code = reply.status_code <= static_cast<uint32_t>(StatusCode::kUnauthenticated)

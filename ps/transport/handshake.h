@@ -1,4 +1,9 @@
 // Who may talk to whom: the fixed messages in front of every connection (layout: proto/frame.h) as pure functions.
+//
+// Both sides prove that they know the job's secret, by challenge and response, before either says anything about the
+// job. Each proof covers everything said before it, in both directions, so nothing can be replayed (both nonces are
+// fresh), reflected (dialer and listener prove differently) or exchanged (node ids, incarnations and counts are covered
+// too). Who has not proved anything learns nothing: the refusals it gets are constants.
 #pragma once
 
 #include <string>
@@ -7,6 +12,7 @@
 #include "base/status.h"
 #include "proto/frame.h"
 #include "ps/core/ids.h"
+#include "ps/transport/job_secret.h"
 
 namespace attune::ps {
 
@@ -18,15 +24,30 @@ struct LinkMemory {
 };
 
 struct HandshakeIdentity {
-  std::string job_uid;
-  std::string token;  // the job's secret; empty: it has none
-  NodeId self;        // 0 while this node has not been given its id
+  NodeId self;  // 0 while this node has not been given its id
   uint64_t incarnation = 0;
 };
 
+// --- the messages, in their order
+
+wire::Hello MakeHello(const KeyBytes& nonce);
+// What is wrong with a dialer's first words, for the log of the listener.
+Status CheckHello(const wire::Hello& hello);
+
+wire::Challenge MakeChallenge(const JobSecret& secret, const wire::Hello& hello, const KeyBytes& nonce);
+wire::Challenge RefuseStranger();
+// Unauthenticated: refused, or whoever answers does not know the job's secret. InvalidArgument: it is no node at all.
+Status CheckChallenge(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge);
+
 wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, uint64_t connection,
                               const LinkMemory& memory);
-// What is wrong with a dialer.
+// To be called when nothing of the message changes any more.
+void ProveHandshake(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
+                    wire::Handshake& handshake);
+// Unauthenticated: the dialer does not know the job's secret, and gets RefuseUnproved.
+Status CheckProof(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
+                  const wire::Handshake& handshake);
+// What is wrong with a dialer that belongs to the job. It is answered in words.
 Status CheckHandshake(const wire::Handshake& handshake, const HandshakeIdentity& identity);
 
 // Both ends of a pair may dial at the same time; one connection must remain, and both must choose the same. The
@@ -39,10 +60,12 @@ struct PresentLink {
 Status ChooseConnection(const wire::Handshake& handshake, NodeId self, const PresentLink& present);
 
 wire::HandshakeReply MakeReply(const Status& status);
-// The listener's verdict. A reply that is none is InvalidArgument.
-Status ReadReply(const wire::HandshakeReply& reply);
-
-// Whether two secrets are the same, in a time that tells nothing about them.
-bool SameSecret(std::string_view a, std::string_view b);
+wire::HandshakeReply RefuseUnproved();
+// To be called when nothing of the message changes any more.
+void ProveReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
+                wire::HandshakeReply& reply);
+// The listener's verdict. Unauthenticated: it does not believe this node, or is none of the job itself.
+Status ReadReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
+                 const wire::HandshakeReply& reply);
 
 }  // namespace attune::ps

@@ -61,18 +61,30 @@ void TcpState::Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
   Tune(fd.get());
   if (tls == nullptr) {
     greeting->conversation->Use(Stream::Plain(std::move(fd)));
-    return SendHandshake(peer, greeting);
+    return SendHello(peer, greeting);
   }
   auto secured = tls->Wrap(std::move(fd), TlsContext::kDialer);
   if (!secured.ok()) return greeting->conversation->Fail(secured.status());
   greeting->conversation->Use(*std::move(secured));
-  greeting->conversation->ShakeHands([this, peer, greeting] { SendHandshake(peer, greeting); });
+  greeting->conversation->ShakeHands([this, peer, greeting] { SendHello(peer, greeting); });
+}
+
+void TcpState::SendHello(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  greeting->hello = MakeHello(FreshNonce());
+  greeting->conversation->Write(&greeting->hello, sizeof greeting->hello, [this, peer, greeting] {
+    greeting->conversation->Read(&greeting->challenge, sizeof greeting->challenge,
+                                 [this, peer, greeting] { SendHandshake(peer, greeting); });
+  });
 }
 
 void TcpState::SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
+  if (const Status status = CheckChallenge(*secret, greeting->hello, greeting->challenge); !status.ok()) {
+    return greeting->conversation->Fail(status);
+  }
   const std::shared_ptr<Peer> known = FindOrAdd(peer);
   greeting->connection = RandomSeed() | 1;
   greeting->handshake = MakeHandshake(Identity(), peer, greeting->connection, known->memory());
+  ProveHandshake(*secret, greeting->hello, greeting->challenge, greeting->handshake);
   greeting->conversation->Write(&greeting->handshake, sizeof greeting->handshake, [this, peer, greeting] {
     greeting->conversation->Read(&greeting->reply, sizeof greeting->reply,
                                  [this, peer, greeting] { OnReply(peer, greeting); });
@@ -80,7 +92,10 @@ void TcpState::SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greet
 }
 
 void TcpState::OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  if (const Status status = ReadReply(greeting->reply); !status.ok()) return greeting->conversation->Fail(status);
+  if (const Status status = ReadReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
+      !status.ok()) {
+    return greeting->conversation->Fail(status);
+  }
   greeting->end = {.magic = wire::kHandshakeMagic, .shared_memory = 0};
   const char* const place = greeting->reply.meeting_place;
   if (doorbell == nullptr || greeting->reply.shared_memory == 0) return EndDial(peer, greeting);

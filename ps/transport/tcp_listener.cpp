@@ -15,15 +15,12 @@ namespace {
 
 constexpr uint32_t kTlsHandshakeBytes = 0x03'16;  // how TLS begins: a handshake record of version 3.x
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
+constexpr Duration kStrangersLoggedEvery = std::chrono::seconds(1);
 
 }  // namespace
 
 Status TcpState::Open() {
-  if (options.token.size() > TcpTransport::kTokenBytesMax) {
-    return Error(StatusCode::kInvalidArgument, "the job's token has " + std::to_string(options.token.size()) +
-                                                   " bytes; at most " + std::to_string(TcpTransport::kTokenBytesMax) +
-                                                   " are allowed");
-  }
+  ASSIGN_OR_RETURN(secret, JobSecret::Create(options.job_uid, options.token));
   if (!options.tls_directory.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContext::Create(options.tls_directory, options.job_uid));
   }
@@ -85,39 +82,71 @@ void TcpState::Accept() {
                 {{"from", TextOf(from, false)}, {"links", TcpTransport::kLinksMax}});
       continue;
     }
-    auto greeting = std::make_shared<Greeting>();
-    greeting->conversation = Conversation::Start(
-        loop, TcpTransport::kHandshakeTimeout, [this, weak = std::weak_ptr<Greeting>(greeting)](const Status& status) {
-          const auto failed = weak.lock();
-          if (failed == nullptr) return;
-          // Port scanners and early dialers are no news; wrong certificates are.
-          if (status.code() == StatusCode::kUnauthenticated) {
-            log::Warn("refused a connection", {{"from", failed->conversation->peer_address()}, {"reason", status}});
-          }
-          accepting.erase(failed);
-        });
-    greeting->conversation->set_peer_address(TextOf(from, false));
-    accepting.insert(greeting);
-    Greet(greeting, std::move(fd));
+    Admit(std::move(fd), TextOf(from, false));
   }
 }
 
-// The first bytes tell whether the dialer speaks TLS; who does not, where it is needed, is told in words it reads.
-void TcpState::Greet(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
-  Tune(fd.get());
+// Who dials may be anybody: until it has proved itself it gets one of a bounded number of places, little memory and
+// little time.
+void TcpState::Admit(FileDescriptor fd, const std::string& source) {
+  auto greeting = std::make_shared<Greeting>();
+  greeting->id = ++last_greeting;
+  if (const auto shed = pending.Begin(greeting->id, source)) {
+    const auto slow = accepting.find(*shed);
+    LogStranger(source,
+                Error(StatusCode::kResourceExhausted, "too many connections without a handshake; the oldest of " +
+                                                          slow->second->conversation->peer_address() + " is closed"));
+    slow->second->conversation->Cancel();
+    accepting.erase(slow);
+  }
+  greeting->conversation =
+      Conversation::Start(loop, TcpTransport::kHandshakeTimeout, [this, id = greeting->id](const Status& status) {
+        const auto failed = accepting.find(id);
+        if (failed == accepting.end()) return;
+        // Port scanners and early dialers are no news; wrong certificates are.
+        if (status.code() == StatusCode::kUnauthenticated) {
+          LogStranger(failed->second->conversation->peer_address(), status);
+        }
+        Dismiss(id);
+      });
+  greeting->conversation->set_peer_address(source);
+  accepting[greeting->id] = greeting;
+  NoDelay(fd.get());
+  // The first bytes show whether the dialer speaks TLS.
   greeting->conversation->Peek(std::move(fd), &greeting->first_bytes, sizeof greeting->first_bytes,
                                [this, greeting](FileDescriptor peeked) { Secure(greeting, std::move(peeked)); });
 }
 
+void TcpState::Dismiss(uint64_t id) {
+  const auto it = accepting.find(id);
+  if (it == accepting.end()) return;
+  pending.End(id);
+  expected.erase(it->second->token);
+  accepting.erase(it);
+}
+
+// At most a line each second, whatever strangers do.
+void TcpState::LogStranger(const std::string& source, const Status& reason) {
+  const MonotonicTime now = loop.time().Now();
+  if (now < log_strangers_again) {
+    ++strangers_unlogged;
+    return;
+  }
+  log_strangers_again = now + kStrangersLoggedEvery;
+  log::Warn("refused a connection",
+            {{"from", source}, {"reason", reason}, {"not_logged_before", std::exchange(strangers_unlogged, 0)}});
+}
+
 void TcpState::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
   const std::shared_ptr<Conversation>& conversation = greeting->conversation;
-  if (tls == nullptr || greeting->first_bytes == wire::kHandshakeMagic) {
+  const bool plain = greeting->first_bytes == wire::kHandshakeMagic;
+  if (tls == nullptr || plain) {
     conversation->Use(Stream::Plain(std::move(fd)));
-    if (tls == nullptr && (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes) {
-      return Refuse(greeting,
-                    Error(StatusCode::kFailedPrecondition, "the peer speaks TLS and this node has no certificates"));
-    }
-    return ReadHandshake(greeting);
+    if (plain) return ReadHello(greeting);
+    const bool speaks_tls = (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes;
+    return RefuseUnheard(greeting, Error(StatusCode::kInvalidArgument,
+                                         speaks_tls ? "the peer speaks TLS and this node's rows are not encrypted"
+                                                    : "the peer does not speak Attune's row protocol"));
   }
   auto secured = tls->Wrap(std::move(fd), TlsContext::kListener);
   if (!secured.ok()) {
@@ -125,36 +154,72 @@ void TcpState::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor 
     return conversation->Fail(secured.status());
   }
   conversation->Use(*std::move(secured));
-  conversation->ShakeHands([this, greeting] { ReadHandshake(greeting); });
+  conversation->ShakeHands([this, greeting] { ReadHello(greeting); });
 }
 
-void TcpState::ReadHandshake(const std::shared_ptr<Greeting>& greeting) {
-  greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
-                               [this, greeting] { Answer(greeting); });
+// A constant for all that may be wrong; the log has the reason.
+void TcpState::RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason) {
+  LogStranger(greeting->conversation->peer_address(), reason);
+  greeting->challenge = RefuseStranger();
+  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
+    greeting->conversation->Cancel();
+    Dismiss(greeting->id);
+  });
 }
 
+void TcpState::ReadHello(const std::shared_ptr<Greeting>& greeting) {
+  greeting->conversation->Read(&greeting->hello, sizeof greeting->hello, [this, greeting] { OnHello(greeting); });
+}
+
+void TcpState::OnHello(const std::shared_ptr<Greeting>& greeting) {
+  if (tls != nullptr && greeting->first_bytes == wire::kHandshakeMagic) {
+    return RefuseUnheard(greeting,
+                         Error(StatusCode::kFailedPrecondition,
+                               "this job's rows are encrypted and the peer's are not; give all pods of the job "
+                               "the same settings"));
+  }
+  if (const Status status = CheckHello(greeting->hello); !status.ok()) return RefuseUnheard(greeting, status);
+  greeting->challenge = MakeChallenge(*secret, greeting->hello, FreshNonce());
+  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
+    greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
+                                 [this, greeting] { OnHandshake(greeting); });
+  });
+}
+
+void TcpState::OnHandshake(const std::shared_ptr<Greeting>& greeting) {
+  if (const Status status = CheckProof(*secret, greeting->hello, greeting->challenge, greeting->handshake);
+      !status.ok()) {
+    LogStranger(greeting->conversation->peer_address(), status);
+    greeting->reply = RefuseUnproved();
+    return EndRefused(greeting);
+  }
+  pending.End(greeting->id);
+  Answer(greeting);
+}
+
+// To a node of the job, in words.
 void TcpState::Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status) {
-  // Early dialers are no news; a wrong job, release or secret is.
-  const bool news = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kUnauthenticated;
-  log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection",
+  // Early dialers are no news.
+  const bool news = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kAborted;
+  log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection of a node of the job",
              {{"from", greeting->conversation->peer_address()}, {"reason", status}});
   greeting->reply = MakeReply(status);
+  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
+  EndRefused(greeting);
+}
+
+void TcpState::EndRefused(const std::shared_ptr<Greeting>& greeting) {
   greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
     greeting->conversation->Cancel();
-    accepting.erase(greeting);
+    Dismiss(greeting->id);
   });
 }
 
 void TcpState::Answer(const std::shared_ptr<Greeting>& greeting) {
-  if (tls != nullptr && greeting->first_bytes == wire::kHandshakeMagic) {
-    return Refuse(greeting, Error(StatusCode::kFailedPrecondition,
-                                  "this job's nodes speak TLS only; give the dialing pod the job's certificates"));
-  }
   if (const Status status = CheckHandshake(greeting->handshake, Identity()); !status.ok()) {
     return Refuse(greeting, status);
   }
   const NodeId node(greeting->handshake.node);
-  if (node.value() == self) return Refuse(greeting, Error(StatusCode::kInvalidArgument, "a node dials itself"));
   // Nothing is kept of a dialer before its handshake is through.
   const std::shared_ptr<Peer> peer = Find(node);
   const bool connected = peer != nullptr && peer->connected();
@@ -176,21 +241,21 @@ void TcpState::Answer(const std::shared_ptr<Greeting>& greeting) {
       memory.peer_incarnation == greeting->handshake.incarnation && greeting->handshake.met == incarnation;
   greeting->reply.delivered = both_remember ? memory.delivered : 0;
   if (meeting_place != nullptr) {
-    const uint64_t secret[] = {RandomSeed(), RandomSeed()};
-    std::memcpy(greeting->token.data(), secret, sizeof secret);
+    const uint64_t meeting_token[] = {RandomSeed(), RandomSeed()};
+    std::memcpy(greeting->token.data(), meeting_token, sizeof meeting_token);
     expected[greeting->token] = greeting;
     greeting->reply.shared_memory = 1;
     meeting_place->name().copy(greeting->reply.meeting_place, sizeof greeting->reply.meeting_place - 1);
-    std::memcpy(greeting->reply.meeting_token, secret, sizeof secret);
+    std::memcpy(greeting->reply.meeting_token, meeting_token, sizeof meeting_token);
   }
+  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
   greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
     greeting->conversation->Read(&greeting->end, sizeof greeting->end, [this, greeting] { Accepted(greeting); });
   });
 }
 
 void TcpState::Accepted(const std::shared_ptr<Greeting>& greeting) {
-  expected.erase(greeting->token);
-  accepting.erase(greeting);
+  Dismiss(greeting->id);
   const bool wants_memory = greeting->end.shared_memory != 0;
   if (greeting->end.magic != wire::kHandshakeMagic || (wants_memory && !greeting->memory)) {
     return greeting->conversation->Cancel();

@@ -32,8 +32,10 @@ bool SplitAddress(const std::string& address, std::string& host, std::string& po
   return std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+void NoDelay(int fd) { SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
+
 void Tune(int fd) {
-  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  NoDelay(fd);
   SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBufferBytes);
   SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBufferBytes);
   SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

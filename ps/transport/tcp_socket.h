@@ -19,6 +19,8 @@ std::string TextOf(const sockaddr_storage& address, bool with_port);
 // Options of every connection: no delay, large buffers, and a peer whose machine is gone is noticed within about ten
 // seconds.
 void Tune(int fd);
+// Of these only the first: for connections of which nothing is known yet.
+void NoDelay(int fd);
 
 // A listening socket that does not block. InvalidArgument: `bind_address` is no IP address; ResourceExhausted: the port
 // is in use, and named in the text.

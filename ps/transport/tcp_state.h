@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,9 @@
 #include "base/random_seed.h"
 #include "ps/transport/conversation.h"
 #include "ps/transport/handshake.h"
+#include "ps/transport/job_secret.h"
 #include "ps/transport/peer.h"
+#include "ps/transport/pending_handshakes.h"
 #include "ps/transport/shared_memory.h"
 #include "ps/transport/tcp_transport.h"
 #include "ps/transport/tls.h"
@@ -32,7 +33,10 @@ inline constexpr Duration kDialBackoffFirst = std::chrono::milliseconds(20);
 
 // One attempt to shake hands, either side.
 struct Greeting {
+  uint64_t id = 0;  // of the listener's side
   std::shared_ptr<Conversation> conversation;
+  wire::Hello hello{};
+  wire::Challenge challenge{};
   wire::Handshake handshake{};
   wire::HandshakeReply reply{};
   wire::HandshakeEnd end{};
@@ -70,9 +74,15 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   Status Open();
   void OpenMeetingPlace();
   void Accept();
-  void Greet(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+  void Admit(FileDescriptor fd, const std::string& source);
+  void Dismiss(uint64_t greeting);
+  void LogStranger(const std::string& source, const Status& reason);
   void Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
-  void ReadHandshake(const std::shared_ptr<Greeting>& greeting);
+  void ReadHello(const std::shared_ptr<Greeting>& greeting);
+  void OnHello(const std::shared_ptr<Greeting>& greeting);
+  void OnHandshake(const std::shared_ptr<Greeting>& greeting);
+  void RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason);
+  void EndRefused(const std::shared_ptr<Greeting>& greeting);
   void Answer(const std::shared_ptr<Greeting>& greeting);
   void Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status);
   void Accepted(const std::shared_ptr<Greeting>& greeting);
@@ -81,6 +91,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   void Disconnect(NodeId peer);
   void DialNow(NodeId peer);
   void Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void SendHello(NodeId peer, const std::shared_ptr<Greeting>& greeting);
   void SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting);
   void OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting);
   void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
@@ -88,10 +99,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   void DialLater(NodeId peer);
   void DialAfterBreak(NodeId peer);
 
-  HandshakeIdentity Identity() const {
-    return {
-        .job_uid = options.job_uid, .token = options.token, .self = NodeId(self.load()), .incarnation = incarnation};
-  }
+  HandshakeIdentity Identity() const { return {.self = NodeId(self.load()), .incarnation = incarnation}; }
   std::shared_ptr<Peer> Find(NodeId node) const;
   std::shared_ptr<Peer> FindOrAdd(NodeId node);
   std::vector<std::shared_ptr<Peer>> All() const;
@@ -118,6 +126,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   Peer::Host host;
   std::string address;
   std::unique_ptr<TlsContext> tls;
+  std::optional<JobSecret> secret;  // set by Open
 
   // Of the loop.
   FileDescriptor listener;
@@ -129,7 +138,11 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   Random random;
   NameResolver names;
   std::unordered_map<NodeId, Dial> dials;
-  std::unordered_set<std::shared_ptr<Greeting>> accepting;
+  uint64_t last_greeting = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<Greeting>> accepting;
+  PendingHandshakes pending{TcpTransport::kStrangersPerSourceMax, TcpTransport::kStrangersMax};
+  MonotonicTime log_strangers_again{};
+  uint64_t strangers_unlogged = 0;
   std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that nobody dials from here, and when their links ended
   std::unique_ptr<EventLoop::Timer> forget_timer;
   std::vector<std::shared_ptr<Peer>> to_flush;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "ps/transport/frame.h"
+#include "ps/transport/tcp_socket.h"
 #include "ps/transport/tcp_state.h"
 
 namespace attune::ps {
@@ -50,6 +51,7 @@ void TcpState::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, b
     return dials.contains(node) ? DialAfterBreak(node) : ForgetLater(node);
   }
   std::unique_ptr<Stream> stream = greeting->conversation->Take();
+  if (!dialed) Tune(stream->fd());  // large buffers are for members only
   std::shared_ptr<Channel> channel;
   if (greeting->memory) {
     SharedMemory& memory = *greeting->memory;
@@ -163,7 +165,7 @@ void TcpState::Stop() {
     if (dial.greeting != nullptr) dial.greeting->conversation->Cancel();
   }
   dials.clear();
-  for (const auto& greeting : std::exchange(accepting, {})) greeting->conversation->Cancel();
+  for (const auto& [id, greeting] : std::exchange(accepting, {})) greeting->conversation->Cancel();
   polled.clear();
   for (const std::shared_ptr<Peer>& peer : All()) peer->Detach();
   std::lock_guard lock(peers_mutex);

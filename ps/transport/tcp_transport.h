@@ -19,7 +19,7 @@ struct TcpOptions {
   std::string bind_address;   // listens here; empty: a node nobody dials
   uint16_t port = 0;          // 0: any free port
   uint64_t seed = 1;          // of the jitter
-  std::string token;          // the job's secret, at most 128 bytes; checked in every handshake, never logged
+  std::string token;          // the job's secret; both sides prove in every handshake that they know it
   std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
   bool shared_memory = true;  // use it where both processes can reach it
   // A link that was not dialed from here and has had no connection for so long is forgotten, with what waits for it:
@@ -30,10 +30,11 @@ struct TcpOptions {
 class TcpTransport : public Transport {
  public:
   using Transport::Send;
-  // Sockets that nobody reads or writes for this long during a handshake are closed.
-  static constexpr Duration kHandshakeTimeout = std::chrono::seconds(10);
+  // A connection whose handshake takes longer is closed.
+  static constexpr Duration kHandshakeTimeout = std::chrono::seconds(5);
+  // Connections that have not proved yet that they are of the job; the oldest makes room (PendingHandshakes).
+  static constexpr size_t kStrangersPerSourceMax = 128, kStrangersMax = 512;
   static constexpr size_t kLinksMax = 8192;  // accepted; the longest unconnected ones make room
-  static constexpr size_t kTokenBytesMax = 128;
 
   // Events come on `loop`, which must outlive the transport. A port in use is ResourceExhausted and named in the text;
   // certificates that cannot be used are FailedPrecondition.

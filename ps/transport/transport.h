@@ -1,8 +1,8 @@
 // How row messages travel between nodes. The cores see messages and the coming and going of links, nothing of sockets.
 //
 // A message arrives whole, in order and once while both processes live, also over a connection that broke and came
-// back; a process that dies takes a suffix of what was sent to it along. The handshake checks job id, protocol version,
-// data type, byte order, the job's secret and that the right node answers.
+// back; a process that dies takes a suffix of what was sent to it along. In the handshake both sides prove
+// that they know the job's secret; it checks protocol version, data type, byte order and that the right node answers.
 #pragma once
 
 #include <cstdint>

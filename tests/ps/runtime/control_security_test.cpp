@@ -77,12 +77,12 @@ class ControlSecurityTest : public testing::Test {
 };
 
 TEST_F(ControlSecurityTest, NodesOfTheJobAreHeard) {
-  Connect(Security("job", "secret"), Security("job", "secret"));
+  Connect(Security("job", "the secret of this job"), Security("job", "the secret of this job"));
   EXPECT_TRUE(Await([&] { return heard_ == 1; })) << client_->last_error();
 }
 
 TEST_F(ControlSecurityTest, WrongSecretIsRefusedWithTheReason) {
-  Connect(Security("", "secret"), Security("", "Secret"));
+  Connect(Security("", "the secret of this job"), Security("", "the Secret of this job"));
   ASSERT_TRUE(Await([&] { return !refused_.ok(); }));
   EXPECT_EQ(refused_.code(), StatusCode::kUnauthenticated);
   EXPECT_EQ(attune::Message(refused_).find("ecret"), std::string_view::npos) << refused_;

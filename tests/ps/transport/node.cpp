@@ -93,6 +93,27 @@ std::string BareSocket::Read(size_t most) {
   return all;
 }
 
+BareDialer::BareDialer(const std::string& address, const HandshakeIdentity& identity, NodeId peer,
+                       const std::string& token, const std::string& job_uid)
+    : BareSocket(address),
+      hello(MakeHello(FreshNonce())),
+      handshake(MakeHandshake(identity, peer, 78, {})),
+      secret_(JobSecret::Create(job_uid, token).value()) {}
+
+Status BareDialer::ShakeHands() {
+  const Status closed = Error(StatusCode::kUnavailable, "closed without an answer");
+  Write(&hello, sizeof hello);
+  if (!Receive(challenge)) return closed;
+  if (challenge.refused != 0) return CheckChallenge(secret_, hello, challenge);
+  ProveHandshake(secret_, hello, challenge, handshake);
+  Write(&handshake, sizeof handshake);
+  if (!Receive(reply)) return closed;
+  RETURN_IF_ERROR(ReadReply(secret_, challenge, handshake, reply));
+  const wire::HandshakeEnd end{.magic = wire::kHandshakeMagic, .shared_memory = 0};
+  Write(&end, sizeof end);
+  return OkStatus();
+}
+
 NonsenseListener::NonsenseListener()
     : listener_(::socket(AF_INET, SOCK_STREAM, 0)), address_(ListenOnLoopback(listener_)), thread_([this] { Run(); }) {}
 

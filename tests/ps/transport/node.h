@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "ps/transport/handshake.h"
 #include "ps/transport/tcp_transport.h"
 
 namespace attune::ps {
@@ -83,6 +85,31 @@ class BareSocket {
 
  private:
   int fd_;
+};
+
+// A dialer that says what its test wants it to say.
+class BareDialer : public BareSocket {
+ public:
+  BareDialer(const std::string& address, const HandshakeIdentity& identity, NodeId peer, const std::string& token = "",
+             const std::string& job_uid = "uid");
+
+  // The whole handshake, with what is in the fields below, changed or not. OK: the link exists.
+  Status ShakeHands();
+
+  wire::Hello hello;
+  wire::Challenge challenge{};
+  wire::Handshake handshake{};
+  wire::HandshakeReply reply{};
+
+ private:
+  template <typename T>
+  bool Receive(T& message) {
+    const std::string bytes = Read(sizeof message);
+    if (bytes.size() != sizeof message) return false;
+    std::memcpy(&message, bytes.data(), sizeof message);
+    return true;
+  }
+  const JobSecret secret_;
 };
 
 // Answers whoever dials it with bytes that mean nothing, and closes.

@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/random.h"
+#include "base/random_seed.h"
 #include "ps/transport/frame.h"
-#include "ps/transport/handshake.h"
 #include "tests/ps/transport/node.h"
 
 namespace attune::ps {
@@ -32,10 +31,6 @@ class Node : public TestNode {
                   .port = port,
                   .shared_memory = shared_memory}) {}
 };
-
-wire::Handshake HandshakeOf(NodeId node) {
-  return MakeHandshake({.job_uid = "uid", .token = "", .self = node, .incarnation = 77}, kServer, 78, {});
-}
 
 TEST(TcpTransportTest, MessagesPassBothWaysWholeAndInOrder) {
   Node server(kServer), worker(kWorker, "");
@@ -197,30 +192,10 @@ TEST(TcpTransportTest, SlowReaderBoundsWhatWaits) {
 
 // --- hostile peers, over a bare socket
 
-TEST(TcpTransportTest, OtherProtocolVersionIsAnsweredWithBothNumbers) {
-  Node server(kServer);
-  BareSocket peer(server.transport().address());
-  wire::Handshake handshake = HandshakeOf(kWorker);
-  handshake.protocol_version = 99;
-  peer.Write(&handshake, sizeof handshake);
-  wire::HandshakeReply reply{};
-  const std::string bytes = peer.Read(sizeof reply);
-  ASSERT_EQ(bytes.size(), sizeof reply);
-  std::memcpy(&reply, bytes.data(), sizeof reply);
-  const Status status = ReadReply(reply);
-  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(attune::Message(status).find("version 99"), std::string_view::npos);
-  EXPECT_NE(attune::Message(status).find("version 1"), std::string_view::npos);
-}
-
 TEST(TcpTransportTest, OversizedFrameEndsTheLinkWithTheReason) {
   Node server(kServer);
-  BareSocket peer(server.transport().address());
-  const wire::Handshake handshake = HandshakeOf(kWorker);
-  peer.Write(&handshake, sizeof handshake);
-  EXPECT_EQ(peer.Read(sizeof(wire::HandshakeReply)).size(), sizeof(wire::HandshakeReply));
-  const wire::HandshakeEnd end{.magic = wire::kHandshakeMagic, .shared_memory = 0};
-  peer.Write(&end, sizeof end);
+  BareDialer peer(server.transport().address(), {.self = kWorker, .incarnation = 77}, kServer);
+  ASSERT_TRUE(peer.ShakeHands().ok());
   wire::FrameHeader header = EncodeFrame(SomePush(1, 1, 1))->header;
   header.key_count = 0x40000000;
   peer.Write(&header, sizeof header);
@@ -231,19 +206,16 @@ TEST(TcpTransportTest, OversizedFrameEndsTheLinkWithTheReason) {
 
 TEST(TcpTransportTest, RandomBytesFromStrangersHarmNobody) {
   const char* text = std::getenv("ATTUNE_TEST_SEED");
-  const uint64_t seed = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+  const uint64_t seed = text == nullptr ? RandomSeed() : std::strtoull(text, nullptr, 10);
   std::cout << "ATTUNE_TEST_SEED=" << seed << " strangers=100\n";
   Random random(seed);
   Node server(kServer), worker(kWorker, "");
-  for (int i = 0; i < 100; ++i) {
-    BareSocket stranger(server.transport().address());
-    if (random.Chance(0.5)) {
-      const wire::Handshake handshake = HandshakeOf(NodeId(10 + static_cast<uint32_t>(i)));
-      stranger.Write(&handshake, random.Chance(0.3) ? random.Below(sizeof handshake) : sizeof handshake);
-    }
-    if (random.Chance(0.5)) {
-      const wire::HandshakeEnd end{.magic = wire::kHandshakeMagic, .shared_memory = random.Chance(0.5) ? 1U : 0U};
-      stranger.Write(&end, sizeof end);
+  for (uint32_t i = 0; i < 100; ++i) {
+    BareDialer stranger(server.transport().address(), {.self = NodeId(10 + i), .incarnation = 77}, kServer);
+    if (random.Chance(0.3)) {
+      EXPECT_TRUE(stranger.ShakeHands().ok());
+    } else if (random.Chance(0.5)) {
+      stranger.Write(&stranger.hello, random.Chance(0.3) ? random.Below(sizeof stranger.hello) : sizeof stranger.hello);
     }
     std::string noise(random.Below(2000), '\0');
     for (char& byte : noise) byte = static_cast<char>(random.Next());
@@ -332,26 +304,6 @@ TEST(TcpTransportTest, NothingIsWrittenIntoRowsThatWereTakenBack) {
   std::ranges::fill(rows, 7.0F);
   ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 1; }));
   EXPECT_TRUE(std::ranges::all_of(rows, [](float value) { return value == 7.0F; }));
-}
-
-// --- secrets
-
-TEST(TcpTransportTest, JobTokenIsNeeded) {
-  const auto options = [](NodeId self, const std::string& token) {
-    return TcpOptions{
-        .job_uid = "uid", .self = self, .bind_address = self == kServer ? "127.0.0.1" : "", .token = token};
-  };
-  TestNode server(options(kServer, "a secret"));
-  for (const char* const wrong : {"", "a secreT", "a secret and more"}) {
-    TestNode worker(options(kWorker, wrong));
-    worker.transport().Connect(kServer, server.transport().address());
-    const Status reason = worker.AwaitRefusal(kServer);
-    EXPECT_EQ(reason.code(), StatusCode::kUnauthenticated) << wrong;
-    EXPECT_EQ(attune::Message(reason).find("a secret"), std::string_view::npos) << "secrets are not told";
-  }
-  TestNode worker(options(kWorker, "a secret"));
-  worker.transport().Connect(kServer, server.transport().address());
-  EXPECT_TRUE(worker.AwaitConnected(kServer));
 }
 
 // --- shared memory

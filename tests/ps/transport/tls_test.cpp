@@ -82,10 +82,10 @@ TEST_F(TlsTest, ServerOfAnotherJobIsNotBelieved) {
   EXPECT_NE(attune::Message(reason).find("not of this job"), std::string_view::npos) << reason;
 }
 
-TEST_F(TlsTest, PlainDialerIsToldWhatIsMissing) {
+TEST_F(TlsTest, PlainDialerIsRefusedWithAHint) {
   const Status reason = RefusalOf("");
-  EXPECT_EQ(reason.code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(attune::Message(reason).find("TLS"), std::string_view::npos) << reason;
+  EXPECT_EQ(reason.code(), StatusCode::kUnauthenticated);
+  EXPECT_NE(attune::Message(reason).find("encrypted"), std::string_view::npos) << reason;
 }
 
 TEST_F(TlsTest, ListenerWithoutTlsIsNamed) {
