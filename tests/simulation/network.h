@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "tests/simulation/world.h"
 
@@ -19,6 +20,7 @@ struct NetworkFaults {
   double loss = 0, duplicate = 0;
   double break_chance = 0;  // of the connection, per message
   double late_copy = 0;     // of what is under way when a connection breaks, this share arrives all the same
+  uint32_t queue = 0;       // of Send: what one has under way to another; more is dropped, as at a full queue. 0: any
 };
 
 class Network {
@@ -51,6 +53,13 @@ class Network {
   void Partition(std::set<Place> these) { apart_ = std::move(these); }
   void Heal() { apart_.clear(); }
   bool Apart(Place a, Place b) const { return apart_.contains(a) != apart_.contains(b); }
+  // A process that does not run, though others cannot know: what comes to it waits at its door, and fills the queues of
+  // those who send it, until it runs again and finds everything at once.
+  void Pause(Place place) { doors_.try_emplace(place); }
+  void Resume(Place place);
+  bool IsPaused(Place place) const { return !doors_.empty() && doors_.contains(place); }
+  // At once, or when it runs again, in this order.
+  void WhenAwake(Place place, std::function<void()> run);
 
  private:
   static std::pair<Place, Place> Between(Place a, Place b) { return {a < b ? a : b, a < b ? b : a}; }
@@ -65,6 +74,8 @@ class Network {
   std::map<std::pair<Place, Place>, double> slow_wires_;
   std::map<Place, double> slow_places_;
   std::set<Place> apart_;
+  std::map<Place, std::vector<std::function<void()>>> doors_;  // of those that are paused
+  std::map<std::pair<Place, Place>, uint32_t> under_way_;      // with NetworkFaults::queue
 };
 
 }  // namespace attune::ps::simulation

@@ -81,6 +81,26 @@ void RowSimulation::Detour() {
   });
 }
 
+// A home moves away, further, and back, and its last but one orders a row away that has been at the first all the time:
+// the directory comes back before that order does.
+void RowSimulation::ComesBack() {
+  const NodeId home = map_->shards[0].home;
+  std::vector<NodeId> others = Members(Role::kServer);
+  std::erase(others, home);
+  const NodeId second = others.at(0), third = others.at(1);
+  const auto back = [=, this] {
+    MoveFirstHome(third);
+    After(FromMilliseconds(1), [=, this] { WhenQuiet([=, this] { MoveFirstHome(home); }); });
+  };
+  const auto order = [=, this] {
+    network_.SlowDown(second.value(), home.value(), p_.slow_link);
+    LocalizeAt(second, TableId(1), {1}, Members(Role::kWorker).front());
+    WhenQuiet(back);
+  };
+  MoveFirstHome(second);
+  After(FromMilliseconds(1), [=, this] { WhenQuiet(order); });
+}
+
 // A server begins to be the next backup, does not become it, and begins again. Then a marker of the first time comes
 // from a server that is the home by now, overtaking by much an order to pass a row on, which is not there yet. The row
 // comes when all is done, is pushed to, and its new owner, who should keep the copy of it, crashes.

@@ -42,16 +42,20 @@ void RowSimulation::Break(NodeId a, NodeId b) {
     if (it == node.links.end()) continue;
     it->second.Disconnected();
     After(away, [this, self = self, peer = peer] {
-      if (!Alive(self)) return;
-      Node& again = At(self);
-      const auto link = again.links.find(peer);
-      if (link == again.links.end() || link->second.connected()) return;
-      std::vector<LinkFrame> frames;
-      link->second.Connected(now(), frames);
-      SendFrames(again, peer, std::move(frames));
-      Arm(again);
+      network_.WhenAwake(self.value(), [this, self, peer] { Reconnect(self, peer); });
     });
   }
+}
+
+void RowSimulation::Reconnect(NodeId from, NodeId to) {
+  if (!Alive(from)) return;
+  Node& node = At(from);
+  const auto link = node.links.find(to);
+  if (link == node.links.end() || link->second.connected()) return;
+  std::vector<LinkFrame> frames;
+  link->second.Connected(now(), frames);
+  SendFrames(node, to, std::move(frames));
+  Arm(node);
 }
 
 void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame) {
@@ -114,6 +118,11 @@ void RowSimulation::Arm(Node& node) {
   MonotonicTime wake = node.rows->WakeAt();
   for (const auto& [peer, link] : node.links) wake = std::min(wake, link.WakeAt());
   WakeAt(node.wake, wake, [this, id = node.id] {
+    if (network_.IsPaused(id.value())) {  // it wakes with its timers overdue
+      return network_.WhenAwake(id.value(), [this, id] {
+        if (Alive(id)) Arm(At(id));
+      });
+    }
     if (!Alive(id)) return;
     Node& again = At(id);
     again.rows->OnTimer(now());
@@ -124,6 +133,16 @@ void RowSimulation::Arm(Node& node) {
     }
     Arm(again);
   });
+}
+
+// The coordinator is told; a node that cannot reach it says so again.
+void RowSimulation::Hear(NodeId from, const RowsReport& report) {
+  if (report.number < reports_[from].number) return;
+  if (network_.Apart(kCoordinatorPlace, from.value())) {
+    return After(network_.Delay(4), [this, from, report] { Hear(from, report); });
+  }
+  reports_[from] = report;
+  Advance();
 }
 
 // After every step of a RowNode.
@@ -141,11 +160,7 @@ void RowSimulation::Stepped(Node& node, RowOutputs& out) {
   if (out.report || draining_) {
     RowsReport report = node.rows->Report();
     report.number = ++next_report_;
-    After(network_.Delay(2), [this, id = node.id, report] {
-      if (report.number < reports_[id].number) return;
-      reports_[id] = report;
-      Advance();
-    });
+    After(network_.Delay(2), [this, id = node.id, report] { Hear(id, report); });
   }
   CheckNode(node);
   if (!delivering_) CheckRows();

@@ -56,7 +56,12 @@ void RowSimulation::Publish(ShardMap map, const char* why) {
 }
 
 void RowSimulation::DeliverMap(NodeId to, const std::shared_ptr<const ShardMap>& map) {
-  if (Alive(to)) Adopt(At(to), *map);
+  if (network_.Apart(kCoordinatorPlace, to.value())) {
+    return After(network_.Delay(4), [this, to, map] { DeliverMap(to, map); });
+  }
+  network_.WhenAwake(to.value(), [this, to, map] {
+    if (Alive(to)) Adopt(At(to), *map);
+  });
 }
 
 void RowSimulation::Adopt(Node& node, const ShardMap& map) {

@@ -29,16 +29,18 @@ void BadLuck(Random& random, RowParameters& p) {
   p.slow_link = 8 + random.Uniform() * 40;
   p.slow_map = random.Chance(0.5) ? 3 + random.Uniform() * 10 : 0;
   p.span = 5 + random.Uniform() * 30;
-  const uint32_t kind = below(7);
+  const uint32_t kind = below(8);
   p.detour = kind == 5;
   p.stale_marker = kind == 6;
-  if (p.detour || p.stale_marker) {
+  p.comes_back = kind == 7;
+  if (p.detour || p.stale_marker || p.comes_back) {
+    p.backups = !p.comes_back;
     p.servers = p.stale_marker ? 4 : 3;
     p.workers = 3;
     p.keys = 1;
     p.pushes = 3 + below(12);
     p.localizes = p.crashes = 0;
-    p.slow_link = p.detour ? 20 + random.Uniform() * 60 : 100 + random.Uniform() * 150;
+    p.slow_link = p.stale_marker ? 100 + random.Uniform() * 150 : 20 + random.Uniform() * 60;
     p.slow_map = 0;
     return;
   }
@@ -63,7 +65,31 @@ void BadLuck(Random& random, RowParameters& p) {
 
 }  // namespace
 
+namespace {
+
+// Processes that do not run for a while, nodes that do not reach each other or the coordinator, queues that are full:
+// on top of what else the seed has chosen, and drawn on their own so that they change nothing of that.
+void Silence(uint64_t seed, RowParameters& p) {
+  Random random(SplitMix64(seed ^ 0x51e9ce));
+  const bool planned = p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
+  if (planned) return;  // their coincidences need everything else to be kind
+  if (random.Chance(0.25)) {
+    p.pauses = static_cast<uint32_t>(1 + random.Below(3));
+    p.pause = p.delay_max * (random.Chance(0.5) ? 10 : 60);
+  }
+  if (random.Chance(0.2)) p.partitions = static_cast<uint32_t>(1 + random.Below(2));
+  if (random.Chance(0.25)) p.queue = static_cast<uint32_t>(2 + random.Below(8));
+}
+
+}  // namespace
+
 RowParameters RowParameters::FromSeed(uint64_t seed) {
+  RowParameters p = Drawn(seed);
+  Silence(seed, p);
+  return p;
+}
+
+RowParameters RowParameters::Drawn(uint64_t seed) {
   Random random(SplitMix64(seed ^ 0x0905));
   const auto below = [&](uint64_t bound) { return static_cast<uint32_t>(random.Below(bound)); };
   RowParameters p;
@@ -132,10 +158,12 @@ std::string ToString(const RowParameters& p) {
        << " home_moves=" << p.home_moves << " joins=" << p.joins << " crashes=" << p.crashes
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
        << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
-       << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " key_share=" << p.key_share
-       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
-       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
-       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
+       << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " comes_back=" << p.comes_back
+       << " key_share=" << p.key_share << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss
+       << " duplicate=" << p.duplicate << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy
+       << " slow_link=" << p.slow_link << " pauses=" << p.pauses << " pause=" << p.pause
+       << " partitions=" << p.partitions << " queue=" << p.queue << " slow_map=" << p.slow_map
+       << " rows_per_message=" << p.rows_per_message;
   return text.str();
 }
 

@@ -19,6 +19,7 @@ struct RowParameters {
   bool slow_spare =
       false;            // a worker's messages to a server are that becomes a backup again and again, and is given rows
   bool detour = false;  // a home's order is slow, and those of the next home overtake it
+  bool comes_back = false;    // a home goes, and is back before an order to it of the home in between
   bool stale_marker = false;  // a join is called off and begun again while a marker of the first is on its way
   double key_share = 0.6;     // of all keys, in one push
   double delay_max = 1.0;     // milliseconds
@@ -26,9 +27,15 @@ struct RowParameters {
   double slow_link = 0;  // factor of one link's delay; 0: none
   double slow_map = 0;   // factor of one node's delay of maps
   double span = 20;      // milliseconds within which things are begun
+  uint32_t pauses = 0, partitions = 0;
+  double pause = 0;    // milliseconds that a process does not run, at most
+  uint32_t queue = 0;  // frames under way from one node to another; more are dropped. 0: any
   uint32_t rows_per_message = 4096;
 
   static RowParameters FromSeed(uint64_t seed);
+
+ private:
+  static RowParameters Drawn(uint64_t seed);
 };
 std::string ToString(const RowParameters& parameters);
 

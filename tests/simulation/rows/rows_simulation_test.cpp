@@ -20,7 +20,12 @@ TEST(RowSimulation, PromisesHold) {
                    {"home moves", kSeeds / 20},
                    {"joins", kSeeds / 20},
                    {"drains", 1},
-                   {"resent", 1}});
+                   {"resent", 1},
+                   {"pauses", kSeeds / 20},
+                   {"declared lost while paused", kSeeds / 100},
+                   {"partitions", kSeeds / 20},
+                   {"declared lost while cut off", kSeeds / 100},
+                   {"dropped at full queues", kSeeds / 20}});
 }
 
 TEST(RowSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(RowSuite(), 30); }

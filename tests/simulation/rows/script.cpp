@@ -172,9 +172,12 @@ void RowSimulation::Script() {
   planned(p_.drains, &RowSimulation::BeginDrain, drains_left_);
   if (p_.chain) After(Sometime(), [this] { Chain(); });
   if (p_.detour) After(Sometime(), [this] { Detour(); });
+  if (p_.comes_back) After(Sometime(0.3), [this] { ComesBack(); });
   if (p_.stale_marker) After(Sometime(0.3), [this] { StaleMarker(); });
   for (uint32_t i = 0; i < p_.crashes && !p_.chain; ++i) After(Sometime(), [this] { Crash(false); });
   for (uint32_t i = 0; i < p_.suspicions; ++i) After(Sometime(), [this] { Crash(true); });
+  for (uint32_t i = 0; i < p_.pauses; ++i) After(Sometime(), [this] { Pause(); });
+  for (uint32_t i = 0; i < p_.partitions; ++i) After(Sometime(), [this] { Part(); });
   for (uint32_t i = 0; i < p_.pushes; ++i) After(Sometime(p_.slow_spare ? 0.3 : 1), [this] { IssuePush(); });
   for (uint32_t i = 0; i < p_.pulls; ++i) After(Sometime(), [this] { IssuePull(); });
   for (uint32_t i = 0; i < p_.reissues; ++i) After(Sometime(), [this] { Reissue(); });
@@ -186,7 +189,10 @@ void RowSimulation::Script() {
       }
     });
   }
-  After(FromMilliseconds(p_.span * 1.2), [this] { network_.Calm(); });
+  After(FromMilliseconds(p_.span * 1.2), [this] {
+    network_.Calm();
+    network_.Heal();
+  });
 }
 
 // One at a time, and never the last of its kind.
@@ -265,9 +271,45 @@ void RowSimulation::Declare(NodeId id) {
   Publish(std::move(next), "a node has failed");
 }
 
+// A process stops, and may be declared lost before it runs again, or after.
+void RowSimulation::Pause() {
+  const NodeId node = map_->members[random().Below(map_->members.size())].node;
+  if (!Runs(node)) return;
+  Count("pauses");
+  Tell(std::to_string(node.value()) + " is paused");
+  network_.Pause(node.value());
+  After(FromMilliseconds(random().Uniform() * p_.pause), [this, node] {
+    Tell(std::to_string(node.value()) + " runs again");
+    network_.Resume(node.value());
+  });
+  if (!random().Chance(0.4) || !MayCrash(node)) return;
+  Count("declared lost while paused");
+  CrashNode(node, true);
+}
+
+// Some nodes reach neither the others nor the coordinator, which may take one of them for dead meanwhile.
+void RowSimulation::Part() {
+  std::set<Place> these;
+  for (const Member& member : map_->members) {
+    if (random().Chance(0.4)) these.insert(member.node.value());
+  }
+  if (these.empty()) return;
+  Count("partitions");
+  Tell("the network parts");
+  const NodeId node(*these.begin());
+  network_.Partition(std::move(these));
+  After(Sometime(), [this] {
+    Tell("the network heals");
+    network_.Heal();
+  });
+  if (!random().Chance(0.4) || !MayCrash(node)) return;
+  Count("declared lost while cut off");
+  CrashNode(node, true);
+}
+
 // One direction between two nodes.
 void RowSimulation::SlowDownOne() {
-  if (p_.slow_link == 0 || p_.chain || p_.detour || p_.stale_marker) return;
+  if (p_.slow_link == 0 || p_.chain || p_.detour || p_.stale_marker || p_.comes_back) return;
   const auto any = [&] { return static_cast<Place>(1 + random().Below(nodes_.size())); };
   const Shard& shard = map_->shards[0];
   Place from = any(), to = any();
@@ -300,8 +342,8 @@ Outcome RowSimulation::Simulate() {
   for (const auto& [id, node] : nodes_) Adopt(*node, *map_);
   Script();
   // An idle network has no events. The limit is far beyond what any run needs.
-  const MonotonicTime limit =
-      now() + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.slow_link * p_.delay_max * 500);
+  const MonotonicTime limit = now() + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.pause * p_.pauses +
+                                                       p_.slow_link * p_.delay_max * 500);
   Run(limit, [this] { return !violated(); });
   CheckEnd();
   for (const auto& [id, node] : nodes_) {

@@ -59,7 +59,8 @@ class RowSimulation : public World {
                   .loss = parameters.loss,
                   .duplicate = parameters.duplicate,
                   .break_chance = parameters.break_chance,
-                  .late_copy = parameters.late_copy},
+                  .late_copy = parameters.late_copy,
+                  .queue = parameters.queue},
                  [this](Place a, Place b) { Break(NodeId(a), NodeId(b)); }) {}
 
   Outcome Simulate();
@@ -89,14 +90,18 @@ class RowSimulation : public World {
   bool Alive(NodeId id) const { return nodes_.contains(id.value()) && nodes_.at(id.value())->alive; }
 
   // --- network
+  static constexpr Place kCoordinatorPlace = 0;  // a partition may leave nodes without it
   Link& LinkTo(Node& node, NodeId peer);
   void Carry(NodeId from, NodeId to, LinkFrame frame);
   void Deliver(NodeId from, NodeId to, const LinkFrame& frame);
   void Break(NodeId a, NodeId b);
+  void Reconnect(NodeId from, NodeId to);
+  bool Runs(NodeId id) const { return Alive(id) && !network_.IsPaused(id.value()); }
   void SendAll(Node& node, RowOutputs& out);
   void SendFrames(Node& node, NodeId to, std::vector<LinkFrame> frames);
   void Arm(Node& node);
   void Stepped(Node& node, RowOutputs& out);
+  void Hear(NodeId from, const RowsReport& report);
 
   // --- maps
   void AddNode(Role role);
@@ -109,6 +114,8 @@ class RowSimulation : public World {
   void BeginJoin();
   void Advance();
   void Crash(bool only_suspect);
+  void Pause();
+  void Part();
   bool MayCrash(NodeId victim) const;
   void CrashNode(NodeId victim, bool only_suspect);
   void SlowDownOne();
@@ -116,6 +123,7 @@ class RowSimulation : public World {
   void Chain();
   void Detour();
   void StaleMarker();
+  void ComesBack();
   void WhenQuiet(const std::function<void()>& then, int tries = 200);
   void MoveFirstHome(NodeId to);
   void BeginFirstJoin(NodeId next_backup);

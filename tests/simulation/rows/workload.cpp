@@ -30,7 +30,7 @@ void RowSimulation::IssuePush() {
   const std::vector<NodeId> workers = Members(Role::kWorker);
   if (workers.empty() || pushes_.size() >= kColumnsMax) return;
   const NodeId worker = workers[random().Below(workers.size())];
-  if (!Alive(worker) || !At(worker).rows->map().formed() || map_->Find(worker)->leaving) return;
+  if (!Runs(worker) || !At(worker).rows->map().formed() || map_->Find(worker)->leaving) return;
   Node& node = At(worker);
   SimPush push{.origin = worker,
                .sequence = SequenceNumber(node.next_sequence++),
@@ -77,7 +77,7 @@ void RowSimulation::IssuePull() {
   const std::vector<NodeId> workers = Members(Role::kWorker);
   if (workers.empty()) return;
   const NodeId worker = workers[random().Below(workers.size())];
-  if (!Alive(worker) || !At(worker).rows->map().formed()) return;
+  if (!Runs(worker) || !At(worker).rows->map().formed()) return;
   Node& node = At(worker);
   SimPull pull{.request = RequestId(node.next_request++),
                .table = TableId(static_cast<uint32_t>(1 + random().Below(p_.tables)))};
@@ -141,7 +141,7 @@ void RowSimulation::SendPull(Node& node, SimPull& pull, bool to_home) {
 void RowSimulation::Reissue() {
   std::vector<size_t> open;
   for (size_t i = 0; i < pushes_.size(); ++i) {
-    if (!pushes_[i].All() && Alive(pushes_[i].origin)) open.push_back(i);
+    if (!pushes_[i].All() && Runs(pushes_[i].origin)) open.push_back(i);
   }
   if (open.empty()) return;
   const SimPush& push = pushes_[open[random().Below(open.size())]];
@@ -175,7 +175,7 @@ void RowSimulation::IssueLocalize() {
 }
 
 void RowSimulation::LocalizeAt(NodeId from, TableId table, std::vector<Key> keys, NodeId to) {
-  if (!Alive(from) || !map_->Contains(to)) return;
+  if (!Runs(from) || !map_->Contains(to)) return;
   Node& node = At(from);
   Tell(std::to_string(from.value()) + " wants rows at " + std::to_string(to.value()));
   RowOutputs out;
