@@ -1,6 +1,7 @@
 #include "ps/core/coordinator_core.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/pause_watch.h"
@@ -186,7 +187,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     out.events.push_back(Name(node.member.node) + " is back");
   }
   window_loss_sum_ += message.loss_sum - node.last.loss_sum;
-  window_loss_samples_ += message.loss_samples - node.last.loss_samples;
+  window_loss_samples_ += message.loss_samples - std::min(message.loss_samples, node.last.loss_samples);
   node.last = message;
   for (const LeasePosition& lease : message.leases) {
     for (DataSet& data_set : data_sets_) {
@@ -223,9 +224,13 @@ uint64_t CoordinatorCore::TotalSteps() const {
 void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
   if (now < window_end_) return;
   window_end_ = now + options_.loss_window;
-  if (window_loss_samples_ == 0) return;
-  constexpr double kNewest = 0.3;
   const double mean = window_loss_sum_ / static_cast<double>(window_loss_samples_);
+  if (window_loss_samples_ == 0 || !std::isfinite(mean)) {
+    window_loss_sum_ = 0;
+    window_loss_samples_ = 0;
+    return;
+  }
+  constexpr double kNewest = 0.3;
   smoothed_loss_ = smoothed_loss_ ? (1 - kNewest) * *smoothed_loss_ + kNewest * mean : mean;
   ++loss_windows_;
   window_loss_sum_ = 0;

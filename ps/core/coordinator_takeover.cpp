@@ -9,6 +9,8 @@
 namespace attune::ps {
 namespace {
 
+constexpr size_t kFormersMax = 2 * kMembersMax;  // members, and those of them that came back as other nodes
+
 std::string HowToGoOn(const RestorePoint& newest) {
   if (newest.checkpoint == 0) return "there is no checkpoint: start the job again";
   return "`attune run --resume " + newest.directory + "` goes on from checkpoint " + std::to_string(newest.checkpoint) +
@@ -51,15 +53,20 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
     newcomers_[{join.role, join.index, join.incarnation}] = {.join = join, .connection = from, .answer = {}};
     return;
   }
+  if (formers_.size() >= kFormersMax && !formers_.contains(join.node)) return;
   Former& former = formers_[join.node];
   former.join = join;
   former.connection = from;
   out.send.push_back({.to = from, .message = Promise{}});
 }
 
+// Every node is a member of the map that it has.
 void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message) {
   for (auto& [id, former] : formers_) {
-    if (former.connection == from) former.answer = message;
+    if (former.connection != from) continue;
+    const Member* self = message.map.Find(id);
+    if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
+    former.answer = message;
   }
 }
 
@@ -198,6 +205,10 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
     }
     return FailJob(why, out);
   }
+  const bool any_server = std::ranges::any_of(map->members, [&](const Member& member) {
+    return member.role == Role::kServer && AnswerOf(member.node) != nullptr;
+  });
+  if (!any_server) return;  // the server it runs in will answer
   TakeOver(ShardMap(*map), CoordinatorRecord(*record), now, out);
 }
 

@@ -1,27 +1,38 @@
 #include "ps/core/duplicate_filter.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "ps/core/limits.h"
 
 namespace attune::ps {
-namespace {
-
-bool TestBit(const std::vector<uint64_t>& bits, uint32_t first_word, uint32_t position) {
-  const uint32_t word = position / 64;
-  return word >= first_word && word - first_word < bits.size() &&
-         ((bits[word - first_word] >> (position % 64)) & 1) != 0;
+DuplicateFilter::Decision DuplicateFilter::PushRecord::At(uint32_t position) const {
+  const auto page = pages.find(position / kPagePositions);
+  if (page == pages.end()) return Decision::kOpen;
+  const uint32_t word = position % kPagePositions / 64;
+  const uint64_t bit = uint64_t{1} << (position % 64);
+  if ((page->second.applied[word] & bit) != 0) return Decision::kApplied;
+  return (page->second.refused[word] & bit) != 0 ? Decision::kRefused : Decision::kOpen;
 }
 
-// Sets the bits of [first, first + count), word by word.
-void SetRange(std::vector<uint64_t>& bits, uint32_t first, uint32_t count) {
-  for (uint32_t position = first, end = first + count; position < end;) {
-    const uint32_t here = std::min(64 - position % 64, end - position);
+// Word by word.
+uint32_t DuplicateFilter::PushRecord::Decide(uint32_t first, uint32_t count, Decision decision) {
+  uint32_t decided_now = 0;
+  auto page = pages.end();
+  for (uint32_t position = first, left = count; left > 0;) {
+    const uint32_t number = position / kPagePositions;
+    if (page == pages.end() || page->first != number) page = pages.try_emplace(number).first;
+    const uint32_t word = position % kPagePositions / 64;
+    const uint32_t here = std::min(64 - position % 64, left);
     const uint64_t mask = (here == 64 ? ~uint64_t{0} : (uint64_t{1} << here) - 1) << (position % 64);
-    bits[position / 64] |= mask;
+    const uint64_t open = mask & ~(page->second.applied[word] | page->second.refused[word]);
+    (decision == Decision::kApplied ? page->second.applied : page->second.refused)[word] |= open;
+    decided_now += static_cast<uint32_t>(std::popcount(open));
     position += here;
+    left -= here;
   }
+  return decided_now;
 }
-
-}  // namespace
 
 bool DuplicateFilter::MergeAckedBelow(NodeId origin, SequenceNumber acked_below) {
   Origin& entry = origins_[origin];
@@ -63,10 +74,7 @@ bool DuplicateFilter::HasRecord(NodeId origin, SequenceNumber sequence, Held hel
 DuplicateFilter::Decision DuplicateFilter::Find(NodeId origin, SequenceNumber sequence, uint32_t position,
                                                 Held held) const {
   const PushRecord* record = FindRecord(origin, sequence, held);
-  if (record == nullptr) return Decision::kOpen;
-  if (TestBit(record->applied, record->first_word, position)) return Decision::kApplied;
-  if (TestBit(record->refused, record->first_word, position)) return Decision::kRefused;
-  return Decision::kOpen;
+  return record == nullptr ? Decision::kOpen : record->At(position);
 }
 
 void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, TableId table, const Positions& positions,
@@ -76,34 +84,21 @@ void DuplicateFilter::Record(NodeId origin, SequenceNumber sequence, TableId tab
   if (sequence <= entry.acked_below) return;
   PushRecord& record = entry.records[static_cast<size_t>(held)][sequence];
   record.table = table;
-  const uint32_t first_word = positions.At(0) / 64;
-  const uint32_t last_word = positions.At(positions.size() - 1) / 64;
-  if (record.applied.empty()) record.first_word = first_word;
-  if (first_word < record.first_word) {
-    const uint32_t more = record.first_word - first_word;
-    record.applied.insert(record.applied.begin(), more, 0);
-    if (!record.refused.empty()) record.refused.insert(record.refused.begin(), more, 0);
-    record.first_word = first_word;
-  }
-  if (last_word - record.first_word >= record.applied.size()) record.applied.resize(last_word - record.first_word + 1);
-  if (!record.refused.empty() || decision == Decision::kRefused) record.refused.resize(record.applied.size());
-
-  std::vector<uint64_t>& bits = decision == Decision::kApplied ? record.applied : record.refused;
-  const uint32_t base = record.first_word * 64;
   if (positions.list.empty()) {
-    SetRange(bits, positions.first - base, positions.count);
+    record.decided += record.Decide(positions.first, positions.count, decision);
   } else {
-    for (const uint32_t position : positions.list) SetRange(bits, position - base, 1);
+    for (const uint32_t position : positions.list) record.decided += record.Decide(position, 1, decision);
   }
-  record.decided += static_cast<uint32_t>(positions.size());
   record.pieces.push_back({.first = positions.first, .positions = positions.list, .keys = {keys.begin(), keys.end()}});
 }
 
+// Of a position that is decided.
 void DuplicateFilter::Clear(PushRecord& record, uint32_t position) {
-  const uint32_t word = position / 64 - record.first_word;
+  Page& page = record.pages.at(position / kPagePositions);
+  const uint32_t word = position % kPagePositions / 64;
   const uint64_t keep = ~(uint64_t{1} << (position % 64));
-  record.applied[word] &= keep;
-  if (!record.refused.empty()) record.refused[word] &= keep;
+  page.applied[word] &= keep;
+  page.refused[word] &= keep;
   --record.decided;
 }
 
@@ -117,9 +112,9 @@ void DuplicateFilter::ForEachDecided(TableId table, Held held, Visit&& visit) {
         for (const Piece& piece : record.pieces) {
           for (size_t i = 0; i < piece.keys.size(); ++i) {
             const uint32_t position = piece.At(i);
-            const bool applied = TestBit(record.applied, record.first_word, position);
-            if (!applied && !TestBit(record.refused, record.first_word, position)) continue;
-            visit(origin, it->first, record, position, piece.keys[i], !applied);
+            const Decision decision = record.At(position);
+            if (decision == Decision::kOpen) continue;
+            visit(origin, it->first, record, position, piece.keys[i], decision == Decision::kRefused);
           }
         }
       }
@@ -151,6 +146,8 @@ void DuplicateFilter::Collect(TableId table, std::span<const Key> keys, Held hel
 void DuplicateFilter::Add(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
   for (const FilterRecord& record : records) {
     const Decision decision = record.refused ? Decision::kRefused : Decision::kApplied;
+    // Nobody sends so far ahead. With rows comes news of what is settled, so this is seldom asked too early.
+    if (record.sequence.value() > AckedBelow(record.origin).value() + kPushWindowMax) continue;
     if (Find(record.origin, record.sequence, record.position, held) != Decision::kOpen) continue;
     Record(record.origin, record.sequence, table, {.first = record.position, .count = 1, .list = {}},
            keys.subspan(record.key_index, 1), decision, held);

@@ -2,7 +2,9 @@
 // of their keys were decided for the rows and copies held here. The unit is (origin, sequence, key); since the keys of
 // a push are unique and their places fixed, a key is found by its position. Records travel with rows (Collect, Add).
 //
-// Memory: 8 bytes per origin, about 12 per key of pushes in flight, nothing per row.
+// Memory: 8 bytes per origin, about 12 per key of pushes in flight, nothing per row. A record costs as much wherever in
+// its push it lies: bits are kept in pages, so that a few far positions, which anybody may send, take no more than near
+// ones.
 #pragma once
 
 #include <array>
@@ -37,7 +39,8 @@ class DuplicateFilter {
   // True when a key of (origin, sequence) has been decided: only then each key has to be looked at.
   bool HasRecord(NodeId origin, SequenceNumber sequence, Held held = Held::kRow) const;
   Decision Find(NodeId origin, SequenceNumber sequence, uint32_t position, Held held = Held::kRow) const;
-  // `keys` are those at `positions`, in that order. Pushes that are settled leave no record.
+  // `keys` are those at `positions`, in that order. Pushes that are settled leave no record; a key that is decided
+  // stays as it is.
   void Record(NodeId origin, SequenceNumber sequence, TableId table, const Positions& positions,
               std::span<const Key> keys, Decision decision, Held held = Held::kRow);
 
@@ -60,13 +63,18 @@ class DuplicateFilter {
     std::vector<Key> keys;
     uint32_t At(size_t i) const { return positions.empty() ? first + static_cast<uint32_t>(i) : positions[i]; }
   };
+  static constexpr uint32_t kPagePositions = 512;
+  struct Page {  // a bit per position, in at most one of the two
+    std::array<uint64_t, kPagePositions / 64> applied{}, refused{};
+  };
   struct PushRecord {
     TableId table;
-    uint32_t first_word = 0;        // bits below first_word * 64 are not stored
-    std::vector<uint64_t> applied;  // bit per position
-    std::vector<uint64_t> refused;  // empty, or as long as `applied`
-    std::vector<Piece> pieces;      // which key a bit belongs to; a key may be named whose bit is clear
-    uint32_t decided = 0;           // bits set
+    std::map<uint32_t, Page> pages;  // by position / kPagePositions
+    std::vector<Piece> pieces;       // which key a bit belongs to; a key may be named whose bit is clear
+    uint32_t decided = 0;            // bits set
+    Decision At(uint32_t position) const;
+    // Returns how many bits are new.
+    uint32_t Decide(uint32_t first, uint32_t count, Decision decision);
   };
   struct Origin {
     SequenceNumber acked_below;

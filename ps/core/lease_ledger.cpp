@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 
@@ -46,12 +47,22 @@ Status Validate(const CutRecord::DataSet& record) {
       return bad("a lease that is none");
     }
   }
-  const std::vector<Range> done = DoneRanges(record);
-  for (size_t i = 0; i < done.size(); ++i) {
-    if (done[i].epoch < record.finished_epochs || done[i].begin >= done[i].end || done[i].end > record.items) {
-      return bad("a range of items that is none");
+  // What is done and what is leased, of epochs not finished: disjoint, or items would be counted twice.
+  std::vector<Range> ranges;
+  for (const CutRecord::DoneRange& done : record.done) {
+    const bool finished = done.epoch < record.finished_epochs;
+    if (finished || done.begin >= done.end || done.end > record.items) return bad("a range of items that is none");
+    ranges.push_back({done.epoch, done.begin, done.end});
+  }
+  for (const CutRecord::OpenLease& lease : record.open) {
+    if (lease.epoch >= record.finished_epochs) ranges.push_back({lease.epoch, lease.begin, lease.end});
+  }
+  std::ranges::sort(ranges);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].epoch - record.finished_epochs >= kOpenEpochsMax) return bad("an epoch that cannot have begun");
+    if (i > 0 && ranges[i].epoch == ranges[i - 1].epoch && ranges[i].begin < ranges[i - 1].end) {
+      return bad("items that are done or leased twice");
     }
-    if (i > 0 && done[i].epoch == done[i - 1].epoch && done[i].begin < done[i - 1].end) return bad("items done twice");
   }
   return OkStatus();
 }

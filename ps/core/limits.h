@@ -1,5 +1,5 @@
 // Sizes that nothing received may exceed and no queue may outgrow. Transports check the message limits before they take
-// memory; cores check them again, because a simulated or in-process transport does not.
+// memory, decoders what the fields say (message_check.h); a simulated transport goes through the same check.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,12 @@ inline constexpr size_t kControlMessageBytesMax = 4 << 20;  // any encoded messa
 inline constexpr size_t kNameBytesMax = 256;                // table, data set, job
 inline constexpr size_t kPathBytesMax = 4096;
 inline constexpr size_t kStatusBytesMax = 4096;  // text of an error; longer ones are cut by the sender
+
+// Numbers. Below these nothing that a core adds to them wraps: far more than a job can count in its life.
+inline constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // sequences, requests, clocks, steps, items
+inline constexpr uint32_t kNodeIdMax = 1U << 30;
+inline constexpr uint32_t kSlackMax = 1'000'000;               // steps of ssp:N
+inline constexpr uint64_t kOpenEpochsMax = uint64_t{1} << 20;  // begun beyond the last one that is finished
 
 // One call of a worker program; larger ones are refused before anything is sent.
 inline constexpr size_t kKeysPerCallMax = 1 << 22;

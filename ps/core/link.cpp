@@ -114,12 +114,13 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
     delivered_ = std::max(delivered_, sequence);
     delivered.push_back(std::move(frame.message));
     for (auto it = ahead_.begin(); it != ahead_.end() && it->first <= delivered_ + 1; it = ahead_.erase(it)) {
+      ahead_bytes_ -= BytesOf(it->second);
       if (it->first <= delivered_) continue;
       delivered_ = it->first;
       delivered.push_back(std::move(it->second));
     }
   } else if (sequence > delivered_) {
-    if (ahead_.size() < options_.ahead_max) ahead_.try_emplace(sequence, std::move(frame.message));
+    KeepAhead(sequence, std::move(frame.message));
   } else {
     told_ = std::min(told_, delivered_ - 1);  // it did not hear that this arrived
   }
@@ -131,6 +132,13 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   } else if (tell_at_ == kNever) {
     tell_at_ = now + options_.acknowledge_after;
   }
+}
+
+// What finds no room comes again.
+void Link::KeepAhead(uint64_t sequence, Message message) {
+  const size_t bytes = BytesOf(message);
+  if (ahead_.size() >= options_.ahead_max || ahead_bytes_ + bytes > options_.ahead_bytes_max) return;
+  if (ahead_.try_emplace(sequence, std::move(message)).second) ahead_bytes_ += bytes;
 }
 
 void Link::SendAllAgain() {

@@ -32,11 +32,12 @@ struct LinkFrame {
 };
 
 struct LinkOptions {
-  uint32_t window = 1024;           // frames under way; further ones wait here
-  size_t window_bytes = 16 << 20;   // likewise; one frame at least
-  uint32_t queue_max = 1 << 20;     // frames waiting or under way; more: the link is Overfull
-  uint32_t ahead_max = 1024;        // frames kept that came before their predecessors
-  uint32_t acknowledge_every = 64;  // frames delivered without any chance to say so
+  uint32_t window = 1024;             // frames under way; further ones wait here
+  size_t window_bytes = 16 << 20;     // likewise; one frame at least
+  uint32_t queue_max = 1 << 20;       // frames waiting or under way; more: the link is Overfull
+  uint32_t ahead_max = 1024;          // frames kept that came before their predecessors
+  size_t ahead_bytes_max = 64 << 20;  // and their bytes: a sender has fewer under way
+  uint32_t acknowledge_every = 64;    // frames delivered without any chance to say so
   Duration acknowledge_after = std::chrono::milliseconds(20);  // and how long they wait for a frame going the other way
   Duration resend_after = std::chrono::seconds(2);             // without news of the peer; twice as long each time
   Duration resend_after_max = std::chrono::seconds(8);
@@ -81,6 +82,7 @@ class Link {
   static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
   void SendAllAgain();
+  void KeepAhead(uint64_t sequence, Message message);
   void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
   void Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out);
 
@@ -101,6 +103,7 @@ class Link {
   // Receiving.
   uint64_t delivered_ = 0;
   std::map<uint64_t, Message> ahead_;
+  size_t ahead_bytes_ = 0;
   uint64_t told_ = 0;  // delivered_ as last told to the peer
   MonotonicTime tell_at_ = kNever;
 };

@@ -32,6 +32,12 @@ std::string CoordinatorAddress(const Member& host, uint16_t port);
 // Nothing but time has passed.
 struct Timer {};
 
+// A message that was ignored, by what this node knows: it is wrong whatever it says (message_check.h). For the log.
+struct RejectedMessage {
+  NodeId from;
+  std::string why;  // kind and cause
+};
+
 struct Outgoing {
   NodeId to;
   Message message;

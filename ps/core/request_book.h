@@ -28,6 +28,13 @@ class RequestBook {
   Message Stamped(RequestId request, MonotonicTime now) const;
   // Takes the request out; nothing when it is unknown (a second copy of the answer).
   std::optional<Open> Answered(RequestId request);
+  // The same for an answer that only questions of these kinds get: another one stays open.
+  template <typename... Kinds>
+  std::optional<Open> AnsweredAs(RequestId request) {
+    const auto it = open_.find(request);
+    if (it == open_.end() || !(std::holds_alternative<Kinds>(it->second.message) || ...)) return std::nullopt;
+    return Answered(request);
+  }
   // The open request of `call`, if any, is kept but nobody waits for it any more.
   void Abandon(uint64_t call);
   // All requests up to this are answered.

@@ -15,6 +15,7 @@ void ServerOutputs::Clear() {
   write_snapshot.reset();
   call_off_snapshot = false;
   coordinator.reset();
+  rejected.clear();
   finished = false;
   lost.reset();
 }
@@ -78,6 +79,7 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
 }
 
 void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
+  out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
@@ -199,7 +201,10 @@ void ServerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Serve
 
 void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) {
   if (next.version <= map().version || node_ == NodeId()) return;
-  if (const Status status = Validate(next); !status.ok()) return Lose(status, out);
+  if (map().formed() && next.shard_count() != map().shard_count()) {
+    return out.rejected.push_back({kCoordinator, "a map of " + std::to_string(next.shard_count()) +
+                                                     " shards in a job of " + std::to_string(map().shard_count())});
+  }
   if (!next.Contains(node_)) {
     return Lose(Error(StatusCode::kAborted,
                       "this server (node " + std::to_string(node_.value()) + ") is no longer a member of the job"),

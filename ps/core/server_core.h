@@ -90,8 +90,9 @@ struct ServerOutputs {
   std::vector<RestoreOrder> restore;  // read these rows, see RowOutputs
   uint64_t rows_restored = 0, rows_begun_anew = 0;
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
-  bool finished = false;                        // the job is over; end with success
-  std::optional<Status> lost;                   // end with this error
+  std::vector<RejectedMessage> rejected;
+  bool finished = false;       // the job is over; end with success
+  std::optional<Status> lost;  // end with this error
 
   void Clear();
 };

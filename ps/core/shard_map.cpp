@@ -73,6 +73,7 @@ Status Validate(const ShardMap& map) {
     return bad(std::to_string(map.members.size()) + " members, at most " + std::to_string(kMembersMax) +
                " are allowed");
   }
+  if (!map.members.empty() && map.members[0].node == NodeId()) return bad("a member is no node");
   for (size_t i = 1; i < map.members.size(); ++i) {
     if (map.members[i - 1].node >= map.members[i].node) return bad("members are not in order of their node ids");
   }

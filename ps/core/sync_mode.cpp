@@ -4,11 +4,9 @@
 #include <cctype>
 #include <charconv>
 
-namespace attune::ps {
+#include "ps/core/limits.h"
 
-namespace {
-constexpr uint32_t kSlackMax = 1'000'000;
-}
+namespace attune::ps {
 
 StatusOr<SyncMode> ParseSyncMode(std::string_view text) {
   std::string lower(text.substr(0, 64));

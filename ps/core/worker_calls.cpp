@@ -88,13 +88,12 @@ void WorkerCore::On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::OnMessage(NodeId, TableOpened&& message, MonotonicTime, WorkerOutputs& out) {
-  const auto request = requests_.Answered(message.request);
+  const auto request = requests_.AnsweredAs<OpenTable>(message.request);
   if (!request) return;
-  if (const auto* asked = std::get_if<OpenTable>(&request->message)) {
-    dims_[message.table] = asked->spec.options.dim;
-    specs_[message.table] = asked->spec;
-    EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
-  }
+  const TableSpec& spec = std::get<OpenTable>(request->message).spec;
+  dims_[message.table] = spec.options.dim;
+  specs_[message.table] = spec;
+  EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
 }
 
 // A table that is being loaded takes as long as it takes, while its servers are alive.
@@ -121,7 +120,7 @@ void WorkerCore::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out)
 }
 
 void WorkerCore::OnMessage(NodeId, DataSetOpened&& message, MonotonicTime, WorkerOutputs& out) {
-  const auto request = requests_.Answered(message.request);
+  const auto request = requests_.AnsweredAs<OpenDataSet>(message.request);
   if (!request) return;
   EndCall(CallId(request->call), OkStatus(), DataSetResult{.data_set = message.data_set, .options = message.options},
           out);
@@ -136,7 +135,7 @@ void WorkerCore::On(LeaseCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out) {
-  const auto request = requests_.Answered(message.request);
+  const auto request = requests_.AnsweredAs<LeaseRequest>(message.request);
   if (!request) return;
   if (request->abandoned || !calls_.contains(CallId(request->call))) {
     // Nobody waits for it any more.
@@ -155,7 +154,7 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
 }
 
 void WorkerCore::OnMessage(NodeId, LeasesEnded&& message, MonotonicTime, WorkerOutputs& out) {
-  const auto request = requests_.Answered(message.request);
+  const auto request = requests_.AnsweredAs<LeaseRequest>(message.request);
   if (!request) return;
   EndCall(CallId(request->call),
           Error(StatusCode::kOutOfRange, message.reason == LeasesEndReason::kAllDone
@@ -264,7 +263,7 @@ void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {
-  const auto request = requests_.Answered(message.request);
+  const auto request = requests_.AnsweredAs<LeaseDone, LeaseReturn, SaveTables, Leave>(message.request);
   if (!request) return;
   if (request->call != 0) EndCall(CallId(request->call), OkStatus(), {}, out);
   if (std::holds_alternative<Leave>(request->message)) {

@@ -14,6 +14,7 @@ void WorkerOutputs::Clear() {
   disconnect.clear();
   goal_reached.reset();
   coordinator.reset();
+  rejected.clear();
   lost.reset();
 }
 
@@ -153,7 +154,10 @@ void WorkerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Worke
 
 void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   if (map.version <= map_.version || node_ == NodeId()) return;
-  if (const Status status = Validate(map); !status.ok()) return LoseSession(status, out);
+  if (map_.formed() && map.shard_count() != map_.shard_count()) {
+    return out.rejected.push_back({kCoordinator, "a map of " + std::to_string(map.shard_count()) +
+                                                     " shards in a job of " + std::to_string(map_.shard_count())});
+  }
   if (!map.Contains(node_)) {
     if (leaving_) return;
     return LoseSession(Error(StatusCode::kAborted, "this worker (node " + std::to_string(node_.value()) +

@@ -182,7 +182,8 @@ struct WorkerOutputs {
   std::vector<NodeId> disconnect;               // of these, members no longer
   std::optional<std::string> goal_reached;      // reason; leases end
   std::optional<CoordinatorPlace> coordinator;  // join there from now on
-  std::optional<Status> lost;                   // the session is over; every call has been completed with this
+  std::vector<RejectedMessage> rejected;
+  std::optional<Status> lost;  // the session is over; every call has been completed with this
 
   void Clear();
 };

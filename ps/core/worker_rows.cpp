@@ -32,6 +32,7 @@ void WorkerCore::ToRows(Message message, MonotonicTime now, WorkerOutputs& out) 
 }
 
 void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out) {
+  out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     if (to == node_) {

@@ -6,6 +6,11 @@
 #include "ps/core/worker_core.h"
 
 namespace attune::ps {
+namespace {
+
+constexpr uint64_t kSamplesPerStepMax = uint64_t{1} << 32;  // so that no sum of a job wraps
+
+}  // namespace
 
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
   const bool waits = call.call != CallId();
@@ -13,10 +18,12 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
   if (gate_.in_step()) {  // else an earlier call has ended the step and its time was over
     gate_.End();
     ++steps_;
-    samples_ += call.samples;
-    if (std::isfinite(call.loss)) {
-      const uint64_t weight = std::max<uint64_t>(1, call.samples);
-      loss_sum_ += call.loss * static_cast<double>(weight);
+    const uint64_t samples = std::min(call.samples, kSamplesPerStepMax);
+    samples_ += samples;
+    const uint64_t weight = std::max<uint64_t>(1, samples);
+    const double loss_sum = loss_sum_ + call.loss * static_cast<double>(weight);
+    if (std::isfinite(loss_sum)) {  // what is none never leaves the worker
+      loss_sum_ = loss_sum;
       loss_samples_ += weight;
     }
     MarkClock(now, out);

@@ -111,7 +111,6 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
                            .takes_rows = member.takes_rows(),
                            .incarnation = member.incarnation()});
   }
-  if (map.formed()) RETURN_IF_ERROR(Validate(map));
   return map;
 }
 

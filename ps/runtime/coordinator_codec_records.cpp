@@ -1,7 +1,6 @@
 // What a coordinator leaves to the next one, in control messages: its copy, and where a node stands.
 #include <algorithm>
 
-#include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/coordinator_codec_parts.h"
 
@@ -50,8 +49,6 @@ StatusOr<CutRecord::DataSet> Get(const v1::DataProgress& from) {
   for (const v1::DataProgress::Range& lease : from.open()) {
     progress.open.push_back({lease.epoch(), lease.begin(), lease.end(), lease.position()});
   }
-  if (progress.lease_items == 0) return Error(StatusCode::kInvalidArgument, "a data set with leases of no items");
-  RETURN_IF_ERROR(Validate(progress));
   return progress;
 }
 
@@ -98,7 +95,7 @@ JobGoal Get(const v1::JobGoal& from) {
 StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& from) {
   CoordinatorRecord::DataSet data_set{.progress = {}, .follows_goal = from.follows_goal(), .holders = {}};
   ASSIGN_OR_RETURN(data_set.progress, Get(from.progress()));
-  if (from.leases_size() != from.progress().open_size() || from.workers_size() != from.leases_size()) {
+  if (from.workers_size() != from.leases_size()) {
     return Error(StatusCode::kInvalidArgument, "a copy of the coordinator's leases whose lists differ in length");
   }
   for (int i = 0; i < from.leases_size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "proto/contract.h"
 #include "ps/core/limits.h"
+#include "ps/core/message_check.h"
 #include "ps/runtime/coordinator_codec.h"
 #include "ps/runtime/coordinator_codec_parts.h"
 
@@ -128,9 +129,7 @@ StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {
   return SaveTables{Get(from.header()), from.directory()};
 }
 
-}  // namespace
-
-StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
+StatusOr<Message> ReadNodeMessage(const v1::NodeMessage& message) {
   using Kind = v1::NodeMessage;
   switch (message.kind_case()) {
     case Kind::kJoin:
@@ -172,7 +171,7 @@ StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) {
   return Error(StatusCode::kInvalidArgument, "control message of a kind this coordinator does not know");
 }
 
-StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) {
+StatusOr<Message> ReadCoordinatorMessage(const v1::CoordinatorMessage& message) {
   using Kind = v1::CoordinatorMessage;
   switch (message.kind_case()) {
     case Kind::kWelcome:
@@ -235,6 +234,19 @@ StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) 
       break;
   }
   return Error(StatusCode::kInvalidArgument, "control message of a kind this node does not know");
+}
+
+StatusOr<Message> Checked(StatusOr<Message> message) {
+  if (message.ok()) RETURN_IF_ERROR(CheckMessage(*message));
+  return message;
+}
+
+}  // namespace
+
+StatusOr<Message> FromNodeMessage(const v1::NodeMessage& message) { return Checked(ReadNodeMessage(message)); }
+
+StatusOr<Message> FromCoordinatorMessage(const v1::CoordinatorMessage& message) {
+  return Checked(ReadCoordinatorMessage(message));
 }
 
 }  // namespace attune::ps

@@ -303,6 +303,7 @@ void ServerRuntime::Step(ServerInput input) {
     EndCoordinatorBelow(out.coordinator->term);  // before this server promises anything to the new one
     coordinator_->Redirect(out.coordinator->address);
   }
+  rejections_.Log(out.rejected);
   if (out.rows_restored > 0) {
     log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
   }

@@ -17,6 +17,7 @@
 #include "ps/runtime/checkpoint_io.h"
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_runtime.h"
+#include "ps/runtime/rejection_log.h"
 #include "ps/runtime/reporter.h"
 #include "ps/store/memory_budget.h"
 #include "ps/transport/event_loop.h"
@@ -99,6 +100,7 @@ class ServerRuntime {
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
+  RejectionLog rejections_;
 
   std::mutex end_mutex_;  // guards end_
   std::condition_variable ended_;

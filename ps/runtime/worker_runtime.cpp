@@ -164,6 +164,7 @@ void WorkerRuntime::Dispatch(WorkerOutputs& out) {
     log::Info("another coordinator", {{"term", out.coordinator->term}, {"address", out.coordinator->address}});
     coordinator_->Redirect(out.coordinator->address);
   }
+  rejections_.Log(out.rejected);
   if (out.goal_reached) log::Info("the job's goal is reached", {{"reason", *out.goal_reached}});
   if (out.lost) {
     log::Error("the session is lost", {{"reason", *out.lost}});

@@ -19,6 +19,7 @@
 #include "ps/core/worker_core.h"
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/future_state.h"
+#include "ps/runtime/rejection_log.h"
 #include "ps/runtime/worker_telemetry.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp_transport.h"
@@ -107,6 +108,7 @@ class WorkerRuntime {
   std::condition_variable room_;
   int waiting_for_room_ = 0;
   MonotonicTime armed_ = kNever;
+  RejectionLog rejections_;
   bool stopped_ = false;
 
   // Set once in Open; destroyed in the order of Stop.

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ps/store/optimizer.h"
 #include "ps/store/slab_table_store.h"
 
 namespace attune::ps {
@@ -10,6 +11,11 @@ StatusOr<std::unique_ptr<TableStore>> TableStore::Create(const TableSpec& spec, 
   RETURN_IF_ERROR(Validate(spec));
   if (options.concurrent) return std::make_unique<SlabTableStore<true>>(spec, options);
   return std::make_unique<SlabTableStore<false>>(spec, options);
+}
+
+size_t TableStore::row_floats() const {
+  const TableOptions& options = spec().options;
+  return options.dim + StateFloats(options.optimizer, options.dim);
 }
 
 bool TableStore::PullIfPresent(std::span<const Key> keys, std::span<float> rows) const {

@@ -87,6 +87,8 @@ class TableStore {
   virtual const TableSpec& spec() const = 0;
   virtual uint64_t row_count() const = 0;
   virtual uint64_t memory_bytes() const = 0;  // slabs, side records and index
+  // Of a row that travels: values and optimizer state.
+  virtual size_t row_floats() const;
 
   // rows: keys.size() * dim values. Keys may repeat.
   virtual void Pull(std::span<const Key> keys, std::span<float> rows) const = 0;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "ps/core/limits.h"
+#include "ps/core/message_check.h"
 #include "ps/transport/frame_fields.h"
 
 namespace attune::ps {
@@ -115,7 +116,6 @@ class FrameWriter {
     const auto number = Plain(value);
     frame_.extra.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
-  void NamesKey(uint32_t) {}
 
  private:
   OutgoingFrame& frame_;
@@ -195,11 +195,6 @@ class FrameParser {
     std::memcpy(&number, extra_.data(), sizeof number);
     extra_.remove_prefix(sizeof number);
     SetPlain(value, number);
-  }
-  void NamesKey(uint32_t index) {
-    if (index >= header_.key_count) {
-      status_ = Error(StatusCode::kInvalidArgument, "a record of a frame names a key that is not in it");
-    }
   }
 
  private:
@@ -301,7 +296,9 @@ StatusOr<ps::Message> DecodeFrame(const FrameHeader& header, const FramePayload&
   if (kind == 0 || kind > kRowMessages) {
     return Error(StatusCode::kInvalidArgument, "frame of a kind that is no message");
   }
-  return kParsers[kind - 1](header, payload);
+  ASSIGN_OR_RETURN(ps::Message message, kParsers[kind - 1](header, payload));
+  RETURN_IF_ERROR(CheckMessage(message));
+  return message;
 }
 
 }  // namespace attune::ps

@@ -59,7 +59,6 @@ void Fields(Codec& codec, Books& books) {
     item_codec.Extra(record.position);
     item_codec.Extra(record.key_index);
     item_codec.Extra(record.refused);
-    item_codec.NamesKey(record.key_index);
   });
   codec.Rest(books.settled, kSettledBytes, [](auto& item_codec, auto& settled) {
     item_codec.Extra(settled.acked_below);

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "ps/core/message_check.h"
+
 namespace attune::ps {
 namespace {
 
@@ -141,6 +143,7 @@ Status Peer::OnFrame(const wire::FrameHeader& header, const FramePayload& payloa
   ASSIGN_OR_RETURN(Message message, DecodeFrame(header, payload));
   if (host_.events.on_linked_message) {
     const LinkHeader link{.sequence = header.core_sequence, .delivered = header.core_delivered};
+    RETURN_IF_ERROR(CheckOrder(message, link));
     host_.events.on_linked_message(node_, link, std::move(message));
   } else {
     host_.events.on_message(node_, std::move(message));

@@ -32,6 +32,7 @@ class CountingStore final : public TableStore {
   const TableSpec& spec() const override { return spec_; }
   uint64_t row_count() const override { return rows_.size(); }
   uint64_t memory_bytes() const override { return rows_.size() * spec_.options.dim * 2 * sizeof(float); }
+  size_t row_floats() const override { return size_t{spec_.options.dim} * 2; }
 
   using TableStore::Contains, TableStore::Insert, TableStore::Pull, TableStore::Push;
   void Pull(std::span<const Key> keys, std::span<float> rows) const override {

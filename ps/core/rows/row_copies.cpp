@@ -23,12 +23,17 @@ bool RowNode::TakesReplicate(const Shard& shard, bool relayed) const {
 
 void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
   const size_t count = replicate.keys.size();
-  if (count == 0 || count > kKeysPerMessageMax || replicate.versions.size() != count ||
-      replicate.positions.size() != count || replicate.gradients.size() % count != 0) {
-    return;
-  }
-  if (filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) RetryParked(replicate.origin, out);
   const TableStore* rows = Rows(replicate.table);
+  const bool bare = replicate.probe && replicate.gradients.empty();
+  if (rows != nullptr && !bare && replicate.gradients.size() != count * rows->spec().options.dim) {
+    return Reject(from, "Replicate",
+                  std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
+                      " keys of table \"" + rows->spec().name + "\" of dim " + std::to_string(rows->spec().options.dim),
+                  out);
+  }
+  if (IsMember(replicate.origin) && filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) {
+    RetryParked(replicate.origin, out);
+  }
   if (rows == nullptr) return;
   const auto whole = std::make_shared<const Replicate>(std::move(replicate));
   std::vector<uint32_t> refused, owned, mine;
@@ -72,6 +77,21 @@ RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, cons
   return version == copy->Next() || Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply : Verdict::kGap;
 }
 
+// Who is no member issues nothing again.
+void RowNode::RecordCopies(const Replicate& part) {
+  if (!IsMember(part.origin)) return;
+  filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
+                 Held::kCopy);
+}
+
+// Without memory a backup is none. Gradients that the table refuses no owner has applied.
+void RowNode::CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out) {
+  if (status.code() == StatusCode::kInvalidArgument) {
+    return Reject(replicate.owner, "Replicate", std::string(attune::Message(status)), out);
+  }
+  Lose(Annotate(status, "keeping copies of another server's rows"), out);
+}
+
 // Nearly always every copy is just one push behind: then one look at the store is enough. False: nothing was done.
 bool RowNode::TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places,
                           RowOutputs& out) {
@@ -82,11 +102,10 @@ bool RowNode::TakeInOrder(TableStore& copies, const Replicate& replicate, std::s
                            {.step = part.step, .versions = {}, .expected = part.versions.view(), .is_checked = true});
   if (!pushed) return false;
   if (!pushed->ok()) {
-    Lose(Annotate(pushed->status(), "keeping copies of another server's rows"), out);
+    CannotKeepCopies(replicate, pushed->status(), out);
     return true;
   }
-  filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
-                 Held::kCopy);
+  RecordCopies(part);
   Finish(replicate, places, out);
   if (!held_.empty()) RetryHeld(part.table, part.keys.view(), out);
   return true;
@@ -134,14 +153,13 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
     if (status.ok()) {
       status = copies.Push(part.keys.view(), part.gradients.view(), {.step = part.step}).status();
     }
-    if (!status.ok()) return Lose(Annotate(status, "keeping copies of another server's rows"), out);
+    if (!status.ok()) return CannotKeepCopies(*replicate, status, out);
     if (Mutant(RowMutation::kBackupIgnoresGap)) {  // the copy takes the version over all the same
       RowBatch batch = Gather(copies, part.table, part.keys.view());
       batch.versions = part.versions;
       Insert(copies, batch, {}, out);
     }
-    filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
-                   Held::kCopy);
+    RecordCopies(part);
   }
   if (!finish.empty()) Finish(*replicate, finish, out);
   if (!gap.empty()) {
@@ -235,10 +253,11 @@ void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, 
 }
 
 void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) {
-  Learn(install.records);
   const TableId table = install.rows.table;
   TableStore* copies = Copies(table);
-  if (copies == nullptr) return;  // of a table that not all servers have nobody has rows to copy
+  if (copies == nullptr) return Learn(install.records);  // of a table that not all servers have nobody has rows to copy
+  if (!FitsTable(from, "Install", install.rows, out)) return;
+  Learn(install.records);
   const Slice<Key>& keys = install.rows.keys;
   std::vector<uint8_t> newer(keys.size(), 1);
   size_t at = 0;
@@ -263,7 +282,7 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
     for (const FilterRecord& record : install.records.records) {
       if (std::ranges::binary_search(take, record.key_index)) records.push_back(record);
     }
-    filter_.Add(table, keys.view(), records, Held::kCopy);
+    AddRecords(table, keys.view(), records, Held::kCopy);
   }
   if (!held_.empty()) RetryHeld(table, keys.view(), out);
   if (install.install != 0) Send(from, InstallAck{.map_version = {}, .install = install.install}, out);

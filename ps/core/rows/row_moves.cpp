@@ -43,7 +43,7 @@ void RowNode::EraseEntry(TableKey key) {
 // --- the home
 
 void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
-  if (localize.keys.empty() || localize.keys.size() > kKeysPerMessageMax || Rows(localize.table) == nullptr) return;
+  if (localize.keys.empty() || Rows(localize.table) == nullptr) return;
   Groups<Place> groups;
   for (uint32_t i = 0; i < localize.keys.size(); ++i) {
     const uint32_t shard = ShardOf(localize.keys[i]);
@@ -141,7 +141,6 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
 
 void RowNode::On(NodeId, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
   if (order.map_version < map_.recovered_at && !Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
-  if (order.keys.size() > kKeysPerMessageMax || order.keys.size() != order.move_numbers.size()) return;
   OrderHere(order.table, order.keys.view(), order.move_numbers.view(), order.to, now, out);
 }
 
@@ -271,6 +270,43 @@ void RowNode::Learn(const Records& records) {
   }
 }
 
+// Records of nodes that are members: others send nothing that they could be about.
+void RowNode::AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
+  const auto gone = [&](const FilterRecord& record) { return !IsMember(record.origin); };
+  if (std::ranges::none_of(records, gone)) return filter_.Add(table, keys, records, held);
+  std::vector<FilterRecord> of_members(records.begin(), records.end());
+  std::erase_if(of_members, gone);
+  filter_.Add(table, keys, of_members, held);
+}
+
+// What a decoder cannot know of rows from another node. False: the message is rejected.
+bool RowNode::FitsTable(NodeId from, const char* kind, const RowBatch& rows, RowOutputs& out) {
+  if (rows.keys.empty()) return true;
+  const TableStore* store = Rows(rows.table);
+  if (store == nullptr) {
+    Reject(from, kind, "rows of table " + std::to_string(rows.table.value()) + ", which is not installed here", out);
+    return false;
+  }
+  if (rows.values.size() == rows.keys.size() * store->row_floats()) return true;
+  Reject(from, kind,
+         std::to_string(rows.values.size()) + " values for " + std::to_string(rows.keys.size()) + " rows of table \"" +
+             store->spec().name + "\", which have " + std::to_string(store->row_floats()) + " each",
+         out);
+  return false;
+}
+
+// Before these rows are inserted: those that are here are counted already.
+void RowNode::CountForeign(TableId table, std::span<const Key> keys) {
+  present_.resize((keys.size() + 63) / 64);
+  Rows(table)->Contains(keys, present_);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const uint32_t shard = ShardOf(keys[i]);
+    if (map_.shards[shard].home == self_ || ((present_[i / 64] >> (i % 64)) & 1) != 0) continue;
+    ++shards_[shard].foreign;
+    ++foreign_rows_;
+  }
+}
+
 void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                        MonotonicTime now, RowOutputs& out) {
   TableStore& store = *Rows(table);
@@ -338,26 +374,16 @@ void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& 
 // --- the new owner
 
 void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out) {
-  if (Rows(handover.rows.table) == nullptr) {
-    return Lose(Error(StatusCode::kInternal, "rows of table " + std::to_string(handover.rows.table.value()) +
-                                                 " came, which is not installed here"),
-                out);
-  }
+  if (!FitsTable(from, "Handover", handover.rows, out)) return;
   const Slice<Key> keys = handover.rows.keys;
   const TableId table = handover.rows.table;
   counters_.rows_received += keys.size();
   HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = map_.version};
   // Rows first: their installs read them. Nothing else leaves before the installs.
   Learn(handover.records);
-  TableStore& store = *Rows(table);
-  Insert(store, handover.rows, {}, out);
-  filter_.Add(table, keys.view(), handover.records.records, Held::kRow);
-  for (const Key key : keys) {
-    const uint32_t shard = ShardOf(key);
-    if (map_.shards[shard].home == self_) continue;
-    ++shards_[shard].foreign;
-    ++foreign_rows_;
-  }
+  CountForeign(table, keys.view());
+  Insert(*Rows(table), handover.rows, {}, out);
+  AddRecords(table, keys.view(), handover.records.records, Held::kRow);
   out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t pending = next_pending_ack_++;
   size_t awaited =

@@ -15,6 +15,7 @@ void RowOutputs::Clear() {
   arrived.clear();
   restore.clear();
   rows_restored = rows_begun_anew = 0;
+  rejected.clear();
   lost.reset();
 }
 
@@ -147,6 +148,11 @@ void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
 
 void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
   if (filter_.MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
+}
+
+void RowNode::Reject(NodeId from, const char* kind, const std::string& why, RowOutputs& out) {
+  ++counters_.rejected;
+  out.rejected.push_back({.from = from, .why = std::string(kind) + ": " + why});
 }
 
 void RowNode::Lose(Status status, RowOutputs& out) {

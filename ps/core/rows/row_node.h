@@ -87,7 +87,8 @@ struct RowOutputs {
   std::vector<RestoreOrder> restore;
   uint64_t rows_restored = 0;    // rows a recovery found no copy of, which came from a checkpoint
   uint64_t rows_begun_anew = 0;  // which no checkpoint has
-  std::optional<Status> lost;    // this node cannot go on
+  std::vector<RejectedMessage> rejected;
+  std::optional<Status> lost;  // this node cannot go on
 
   void Clear();
 };
@@ -103,6 +104,7 @@ struct RowCounters {
   uint64_t waited = 0;        // keys that waited for their row
   uint64_t rows_sent = 0, rows_received = 0;
   uint64_t replicated_keys = 0;
+  uint64_t rejected = 0;  // messages that no honest node sends
 };
 
 class RowNode {
@@ -269,6 +271,7 @@ class RowNode {
   TableStore* Copies(TableId table) const;
   void UpdatePlain();
   void Lose(Status status, RowOutputs& out);
+  void Reject(NodeId from, const char* kind, const std::string& why, RowOutputs& out);
   std::vector<TableKey> KeysOfShards(const std::vector<std::unique_ptr<TableStore>>& tables,
                                      std::span<const uint32_t> shards) const;
   void RemoveOrigins(const ShardMap& next);
@@ -329,7 +332,11 @@ class RowNode {
   RowBatch Gather(TableStore& store, TableId table, std::span<const Key> keys) const;
   void Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out);
   void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
+  bool FitsTable(NodeId from, const char* kind, const RowBatch& rows, RowOutputs& out);
+  void CountForeign(TableId table, std::span<const Key> keys);
   void Learn(const Records& records);
+  void AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records,
+                  DuplicateFilter::Held held);
   Records RecordsOf(TableId table, std::span<const Key> keys, DuplicateFilter::Held held, bool take, NodeId to);
   void SetEntry(TableKey key, DirectoryEntry entry);
   void EraseEntry(TableKey key);
@@ -349,6 +356,8 @@ class RowNode {
   void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
                      bool again, RowOutputs& out);
   bool TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
+  void RecordCopies(const Replicate& part);
+  void CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out);
   void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
   void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
   void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);

@@ -41,14 +41,6 @@ uint64_t StalenessOf(const Push& push, std::span<const RowVersion> versions) {
   return now.counter() - push.seen.counter() - 1;
 }
 
-// Positions come from outside: ascending, in bounds, one per key.
-bool FitKeys(const Positions& positions, size_t keys) {
-  if (positions.size() != keys) return false;
-  if (positions.list.empty()) return positions.first <= kKeysPerCallMax && positions.first + keys <= kKeysPerCallMax;
-  return positions.list.back() < kKeysPerCallMax &&
-         std::ranges::adjacent_find(positions.list, std::greater_equal<>()) == positions.list.end();
-}
-
 }  // namespace
 
 NodeId RowNode::GuardOf(const Shard& shard) const {
@@ -120,7 +112,6 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
 }
 
 void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
-  if (wanted.keys.size() > kKeysPerMessageMax) return;
   Dispatch(from, std::move(wanted), now, out);
 }
 
@@ -191,23 +182,12 @@ void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime
 // --- pushes
 
 Status RowNode::Check(NodeId, const Push& push) const {
-  if (push.keys.empty() || push.keys.size() > kKeysPerMessageMax || push.gradients.size() > kFloatsPerMessageMax) {
-    return Error(StatusCode::kInvalidArgument,
-                 std::to_string(push.keys.size()) + " keys and " + std::to_string(push.gradients.size()) +
-                     " values in one message; at most " + std::to_string(kKeysPerMessageMax) + " and " +
-                     std::to_string(kFloatsPerMessageMax) + " are allowed");
-  }
-  if (!FitKeys(push.positions, push.keys.size())) {
-    return Error(StatusCode::kInvalidArgument, "positions do not fit the keys; worker and server do not fit together");
-  }
   if (push.sequence.value() > filter_.AckedBelow(push.origin).value() + kPushWindowMax) {
     return Error(StatusCode::kResourceExhausted, "more than " + std::to_string(kPushWindowMax) +
                                                      " pushes of one worker are in flight; wait for acknowledgements");
   }
   const TableStore* store = Rows(push.table);
-  if (store == nullptr) {
-    return push.gradients.size() % push.keys.size() == 0 ? OkStatus() : NoSuchTable(push.table);  // may be sent on
-  }
+  if (store == nullptr) return OkStatus();  // may be sent on
   const uint32_t dim = store->spec().options.dim;
   if (push.gradients.size() != push.keys.size() * dim) {
     return Error(StatusCode::kInvalidArgument, "table \"" + store->spec().name + "\" has dim " + std::to_string(dim) +
@@ -390,21 +370,10 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
 Status RowNode::Check(NodeId, const Pull& pull) const {
   const TableStore* store = Rows(pull.table);
   const size_t values = pull.keys.size() * (store == nullptr ? 1 : store->spec().options.dim);
-  if (pull.keys.empty() || pull.keys.size() > kKeysPerMessageMax || values > kFloatsPerMessageMax ||
-      pull.after.size() > kAfterPerMessageMax) {
-    return Error(StatusCode::kInvalidArgument,
-                 std::to_string(pull.keys.size()) + " keys with " + std::to_string(values) + " values and " +
-                     std::to_string(pull.after.size()) + " open pushes in one message; at most " +
-                     std::to_string(kKeysPerMessageMax) + ", " + std::to_string(kFloatsPerMessageMax) + " and " +
-                     std::to_string(kAfterPerMessageMax) + " are allowed");
-  }
-  if (!FitKeys(pull.positions, pull.keys.size())) {
-    return Error(StatusCode::kInvalidArgument, "positions do not fit the keys; worker and server do not fit together");
-  }
-  if (std::ranges::any_of(pull.after, [&](const After& after) { return after.key_index >= pull.keys.size(); })) {
-    return Error(StatusCode::kInvalidArgument, "an open push of a key that is not pulled");
-  }
-  return OkStatus();
+  if (values <= kFloatsPerMessageMax) return OkStatus();
+  return Error(StatusCode::kInvalidArgument, std::to_string(pull.keys.size()) + " keys with " + std::to_string(values) +
+                                                 " values in one message; at most " +
+                                                 std::to_string(kFloatsPerMessageMax) + " values are allowed");
 }
 
 void RowNode::Refuse(const Pull& pull, Status status, RowOutputs& out) {

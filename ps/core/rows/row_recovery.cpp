@@ -128,6 +128,7 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
     const uint32_t shard = ShardOf(key.key);
     if (!collecting[shard]) return;
     erase.push_back(key);
+    if (Rows(key.table) == nullptr) return;  // not installed here: whoever reports it has it
     if (Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
     if (!shards_[shard].directory_complete) return;
     if (map_.shards[shard].backup != NodeId()) {
@@ -144,7 +145,7 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
   }
   collect_->reported.ForEach([&](TableKey key, const Claim& claim) {
     if (!collecting[ShardOf(key.key)] || claim.owner == self_ || !IsMember(claim.owner)) return;
-    if (Rows(key.table)->Contains(key.key)) return;
+    if (Rows(key.table) != nullptr && Rows(key.table)->Contains(key.key)) return;
     SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
   });
 }
@@ -357,11 +358,10 @@ void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, R
 
 void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
   if (fetched.recovered_at != map_.recovered_at) return;
-  Learn(fetched.records);
   RowBatch& rows = fetched.rows;
+  if (!FitsTable(from, "FetchedRows", rows, out)) return;
+  Learn(fetched.records);
   if (!rows.keys.empty()) {
-    TableStore* store = Rows(rows.table);
-    if (store == nullptr) return;
     rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
     if (Mutant(RowMutation::kNoEraFenceAtBackup)) {
       std::vector<RowVersion> versions(rows.versions.begin(), rows.versions.end());
@@ -372,8 +372,9 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
       DirectoryEntry* entry = directory_.Find({rows.table, key});
       if (entry != nullptr && std::exchange(entry->fetching, false)) --fetching_;
     }
-    Insert(*store, rows, {}, out);
-    filter_.Add(rows.table, rows.keys.view(), fetched.records.records, Held::kRow);
+    CountForeign(rows.table, rows.keys.view());
+    Insert(*Rows(rows.table), rows, {}, out);
+    AddRecords(rows.table, rows.keys.view(), fetched.records.records, Held::kRow);
     InstallArrived(rows.table, rows.keys.view(), 0, out);
     Arrive(std::move(rows), fetched.records, now, out);
   }

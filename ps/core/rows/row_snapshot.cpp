@@ -125,7 +125,7 @@ void RowNode::ReleaseWithheld(RowOutputs& out) {
 
 void RowNode::On(NodeId from, SnapshotRows&& message, MonotonicTime, RowOutputs& out) {
   const SnapshotRowsAck ack{.map_version = {}, .cut = message.cut, .number = message.number};
-  if (!message.rows.keys.empty() && Rows(message.rows.table) == nullptr) return;
+  if (!FitsTable(from, "SnapshotRows", message.rows, out)) return;
   if (message.cut == snapshot_.mark && snapshot_.open && !snapshot_.sealed && !options_.snapshots_go_home) {
     AddToSnapshot(message.rows, message.records.records);
   } else if (message.cut > snapshot_.mark) {

@@ -2,6 +2,7 @@
 // (tests/simulation/coordinator) has the long stories.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -372,6 +373,23 @@ TEST_F(CoordinatorTakeoverTest, RowsThatMovedAreCountedWhileItCoordinates) {
   EXPECT_EQ(received(kServer0, 2, 50), 350U);
   Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1}});
   EXPECT_EQ(core_->progress().rows_moved, 350U);
+}
+
+// A map of servers that nobody has heard of, and none that has answered: there would be nobody to give shards to.
+TEST_F(CoordinatorTakeoverTest, AMapWithoutItsSenderIsNotBelieved) {
+  Follow();
+  JoinAgain(kWorker);
+  Promised lie = AnswerOf({}, record_);
+  lie.map.version = MapVersion(9, 9);
+  lie.map.members = {{.node = NodeId(77), .role = Role::kServer}};
+  for (Shard& shard : lie.map.shards) shard = {.home = NodeId(77), .routing_since = lie.map.version};
+  ASSERT_TRUE(Validate(lie.map).ok());
+  Say(kWorker, lie);
+  lie.map.members.push_back({.node = nodes_.at(kWorker), .role = Role::kWorker});
+  std::ranges::sort(lie.map.members, {}, &Member::node);
+  Say(kWorker, lie);  // nor one whose servers have said nothing
+  for (int i = 0; i < 100; ++i) Wait(seconds(1));
+  EXPECT_FALSE(core_->map().formed());
 }
 
 TEST_F(CoordinatorTakeoverTest, WithoutACopyTheJobEnds) {

@@ -1,6 +1,7 @@
 #include "ps/core/duplicate_filter.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 namespace {
@@ -52,6 +54,49 @@ TEST(DuplicateFilter, RecordsTravelWithTheirRows) {
   target.Collect(kTable, leaving, Held::kRow, true, records);
   EXPECT_EQ(records.size(), 3U) << "and further";
   EXPECT_EQ(target.records(), 0U);
+}
+
+// Two records with far positions once took 512 MB.
+TEST(DuplicateFilter, FarPositionsTakeNoMoreMemoryThanNearOnes) {
+  const auto bytes_of = [](uint32_t far) {
+    const size_t before = mallinfo2().uordblks;
+    DuplicateFilter filter;
+    const std::vector<Key> keys = Keys(2);
+    for (uint64_t sequence = 1; sequence <= kPushWindowMax; ++sequence) {
+      const std::vector<FilterRecord> records = {
+          {.sequence = SequenceNumber(sequence), .origin = NodeId(7), .position = 0, .key_index = 0},
+          {.sequence = SequenceNumber(sequence), .origin = NodeId(7), .position = far, .key_index = 1}};
+      filter.Add(kTable, keys, records, Held::kRow);
+    }
+    EXPECT_EQ(filter.Find(NodeId(7), SequenceNumber(9), far), kApplied);
+    return mallinfo2().uordblks - before;
+  };
+  EXPECT_LT(bytes_of(kKeysPerCallMax - 1), bytes_of(1) + size_t{kPushWindowMax} * 512);
+}
+
+TEST(DuplicateFilter, RecordsBeyondTheWindowOfTheirOriginAreNotKept) {
+  DuplicateFilter filter;
+  const std::vector<Key> keys = Keys(1);
+  filter.MergeAckedBelow(NodeId(7), SequenceNumber(10));
+  for (const uint64_t sequence : {uint64_t{10} + kPushWindowMax, uint64_t{11} + kPushWindowMax, uint64_t{10}}) {
+    const FilterRecord record{.sequence = SequenceNumber(sequence), .origin = NodeId(7)};
+    filter.Add(kTable, keys, {&record, 1}, Held::kRow);
+  }
+  EXPECT_EQ(filter.Find(NodeId(7), SequenceNumber(10 + kPushWindowMax), 0), kApplied);
+  EXPECT_EQ(filter.records(), 1U) << "the others are settled, or cannot have been sent";
+}
+
+TEST(DuplicateFilter, AKeyThatIsDecidedStaysAsItIs) {
+  DuplicateFilter filter;
+  const std::vector<Key> keys = Keys(2);
+  filter.Record(NodeId(7), SequenceNumber(3), kTable, {.first = 511, .count = 2, .list = {}}, keys, kApplied);
+  filter.Record(NodeId(7), SequenceNumber(3), kTable, {.first = 511, .count = 2, .list = {}}, keys, kRefused);
+  EXPECT_EQ(filter.Find(NodeId(7), SequenceNumber(3), 512), kApplied);
+  std::vector<FilterRecord> records;
+  filter.Collect(kTable, keys, Held::kRow, true, records);
+  EXPECT_EQ(records.size(), 2U);
+  filter.DropIf(Held::kRow, [](TableId, Key) { return true; });
+  EXPECT_EQ(filter.records(), 0U) << "counted once";
 }
 
 TEST(DuplicateFilter, TellsEachPeerWhatIsNewToIt) {

@@ -209,6 +209,17 @@ TEST(LeaseLedger, RecordsThatContradictThemselvesAreRefused) {
   bad = good;
   bad.finished_epochs = 1;
   EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "ranges of a finished epoch";
+  // Both ends of two leases of the same items would be counted: more items done than there are ends the process.
+  bad = good;
+  bad.open.push_back({0, 6, 9, 6});
+  EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "items leased twice";
+  bad = good;
+  bad.open.push_back({0, 1, 3, 1});
+  EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "items that are done are leased";
+  // A ledger keeps what is free of every epoch between.
+  bad = good;
+  bad.done.push_back({uint64_t{1} << 40, 0, 1});
+  EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "an epoch that cannot have begun";
 }
 
 }  // namespace

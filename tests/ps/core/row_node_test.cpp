@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "ps/core/seen_versions.h"
@@ -151,6 +152,63 @@ TEST(RowNode, TheDirectoryOfAHomeThatComesBackNamesWhereItsRowsGo) {
   EXPECT_EQ(rows.DirectoryOwner(kTable, kStays), kSelf);
   EXPECT_FALSE(rows.OwnsNow(kTable, kLeaves));
   EXPECT_TRUE(rows.OwnsNow(kTable, kStays));
+}
+
+// What a decoder cannot know: the tables here, and how long their rows are.
+TEST_F(RowNodeTest, RowsThatFitNoTableAreRejectedAndEndNothing) {
+  InstallTable({.dim = 2});
+  const auto rows = [](TableId table, size_t values) {
+    return RowBatch{.table = table,
+                    .keys = std::vector<Key>{5},
+                    .versions = std::vector<RowVersion>{RowVersion(1)},
+                    .move_numbers = std::vector<uint16_t>{1},
+                    .values = std::vector<float>(values, 1.0F)};
+  };
+  const Replicate copy{.origin = kWorker,
+                       .sequence = SequenceNumber(1),
+                       .table = kTable,
+                       .positions = {.first = 0, .count = 1, .list = {}},
+                       .keys = std::vector<Key>{5},
+                       .gradients = std::vector<float>(3, 1.0F),
+                       .versions = std::vector<RowVersion>{RowVersion(1)},
+                       .owner = kWorker};
+  const std::vector<Message> hostile = {
+      Handover{.handover = 1, .rows = rows(TableId(7), 2)}, Handover{.handover = 1, .rows = rows(kTable, 3)},
+      Install{.install = 1, .rows = rows(kTable, 1)},       FetchedRows{.rows = rows(kTable, 5)},
+      SnapshotRows{.number = 1, .rows = rows(kTable, 3)},   copy};
+  for (Message message : hostile) {
+    SetMapVersion(message, rows_.map().version);
+    const std::string name = NameOf(message);
+    RowOutputs out;
+    rows_.Receive(kWorker, std::move(message), {}, out);
+    EXPECT_FALSE(out.lost) << name << ": " << attune::ToString(*out.lost);
+    EXPECT_EQ(out.rejected.size(), 1U) << name;
+    EXPECT_TRUE(out.send.empty()) << name << " is acknowledged";
+  }
+  EXPECT_EQ(rows_.tables()[0]->row_count(), 0U);
+  EXPECT_EQ(rows_.counters().rejected, hostile.size());
+}
+
+// Rows that come twice were counted twice as foreign, and would never have gone.
+TEST_F(RowNodeTest, ARowThatComesAgainIsCountedOnce) {
+  InstallTable({.dim = 1});
+  ShardMap map = rows_.map();
+  map.version = map.version.Next();
+  map.members.insert(map.members.begin() + 1, {.node = NodeId(1000), .role = Role::kServer, .index = 1});
+  std::ranges::sort(map.members, {}, &Member::node);
+  for (Shard& shard : map.shards) shard.home = NodeId(1000);
+  RowOutputs out;
+  rows_.AdoptMap(map, {}, out);
+  for (uint64_t number = 1; number <= 2; ++number) {
+    Receive(Handover{.handover = number,
+                     .rows = {.table = kTable,
+                              .keys = std::vector<Key>{5},
+                              .versions = std::vector<RowVersion>{RowVersion(number)},
+                              .move_numbers = std::vector<uint16_t>{1},
+                              .values = std::vector<float>{1}}});
+  }
+  EXPECT_EQ(rows_.Report().rows_held, 1U);
+  EXPECT_EQ(rows_.Report().rows_foreign, 1U);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ps/core/limits.h"
 #include "tests/ps/runtime/control_samples.h"
 
@@ -83,6 +85,11 @@ TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
          spec->mutable_sgd();
          spec->mutable_constant();
          spec->set_value_type(3);
+       }},
+      {"a loss that is no number",
+       [](v1::NodeMessage& m) {
+         m = *ToNodeMessage(Heartbeat{.number = 1});
+         m.mutable_heartbeat()->set_loss_sum(std::numeric_limits<double>::quiet_NaN());
        }},
       {"table without optimizer", [](v1::NodeMessage& m) { m.mutable_open_table()->mutable_spec()->set_name("a"); }},
       {"many files of a checkpoint",

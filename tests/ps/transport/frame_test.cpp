@@ -216,6 +216,30 @@ TEST(FrameTest, RecordsThatLieAreRefused) {
   EXPECT_FALSE(decode().ok()) << "no count";
 }
 
+// Such a frame once ended its receiver: by a signal (the list), and by an invariant (the range).
+TEST(FrameTest, PositionsThatDoNotAscendOrWrapNeverLeaveTheDecoder) {
+  Replicate replicate{.origin = NodeId(3),
+                      .sequence = SequenceNumber(7),
+                      .table = TableId(2),
+                      .positions = {.first = 3, .count = 2, .list = {}},
+                      .keys = std::vector<Key>{8, 9},
+                      .gradients = Ramp(6),
+                      .versions = std::vector<RowVersion>(2, RowVersion(1)),
+                      .owner = NodeId(6)};
+  const auto decode = [&] {
+    const OutgoingFrame frame = *EncodeFrame(replicate);
+    const std::string bytes = Bytes(frame).substr(sizeof(wire::FrameHeader));
+    const auto owner = std::make_shared<std::vector<uint64_t>>(bytes.size() / 8 + 1);
+    std::memcpy(owner->data(), bytes.data(), bytes.size());
+    return DecodeFrame(frame.header, {.owner = owner, .block = std::as_bytes(std::span(*owner)).first(bytes.size())});
+  };
+  ASSERT_TRUE(decode().ok()) << attune::ToString(decode().status());
+  replicate.positions = {.first = ~0U, .count = 2, .list = {}};
+  EXPECT_FALSE(decode().ok());
+  replicate.positions = {.first = 0, .count = 0, .list = {1U << 22, 0}};
+  EXPECT_FALSE(decode().ok());
+}
+
 TEST(FrameTest, RowsGoToTheirPlaceAndVersionsBesideThem) {
   const PullReply reply{RequestId(71), MapVersion(1), Ramp(6), Positions{0, 0, {4, 9}},
                         std::vector<RowVersion>(2, RowVersion(5))};

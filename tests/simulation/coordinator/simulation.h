@@ -112,6 +112,7 @@ class CoordinatorSimulation : public World {
   bool Alive(Party party) const { return party.is_server ? servers_[party.place].alive : workers_[party.place]->alive; }
   void Connect(Party party);
   void Break(Party party, Duration away);
+  void Check(const Message& message);  // as a decoder does
   void ToCoordinator(Party party, Message message);
   void FromCoordinator(ConnectionId connection, Message message);
   void Arrive(Party party, uint32_t term, const Message& message);

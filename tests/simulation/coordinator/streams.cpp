@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/message_check.h"
 #include "tests/simulation/describe.h"
 
 namespace attune::ps::simulation {
@@ -44,9 +45,15 @@ std::string CoordinatorSimulation::Name(Party party) const {
   return (party.is_server ? "server process " : "worker process ") + std::to_string(party.place);
 }
 
+void CoordinatorSimulation::Check(const Message& message) {
+  const Status status = CheckMessage(message);
+  if (!status.ok()) Violation("Checked: what is sent is refused: " + std::string(status.message()));
+}
+
 void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
   const Stream& stream = StreamOf(party);
   if (!stream.connected) return;
+  Check(message);
   const Place place = PlaceOf(party);
   network_.SendInOrder(place, OfficePlace(connections_.at(stream.connection).office),
                        [this, party, id = stream.connection, message = std::move(message)]() mutable {
@@ -61,6 +68,7 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
 void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message message) {
   const auto it = connections_.find(connection);
   if (it == connections_.end()) return;
+  Check(message);
   const Party party = it->second.party;
   const uint32_t term = offices_[it->second.office]->term;
   const Place office = OfficePlace(it->second.office);

@@ -54,6 +54,9 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     const NodeId peer = member.node;
     After(network_.Delay(), [this, place, peer] { ConnectPeer(place, peer, 100); });
   }
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: worker " + std::to_string(place) + " rejects a message: " + rejected.why);
+  }
   if (out.lost) {
     Tell("worker " + std::to_string(place) + " lost: " + attune::ToString(*out.lost));
     any_failure_ = true;

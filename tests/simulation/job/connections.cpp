@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/message_check.h"
 #include "tests/simulation/describe.h"
 #include "tests/simulation/job/simulation.h"
 
@@ -126,6 +127,12 @@ void JobSimulation::BreakFromLeaders(Place place, Duration away) {
 void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader header) {
   const auto it = connections_.find(WireBetween(from, to));
   if (it == connections_.end() || !it->second.up) return;
+  Status status = CheckMessage(message);
+  if (status.ok()) status = CheckOrder(message, header);
+  if (!status.ok()) {
+    return Violation("Checked: " + Name(from) + " sends what " + Name(to) +
+                     " refuses: " + std::string(status.message()));
+  }
   const auto carried = std::make_shared<const Message>(std::move(message));
   const auto arrive = [this, from, to, id = it->second.id, header, carried] {
     Deliver(from, to, id, *carried, header);

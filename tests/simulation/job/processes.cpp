@@ -141,6 +141,9 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
   for (LoadOrder& order : out.load) Load(index, std::move(order));
   if (!out.restore.empty()) Violation("rows were lost although they had copies");
   if (out.finished) return EndServer(index, Fate::kLeft);
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: " + Name(ServerPlace(index)) + " rejects a message: " + rejected.why);
+  }
   if (out.lost) {
     Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     // One that was started too late is refused, and ends as it should.
@@ -167,6 +170,9 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
   }
   if (out.coordinator) Hears(WorkerPlace(index), out.coordinator->term);
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: " + Name(WorkerPlace(index)) + " rejects a message: " + rejected.why);
+  }
   if (out.lost && worker.fate == Fate::kRunning) {
     Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);

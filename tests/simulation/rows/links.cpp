@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "ps/core/message_check.h"
 #include "tests/simulation/describe.h"
 
 namespace attune::ps::simulation {
@@ -28,6 +29,12 @@ void RowSimulation::SendFrames(Node& node, NodeId to, std::vector<LinkFrame> fra
 }
 
 void RowSimulation::Carry(NodeId from, NodeId to, LinkFrame frame) {
+  Status status = CheckMessage(frame.message);
+  if (status.ok()) status = CheckOrder(frame.message, frame.link);
+  if (!status.ok()) {
+    return Violation("Checked: node " + std::to_string(from.value()) + " sends what " + std::to_string(to.value()) +
+                     " refuses: " + std::string(status.message()));
+  }
   network_.Send(from.value(), to.value(), [this, from, to, frame = std::move(frame)] { Deliver(from, to, frame); });
 }
 
@@ -148,6 +155,10 @@ void RowSimulation::Hear(NodeId from, const RowsReport& report) {
 // After every step of a RowNode.
 void RowSimulation::Stepped(Node& node, RowOutputs& out) {
   SendAll(node, out);
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: node " + std::to_string(node.id.value()) + " rejects a message of " +
+              std::to_string(rejected.from.value()) + ": " + rejected.why);
+  }
   if (out.lost) Violation("node " + std::to_string(node.id.value()) + " gave up: " + attune::ToString(*out.lost));
   if (out.need_map && !node.asked_map) {
     node.asked_map = true;
