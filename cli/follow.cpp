@@ -80,7 +80,7 @@ class Follower {
     const api::ParsedJob job = api::ParseTrainingJob(*object);
     view = MakeView(job.job, pods.ok() ? *pods : std::vector<kube::Json>(),
                     events.ok() ? *std::move(events) : std::vector<JobEvent>());
-    if (options_.add_telemetry) options_.add_telemetry(job.job.uid, view);
+    if (options_.add_telemetry) options_.add_telemetry(key, job.job.uid, view);
     return OkStatus();
   }
 

@@ -16,7 +16,7 @@ struct FollowOptions {
   bool plain = false;  // also chosen when standard output is no terminal
   bool local = true;   // the API is in this process: read often, and no answer is an error at once
   // Adds live figures to a view; empty: the status alone.
-  std::function<void(const std::string& job_uid, JobView&)> add_telemetry;
+  std::function<void(const kube::ObjectKey& job, const std::string& uid, JobView&)> add_telemetry;
   // Is shown every view, with the time (seconds since 1970); empty: nobody records.
   std::function<void(const JobView&, double now)> record;
 };

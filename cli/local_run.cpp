@@ -136,8 +136,8 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   RunReport report(*directory, arguments.report, run.keys.size());
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true};
   options.record = [&](const JobView& view, double now) { report.Add(view, now); };
-  options.add_telemetry = [&](const std::string& uid, JobView& view) {
-    AddTelemetry(run.job_operator->telemetry().Sample(uid, run.time.Now()), view);
+  options.add_telemetry = [&](const kube::ObjectKey& job, const std::string& uid, JobView& view) {
+    AddTelemetry(run.job_operator->telemetry().Sample({job.name_space, job.name, uid}, run.time.Now()), view);
   };
   const FollowResult result = Follow(run.platform->api(), run.keys, options, run.time);
   if (result.interrupted && !arguments.json) {

@@ -6,10 +6,10 @@
 #include <ctime>
 #include <mutex>
 
+#include "base/http_endpoint.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "operator/controller/operator.h"
-#include "operator/http_endpoint.h"
 #include "operator/kube/rest_api.h"
 #include "proto/contract.h"
 
@@ -76,10 +76,15 @@ class Running {
     const std::lock_guard lock(mutex_);
     return std::move(value_);
   }
+  // Whether a restart would help. It would not while the API server is away: then the operator is not ready, but
+  // healthy.
+  HttpPage Healthy() const {
+    const std::lock_guard lock(mutex_);
+    return Page(value_ == nullptr ? "" : value_->Stuck());
+  }
   HttpPage Ready() const {
     const std::lock_guard lock(mutex_);
-    const bool ready = value_ != nullptr && value_->ready();
-    return {.code = ready ? 200 : 503, .body = ready ? "ok\n" : "starting: the first lists are not in\n"};
+    return Page(value_ == nullptr ? "starting: the API server has not answered yet" : value_->NotReady());
   }
   HttpPage Metrics() const {
     const std::lock_guard lock(mutex_);
@@ -89,6 +94,10 @@ class Running {
   }
 
  private:
+  static HttpPage Page(const std::string& problem) {
+    return {.code = problem.empty() ? 200 : 503, .body = problem.empty() ? "ok\n" : problem + "\n"};
+  }
+
   mutable std::mutex mutex_;
   std::unique_ptr<controller::Operator> value_;
 };
@@ -142,10 +151,10 @@ int Run(const Flags& flags) {
   const SystemTime time;
   Running running;
   auto health = HttpEndpoint::Start(
-      flags.metrics_host, flags.health_port,
-      {{"/healthz", [] { return HttpPage{.body = "ok\n"}; }}, {"/readyz", [&] { return running.Ready(); }}});
-  auto metrics =
-      HttpEndpoint::Start(flags.metrics_host, flags.metrics_port, {{"/metrics", [&] { return running.Metrics(); }}});
+      {.host = flags.metrics_host, .port = flags.health_port},
+      {{"/healthz", [&] { return running.Healthy(); }}, {"/readyz", [&] { return running.Ready(); }}});
+  auto metrics = HttpEndpoint::Start({.host = flags.metrics_host, .port = flags.metrics_port},
+                                     {{"/metrics", [&] { return running.Metrics(); }}});
   for (const Status& status : {health.status(), metrics.status()}) {
     if (status.ok()) continue;
     log::Error("cannot start", {{"reason", status}});

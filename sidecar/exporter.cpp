@@ -1,81 +1,68 @@
 #include "sidecar/exporter.h"
 
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
-#include <exception>
 #include <utility>
+
+#include "base/http_endpoint.h"
 
 namespace attune::sidecar {
 namespace {
 
-class Collector final : public prometheus::Collectable {
- public:
-  Collector(std::map<std::string, std::string> labels, std::function<std::vector<MetricValue>()> values)
-      : labels_(std::move(labels)), values_(std::move(values)) {}
+using Labels = std::map<std::string, std::string>;
 
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    const std::vector<MetricValue> values = values_();
-    std::vector<prometheus::MetricFamily> families;
-    for (const MetricInfo& info : MetricTable()) {
-      prometheus::MetricFamily family{
-          .name = std::string(info.name),
-          .help = std::string(info.help),
-          .type = info.kind == MetricKind::kCounter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge,
-          .metric = {}};
-      for (const MetricValue& value : values) {
-        if (value.name == info.name) family.metric.push_back(Convert(info, value));
-      }
-      if (!family.metric.empty()) families.push_back(std::move(family));
+prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& value, const Labels& labels) {
+  prometheus::ClientMetric metric;
+  for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+  if (!value.quantile.empty()) metric.label.push_back({"quantile", std::string(value.quantile)});
+  (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
+  return metric;
+}
+
+std::vector<prometheus::MetricFamily> Families(const std::vector<MetricValue>& values, const Labels& labels) {
+  std::vector<prometheus::MetricFamily> families;
+  for (const MetricInfo& info : MetricTable()) {
+    prometheus::MetricFamily family{
+        .name = std::string(info.name),
+        .help = std::string(info.help),
+        .type = info.kind == MetricKind::kCounter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge,
+        .metric = {}};
+    for (const MetricValue& value : values) {
+      if (value.name == info.name) family.metric.push_back(Convert(info, value, labels));
     }
-    return families;
+    if (!family.metric.empty()) families.push_back(std::move(family));
   }
-
- private:
-  prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& value) const {
-    prometheus::ClientMetric metric;
-    for (const auto& [name, text] : labels_) metric.label.push_back({name, text});
-    if (!value.quantile.empty()) metric.label.push_back({"quantile", std::string(value.quantile)});
-    (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
-    return metric;
-  }
-
-  const std::map<std::string, std::string> labels_;
-  const std::function<std::vector<MetricValue>()> values_;
-};
+  return families;
+}
 
 class PrometheusExporter final : public Exporter {
  public:
-  PrometheusExporter(const std::string& address, std::shared_ptr<Collector> collector)
-      : collector_(std::move(collector)), exposer_(address, 1) {
-    exposer_.RegisterCollectable(collector_);
-    const std::vector<int> ports = exposer_.GetListeningPorts();
-    if (!ports.empty()) port_ = static_cast<uint16_t>(ports.front());
-  }
-  uint16_t port() const override { return port_; }
+  explicit PrometheusExporter(std::unique_ptr<HttpEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  uint16_t port() const override { return endpoint_->port(); }
 
  private:
-  std::shared_ptr<Collector> collector_;  // the exposer holds it weakly
-  prometheus::Exposer exposer_;
-  uint16_t port_ = 0;
+  const std::unique_ptr<HttpEndpoint> endpoint_;
 };
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Exporter>> Exporter::Start(const std::string& host, uint16_t port,
-                                                    std::map<std::string, std::string> labels,
+// The pages are the project's own endpoint and not prometheus-cpp's exposer: that one gives each connection a thread of
+// few, and a client that says nothing keeps it for half a minute.
+StatusOr<std::unique_ptr<Exporter>> Exporter::Start(const std::string& host, uint16_t port, Labels labels,
                                                     std::function<std::vector<MetricValue>()> values) {
-  const bool ipv6 = host.find(':') != std::string::npos;
-  const std::string address = (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-  try {
-    return std::make_unique<PrometheusExporter>(address,
-                                                std::make_shared<Collector>(std::move(labels), std::move(values)));
-  } catch (const std::exception& error) {
-    return Error(StatusCode::kUnavailable,
-                 "cannot serve metrics on " + address + " (" + error.what() +
-                     "); another process may hold the port, or the address is not this pod's");
+  const auto page = [labels = std::move(labels), values = std::move(values)] {
+    return HttpPage{.code = 200,
+                    .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                    .body = prometheus::TextSerializer().Serialize(Families(values(), labels))};
+  };
+  auto endpoint = HttpEndpoint::Start({.host = host, .port = port}, {{"/metrics", page}});
+  if (!endpoint.ok()) {
+    return Annotate(endpoint.status(),
+                    "serving metrics; another process may hold the port, or the address is not "
+                    "this pod's");
   }
+  return std::make_unique<PrometheusExporter>(*std::move(endpoint));
 }
 
 }  // namespace attune::sidecar

@@ -14,7 +14,7 @@ namespace attune::sidecar {
 
 class Exporter {
  public:
-  // `values` is called at every scrape, from the exporter's threads. `labels` go with every value. An address that
+  // `values` is called at every scrape, from the exporter's thread. `labels` go with every value. An address that
   // cannot be bound is an error that names it. `port` 0: any.
   static StatusOr<std::unique_ptr<Exporter>> Start(const std::string& host, uint16_t port,
                                                    std::map<std::string, std::string> labels,

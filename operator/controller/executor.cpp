@@ -77,7 +77,7 @@ class Executor::Round {
     }
     observed_.sent = memory_.sent;
     ObserveMachines();
-    observed_.sample = executor_.store_.Sample(observed_.job.uid, executor_.time_.Now());
+    observed_.sample = executor_.store_.Sample({key_.name_space, key_.name, observed_.job.uid}, executor_.time_.Now());
     observed_.drain_sent = memory_.drain_sent;
     observed_.name_taken = memory_.name_taken;
     observed_.status_written_at = memory_.status_written_at;
@@ -277,7 +277,7 @@ StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job
 
   const std::shared_ptr<Memory> memory = MemoryOf(job);
   if (memory->job_uid != kube::Uid(*object)) {
-    if (!memory->job_uid.empty()) store_.Forget(memory->job_uid);
+    store_.Forget(job.name_space, job.name, std::string(kube::Uid(*object)));
     *memory = Memory{.job_uid = std::string(kube::Uid(*object))};
   }
   kube::Snapshot held;  // what the lookup below points into
@@ -348,15 +348,12 @@ std::shared_ptr<Executor::Memory> Executor::MemoryOf(const kube::ObjectKey& job)
 }
 
 void Executor::Forget(const kube::ObjectKey& job) {
-  std::shared_ptr<Memory> memory;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = memory_.find(job);
-    if (found == memory_.end()) return;
-    memory = found->second;
-    memory_.erase(found);
+    memory_.erase(job);
   }
-  store_.Forget(memory->job_uid);
+  // Also of a job that was never reconciled in this process' life: its sidecars may have connected before.
+  store_.Forget(job.name_space, job.name);
 }
 
 uint64_t Executor::plans() const {

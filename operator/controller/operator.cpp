@@ -13,6 +13,7 @@
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/stuck_watch.h"
 #include "operator/kube/events.h"
 #include "operator/kube/reflector.h"
 #include "operator/kube/watch_cache.h"
@@ -63,7 +64,7 @@ class OperatorImpl final : public Operator {
         services_(OwnedCacheOptions()),
         budgets_(OwnedCacheOptions({{"spec", "minAvailable"}})),
         nodes_(NodeCacheOptions()),
-        store_(telemetry::JobStore::Create()),
+        store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
         events_(api, time, contract::kFieldManager) {}
 
   Status Begin() {
@@ -96,7 +97,7 @@ class OperatorImpl final : public Operator {
     stopping_ = true;
     queue_.ShutDown();
     for (std::thread& thread : threads_) thread.join();
-    reflectors_.clear();
+    watches_.clear();
     store_->OnNews({});
     service_.reset();
   }
@@ -105,7 +106,8 @@ class OperatorImpl final : public Operator {
   std::string telemetry_address() const override {
     return options_.telemetry_address.empty() ? service_->address() : options_.telemetry_address;
   }
-  bool ready() const override { return HaveSynced(); }
+  std::string NotReady() const override;
+  std::string Stuck() override;
   std::string MetricsText() const override;
 
  private:
@@ -123,6 +125,12 @@ class OperatorImpl final : public Operator {
     return {.project = kube::KeepFields(std::move(fields)),
             .index_label = "",
             .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+  }
+  // A job is known as long as the cache has it; what was kept of it is forgotten after it has left the cache.
+  telemetry::JobKnown Know(const telemetry::JobId& id) const {
+    if (!jobs_.HasSynced()) return telemetry::JobKnown::kNotYet;
+    const kube::Snapshot job = jobs_.Get({id.name_space, id.name});
+    return job != nullptr && kube::Uid(*job) == id.uid ? telemetry::JobKnown::kYes : telemetry::JobKnown::kNo;
   }
   static kube::WatchCacheOptions NodeCacheOptions() {
     return {
@@ -155,7 +163,7 @@ class OperatorImpl final : public Operator {
     const kube::ReflectorOptions owned{.name_space = options_.name_space, .label_selector = contract::kLabelJob};
     const auto start = [&](const kube::ResourceType& type, const kube::ReflectorOptions& options,
                            kube::WatchCache& cache) {
-      reflectors_.push_back(std::make_unique<kube::Reflector>(api_, type, options, cache, time_));
+      watches_.push_back({type.plural, cache, std::make_unique<kube::Reflector>(api_, type, options, cache, time_)});
     };
     start(kube::kTrainingJobs, jobs, jobs_);
     start(kube::kPods, owned, pods_);
@@ -209,9 +217,44 @@ class OperatorImpl final : public Operator {
   kube::EventRecorder events_;
   std::unique_ptr<telemetry::Service> service_;
   std::unique_ptr<Executor> executor_;
-  std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
+  struct WatchOfKind {
+    std::string plural;
+    kube::WatchCache& cache;
+    std::unique_ptr<kube::Reflector> reflector;
+  };
+  std::vector<WatchOfKind> watches_;  // does not change once the threads run
+  std::mutex stuck_mutex_;
+  StuckWatch stuck_;  // guarded by stuck_mutex_
   std::vector<std::thread> threads_;
 };
+
+std::string OperatorImpl::NotReady() const {
+  std::string missing;
+  for (const WatchOfKind& watch : watches_) {
+    if (&watch.cache == &nodes_ || watch.cache.HasSynced()) continue;
+    const Status failure = watch.reflector->last_failure();
+    missing += (missing.empty() ? "the first list is not in: " : "; ") + watch.plural +
+               (failure.ok() ? "" : " (" + attune::ToString(failure) + ")");
+  }
+  return missing;
+}
+
+std::string OperatorImpl::Stuck() {
+  const MonotonicTime now = time_.Now();
+  std::vector<MovingPart> parts;
+  for (const WatchOfKind& watch : watches_) {
+    const kube::Reflector::Turn turn = watch.reflector->turn();
+    parts.push_back({"the watch of " + watch.plural, turn.number, now <= turn.waits_until});
+  }
+  const kube::WorkQueueMetrics queue = queue_.metrics();
+  parts.push_back({"the work queue", queue.taken, queue.depth == 0 || !HaveSynced()});
+  for (const auto& [job, since] : queue_.Running()) {
+    parts.push_back({"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()),
+                     false});
+  }
+  const std::lock_guard lock(stuck_mutex_);
+  return stuck_.Look(parts, now);
+}
 
 std::string OperatorImpl::MetricsText() const {
   MetricsWriter out;
@@ -224,7 +267,9 @@ std::string OperatorImpl::MetricsText() const {
     const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
     fractions.push_back(fraction.is_number() ? fraction.get<double>() : 0);
     jobs.push_back({{{"namespace", std::string(kube::Namespace(*job))}, {"job", std::string(kube::Name(*job))}},
-                    store_->Sample(std::string(kube::Uid(*job)), time_.Now())});
+                    store_->Sample({std::string(kube::Namespace(*job)), std::string(kube::Name(*job)),
+                                    std::string(kube::Uid(*job))},
+                                   time_.Now())});
   }
   out.Declare("attune_jobs", "gauge", "TrainingJobs known to this operator.");
   out.Sample("attune_jobs", {}, static_cast<double>(jobs.size()));
@@ -258,8 +303,10 @@ std::string OperatorImpl::MetricsText() const {
          static_cast<double>(errors_.load()));
   single("attune_plans_total", "counter", "Plans made.", static_cast<double>(executor_->plans()));
   single("attune_actions_total", "counter", "Actions carried out.", static_cast<double>(executor_->actions()));
-  single("attune_telemetry_dropped_reports_total", "counter", "Reports that cannot be true, or above a bound.",
+  single("attune_telemetry_dropped_reports_total", "counter", "Reports of pods that are not known any more.",
          static_cast<double>(store_->dropped_reports()));
+  single("attune_telemetry_implausible_reports_total", "counter", "Reports with parts that cannot be true.",
+         static_cast<double>(service_->implausible_reports()));
   return std::move(out).Take();
 }
 

@@ -38,7 +38,8 @@ class Operator {
 
   virtual telemetry::JobStore& telemetry() = 0;
   virtual std::string telemetry_address() const = 0;
-  virtual bool ready() const = 0;               // first lists done
+  virtual std::string NotReady() const = 0;     // why it cannot act yet: which first list is not in; "" when all are
+  virtual std::string Stuck() = 0;              // which part has stopped working (stuck_watch.h); "" when none
   virtual std::string MetricsText() const = 0;  // Prometheus exposition
 };
 

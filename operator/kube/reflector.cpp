@@ -57,7 +57,9 @@ std::deque<WatchSignal> Reflector::Wait() {
   MonotonicTime now = time_.Now(), wake_at = watcher_.wake_at();
   Duration wait =
       wake_at == kNever ? kLongestWait : std::clamp<Duration>(wake_at - now, Duration::zero(), kLongestWait);
+  turn_ = {turn_.number + 1, now + wait};
   changed_.wait_for(lock, wait, [&] { return stopping_ || !signals_.empty(); });
+  turn_ = {turn_.number + 1, {}};
   return std::exchange(signals_, {});
 }
 
@@ -115,6 +117,11 @@ void Reflector::Note(const Status& status) {
 WatcherCounts Reflector::counts() const {
   std::lock_guard lock(mutex_);
   return counts_;
+}
+
+Reflector::Turn Reflector::turn() const {
+  std::lock_guard lock(mutex_);
+  return turn_;
 }
 
 Status Reflector::last_failure() const {

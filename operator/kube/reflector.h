@@ -35,6 +35,12 @@ class Reflector {
   Reflector& operator=(const Reflector&) = delete;
 
   WatcherCounts counts() const;
+  // Where the thread's loop is, for health: `number` rises with every step.
+  struct Turn {
+    uint64_t number = 0;
+    MonotonicTime waits_until{};  // in the past while it works
+  };
+  Turn turn() const;
   // Why the last list or watch failed; OK after something was heard. For readiness and messages to people.
   Status last_failure() const;
 
@@ -60,6 +66,7 @@ class Reflector {
   std::deque<WatchSignal> signals_;
   bool overflowed_ = false, stopping_ = false;
   WatcherCounts counts_;
+  Turn turn_;
   Status last_failure_;
   std::thread thread_;
 };

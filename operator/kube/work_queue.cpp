@@ -177,6 +177,11 @@ MonotonicTime WorkQueue::NextDue() const {
   return delays_.NextDue();
 }
 
+std::map<ObjectKey, MonotonicTime> WorkQueue::Running() const {
+  std::lock_guard lock(mutex_);
+  return running_since_;
+}
+
 WorkQueueMetrics WorkQueue::metrics() const {
   std::lock_guard lock(mutex_);
   WorkQueueMetrics metrics = counted_;

@@ -116,6 +116,8 @@ class WorkQueue {
   // When TryGet could next return a delayed key; kNever when nothing is delayed.
   MonotonicTime NextDue() const;
   WorkQueueMetrics metrics() const;
+  // The keys being worked on, with the time their turns began.
+  std::map<ObjectKey, MonotonicTime> Running() const;
 
  private:
   void AddLocked(const ObjectKey& key, MonotonicTime now);

@@ -1,5 +1,7 @@
 #include "operator/telemetry/authenticator.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 
 #include "proto/contract.h"
@@ -25,6 +27,23 @@ bool IsForUs(const Json& review) {
 
 bool IsTransient(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+}
+
+// At most one owner is the controller: the API server sees to that.
+bool IsController(const Json& owner, const v1::SidecarHello& hello) {
+  const Json& controller = kube::At(owner, {"controller"});
+  return controller.is_boolean() && controller.get<bool>() &&
+         kube::StringAt(owner, {"apiVersion"}) == kube::kTrainingJobs.api_version() &&
+         kube::StringAt(owner, {"kind"}) == kube::kTrainingJobs.kind &&
+         kube::StringAt(owner, {"name"}) == hello.job() && kube::StringAt(owner, {"uid"}) == hello.job_uid();
+}
+
+// What stays in memory of a token.
+std::string Digest(const std::string& token) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(token.data(), token.size(), digest, &size, EVP_sha256(), nullptr);
+  return {reinterpret_cast<const char*>(digest), size};
 }
 
 Status CannotTell(const Status& status, const char* doing) {
@@ -53,11 +72,27 @@ Status CheckHello(const v1::SidecarHello& hello) {
   return OkStatus();
 }
 
-Status Authenticator::Check(const std::string& token, const v1::SidecarHello& hello) {
+Status Authenticator::Check(const std::string& token, const v1::SidecarHello& hello, const std::string& source) {
   if (token.empty() || token.size() > kTokenBytesMax) {
     return Error(StatusCode::kUnauthenticated,
                  "no service-account token in the metadata \"authorization: Bearer ...\"");
   }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failures_.MayTry(source, time_.Now())) {
+      return Error(StatusCode::kResourceExhausted,
+                   "too many attempts from " + source + " failed to authenticate; try again in a minute");
+    }
+  }
+  const Status status = CheckIdentity(token, hello);
+  if (!status.ok() && !IsTransient(status)) {
+    const std::lock_guard lock(mutex_);
+    failures_.Failed(source, time_.Now());
+  }
+  return status;
+}
+
+Status Authenticator::CheckIdentity(const std::string& token, const v1::SidecarHello& hello) {
   ASSIGN_OR_RETURN(const Identity identity, Review(token));
   if (identity.name_space != hello.namespace_() || identity.pod != hello.pod() || identity.pod_uid != hello.pod_uid()) {
     return Error(StatusCode::kPermissionDenied, "the token belongs to pod " + identity.name_space + "/" + identity.pod +
@@ -67,12 +102,23 @@ Status Authenticator::Check(const std::string& token, const v1::SidecarHello& he
 }
 
 StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token) {
-  const MonotonicTime now = time_.Now();
+  const std::string digest = Digest(token);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = cache_.find(token); found != cache_.end() && now < found->second.valid_until)
-      return found->second;
+    if (const Identity* identity = reviewed_.Find(digest, time_.Now())) return *identity;
+    if (const Status* refusal = refused_.Find(digest, time_.Now())) return *refusal;
   }
+  StatusOr<Identity> identity = AskForReview(token);
+  const std::lock_guard lock(mutex_);
+  if (identity.ok()) {
+    reviewed_.Add(digest, *identity, time_.Now());
+  } else if (!IsTransient(identity.status())) {
+    refused_.Add(digest, identity.status(), time_.Now());
+  }
+  return identity;
+}
+
+StatusOr<Authenticator::Identity> Authenticator::AskForReview(const std::string& token) {
   const Json request = {{"apiVersion", kube::kTokenReviews.api_version()},
                         {"kind", kube::kTokenReviews.kind},
                         {"spec", {{"token", token}, {"audiences", Json::array({contract::kTokenAudience})}}}};
@@ -89,18 +135,14 @@ StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token
   if (!user.starts_with(kPrefix) || colon == std::string::npos) {
     return Error(StatusCode::kPermissionDenied, "the token is no service account's");
   }
-  Identity identity{user.substr(kPrefix.size(), colon - kPrefix.size()),
-                    FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
-                    FirstExtra(*review, "authentication.kubernetes.io/pod-uid"), now + kCacheTime};
-  const std::lock_guard lock(mutex_);
-  if (cache_.size() >= kCacheMax)
-    std::erase_if(cache_, [&](const auto& entry) { return entry.second.valid_until <= now; });
-  if (cache_.size() < kCacheMax) cache_.insert_or_assign(token, identity);
-  return identity;
+  return Identity{user.substr(kPrefix.size(), colon - kPrefix.size()),
+                  FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
+                  FirstExtra(*review, "authentication.kubernetes.io/pod-uid")};
 }
 
-// A user may start a pod of any name with our audience: its labels alone prove nothing, the controlling owner does, and
-// only the operator and the garbage collector's rules set that for pods with our names.
+// A user may start a pod of any name with our audience and write any label and owner into it. What this proves is that
+// the pod says it is controlled by that job; that the job lies in the pod's own namespace proves the rest, because
+// a user who may make pods there could as well read what the job's own pods are given (docs/security.md).
 Status Authenticator::CheckPod(const v1::SidecarHello& hello) {
   StatusOr<Json> pod = api_.Get(kube::kPods, {hello.namespace_(), hello.pod()}, {.timeout = kCallTimeout});
   if (!pod.ok()) {
@@ -111,10 +153,7 @@ Status Authenticator::CheckPod(const v1::SidecarHello& hello) {
   }
   bool owned = false;
   if (const Json& owners = kube::At(*pod, {"metadata", "ownerReferences"}); owners.is_array()) {
-    for (const Json& owner : owners) {
-      owned = owned ||
-              (kube::StringAt(owner, {"uid"}) == hello.job_uid() && kube::StringAt(owner, {"name"}) == hello.job());
-    }
+    owned = std::any_of(owners.begin(), owners.end(), [&](const Json& owner) { return IsController(owner, hello); });
   }
   const bool same = kube::Uid(*pod) == hello.pod_uid() && kube::Label(*pod, contract::kLabelRole) == hello.role() &&
                     kube::Label(*pod, contract::kLabelIndex) == std::to_string(hello.index());

@@ -1,9 +1,9 @@
 // Who is at the other end of a stream: the sidecar's service-account token is reviewed by the API server, and the pod
-// it was issued for must be the one the hello names and belong to that job. Blocking; the service calls it from threads
-// of its own.
+// it was issued for must be the one the hello names and be controlled by that job; whether there is such a job in that
+// namespace is for the store to say. What was reviewed is remembered, refused tokens too, and a source that fails again
+// and again has to wait. Blocking; the service calls it from threads of its own.
 #pragma once
 
-#include <map>
 #include <mutex>
 #include <string>
 
@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
+#include "operator/telemetry/expiring_cache.h"
+#include "operator/telemetry/failure_budget.h"
 
 namespace attune::telemetry {
 
@@ -22,27 +24,35 @@ class Authenticator {
  public:
   Authenticator(kube::Api& api, const TimeSource& time) : api_(api), time_(time) {}
 
+  // `source`: the address the stream comes from.
   // Unauthenticated: no or no valid token. PermissionDenied: a valid token of another pod, or a pod of another job.
-  // Unavailable: the API server cannot tell now; the sidecar tries again.
-  Status Check(const std::string& token, const v1::SidecarHello& hello);
+  // ResourceExhausted: that source failed too often of late. Unavailable: the API server cannot tell now. After these
+  // two the sidecar tries again.
+  Status Check(const std::string& token, const v1::SidecarHello& hello, const std::string& source);
 
  private:
   struct Identity {
     std::string name_space, pod, pod_uid;
-    MonotonicTime valid_until;
   };
-  // Reviewed tokens are believed for this long: a reconnecting sidecar does not cost a review.
+  // Reviewed tokens are believed for this long: a reconnecting sidecar does not cost a review, nor does one that shows
+  // the same useless token again.
   static constexpr Duration kCacheTime = std::chrono::seconds(60);
+  static constexpr Duration kRefusedTime = std::chrono::seconds(15);  // shorter: what is true later must not wait long
   static constexpr size_t kCacheMax = 10'000;
   static constexpr size_t kTokenBytesMax = 16 << 10;
 
+  Status CheckIdentity(const std::string& token, const v1::SidecarHello& hello);
   StatusOr<Identity> Review(const std::string& token);
+  StatusOr<Identity> AskForReview(const std::string& token);
   Status CheckPod(const v1::SidecarHello& hello);
 
   kube::Api& api_;
   const TimeSource& time_;
   std::mutex mutex_;
-  std::map<std::string, Identity> cache_;  // by token; guarded by mutex_
+  // By the token's SHA-256; the last word of the API server. Guarded by mutex_, as all below.
+  ExpiringCache<Identity> reviewed_{kCacheTime, kCacheMax};
+  ExpiringCache<Status> refused_{kRefusedTime, kCacheMax};
+  FailureBudget failures_;
 };
 
 }  // namespace attune::telemetry

@@ -5,9 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "operator/telemetry/plausible.h"
-#include "proto/contract.h"
-
 namespace attune::telemetry {
 namespace {
 
@@ -18,7 +15,6 @@ struct Pod {
 };
 
 struct Job {
-  std::string name_space, name;
   std::map<std::string, Pod> pods;  // by name; a successor of the same name takes its predecessor's place
   std::optional<v1::JobWindow> window;
   MonotonicTime window_at{};
@@ -113,18 +109,49 @@ void Summarize(JobSample& sample, MonotonicTime now) {
   sample.last_loss = all.value();
 }
 
+// Makes place for a pod of that role and index: an ended one of another name goes, and when a job has too many, so does
+// the one that was heard of least lately. What is connected stays.
+void MakePlace(std::map<std::string, Pod>& pods, const v1::SidecarHello& hello) {
+  std::erase_if(pods, [&](const auto& entry) {
+    const PodSample& pod = entry.second.sample;
+    return !pod.connected && pod.role == hello.role() && pod.index == hello.index();
+  });
+  if (pods.size() < JobStore::kPodsPerJobMax) return;
+  auto oldest = pods.end();
+  for (auto pod = pods.begin(); pod != pods.end(); ++pod) {
+    if (pod->second.sample.connected) continue;
+    if (oldest == pods.end() || pod->second.sample.reported_at < oldest->second.sample.reported_at) oldest = pod;
+  }
+  if (oldest != pods.end()) pods.erase(oldest);
+}
+
 class Store final : public JobStore {
  public:
-  void Connected(const v1::SidecarHello& hello, MonotonicTime now) override {
+  explicit Store(JobLookup lookup) : lookup_(std::move(lookup)) {}
+
+  Status CheckJob(const JobId& job) const override {
+    switch (lookup_(job)) {
+      case JobKnown::kYes:
+        return OkStatus();
+      case JobKnown::kNo:
+        return Error(StatusCode::kPermissionDenied,
+                     "there is no job " + job.name_space + "/" + job.name + " with the uid that the hello names");
+      case JobKnown::kNotYet:
+        break;
+    }
+    return Error(StatusCode::kUnavailable, "the operator has not seen its jobs yet; try again");
+  }
+
+  Status Connected(const v1::SidecarHello& hello, MonotonicTime now) override {
     {
       const std::lock_guard lock(mutex_);
-      Pod* pod = FindOrAdd(hello);
-      if (pod == nullptr) return;
+      ASSIGN_OR_RETURN(Pod * pod, FindOrAdd(hello));
       ++pod->streams;
       pod->sample.connected = true;
       pod->sample.reported_at = std::max(pod->sample.reported_at, now);
     }
     TellNews(hello);
+    return OkStatus();
   }
 
   void Disconnected(const v1::SidecarHello& hello, MonotonicTime) override {
@@ -139,17 +166,16 @@ class Store final : public JobStore {
     TellNews(hello);
   }
 
-  void Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) override {
+  bool Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) override {
     bool news = false;
     {
       const std::lock_guard lock(mutex_);
-      Pod* pod = IsPlausible(hello, report) ? Find(hello)
-                                            : nullptr;  // only a connection adds: late words of a forgotten job do not
+      Pod* pod = Find(hello);
       if (pod == nullptr) {
         ++dropped_;
-        return;
+        return false;
       }
-      Job& job = jobs_.at(hello.job_uid());
+      Job& job = jobs_.at(JobOf(hello));
       news = pod->sample.window.sequence() == 0;
       pod->sample.reported_at = now;
       pod->sample.window = report.window();
@@ -171,12 +197,13 @@ class Store final : public JobStore {
       }
     }
     if (news) TellNews(hello);
+    return true;
   }
 
   void Answered(const v1::SidecarHello& hello, const std::string& key, const DirectiveAnswer& answer) override {
     {
       const std::lock_guard lock(mutex_);
-      const auto job = jobs_.find(hello.job_uid());
+      const auto job = jobs_.find(JobOf(hello));
       if (job == jobs_.end()) return;
       auto& answers = job->second.answers;
       DirectiveAnswer& kept = answers[key];
@@ -191,23 +218,24 @@ class Store final : public JobStore {
     TellNews(hello);
   }
 
-  void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
+  bool Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
     {
       const std::lock_guard lock(mutex_);
-      if (!IsPlausible(report) || Find(hello) == nullptr) {
+      if (Find(hello) == nullptr) {
         ++dropped_;
-        return;
+        return false;
       }
-      jobs_.at(hello.job_uid()).final_report = report;
+      jobs_.at(JobOf(hello)).final_report = report;
     }
     TellNews(hello);
+    return true;
   }
 
-  JobSample Sample(const std::string& job_uid, MonotonicTime now) const override {
+  JobSample Sample(const JobId& id, MonotonicTime now) const override {
     JobSample sample;
     {
       const std::lock_guard lock(mutex_);
-      const auto found = jobs_.find(job_uid);
+      const auto found = jobs_.find(id);
       if (found == jobs_.end()) return sample;
       const Job& job = found->second;
       for (const auto& [name, pod] : job.pods) sample.pods.push_back(pod.sample);
@@ -233,9 +261,12 @@ class Store final : public JobStore {
     return sample;
   }
 
-  void Forget(const std::string& job_uid) override {
+  void Forget(const std::string& name_space, const std::string& name, const std::string& uid_that_stays) override {
     const std::lock_guard lock(mutex_);
-    jobs_.erase(job_uid);
+    for (auto job = jobs_.lower_bound({name_space, name, ""});
+         job != jobs_.end() && job->first.name_space == name_space && job->first.name == name;) {
+      job = job->first.uid == uid_that_stays ? std::next(job) : jobs_.erase(job);
+    }
   }
 
   void OnNews(std::function<void(const std::string&, const std::string&)> call) override {
@@ -250,19 +281,26 @@ class Store final : public JobStore {
 
  private:
   Pod* Find(const v1::SidecarHello& hello) {
-    const auto job = jobs_.find(hello.job_uid());
+    const auto job = jobs_.find(JobOf(hello));
     if (job == jobs_.end()) return nullptr;
     const auto pod = job->second.pods.find(hello.pod());
     return pod == job->second.pods.end() || pod->second.uid != hello.pod_uid() ? nullptr : &pod->second;
   }
 
-  Pod* FindOrAdd(const v1::SidecarHello& hello) {
+  StatusOr<Pod*> FindOrAdd(const v1::SidecarHello& hello) {
+    const JobId id = JobOf(hello);
+    RETURN_IF_ERROR(CheckJob(id));
     if (Pod* pod = Find(hello)) return pod;
-    if (!jobs_.contains(hello.job_uid()) && jobs_.size() >= kJobsMax) return nullptr;
-    Job& job = jobs_[hello.job_uid()];
-    job.name_space = hello.namespace_();
-    job.name = hello.job();
-    if (!job.pods.contains(hello.pod()) && job.pods.size() >= kPodsPerJobMax) return nullptr;
+    if (!jobs_.contains(id) && jobs_.size() >= kJobsMax) {
+      return Error(StatusCode::kResourceExhausted,
+                   "this operator keeps reports of at most " + std::to_string(kJobsMax) + " jobs");
+    }
+    Job& job = jobs_[id];
+    if (!job.pods.contains(hello.pod())) MakePlace(job.pods, hello);
+    if (!job.pods.contains(hello.pod()) && job.pods.size() >= kPodsPerJobMax) {
+      return Error(StatusCode::kResourceExhausted,
+                   "this operator keeps reports of at most " + std::to_string(kPodsPerJobMax) + " pods of a job");
+    }
     Pod& pod = job.pods[hello.pod()];
     pod = Pod{.uid = hello.pod_uid(), .sample = {}, .streams = 0};
     pod.sample.pod = hello.pod();
@@ -277,9 +315,10 @@ class Store final : public JobStore {
     if (on_news_) on_news_(hello.namespace_(), hello.job());
   }
 
+  const JobLookup lookup_;
   mutable std::mutex mutex_;
-  std::map<std::string, Job> jobs_;  // by uid; guarded by mutex_
-  uint64_t dropped_ = 0;             // guarded by mutex_
+  std::map<JobId, Job> jobs_;  // guarded by mutex_
+  uint64_t dropped_ = 0;       // guarded by mutex_
 
   std::mutex news_mutex_;
   std::function<void(const std::string&, const std::string&)> on_news_;  // guarded by news_mutex_
@@ -287,6 +326,8 @@ class Store final : public JobStore {
 
 }  // namespace
 
-std::unique_ptr<JobStore> JobStore::Create() { return std::make_unique<Store>(); }
+JobId JobOf(const v1::SidecarHello& hello) { return {hello.namespace_(), hello.job(), hello.job_uid()}; }
+
+std::unique_ptr<JobStore> JobStore::Create(JobLookup lookup) { return std::make_unique<Store>(std::move(lookup)); }
 
 }  // namespace attune::telemetry

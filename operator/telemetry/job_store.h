@@ -11,10 +11,24 @@
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/status.h"
 #include "base/time_source.h"
 #include "operator/api/training_job.h"
 
 namespace attune::telemetry {
+
+// A job as its pods name it. The namespace is part of it: a uid alone proves nothing, since a pod of any namespace may
+// write it down.
+struct JobId {
+  std::string name_space, name, uid;
+  auto operator<=>(const JobId&) const = default;
+};
+JobId JobOf(const v1::SidecarHello& hello);
+
+enum class JobKnown { kYes, kNo, kNotYet };  // kNotYet: the operator has not seen its first list of jobs
+// What the operator's cache says. Called under the store's lock, so that a job that goes cannot come back: it must not
+// call the store.
+using JobLookup = std::function<JobKnown(const JobId&)>;
 
 struct PodSample {
   std::string pod;
@@ -65,11 +79,16 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // Written by the service.
-  virtual void Connected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
+  // Whether there is such a job: PermissionDenied when there is not, Unavailable when that is not known yet.
+  virtual Status CheckJob(const JobId& job) const = 0;
+
+  // Written by the service, with messages that passed plausible.h.
+  // Only a connection adds, and only to a job that exists (CheckJob). ResourceExhausted: a bound is reached.
+  virtual Status Connected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
   virtual void Disconnected(const v1::SidecarHello& hello, MonotonicTime now) = 0;
-  virtual void Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) = 0;
-  virtual void Final(const v1::SidecarHello& hello, const v1::FinalReport& report) = 0;
+  // False: that pod is not known, for its job was forgotten or another pod has its place. Nothing was kept.
+  virtual bool Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) = 0;
+  virtual bool Final(const v1::SidecarHello& hello, const v1::FinalReport& report) = 0;
   virtual void Answered(const v1::SidecarHello& hello, const std::string& key, const DirectiveAnswer& answer) = 0;
 
   // A worker's window older than this does not count in rate and loss.
@@ -82,17 +101,18 @@ class JobStore {
   static constexpr size_t kPodsPerJobMax = 2'000;
   static constexpr size_t kHistoryMax = 128;
   static constexpr size_t kAnswersMax = 64;
-  virtual JobSample Sample(const std::string& job_uid, MonotonicTime now) const = 0;
-  virtual void Forget(const std::string& job_uid) = 0;
+  virtual JobSample Sample(const JobId& job, MonotonicTime now) const = 0;
+  // All that was kept of jobs of that name, except of the one with `uid_that_stays`. The lookup no longer knows them.
+  virtual void Forget(const std::string& name_space, const std::string& name,
+                      const std::string& uid_that_stays = "") = 0;
   // Called (from the service's threads, briefly) when a job has news: first report, connection change, final report,
   // an answer, a coordinator that says something new.
   virtual void OnNews(std::function<void(const std::string& job_namespace, const std::string& job)> call) = 0;
 
-  // Reports that were dropped because they cannot be true (negative or not finite numbers, parts of another role) or
-  // because a bound was reached.
+  // Reports that were dropped because their pod is not known (any more).
   virtual uint64_t dropped_reports() const = 0;
 
-  static std::unique_ptr<JobStore> Create();
+  static std::unique_ptr<JobStore> Create(JobLookup lookup);
 };
 
 }  // namespace attune::telemetry

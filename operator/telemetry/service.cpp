@@ -2,21 +2,26 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
+#include "base/connection_limit.h"
 #include "base/log.h"
 #include "operator/telemetry/authenticator.h"
+#include "operator/telemetry/expiring_cache.h"
+#include "operator/telemetry/message_allowance.h"
+#include "operator/telemetry/plausible.h"
 #include "proto/contract.h"
 
 namespace attune::telemetry {
@@ -27,6 +32,13 @@ constexpr size_t kStreamsMax = 20'000;
 constexpr size_t kDirectivesQueuedMax = 64;  // per stream
 constexpr size_t kDirectivesOpenMax = 128;   // per stream, sent and not answered
 constexpr size_t kHellosWaitingMax = 4'096;  // for authentication
+constexpr size_t kHellosWaitingPerSourceMax = 256;
+constexpr size_t kSilentStreamsMax = 256;              // that have not sent their hello yet
+constexpr int kStreamsPerConnectionMax = 8;            // a sidecar needs one, and one more while it reconnects
+constexpr size_t kMemoryBytesMax = size_t{256} << 20;  // of gRPC's buffers, those before authentication included
+constexpr int kHandshakeTimeoutMs = 10'000;
+constexpr int kConnectionIdleMs = 60'000;  // a connection without a stream is closed then
+constexpr Duration kSweep = std::chrono::milliseconds(500);
 constexpr int kAuthenticationThreads = 2;
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
@@ -57,11 +69,13 @@ class BlockingCalls {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  bool Post(std::function<void()> call) {
+  // False when too many wait, all together or of that source.
+  bool Post(const std::string& source, std::function<void()> call) {
     {
       const std::lock_guard lock(mutex_);
-      if (queue_.size() >= kHellosWaitingMax) return false;
-      queue_.push_back(std::move(call));
+      if (queue_.size() >= kHellosWaitingMax || waiting_[source] >= kHellosWaitingPerSourceMax) return false;
+      ++waiting_[source];
+      queue_.emplace_back(source, std::move(call));
     }
     changed_.notify_one();
     return true;
@@ -73,8 +87,9 @@ class BlockingCalls {
     while (true) {
       changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      auto call = std::move(queue_.front());
+      auto [source, call] = std::move(queue_.front());
       queue_.pop_front();
+      if (--waiting_[source] == 0) waiting_.erase(source);
       lock.unlock();
       call();
       lock.lock();
@@ -83,10 +98,14 @@ class BlockingCalls {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
+  std::deque<std::pair<std::string, std::function<void()>>> queue_;  // each with its source
+  std::map<std::string, size_t> waiting_;                            // in the queue, by source
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
+
+// The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.
+std::string SourceOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
 class Stream;
 
@@ -104,15 +123,26 @@ struct Shared {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::unordered_set<Stream*> streams;                       // all that have not ended; guarded by mutex
-  std::unordered_map<std::string, Stream*> accepted_by_pod;  // by pod uid; guarded by mutex
+  // Guarded by mutex.
+  uint64_t last_stream = 0;
+  std::map<uint64_t, Stream*> streams;                                  // all that have not ended, by number
+  ConnectionLimit silent{kSilentStreamsMax};                            // of these, those whose hello has not come
+  std::unordered_map<std::string, Stream*> accepted_by_pod;             // by pod uid
+  ExpiringCache<bool> refusals_logged{std::chrono::minutes(1), 1'000};  // by source and kind
+
+  std::atomic<uint64_t> implausible = 0;
 };
 
 // One sidecar. One read and at most one write are under way at a time; Finish is called exactly once, and the object
 // ends itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
 class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage> {
  public:
-  Stream(Shared& shared, const grpc::CallbackServerContext& context) : shared_(shared) {
+  Stream(Shared& shared, grpc::CallbackServerContext& context)
+      : shared_(shared),
+        context_(context),
+        source_(SourceOf(context.peer())),
+        began_(shared.time.Now()),
+        allowance_(began_) {
     const auto& metadata = context.client_metadata();
     if (const auto found = metadata.find("authorization"); found != metadata.end()) {
       constexpr std::string_view kScheme = "Bearer ";
@@ -123,7 +153,11 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     {
       const std::lock_guard lock(shared_.mutex);
       full = shared_.streams.size() >= kStreamsMax;
-      shared_.streams.insert(this);
+      number_ = ++shared_.last_stream;
+      shared_.streams[number_] = this;
+      if (const std::optional<uint64_t> victim = shared_.silent.Enter(number_, source_)) {
+        if (const auto found = shared_.streams.find(*victim); found != shared_.streams.end()) found->second->Cancel();
+      }
     }
     HandOver();
     if (full) {
@@ -140,8 +174,12 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     } else if (!heard_hello_) {
       OnHello();
     } else {
-      OnMessage();
-      StartRead(&incoming_);
+      allowance_.Take(shared_.time.Now());
+      if (!OnMessage()) {
+        End({grpc::StatusCode::FAILED_PRECONDITION, "this pod's job is gone, or another pod has its place"});
+      } else {
+        ReadNext();
+      }
     }
   }
 
@@ -154,10 +192,28 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   // The read under way fails then and ends the stream; during authentication its answer does.
   void OnCancel() override {}
 
+  // With the service's mutex held, so that the stream lives. Callbacks that follow come in gRPC's threads.
+  void Cancel() { context_.TryCancel(); }
+  // From time to time, with the service's mutex held: ends a stream that does not prove itself in time, and reads on
+  // from one that had sent too much.
+  void Sweep(MonotonicTime now, Duration proof_timeout) {
+    if (!accepted_) {
+      if (now - began_ > (heard_hello_ ? kCheckTimeout : proof_timeout)) Cancel();
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (!paused_ || allowance_.IsUsedUp(now)) return;
+      paused_ = false;
+    }
+    StartRead(&incoming_);
+  }
+
   void OnDone() override {
     HandOver();
     if (accepted_) {
       for (const auto& [id, key] : TakeKeys()) {
+        if (key.empty()) continue;
         Tell(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
       }
       shared_.store.Disconnected(hello_, shared_.time.Now());
@@ -168,7 +224,8 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
           found != shared_.accepted_by_pod.end() && found->second == this) {
         shared_.accepted_by_pod.erase(found);
       }
-      shared_.streams.erase(this);
+      shared_.silent.Leave(number_);
+      shared_.streams.erase(number_);
       shared_.changed.notify_all();
     }
     delete this;
@@ -176,18 +233,35 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 
   bool Send(const v1::Directive& directive, const std::string& key) {
     const std::lock_guard lock(mutex_);
-    if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || keys_.size() >= kDirectivesOpenMax) return false;
+    if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
     v1::OperatorMessage message;
     *message.mutable_directive() = directive;
     message.mutable_directive()->set_id(++last_directive_);
-    if (!key.empty()) keys_[last_directive_] = key;
+    open_[last_directive_] = key;
     Enqueue(std::move(message));
     return true;
   }
 
  private:
+  static constexpr Duration kCheckTimeout = std::chrono::seconds(60);
+
+  // A stream that sends faster than any sidecar is read from again when its allowance is back: what it sends meanwhile
+  // stays in its own buffers.
+  void ReadNext() {
+    {
+      const std::lock_guard lock(mutex_);
+      paused_ = allowance_.IsUsedUp(shared_.time.Now());
+      if (paused_) return;
+    }
+    StartRead(&incoming_);
+  }
+
   void OnHello() {
     heard_hello_ = true;
+    {
+      const std::lock_guard lock(shared_.mutex);
+      shared_.silent.Leave(number_);
+    }
     if (incoming_.kind_case() != v1::SidecarMessage::kHello) {
       End({grpc::StatusCode::INVALID_ARGUMENT, "the first message of a stream is a hello"});
       return;
@@ -195,9 +269,11 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     hello_ = incoming_.hello();
     if (Status status = CheckHello(hello_); !status.ok()) {
       Refuse(status);
+    } else if (status = shared_.store.CheckJob(JobOf(hello_)); !status.ok()) {
+      Refuse(status);  // no call is spent on a job that is not there
     } else if (!shared_.options.authenticate) {
       Accept();
-    } else if (!shared_.calls->Post([this] { Authenticate(); })) {
+    } else if (!shared_.calls->Post(source_, [this] { Authenticate(); })) {
       End({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many sidecars connect at once; try again later"});
     }
   }
@@ -205,7 +281,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   // In a thread of BlockingCalls. Nothing is being read meanwhile and Finish has not been called, so the stream lives.
   void Authenticate() {
     const Status status = shared_.stopping ? Error(StatusCode::kUnavailable, "the operator is stopping")
-                                           : shared_.authenticator.Check(token_, hello_);
+                                           : shared_.authenticator.Check(token_, hello_, source_);
     if (status.ok()) {
       Accept();
     } else {
@@ -215,6 +291,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 
   void Accept() {
     token_.clear();
+    if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
     accepted_ = true;
     {
       const std::lock_guard lock(mutex_);  // before the stream can be found, so that nothing is said before it
@@ -225,56 +302,83 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     }
     {
       const std::lock_guard lock(shared_.mutex);
-      shared_.accepted_by_pod[hello_.pod_uid()] = this;  // a reconnect takes the place of the stream it replaces
+      Stream*& present = shared_.accepted_by_pod[hello_.pod_uid()];
+      if (present != nullptr) present->Cancel();  // a pod has one stream: a reconnect ends the one it replaces
+      present = this;
     }
-    shared_.store.Connected(hello_, shared_.time.Now());
     StartRead(&incoming_);
   }
 
+  bool IsFirstOfItsSource(const Status& refusal) {
+    const std::string kind = source_ + ' ' + std::to_string(static_cast<int>(refusal.code()));
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.refusals_logged.Find(kind, shared_.time.Now()) != nullptr) return false;
+    shared_.refusals_logged.Add(kind, true, shared_.time.Now());
+    return true;
+  }
+
   void Refuse(const Status& status) {
-    log::Warn("sidecar refused", {{"pod", hello_.pod()}, {"job", hello_.job()}, {"reason", status}});
+    if (IsFirstOfItsSource(status)) {
+      log::Warn("sidecar refused; more of the kind from there are not logged for a minute",
+                {{"source", source_}, {"pod", hello_.pod()}, {"job", hello_.job()}, {"reason", status}});
+    }
     End(ToGrpc(status));
   }
 
-  void OnMessage() {
+  // False: the store does not know this pod any more.
+  bool OnMessage() {
     switch (incoming_.kind_case()) {
       case v1::SidecarMessage::kReport:
-        shared_.store.Report(hello_, incoming_.report(), shared_.time.Now());
-        break;
+        Named(KeepPlausible(hello_, *incoming_.mutable_report()));
+        return shared_.store.Report(hello_, incoming_.report(), shared_.time.Now());
       case v1::SidecarMessage::kFinal:
-        shared_.store.Final(hello_, incoming_.final());
-        break;
-      case v1::SidecarMessage::kDirectiveResult: {
-        const v1::DirectiveResult& result = incoming_.directive_result();
-        if (!result.accepted()) {
-          log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", result.message()}});
-        }
-        if (const std::string key = TakeKey(result.id()); !key.empty()) {
-          Tell(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused,
-               result.message());
-        }
-        break;
-      }
+        Named(KeepPlausible(*incoming_.mutable_final()));
+        return shared_.store.Final(hello_, incoming_.final());
+      case v1::SidecarMessage::kDirectiveResult:
+        OnResult(incoming_.directive_result());
+        return true;
       default:
-        break;  // a second hello, or a kind of a later release
+        return true;  // a second hello, or a kind of a later release
     }
   }
 
-  std::string TakeKey(uint64_t directive) {
-    const std::lock_guard lock(mutex_);
-    const auto found = keys_.find(directive);
-    if (found == keys_.end()) return "";
-    std::string key = std::move(found->second);
-    keys_.erase(found);
-    return key;
+  // An answer to something that was not asked says nothing. Without a key only the log wants it.
+  void OnResult(const v1::DirectiveResult& result) {
+    constexpr size_t kMessageBytesKept = 2048;
+    bool asked = false;
+    std::string key;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = open_.find(result.id()); found != open_.end()) {
+        asked = true;
+        key = std::move(found->second);
+        open_.erase(found);
+      }
+    }
+    if (!asked) return;
+    const std::string message = CleanText(result.message(), kMessageBytesKept);
+    if (!result.accepted()) {
+      log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", message}});
+    }
+    if (!key.empty())
+      Tell(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
   }
+
+  // Once per stream: a pod that sends nonsense every second is one line, and a count.
+  void Named(const std::string& implausible) {
+    if (implausible.empty()) return;
+    ++shared_.implausible;
+    if (std::exchange(implausible_logged_, true)) return;
+    log::Warn("a report has parts that cannot be true; they are left out",
+              {{"pod", hello_.pod()}, {"job", hello_.job()}, {"parts", implausible}});
+  }
+
   std::map<uint64_t, std::string> TakeKeys() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(keys_, {});
+    return std::exchange(open_, {});
   }
   void Tell(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
-    constexpr size_t kMessageBytesKept = 2048;
-    shared_.store.Answered(hello_, key, {outcome, message.substr(0, kMessageBytesKept), shared_.time.Now()});
+    shared_.store.Answered(hello_, key, {outcome, message, shared_.time.Now()});
   }
   // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
   // that no checker of ours sees.
@@ -303,19 +407,26 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
 
   Shared& shared_;
+  grpc::CallbackServerContext& context_;  // lives until OnDone has returned
+  const std::string source_;
+  const MonotonicTime began_;
+  uint64_t number_ = 0;
+
   // By gRPC's read reactions and the authentication between two of them, never at the same time.
   std::string token_;
   v1::SidecarMessage incoming_;
   v1::SidecarHello hello_;
-  bool heard_hello_ = false;
-  std::atomic<bool> accepted_ = false;
+  bool implausible_logged_ = false;
+  std::atomic<bool> heard_hello_ = false, accepted_ = false;
+  MessageAllowance allowance_;  // by reactions; by the sweep, with mutex_, while nothing is read
 
   std::mutex mutex_;  // guards all below
   std::deque<v1::OperatorMessage> outgoing_;
   v1::OperatorMessage written_;
   bool writing_ = false, ended_ = false;
   uint64_t last_directive_ = 0;
-  std::map<uint64_t, std::string> keys_;  // of directives not answered yet, by id
+  std::map<uint64_t, std::string> open_;  // directives not answered yet, by id, with their keys
+  bool paused_ = false;                   // nothing is read until the allowance is back
 };
 
 class Handler final : public v1::Telemetry::CallbackService {
@@ -350,6 +461,10 @@ class GrpcService final : public Service {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnectionMax);
+    builder.SetResourceQuota(grpc::ResourceQuota("telemetry").Resize(kMemoryBytesMax));
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // an occupied port is an error, not shared
     builder.AddListeningPort(listen, Credentials(shared_.options), &port);
     builder.RegisterService(&handler_);
@@ -361,11 +476,17 @@ class GrpcService final : public Service {
                        (shared_.options.certificate ? ". Or the certificate and its key do not fit together" : ""));
     }
     address_ = listen.substr(0, colon + 1) + std::to_string(port);
+    sweeper_ = std::thread([this] { Sweep(); });
     return OkStatus();
   }
 
   ~GrpcService() override {
-    shared_.stopping = true;
+    {
+      const std::lock_guard lock(shared_.mutex);
+      shared_.stopping = true;
+      shared_.changed.notify_all();
+    }
+    if (sweeper_.joinable()) sweeper_.join();
     if (server_ != nullptr) {
       server_->Shutdown(std::chrono::system_clock::time_point{});  // in the past: cancels all streams now
       std::unique_lock lock(shared_.mutex);
@@ -383,11 +504,23 @@ class GrpcService final : public Service {
     return found != shared_.accepted_by_pod.end() && found->second->Send(directive, key);
   }
 
+  uint64_t implausible_reports() const override { return shared_.implausible; }
+
  private:
+  void Sweep() {
+    std::unique_lock lock(shared_.mutex);
+    while (!shared_.stopping) {
+      shared_.changed.wait_for(lock, std::min(kSweep, shared_.options.hello_timeout));
+      const MonotonicTime now = shared_.time.Now();
+      for (const auto& [number, stream] : shared_.streams) stream->Sweep(now, shared_.options.hello_timeout);
+    }
+  }
+
   Shared shared_;
   Handler handler_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
+  std::thread sweeper_;
 };
 
 }  // namespace

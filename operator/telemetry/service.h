@@ -22,6 +22,7 @@ struct ServiceOptions {
   double report_seconds = 1;
   bool authenticate = true;  // TokenReview of the sidecar's token, and the pod must belong to the job it names
   std::optional<ServerCertificate> certificate;
+  Duration hello_timeout = std::chrono::seconds(10);  // from the begin of a stream
 };
 
 class Service {
@@ -34,6 +35,8 @@ class Service {
   // False when the pod's sidecar is not connected; the controller tries again at its next reconcile. What becomes of a
   // directive with a key is told to the store under it (JobStore::Answered).
   virtual bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key = "") = 0;
+  // Reports of which parts were left out because they cannot be true (plausible.h).
+  virtual uint64_t implausible_reports() const = 0;
 };
 
 }  // namespace attune::telemetry

@@ -259,6 +259,27 @@ TEST_F(AgentTest, ServesMetricsOfTheLastWindowWithThePodsLabels) {
             std::string::npos);
 }
 
+TEST_F(AgentTest, AHundredSlowClientsDoNotDisturbAScrape) {
+  TestOperator op;
+  AgentOptions options = Options(op.port());
+  options.metrics_host = "127.0.0.1";
+  Start(options);
+  std::vector<int> slow;
+  for (int i = 0; i < 100; ++i) {
+    slow.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(agent_->metrics_port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(connect(slow.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    send(slow.back(), "GET /me", 7, MSG_NOSIGNAL);
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_NE(HttpGet(agent_->metrics_port(), "/metrics").find("attune_sidecar_process_connected{"), std::string::npos);
+  }
+  for (const int client : slow) close(client);
+}
+
 TEST_F(AgentTest, AnOccupiedMetricsPortIsAWarningOnly) {
   TestOperator op;
   AgentOptions options = Options(op.port());

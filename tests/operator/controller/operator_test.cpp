@@ -136,7 +136,8 @@ class OperatorTest : public testing::Test {
 
 TEST_F(OperatorTest, AJobRunsFromManifestToSuccess) {
   CreateRunningJob(2, 2);
-  EXPECT_TRUE(operator_->ready());
+  EXPECT_EQ(operator_->NotReady(), "");
+  EXPECT_EQ(operator_->Stuck(), "");
   EXPECT_EQ(Phase(), "Running");
   EXPECT_FALSE(Get(kube::kServices, "j").is_null());
   EXPECT_FALSE(Get({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "j-servers").is_null());

@@ -14,6 +14,7 @@
 #include "operator/local/memory_api.h"
 #include "proto/contract.h"
 #include "sidecar/operator_stream.h"
+#include "tests/operator/kube/fake_api.h"
 #include "tests/operator/kube/scripted_server.h"
 
 namespace attune::telemetry {
@@ -27,7 +28,9 @@ using testing::HasSubstr;
 class Client {
  public:
   Client(const std::string& address, const std::string& token) {
-    stub_ = v1::Telemetry::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each client is a connection of its own
+    stub_ = v1::Telemetry::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
     context_.set_deadline(std::chrono::system_clock::now() + seconds(20));
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
     stream_ = stub_->Connect(&context_);
@@ -46,6 +49,7 @@ class Client {
     v1::OperatorMessage message;
     return stream_->Read(&message) ? std::optional(message) : std::nullopt;
   }
+  void Cancel() { context_.TryCancel(); }
   grpc::Status Finish() {
     finished_ = true;
     stream_->WritesDone();
@@ -59,6 +63,25 @@ class Client {
   bool finished_ = false;
 };
 
+// Counts what authentication asks of the API server.
+class CountingApi final : public kube::FakeApi {
+ public:
+  explicit CountingApi(kube::Api& api) : api_(api) {}
+  StatusOr<Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key,
+                     const kube::CallOptions& call) override {
+    ++calls;
+    return api_.Get(type, key, call);
+  }
+  StatusOr<Json> Create(const kube::ResourceType& type, const Json& object, const kube::CallOptions& call) override {
+    ++calls;
+    return api_.Create(type, object, call);
+  }
+  std::atomic<int> calls = 0;
+
+ private:
+  kube::Api& api_;
+};
+
 class ServiceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +89,7 @@ class ServiceTest : public testing::Test {
                       {"kind", "TrainingJob"},
                       {"metadata", {{"name", "j"}, {"namespace", "default"}}},
                       {"spec", Json::object()}};
-    job_uid_ = kube::Uid(*api_.Create(kube::kTrainingJobs, job));
+    job_uid_ = kube::Uid(*memory_api_.Create(kube::kTrainingJobs, job));
     store_->OnNews([this](const std::string&, const std::string&) {
       const std::lock_guard lock(mutex_);
       ++news_;
@@ -76,33 +99,39 @@ class ServiceTest : public testing::Test {
   }
   void TearDown() override { service_.reset(); }
 
-  void Start(bool authenticate) {
+  void Start(bool authenticate, Duration hello_timeout = seconds(20)) {
     service_.reset();
-    auto started =
-        Service::Start({.listen = "127.0.0.1:0", .report_seconds = 2, .authenticate = authenticate}, api_, *store_);
+    auto started = Service::Start({.listen = "127.0.0.1:0",
+                                   .report_seconds = 2,
+                                   .authenticate = authenticate,
+                                   .certificate = std::nullopt,
+                                   .hello_timeout = hello_timeout},
+                                  api_, *store_);
     ASSERT_TRUE(started.ok()) << started.status();
     service_ = *std::move(started);
   }
 
   // A worker's pod, owned by the job, and what its sidecar says.
-  v1::SidecarHello MakePod(const std::string& name, uint32_t index, const std::string& owner_uid) {
-    const Json pod = {{"apiVersion", "v1"},
-                      {"kind", "Pod"},
-                      {"metadata",
-                       {{"name", name},
-                        {"namespace", "default"},
-                        {"labels", {{contract::kLabelRole, "worker"}, {contract::kLabelIndex, std::to_string(index)}}},
-                        {"ownerReferences", Json::array({{{"apiVersion", "attune.dev/v1alpha1"},
-                                                          {"kind", "TrainingJob"},
-                                                          {"name", "j"},
-                                                          {"uid", owner_uid},
-                                                          {"controller", true}}})}}},
-                      {"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "x"}}})}}}};
-    auto created = api_.Create(kube::kPods, pod);
+  v1::SidecarHello MakePod(const std::string& name, uint32_t index, const std::string& owner_uid,
+                           const Json& owner_patch = Json::object(), const std::string& name_space = "default") {
+    Json pod = {{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata",
+                 {{"name", name},
+                  {"namespace", name_space},
+                  {"labels", {{contract::kLabelRole, "worker"}, {contract::kLabelIndex, std::to_string(index)}}},
+                  {"ownerReferences", Json::array({{{"apiVersion", "attune.dev/v1alpha1"},
+                                                    {"kind", "TrainingJob"},
+                                                    {"name", "j"},
+                                                    {"uid", owner_uid},
+                                                    {"controller", true}}})}}},
+                {"spec", {{"containers", Json::array({{{"name", "worker"}, {"image", "x"}}})}}}};
+    pod["metadata"]["ownerReferences"][0].merge_patch(owner_patch);
+    auto created = memory_api_.Create(kube::kPods, pod);
     EXPECT_TRUE(created.ok()) << created.status();
     v1::SidecarHello hello;
     hello.set_protocol_version(contract::kProtocolVersion);
-    hello.set_namespace_("default");
+    hello.set_namespace_(name_space);
     hello.set_job("j");
     hello.set_job_uid(job_uid_);
     hello.set_pod(name);
@@ -111,14 +140,15 @@ class ServiceTest : public testing::Test {
     hello.set_index(index);
     return hello;
   }
-  std::string Token(const std::string& pod, const std::string& audience = contract::kTokenAudience) {
-    return *api_.IssueToken({"default", pod}, {audience}, time_.WallNow() + std::chrono::hours(1));
+  std::string Token(const std::string& pod, const std::string& audience = contract::kTokenAudience,
+                    const std::string& name_space = "default") {
+    return *memory_api_.IssueToken({name_space, pod}, {audience}, time_.WallNow() + std::chrono::hours(1));
   }
   bool WaitFor(const std::function<bool()>& condition) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, seconds(20), condition);
   }
-  JobSample Sample() { return store_->Sample(job_uid_, time_.Now()); }
+  JobSample Sample() { return store_->Sample({"default", "j", job_uid_}, time_.Now()); }
   grpc::Status Refusal(const std::string& token, const v1::SidecarHello& hello) {
     Client client(service_->address(), token);
     client.SayHello(hello);
@@ -127,8 +157,13 @@ class ServiceTest : public testing::Test {
   }
 
   SystemTime time_;
-  local::MemoryApi api_{time_};
-  std::unique_ptr<JobStore> store_ = JobStore::Create();
+  local::MemoryApi memory_api_{time_};
+  CountingApi api_{memory_api_};
+  // As the operator's cache: it follows what exists.
+  std::unique_ptr<JobStore> store_ = JobStore::Create([this](const JobId& id) {
+    const auto job = memory_api_.Get(kube::kTrainingJobs, {id.name_space, id.name});
+    return job.ok() && kube::Uid(*job) == id.uid ? JobKnown::kYes : JobKnown::kNo;
+  });
   std::unique_ptr<Service> service_;
   std::string job_uid_;
   std::mutex mutex_;
@@ -196,12 +231,109 @@ TEST_F(ServiceTest, MissingWrongAndForeignTokensAreRefused) {
   EXPECT_TRUE(Sample().pods.empty());
 }
 
+TEST_F(ServiceTest, AnOwnerThatIsNoControllerOrNoTrainingJobIsNotBelieved) {
+  const v1::SidecarHello no_controller = MakePod("j-worker-0", 0, job_uid_, {{"controller", false}});
+  EXPECT_EQ(Refusal(Token("j-worker-0"), no_controller).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const v1::SidecarHello left_out = MakePod("j-worker-1", 1, job_uid_, {{"controller", nullptr}});
+  EXPECT_EQ(Refusal(Token("j-worker-1"), left_out).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const v1::SidecarHello other_kind = MakePod("j-worker-2", 2, job_uid_, {{"kind", "Job"}});
+  EXPECT_EQ(Refusal(Token("j-worker-2"), other_kind).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const v1::SidecarHello other_group = MakePod("j-worker-3", 3, job_uid_, {{"apiVersion", "batch/v1"}});
+  EXPECT_EQ(Refusal(Token("j-worker-3"), other_group).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Sample().pods.empty());
+}
+
+TEST_F(ServiceTest, APodOfAnotherNamespaceCannotSpeakForAJobAndCostsNoCall) {
+  const v1::SidecarHello stranger = MakePod("j-worker-0", 0, job_uid_, Json::object(), "elsewhere");
+  const std::string token = Token("j-worker-0", contract::kTokenAudience, "elsewhere");
+  EXPECT_EQ(Refusal(token, stranger).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  v1::SidecarHello lies = stranger;
+  lies.set_namespace_("default");
+  EXPECT_EQ(api_.calls, 0) << "there is no such job there: the API server is not asked";
+  EXPECT_EQ(Refusal(token, lies).error_code(), grpc::StatusCode::PERMISSION_DENIED) << "the token says whose it is";
+  EXPECT_TRUE(Sample().pods.empty());
+}
+
+TEST_F(ServiceTest, UselessTokensAreAskedAboutOnceAndASourceThatFailsOnAndOnHasToWait) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Refusal("made-up", hello).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  EXPECT_EQ(api_.calls, 1);
+  grpc::StatusCode last = grpc::StatusCode::OK;
+  for (int i = 0; i < 40; ++i) last = Refusal("made-up-" + std::to_string(i), hello).error_code();
+  EXPECT_EQ(last, grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_LT(api_.calls, 40);
+}
+
+TEST_F(ServiceTest, AStreamWithoutAHelloEndsByItself) {
+  Start(true, std::chrono::milliseconds(50));
+  Client silent(service_->address(), "");
+  EXPECT_FALSE(silent.Hear().has_value());
+  EXPECT_EQ(silent.Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(ServiceTest, SilentStreamsPushEachOtherOutAndNotASidecar) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  std::vector<std::unique_ptr<Client>> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(std::make_unique<Client>(service_->address(), ""));
+  Client sidecar(service_->address(), Token("j-worker-0"));
+  ASSERT_TRUE(sidecar.SayHello(hello));
+  const auto accepted = sidecar.Hear();
+  EXPECT_TRUE(accepted.has_value() && accepted->has_accepted());
+  for (auto& client : silent) client->Cancel();
+}
+
+TEST_F(ServiceTest, AReconnectEndsTheStreamItReplaces) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  Client first(service_->address(), Token("j-worker-0")), second(service_->address(), Token("j-worker-0"));
+  ASSERT_TRUE(first.SayHello(hello));
+  ASSERT_TRUE(first.Hear().has_value());
+  ASSERT_TRUE(second.SayHello(hello));
+  ASSERT_TRUE(second.Hear().has_value());
+  EXPECT_FALSE(first.Hear().has_value()) << "one stream per pod";
+  v1::Directive drain;
+  drain.mutable_drain();
+  EXPECT_TRUE(service_->Send(hello.pod_uid(), drain));
+  EXPECT_TRUE(second.Hear().has_value());
+  EXPECT_TRUE(Sample().pods[0].connected);
+}
+
+TEST_F(ServiceTest, AStreamOfAJobThatIsGoneEndsWithItsNextWord) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  Client client(service_->address(), Token("j-worker-0"));
+  ASSERT_TRUE(client.SayHello(hello));
+  ASSERT_TRUE(client.Hear().has_value());
+  ASSERT_TRUE(memory_api_.Delete(kube::kTrainingJobs, {"default", "j"}).ok());
+  store_->Forget("default", "j");
+  v1::SidecarMessage report;
+  report.mutable_report();
+  client.Say(report);
+  EXPECT_FALSE(client.Hear().has_value());
+  EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(Sample().pods.empty());
+}
+
+TEST_F(ServiceTest, PartsThatCannotBeTrueAreLeftOutAndTheRestIsKept) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  Client client(service_->address(), Token("j-worker-0"));
+  ASSERT_TRUE(client.SayHello(hello));
+  ASSERT_TRUE(client.Hear().has_value());
+  v1::SidecarMessage report;
+  report.mutable_report()->mutable_window()->set_sequence(7);
+  report.mutable_report()->mutable_window()->mutable_worker()->set_steps(3);
+  report.mutable_report()->mutable_usage()->set_cpu_seconds(-1);
+  ASSERT_TRUE(client.Say(report));
+  ASSERT_TRUE(WaitFor([&] { return Sample().steps == 3; }));
+  EXPECT_EQ(service_->implausible_reports(), 1U);
+}
+
 TEST_F(ServiceTest, APodOfAnotherJobIsRefusedWhateverItClaims) {
   const Json other = {{"apiVersion", "attune.dev/v1alpha1"},
                       {"kind", "TrainingJob"},
                       {"metadata", {{"name", "other"}, {"namespace", "default"}}},
                       {"spec", Json::object()}};
-  const std::string other_uid(kube::Uid(*api_.Create(kube::kTrainingJobs, other)));
+  const std::string other_uid(kube::Uid(*memory_api_.Create(kube::kTrainingJobs, other)));
   const v1::SidecarHello claims_j = MakePod("j-worker-0", 0, other_uid);
   EXPECT_EQ(Refusal(Token("j-worker-0"), claims_j).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   v1::SidecarHello wrong_role = MakePod("j-worker-1", 1, job_uid_);

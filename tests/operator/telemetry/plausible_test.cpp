@@ -1,0 +1,147 @@
+#include "operator/telemetry/plausible.h"
+
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace attune::telemetry {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+v1::SidecarHello Hello(const std::string& role) {
+  v1::SidecarHello hello;
+  hello.set_role(role);
+  return hello;
+}
+
+v1::PodReport WorkerReport() {
+  v1::PodReport report;
+  report.mutable_window()->set_sequence(1);
+  report.mutable_window()->set_duration_seconds(2);
+  report.mutable_window()->mutable_worker()->set_samples(300);
+  report.mutable_window()->mutable_worker()->set_loss_mean(-1.5);
+  report.mutable_window()->mutable_worker()->set_loss_count(5);
+  report.mutable_window()->mutable_worker()->set_sample_unit("words");
+  report.mutable_usage()->set_cpu_seconds(1);
+  return report;
+}
+
+v1::PodReport ServerReport() {
+  v1::PodReport report;
+  report.mutable_window()->set_sequence(1);
+  report.mutable_window()->set_duration_seconds(1);
+  report.mutable_window()->mutable_server()->set_rows(7);
+  report.mutable_window()->mutable_job()->set_items_done(3);
+  report.mutable_window()->mutable_job()->add_server_states()->set_index(1);
+  return report;
+}
+
+TEST(PlausibleTest, WhatCanBeTrueStaysAsItIs) {
+  for (const auto& [role, report] : {std::pair{"worker", WorkerReport()}, std::pair{"server", ServerReport()}}) {
+    v1::PodReport checked = report;
+    EXPECT_EQ(KeepPlausible(Hello(role), checked), "");
+    EXPECT_TRUE(MessageDifferencer::Equals(checked, report));
+  }
+}
+
+TEST(PlausibleTest, ABadPartGoesByNameAndTheGoodOnesStay) {
+  v1::PodReport report = WorkerReport();
+  report.mutable_usage()->set_throttled_seconds(-1);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "usage.throttled_seconds: no sensible number");
+  EXPECT_FALSE(report.has_usage());
+  EXPECT_EQ(report.window().worker().samples(), 300U);
+
+  report = WorkerReport();
+  report.mutable_window()->mutable_worker()->mutable_step_seconds()->set_p99(kNan);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "window.worker.step_seconds.p99: no sensible number");
+  EXPECT_FALSE(report.window().has_worker());
+  EXPECT_TRUE(report.has_usage());
+
+  report = ServerReport();
+  report.mutable_window()->mutable_job()->set_trained_seconds(kNan);
+  KeepPlausible(Hello("server"), report);
+  EXPECT_FALSE(report.window().has_job());
+  EXPECT_EQ(report.window().server().rows(), 7U);
+}
+
+TEST(PlausibleTest, ALossThatIsNoNumberLeavesTheRestOfItsWindow) {
+  v1::PodReport report = WorkerReport();
+  report.mutable_window()->mutable_worker()->set_loss_mean(kNan);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "window.worker.loss_mean: no sensible number");
+  EXPECT_EQ(report.window().worker().samples(), 300U);
+  EXPECT_EQ(report.window().worker().loss_count(), 0U);
+  report.mutable_window()->mutable_worker()->set_loss_mean(kNan);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "") << "without a count it means nothing";
+}
+
+TEST(PlausibleTest, PartsOfAnotherRoleGo) {
+  v1::PodReport report = ServerReport();
+  EXPECT_NE(KeepPlausible(Hello("worker"), report), "");
+  EXPECT_FALSE(report.window().has_job());
+  EXPECT_FALSE(report.window().has_server());
+  report = WorkerReport();
+  EXPECT_NE(KeepPlausible(Hello("server"), report), "");
+  EXPECT_FALSE(report.window().has_worker());
+}
+
+TEST(PlausibleTest, WhatBecomesAnIndexACountOrALengthIsBounded) {
+  v1::PodReport report = ServerReport();
+  report.mutable_window()->mutable_job()->mutable_server_states(0)->set_index(4'000'000'000);
+  KeepPlausible(Hello("server"), report);
+  EXPECT_FALSE(report.window().has_job());
+
+  report = ServerReport();
+  report.mutable_window()->mutable_job()->set_term(std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(KeepPlausible(Hello("server"), report), "window.job.term: too large a count");
+
+  report = ServerReport();
+  for (int i = 0; i < 2'000; ++i) report.mutable_window()->mutable_job()->add_server_states();
+  KeepPlausible(Hello("server"), report);
+  EXPECT_FALSE(report.window().has_job());
+
+  report = WorkerReport();
+  report.mutable_window()->set_duration_seconds(1e9);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "window.duration_seconds: too long");
+  EXPECT_FALSE(report.has_window());
+
+  report = ServerReport();
+  report.mutable_window()->mutable_job()->mutable_synchronization()->set_mode(
+      static_cast<v1::Synchronization::Mode>(77));
+  EXPECT_EQ(KeepPlausible(Hello("server"), report), "window.job.synchronization.mode: no known value");
+}
+
+TEST(PlausibleTest, TextsCannotSteerATerminal) {
+  v1::PodReport report = WorkerReport();
+  report.mutable_window()->mutable_worker()->set_sample_unit("\x1b[2Jwo\xc2\x9brds");
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "");
+  EXPECT_EQ(report.window().worker().sample_unit(), " [2Jwo rds");
+  v1::FinalReport final_report;
+  final_report.set_summary("two\nlines\a");
+  (*final_report.mutable_metrics())["loss\x1b"] = 1;
+  (*final_report.mutable_metrics())["good"] = 2;
+  (*final_report.mutable_metrics())["none"] = kNan;
+  EXPECT_NE(KeepPlausible(final_report), "");
+  EXPECT_EQ(final_report.summary(), "two\nlines ");
+  EXPECT_EQ(final_report.metrics_size(), 1);
+  EXPECT_EQ(final_report.metrics().at("good"), 2);
+}
+
+TEST(PlausibleTest, LongTextsAreCutAtACharacter) {
+  EXPECT_EQ(CleanText("abc", 3), "abc");
+  EXPECT_EQ(CleanText("ab\u00e9", 3), "ab");
+  v1::FinalReport report;
+  report.set_summary(std::string(20 << 10, 'x'));
+  report.set_model_path(std::string(20 << 10, 'x'));
+  for (int i = 0; i < 1'000; ++i) (*report.mutable_metrics())[std::to_string(i)] = i;
+  KeepPlausible(report);
+  EXPECT_EQ(report.summary().size(), 16U << 10);
+  EXPECT_EQ(report.model_path().size(), 4U << 10);
+  EXPECT_EQ(report.metrics_size(), 256);
+}
+
+}  // namespace
+}  // namespace attune::telemetry
