@@ -11,11 +11,13 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "base/connection_limit.h"
 #include "base/log.h"
 #include "operator/local/core_events.h"
 #include "operator/local/rest_request.h"
@@ -35,9 +37,12 @@ using Request = http::request<http::string_body>;
 constexpr int kThreads = 3;
 constexpr size_t kHeaderBytesMax = 64 << 10;
 constexpr std::chrono::seconds kIdleTimeout{120};  // for a request to come, and for an answer to be taken
+constexpr size_t kUnprovenMax = 64;                // connections that have not shown the token yet
 constexpr std::chrono::hours kFollowTimeout{24};
+constexpr std::chrono::seconds kLinger{2};        // for a client to take its last answer
 constexpr std::chrono::seconds kCloseTimeout{5};  // for connections to end when the server does
 constexpr int kWatchSecondsMax = 3600;
+constexpr std::chrono::milliseconds kAcceptPause{100};  // after a failed accept: descriptors may be short
 
 std::string View(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -94,7 +99,9 @@ struct Shared {
       : options(std::move(server_options)), api(served), followers(static_cast<size_t>(options.log_followers_max)) {}
   ApiServerOptions options;
   kube::Api& api;
-  std::atomic<int> connections = 0;
+  std::atomic<size_t> proven = 0;  // connections that have shown the token
+  std::mutex mutex;
+  ConnectionLimit unproven{kUnprovenMax};  // guarded by mutex
   FollowerThreads followers;
   std::atomic<bool> stopping = false;
 };
@@ -102,10 +109,13 @@ struct Shared {
 // One connection. Everything runs on its strand; watches and log followers post to it from their threads.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) {
-    ++shared_->connections;
+  Session(uint64_t id, tcp::socket socket, std::shared_ptr<Shared> shared)
+      : id_(id), stream_(std::move(socket)), shared_(std::move(shared)) {}
+  ~Session() {
+    if (proven_) --shared_->proven;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->unproven.Leave(id_);
   }
-  ~Session() { --shared_->connections; }
 
   void Run() {
     asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->ReadRequest(); });
@@ -121,20 +131,52 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string body;
   };
 
+  // The head first: nothing of a body is taken from a client that does not show the token.
   void ReadRequest() {
     parser_.emplace();
     parser_->header_limit(kHeaderBytesMax);
     parser_->body_limit(shared_->options.body_bytes_max);
+    stream_.expires_after(proven_ ? kIdleTimeout : shared_->options.proof_timeout);
+    http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
+      if (error && error != http::error::body_limit) return self->End();
+      if (!self->CheckToken()) return;
+      if (error) return self->RefuseBody();
+      self->ReadBody();
+    });
+  }
+
+  // True when the request may be served; otherwise it has been answered.
+  bool CheckToken() {
+    StatusOr<RestTarget> target = ParseTarget(View(parser_->get().target()));
+    if (!(target.ok() && TakeTokenFromPath(*target)) && !Authorized(parser_->get())) {
+      Send(ErrorAnswer(Error(StatusCode::kUnauthenticated, "Unauthorized")), false);
+      return false;
+    }
+    if (proven_) return true;
+    if (++shared_->proven > shared_->options.connections_max) {
+      --shared_->proven;
+      Send(ErrorAnswer(Error(StatusCode::kUnavailable, "too many connections; close one and try again")), false);
+      return false;
+    }
+    proven_ = true;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->unproven.Leave(id_);
+    return true;
+  }
+
+  void ReadBody() {
     stream_.expires_after(kIdleTimeout);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
-      if (error == http::error::body_limit)
-        return self->Send(self->ErrorAnswer(Error(StatusCode::kInvalidArgument,
-                                                  "Request entity too large: limit is " +
-                                                      std::to_string(self->shared_->options.body_bytes_max))),
-                          false);
+      if (error == http::error::body_limit) return self->RefuseBody();
       if (error) return self->End();
       self->OnRequest(self->parser_->release());
     });
+  }
+
+  void RefuseBody() {
+    Send(ErrorAnswer(Error(StatusCode::kInvalidArgument,
+                           "Request entity too large: limit is " + std::to_string(shared_->options.body_bytes_max))),
+         false);
   }
 
   static Answer ErrorAnswer(const Status& status) {
@@ -154,7 +196,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (answer.has_value()) Send(std::move(*answer), keep_alive);
   }
 
-  bool Authorized(const Request& request) const {
+  template <typename Head>
+  bool Authorized(const Head& request) const {
     const std::string header = View(request[http::field::authorization]);
     constexpr std::string_view kBearer = "Bearer ";
     return header.starts_with(kBearer) &&
@@ -173,9 +216,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Nothing when the answer is a stream that has begun.
   std::optional<Answer> Handle(const Request& request) {
     StatusOr<RestTarget> target = ParseTarget(View(request.target()));
-    const bool by_path = target.ok() && TakeTokenFromPath(*target);
-    if (!by_path && !Authorized(request)) return ErrorAnswer(Error(StatusCode::kUnauthenticated, "Unauthorized"));
     if (!target.ok()) return ErrorAnswer(target.status());
+    TakeTokenFromPath(*target);
     if (!target->segments.empty() &&
         (target->segments[0] == "healthz" || target->segments[0] == "readyz" || target->segments[0] == "livez")) {
       return Answer{200, "text/plain", "ok"};
@@ -473,9 +515,19 @@ class Session : public std::enable_shared_from_this<Session> {
     response->prepare_payload();
     stream_.expires_after(kIdleTimeout);
     http::async_write(stream_, *response, [self = shared_from_this(), response, keep_alive](ErrorCode error, size_t) {
-      if (error || !keep_alive || self->shared_->stopping) return self->End();
+      if (error || self->shared_->stopping) return self->End();
+      if (!keep_alive) return self->Linger();
       self->ReadRequest();
     });
+  }
+
+  // Takes what the client still sends for a moment: closing on unread bytes would reset the connection, and with it the
+  // answer that is on its way.
+  void Linger() {
+    ErrorCode ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kLinger);
+    WatchForClose();
   }
 
   void End() {
@@ -489,6 +541,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   static WallTime WallNow() { return SystemTime().WallNow(); }  // of ages shown to people
 
+  const uint64_t id_;
+  bool proven_ = false;  // it has shown the token
   beast::tcp_stream stream_;
   const std::shared_ptr<Shared> shared_;
   beast::flat_buffer buffer_{kHeaderBytesMax + (16 << 20)};
@@ -537,10 +591,11 @@ class Server final : public ApiServer {
     asio::post(context_, [this] {
       ErrorCode ignored;
       acceptor_.close(ignored);
+      pause_.cancel();
     });
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& weak : sessions_) {
+      for (const auto& [id, weak] : sessions_) {
         if (const auto session = weak.lock()) session->Close();
       }
     }
@@ -573,29 +628,51 @@ class Server final : public ApiServer {
   void Accept() {
     acceptor_.async_accept(asio::make_strand(context_), [this](ErrorCode error, tcp::socket socket) {
       if (shared_->stopping || error == asio::error::operation_aborted) return;
-      if (!error && shared_->connections < static_cast<int>(shared_->options.connections_max)) {
-        ErrorCode ignored;
-        socket.set_option(tcp::no_delay(true), ignored);
-        const auto session = std::make_shared<Session>(std::move(socket), shared_);
-        {
-          const std::lock_guard lock(mutex_);
-          std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
-          sessions_.push_back(session);
-        }
-        session->Run();
-        if (shared_->stopping) session->Close();
+      if (!error) {
+        Admit(std::move(socket));
+        return Accept();
       }
-      Accept();
+      pause_.expires_after(kAcceptPause);
+      pause_.async_wait([this](ErrorCode stopped) {
+        if (!stopped && !shared_->stopping) Accept();
+      });
     });
+  }
+
+  void Admit(tcp::socket socket) {
+    ErrorCode gone;
+    const tcp::endpoint peer = socket.remote_endpoint(gone);
+    if (gone) return;
+    ErrorCode ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    const uint64_t id = ++last_id_;
+    const auto session = std::make_shared<Session>(id, std::move(socket), shared_);
+    std::optional<uint64_t> victim;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      victim = shared_->unproven.Enter(id, peer.address().to_string());
+    }
+    std::shared_ptr<Session> closed;  // outlives the lock: its end takes locks as well
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(sessions_, [](const auto& entry) { return entry.second.expired(); });
+      if (victim.has_value() && sessions_.contains(*victim)) closed = sessions_[*victim].lock();
+      sessions_[id] = session;
+    }
+    if (closed != nullptr) closed->Close();
+    session->Run();
+    if (shared_->stopping) session->Close();
   }
 
   const std::shared_ptr<Shared> shared_;
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   tcp::acceptor acceptor_;
+  asio::steady_timer pause_{context_};
+  uint64_t last_id_ = 0;  // by the accepting handler
   std::mutex mutex_;  // guards the next three
   std::condition_variable thread_ended_;
-  std::vector<std::weak_ptr<Session>> sessions_;
+  std::map<uint64_t, std::weak_ptr<Session>> sessions_;
   int threads_running_ = 0;
   std::vector<std::thread> threads_;
 };

@@ -6,6 +6,7 @@
 //   kubectl --server=http://127.0.0.1:<port>/token/<token>   kubectl keeps bearer tokens to itself without TLS
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct ApiServerOptions {
   std::string listen = "127.0.0.1:0";  // address:port; port 0: chosen
   std::string token;                   // every request carries it, else 401; not empty
   std::vector<KindInfo> kinds;         // what discovery tells and paths may name
-  size_t connections_max = 256;
+  size_t connections_max = 256;        // that have shown the token; of those that have not, the oldest give way
+  std::chrono::milliseconds proof_timeout{10'000};  // for the head of a first request, which carries the token
   size_t body_bytes_max = 3 << 20;      // of a request
   size_t backlog_bytes_max = 16 << 20;  // of a watch or log whose reader is slow; then the connection is closed
   int log_followers_max = 64;           // each holds a thread

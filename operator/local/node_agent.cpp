@@ -23,6 +23,7 @@
 #include "operator/local/pod_logs.h"
 #include "operator/local/pod_plan.h"
 #include "operator/local/pod_volumes.h"
+#include "operator/local/private_directory.h"
 #include "operator/local/prober.h"
 #include "operator/local/process.h"
 #include "operator/local/resource_limits.h"
@@ -119,11 +120,13 @@ class Agent final : public NodeAgent {
   Status PrepareDirectories() {
     std::error_code error;
     options_.run_directory = std::filesystem::absolute(options_.run_directory, error);
-    for (const char* name : {"pods", "claims", "volumes"}) {
-      std::filesystem::create_directories(options_.run_directory / name, error);
-      if (error)
-        return Error(StatusCode::kUnavailable,
-                     "cannot make " + (options_.run_directory / name).string() + ": " + error.message());
+    for (const char* name : {"pods", "volumes"}) {
+      RETURN_IF_ERROR(MakePrivateDirectory(options_.run_directory / name));
+    }
+    std::filesystem::create_directories(options_.run_directory / "claims", error);
+    if (error) {
+      return Error(StatusCode::kUnavailable,
+                   "cannot make " + (options_.run_directory / "claims").string() + ": " + error.message());
     }
     volumes_root_ = options_.run_directory / "volumes";
     if (volumes_root_.string().size() <= kVolumesPathBytesMax) return OkStatus();

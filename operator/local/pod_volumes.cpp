@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/local/kinds.h"
+#include "operator/local/private_directory.h"
 
 namespace attune::local {
 namespace {
@@ -35,6 +36,7 @@ StatusOr<PodVolumes> PodVolumes::Make(const Json& pod, const std::filesystem::pa
   PodVolumes volumes;
   volumes.pod_ = kube::KeyOf(pod);
   volumes.own_ = volumes_root / std::string(kube::Uid(pod).substr(0, 8));  // short: Unix socket paths end at 107 bytes
+  RETURN_IF_ERROR(MakePrivateDirectory(volumes.own_));
   for (const Json& volume : kube::At(pod, {"spec", "volumes"})) {
     const std::string name(kube::StringAt(volume, {"name"}));
     if (!IsDnsLabel(name))
@@ -56,10 +58,10 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
                    "volume " + name + ": claimName \"" + claim + "\" is not a valid name");
     directory = claims_root / claim;
   } else if (volume.contains("projected")) {
-    RETURN_IF_ERROR(MakeDirectory(directory));
+    RETURN_IF_ERROR(MakePrivateDirectory(directory));
     RETURN_IF_ERROR(MakeProjected(volume, directory));
   } else if (volume.contains("secret")) {
-    RETURN_IF_ERROR(MakeDirectory(directory));
+    RETURN_IF_ERROR(MakePrivateDirectory(directory));
     RETURN_IF_ERROR(MakeSecret(volume, directory, api));
   } else if (volume.contains("hostPath")) {
     return std::filesystem::path(kube::StringAt(volume, {"hostPath", "path"}));
@@ -69,7 +71,9 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
                      " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, secret, "
                      "hostPath or a projected serviceAccountToken");
   }
-  RETURN_IF_ERROR(MakeDirectory(directory));
+  // A claim is the user's own data, with the mode that the user chose; the sidecar's socket lies in an emptyDir.
+  RETURN_IF_ERROR(volume.contains("persistentVolumeClaim") ? MakeDirectory(directory)
+                                                           : MakePrivateDirectory(directory));
   return directory;
 }
 

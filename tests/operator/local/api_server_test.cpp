@@ -1,7 +1,11 @@
 // Who may speak to the local API, and how it ends. What it answers otherwise: conformance_test.cpp.
 #include "operator/local/api_server.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <future>
 #include <vector>
@@ -55,6 +59,60 @@ TEST_F(ApiServerTest, OnlyTheRightTokenOpens) {
   }
   EXPECT_TRUE(api.Get(kube::kPods, Key("a")).ok());
   EXPECT_FALSE(api.Get(kube::kPods, Key("b")).ok());
+}
+
+// A connection as a stranger opens it; every wait is bounded.
+class RawConnection {
+ public:
+  explicit RawConnection(const std::string& url) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval limit{kPatience.count(), 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ~RawConnection() { close(socket_); }
+  RawConnection(const RawConnection&) = delete;
+  RawConnection& operator=(const RawConnection&) = delete;
+  void Send(const std::string& text) { send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Until the server closes.
+  std::string Receive() {
+    std::string answer;
+    char piece[1024];
+    for (ssize_t got = 0; (got = recv(socket_, piece, sizeof piece, 0)) > 0;)
+      answer.append(piece, static_cast<size_t>(got));
+    return answer;
+  }
+
+ private:
+  const int socket_;
+};
+
+TEST_F(ApiServerTest, StrangersThatHoldConnectionsDoNotKeepItsUserOut) {
+  std::vector<std::unique_ptr<RawConnection>> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(std::make_unique<RawConnection>(server->url()));
+    strangers.back()->Send("GET /api HT");
+  }
+  EXPECT_TRUE(Client("right")->Get(kube::kPods, Key("a")).ok());
+  EXPECT_EQ(strangers.front()->Receive(), "") << "the oldest gave way";
+}
+
+TEST_F(ApiServerTest, AStrangersBodyIsNotWaitedFor) {
+  RawConnection stranger(server->url());
+  stranger.Send("POST /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+  EXPECT_THAT(stranger.Receive(), HasSubstr("401 Unauthorized"));
+}
+
+TEST_F(ApiServerTest, AByteNowAndThenBuysAStrangerNoMoreTime) {
+  server =
+      ApiServer::Start({.token = "right", .kinds = api.kinds(), .proof_timeout = std::chrono::milliseconds(50)}, api)
+          .value();
+  RawConnection stranger(server->url());
+  stranger.Send("GET /");
+  EXPECT_EQ(stranger.Receive(), "");
 }
 
 TEST_F(ApiServerTest, WithoutATokenItDoesNotServe) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "operator/local/private_directory.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {
@@ -44,6 +45,33 @@ class PodVolumesTest : public ::testing::Test {
   std::filesystem::path directory_;
   Json pod_;
 };
+
+mode_t ModeOf(const std::filesystem::path& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 0777;
+}
+
+TEST_F(PodVolumesTest, OtherUsersOfTheMachineCannotEnterAPodsVolumes) {
+  Json pod = MakePod("b");
+  pod["spec"]["volumes"] = Json::array({{{"name", "run"}, {"emptyDir", Json::object()}}});
+  const auto volumes = PodVolumes::Make(api_.Create(kube::kPods, pod).value(), directory_ / "volumes",
+                                        directory_ / "claims", api_, time_.WallNow());
+  ASSERT_TRUE(volumes.ok()) << Message(volumes.status());
+  const std::filesystem::path run = volumes->directories().at("run");
+  EXPECT_EQ(ModeOf(run), 0700U);
+  EXPECT_EQ(ModeOf(run.parent_path()), 0700U);
+}
+
+TEST_F(PodVolumesTest, ADirectoryThatIsOpenToOthersIsClosedAndALinkIsNotFollowed) {
+  const std::filesystem::path open = directory_ / "open", link = directory_ / "link";
+  std::filesystem::create_directory(open);
+  std::filesystem::permissions(open, std::filesystem::perms::all);
+  std::filesystem::create_directory_symlink(open, link);
+  EXPECT_EQ(MakePrivateDirectory(link).code(), StatusCode::kPermissionDenied) << "it could lead anywhere";
+  EXPECT_TRUE(MakePrivateDirectory(open).ok());
+  EXPECT_EQ(ModeOf(open), 0700U);
+}
 
 TEST_F(PodVolumesTest, APodWaitsUntilItsSecretIsThere) {
   const auto early = Make();
