@@ -115,6 +115,19 @@ class KillWorker(Kill):
     role = "worker"
 
 
+class ExhaustMemory(OfPod):
+    """A worker takes memory beyond its limit, and the kernel kills it."""
+    role, weight = "worker", 5
+
+    def __str__(self):
+        return f"{self.who()} runs out of memory"
+
+    def disturb(self, job):
+        began = time.time()
+        job.exhaust_memory(self.pod(job))
+        return Measure(str(self), began, self.goal_of())
+
+
 class StopSidecar(OfPod):
     """Telemetry ends; training must not notice."""
     role, weight, goal = "worker", 5, 5
@@ -213,6 +226,35 @@ class PauseAll(Fault):
                 job.sleep(self.seconds)
             finally:
                 processes.resume(target)
+        return Measure(str(self), time.time(), 10)
+
+
+class StopTogether(Fault):
+    """Two at once: `pair` of coordinator, server, worker, operator. With two servers silent the job may stand still, but nothing is lost."""
+    weight = 10
+
+    def __init__(self, pair=("coordinator", "worker"), seconds=0):
+        self.pair, self.seconds, self.number = pair, seconds, 0
+
+    def draw(self, draw):
+        self.pair = draw.choice([("coordinator", "worker"), ("coordinator", "operator"), ("server", "worker"), ("server", "operator"), ("worker", "operator")])
+        self.seconds, self.number = round(draw.uniform(2, 40), 1), draw.randrange(64)
+
+    def __str__(self):
+        return f"stop {' and '.join(self.pair)} together for {self.seconds} s"
+
+    def disturb(self, job):
+        makers = {"coordinator": Stop(coordinator=True), "server": Stop(number=self.number, coordinator=False), "worker": StopWorker(number=self.number)}
+        target = [p for who in self.pair if who != "operator" for p in job.of_pod(makers[who].pod(job), "main")]
+        processes.stop(target)
+        try:
+            if "operator" in self.pair:
+                with job.operator_stopped():
+                    job.sleep(self.seconds)
+            else:
+                job.sleep(self.seconds)
+        finally:
+            processes.resume(target)
         return Measure(str(self), time.time(), 10)
 
 
@@ -328,14 +370,14 @@ class FullDisk(Fault):
         return Measure(str(self), began, 5)
 
 
-RANDOM = [Stop, StopWorker, StopMachine, StopWorkerMachine, Kill, KillWorker, StopSidecar, KillSidecar, StopOperator, OperatorAway, PauseAll, Scale,
+RANDOM = [Stop, StopWorker, StopMachine, StopWorkerMachine, StopTogether, Kill, KillWorker, ExhaustMemory, StopSidecar, KillSidecar, StopOperator, OperatorAway, PauseAll, Scale,
           Pace, CutLink, SlowLinks, FullDisk]
 
 
 def draw_fault(draw, shape, without):
     """`without`: classes that cannot happen here, by name."""
-    kinds = [kind for kind in RANDOM if kind.__name__ not in without and (kind is not FullDisk or shape.checkpoint_seconds)
-             and (kind is not CutLink or not shape.shared_memory)]
+    possible = {FullDisk: shape.checkpoint_seconds, CutLink: not shape.shared_memory, ExhaustMemory: shape.memory}
+    kinds = [kind for kind in RANDOM if kind.__name__ not in without and possible.get(kind, True)]
     fault = draw.choices(kinds, [kind.weight for kind in kinds])[0]()
     fault.draw(draw)
     return fault

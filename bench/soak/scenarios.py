@@ -1,5 +1,5 @@
 """Named faults, each with the job that it is tried on. What is measured and its goal is said by the fault (faults.py)."""
-from faults import (CutLink, FullDisk, Kill, KillSidecar, KillWorker, OperatorAway, PauseAll, Scale, SlowLinks, Stop, StopMachine, StopOperator, StopWorker,
+from faults import (CutLink, ExhaustMemory, FullDisk, Kill, KillSidecar, KillWorker, OperatorAway, PauseAll, Scale, SlowLinks, Stop, StopMachine, StopOperator, StopTogether, StopWorker,
                     StopWorkerMachine)
 from local_job import Shape
 
@@ -31,6 +31,10 @@ SCENARIOS = {
     "worker-machine": Scenario("everything in a worker's pod is silent", Shape(workers=3), [(3, StopWorkerMachine(45))]),
     "worker-killed": Scenario("a worker ends", Shape(workers=3), [(3, KillWorker())]),
     "worker-stopped-bsp": Scenario("a worker that the others wait for is silent", Shape(workers=3, mode="BSP"), [(3, StopWorker(45))]),
+    "worker-out-of-memory": Scenario("a worker takes more memory than its limit", Shape(workers=3, memory="256Mi"), [(3, ExhaustMemory())]),
+    "coordinator-and-worker-stopped": Scenario("two are silent at once", Shape(workers=3), [(3, StopTogether(("coordinator", "worker"), 40))]),
+    "coordinator-and-operator-stopped": Scenario("two are silent at once", Shape(), [(3, StopTogether(("coordinator", "operator"), 40))]),
+    "two-servers-stopped": Scenario("the coordinator's and another of three servers are silent at once", Shape(), [(3, StopTogether(("coordinator", "server"), 40))]),
     "sidecars-killed": Scenario("sidecars end", Shape(), [(2, KillSidecar(number=n)) for n in range(3)]),
     "whole-job-paused": Scenario("all processes of the job and the operator are stopped for a minute", Shape(), [(3, PauseAll(60))]),
     "one-server-paused": Scenario("1 server, 5 workers: the only server is silent for 13 s and finds everybody well",

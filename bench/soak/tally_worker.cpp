@@ -123,8 +123,13 @@ class BlockBuffer {
 
 class Worker {
  public:
-  Worker(const Flags& flags, ps::Session& session, const ps::Table& table, Journal& journal)
-      : flags_(flags), session_(session), table_(table), journal_(journal), seen_(flags.blocks * flags.rows_per_block) {
+  Worker(const Flags& flags, ps::Session& session, const ps::Table& table, Journal& journal, uint32_t index)
+      : flags_(flags),
+        session_(session),
+        table_(table),
+        journal_(journal),
+        seen_(flags.blocks * flags.rows_per_block),
+        memory_file_(flags.journal + "/take-memory-" + std::to_string(index)) {
     gradients_.resize(flags.rows_per_block * flags.dim);
     for (size_t i = 0; i < gradients_.size(); ++i) gradients_[i] = -static_cast<float>(i % flags.dim + 1);
   }
@@ -175,6 +180,7 @@ class Worker {
       RETURN_IF_ERROR(NoteAcknowledged());
       RETURN_IF_ERROR(session_.Step({.loss = 1 / (1 + mean), .samples = 1}));
       RETURN_IF_ERROR(journal_.StepEnded());
+      TakeMemoryIfAsked();
       std::this_thread::sleep_for(std::chrono::milliseconds(flags_.pause_milliseconds));
     }
     return OkStatus();
@@ -214,6 +220,13 @@ class Worker {
     return OkStatus();
   }
 
+  // Memory beyond any limit, once, when bench/chaos asks for it by a file.
+  void TakeMemoryIfAsked() const {
+    if (unlink(memory_file_.c_str()) != 0) return;
+    constexpr size_t kPart = size_t{16} << 20;
+    for (int part = 0; part < 128; ++part) new std::vector<char>(kPart, 'x');  // never given back: 2 GiB
+  }
+
   Status NoteAcknowledged() {
     while (!pushes_.empty() && pushes_.front().second.Done()) {
       RETURN_IF_ERROR(pushes_.front().second.Wait());
@@ -230,6 +243,7 @@ class Worker {
   std::vector<float> seen_;  // first value of each row when last pulled
   std::vector<float> gradients_;
   std::deque<std::pair<uint64_t, ps::Future>> pushes_;
+  const std::string memory_file_;
 };
 
 Status Run(const Flags& flags) {
@@ -244,7 +258,7 @@ Status Run(const Flags& flags) {
   // SGD subtracts, so that rows grow by the gradients' negatives.
   ASSIGN_OR_RETURN(const ps::Table table,
                    session->OpenTable("sums", {.dim = flags.dim, .optimizer = ps::Sgd{.rate = 1.0F}}));
-  Worker worker(flags, *session, table, *journal);
+  Worker worker(flags, *session, table, *journal, options.index);
   RETURN_IF_ERROR(worker.Train());
   for ([[maybe_unused]] const ps::DataLease& lease : session->DataLeases("check", {.items = 1, .epochs = 1})) {
     RETURN_IF_ERROR(worker.WriteSums(flags.journal + "/sums-" + name));
