@@ -31,7 +31,7 @@ SCENARIOS = {
     "worker-machine": Scenario("everything in a worker's pod is silent", Shape(workers=3), [(3, StopWorkerMachine(45))]),
     "worker-killed": Scenario("a worker ends", Shape(workers=3), [(3, KillWorker())]),
     "worker-stopped-bsp": Scenario("a worker that the others wait for is silent", Shape(workers=3, mode="BSP"), [(3, StopWorker(45))]),
-    "worker-out-of-memory": Scenario("a worker takes more memory than its limit", Shape(workers=3, memory="256Mi"), [(3, ExhaustMemory())]),
+    "worker-out-of-memory": Scenario("a worker takes more memory than its limit", Shape(workers=3, items=12_000, memory="256Mi"), [(3, ExhaustMemory())]),
     "coordinator-and-worker-stopped": Scenario("two are silent at once", Shape(workers=3), [(3, StopTogether(("coordinator", "worker"), 40))]),
     "coordinator-and-operator-stopped": Scenario("two are silent at once", Shape(), [(3, StopTogether(("coordinator", "operator"), 40))]),
     "two-servers-stopped": Scenario("the coordinator's and another of three servers are silent at once", Shape(), [(3, StopTogether(("coordinator", "server"), 40))]),

@@ -221,10 +221,8 @@ class Worker {
   }
 
   // Memory beyond any limit, once, when bench/chaos asks for it by a file.
-  void TakeMemoryIfAsked() const {
-    if (unlink(memory_file_.c_str()) != 0) return;
-    constexpr size_t kPart = size_t{16} << 20;
-    for (int part = 0; part < 128; ++part) new std::vector<char>(kPart, 'x');  // never given back: 2 GiB
+  void TakeMemoryIfAsked() {
+    if (unlink(memory_file_.c_str()) == 0) taken_.resize(size_t{2} << 30, 'x');
   }
 
   Status NoteAcknowledged() {
@@ -244,6 +242,7 @@ class Worker {
   std::vector<float> gradients_;
   std::deque<std::pair<uint64_t, ps::Future>> pushes_;
   const std::string memory_file_;
+  std::vector<char> taken_;
 };
 
 Status Run(const Flags& flags) {
