@@ -8,6 +8,7 @@ from local_job import ChaosJob, JobEnded, Shape
 
 TRAINS_AGAIN_SECONDS = 120   # after each fault; more is a violation
 STRENGTH_SECONDS = 240       # likewise, until all servers and workers are there
+SETTLED_SECONDS = 4          # so long it must last: the status does not know of a loss at once
 DISK = "size=8m"
 
 
@@ -88,9 +89,15 @@ class Round:
             self._settle(job, measure, at)
 
     def _settle(self, job, measure, at):
-        if problem := self._await(job.settled_state, STRENGTH_SECONDS, job):
+        since = [0.0]
+
+        def problem_of_late():
+            problem = job.settled_state()
+            since[0] = 0.0 if problem else since[0] or time.time()
+            return problem or ("" if time.time() - since[0] > SETTLED_SECONDS else "full strength only just now")
+        if problem := self._await(problem_of_late, STRENGTH_SECONDS, job):
             self.violations.append(f"{measure.name}: not at full strength after {STRENGTH_SECONDS} s: {problem}")
-        measure.end = time.time()
+        measure.end = since[0] or time.time()
         if measure.strength is None:
             measure.strength = measure.end - at
         self.say(f"    full strength {measure.strength:.1f} s after it began")
