@@ -75,6 +75,7 @@ struct Mutations {
   bool acked_below_skips_open = false;    // acked_below passes pushes that are still open
   bool no_reissue = false;                // a push is sent once
   bool ignore_pull_deadline = false;      // a pull ends only when answered
+  bool place_every_answer = false;        // two answers may be received into the rows of a pull at one time
   RowMutation row = RowMutation::kNone;
   LinkMutations link;
 

@@ -9,6 +9,7 @@ namespace attune::ps {
 
 void WorkerOutputs::Clear() {
   send.clear();
+  revoke.clear();
   completions.clear();
   connect.clear();
   disconnect.clear();
@@ -72,6 +73,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
     if (MapVersionOf(input.message) > map_.version) {  // nothing sent under a map is handled under an older one
       AskForMap(now, out);
+      if (auto* reply = std::get_if<PullReply>(&input.message)) TakeOutOfPlace(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
       return;
     }
@@ -100,8 +102,9 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
 
 // However long a server or the coordinator is away, the session lives on: calls end by their own deadlines, and only
 // the coordinator says who is lost.
-void WorkerCore::On(PeerDisconnected input, MonotonicTime, WorkerOutputs&) {
+void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out) {
   links_.Disconnected(input.peer);
+  FreePlacesOf(input.peer, now, out);
   const auto it = peers_.find(input.peer);
   if (it != peers_.end()) it->second.connected = false;
 }

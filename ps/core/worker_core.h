@@ -88,6 +88,10 @@ struct PullCall {
   Slice<Key> keys;        // may repeat
   std::span<float> rows;  // keys.size() * dim; written until the completion, never after it
 };
+// The program gives a pull up: it ends with Cancelled. No completion of its own.
+struct CancelPull {
+  CallId call;
+};
 struct PushCall {
   CallId call;
   MonotonicTime deadline;
@@ -150,9 +154,14 @@ struct LeaveCall {
   MonotonicTime deadline;
 };
 
-using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, PushCall, OpenDataSetCall, LeaseCall, AdvanceLease,
-                                 EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall, Received,
-                                 PeerConnected, PeerDisconnected, Timer>;
+// What WorkerOutputs::revoke asked for has been done.
+struct RowsRevoked {
+  RequestId request;
+};
+
+using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, CancelPull, PushCall, OpenDataSetCall, LeaseCall,
+                                 AdvanceLease, EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall,
+                                 Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
 
 // --- outputs
 
@@ -175,8 +184,15 @@ struct Completion {
   CallResult result;
 };
 
+// Nothing received is to be written into these rows any more (WorkerCore::PlaceOf): RowsRevoked says that it is so.
+struct RevokeRows {
+  RequestId request;
+  std::span<const float> rows;
+};
+
 struct WorkerOutputs {
   std::vector<Outgoing> send;
+  std::vector<RevokeRows> revoke;
   std::vector<Completion> completions;
   std::vector<Member> connect;                  // nodes to keep a link to, from now on
   std::vector<NodeId> disconnect;               // of these, members no longer
@@ -205,9 +221,12 @@ class WorkerCore {
   // Of this node's data plane, as others reach it; empty: nobody does. Before the first step.
   void SetAddress(std::string address) { options_.address = std::move(address); }
 
-  // Where the rows that answer this pull belong when they belong in one piece, `values` of them; else empty. A reply
-  // whose rows lie there already is not copied.
-  std::span<float> PlaceOf(RequestId request, size_t values) const;
+  // Where the rows of an answer of `from` to this pull belong when they belong in one piece, `values` of them; else
+  // empty. What is named here may be written to until the reply is handed over, with its rows there; or `from` is told
+  // to be disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the
+  // call is about to be completed with an error. No second place is given meanwhile, and the core leaves the rows
+  // alone.
+  std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
 
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
@@ -264,6 +283,10 @@ class WorkerCore {
     std::vector<uint32_t> places;  // in the call's rows
     std::vector<After> after;
     std::vector<bool> answered;  // per key, once an answer has come for some of them
+    // Of the call's rows there is one writer: while an answer from this node is being received into them (PlaceOf),
+    // this core does not touch them, and what else arrives waits until the shell has revoked the place.
+    std::optional<NodeId> placed_by;
+    std::vector<std::pair<NodeId, PullReply>> waiting;
     MonotonicTime send_again = kNever;
     Duration backoff{};
   };
@@ -325,6 +348,8 @@ class WorkerCore {
   void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
   // worker_push.cpp, worker_pull.cpp
   void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(CancelPull call, MonotonicTime now, WorkerOutputs& out);
+  void On(RowsRevoked input, MonotonicTime now, WorkerOutputs& out);
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
   // worker_core.cpp
   void On(Received input, MonotonicTime now, WorkerOutputs& out);
@@ -407,6 +432,10 @@ class WorkerCore {
                 WorkerOutputs& out);
   void SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out);
   void EndPull(CallId call, const Status& status, WorkerOutputs& out);
+  std::span<float> RowsOf(const PullMessage& part) const;  // of the call; empty when they are not in one piece
+  bool IsInPlace(NodeId from, const PullReply& reply) const;
+  void TakeOutOfPlace(NodeId from, PullReply& reply);
+  void FreePlacesOf(NodeId peer, MonotonicTime now, WorkerOutputs& out);
 
   // Calls, requests, time.
   bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls

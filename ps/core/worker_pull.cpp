@@ -1,11 +1,24 @@
 // Pulls of a worker: one call becomes a message per home, whose answers are written into the caller's rows.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "ps/core/limits.h"
 #include "ps/core/worker_core.h"
 
 namespace attune::ps {
+namespace {
+
+constexpr size_t kAnswersWaitingMax = 16;  // per message; what is beyond that is asked for again
+
+// Every position a key of the message, and none twice.
+bool AreOf(size_t keys, const Positions& positions) {
+  if (positions.list.empty()) return size_t{positions.first} + positions.count <= keys;
+  return positions.list.back() < keys &&
+         std::ranges::adjacent_find(positions.list, std::greater_equal<>()) == positions.list.end();
+}
+
+}  // namespace
 
 void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
@@ -45,6 +58,10 @@ void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
     }
   }
   if (pull.open == 0) EndPull(call.call, OkStatus(), out);
+}
+
+void WorkerCore::On(CancelPull call, MonotonicTime, WorkerOutputs& out) {
+  EndPull(call.call, Error(StatusCode::kCancelled, "pull: given up, as its last future was dropped"), out);
 }
 
 void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::span<const uint32_t> places,
@@ -95,15 +112,59 @@ void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime no
   out.send.push_back({.to = pull.to, .message = std::move(message)});
 }
 
-std::span<float> WorkerCore::PlaceOf(RequestId request, size_t values) const {
-  const auto it = pull_messages_.find(request);
-  if (it == pull_messages_.end()) return {};
-  const PullMessage& part = it->second;
+// --- where answers are received
+
+std::span<float> WorkerCore::RowsOf(const PullMessage& part) const {
   // Places ascend.
   const bool in_one_piece = part.places.back() - part.places.front() + 1 == part.places.size();
-  if (!in_one_piece || values != part.places.size() * part.dim) return {};
-  return pulls_.at(part.call).rows.subspan(size_t{part.places.front()} * part.dim, values);
+  if (!in_one_piece) return {};
+  return pulls_.at(part.call).rows.subspan(size_t{part.places.front()} * part.dim, part.places.size() * part.dim);
 }
+
+std::span<float> WorkerCore::PlaceOf(NodeId from, RequestId request, size_t values) {
+  const auto it = pull_messages_.find(request);
+  if (it == pull_messages_.end() || !map_.Contains(from)) return {};
+  PullMessage& part = it->second;
+  const std::span<float> rows = RowsOf(part);
+  if (rows.empty() || values != rows.size()) return {};
+  const bool untouched = !part.placed_by && part.waiting.empty() && part.answered.empty();
+  if (!untouched && !options_.mutations.place_every_answer) return {};
+  part.placed_by = from;
+  return rows;
+}
+
+// Received where PlaceOf said, and complete.
+bool WorkerCore::IsInPlace(NodeId from, const PullReply& reply) const {
+  const auto it = pull_messages_.find(reply.request);
+  if (it == pull_messages_.end() || reply.rows.empty()) return false;
+  return it->second.placed_by == from && reply.rows.data() == RowsOf(it->second).data();
+}
+
+// An answer that is not handled yet keeps nothing of the program's memory.
+void WorkerCore::TakeOutOfPlace(NodeId from, PullReply& reply) {
+  if (!IsInPlace(from, reply)) return;
+  reply.rows = Slice<float>::Filled(reply.rows.size(),
+                                    [&](std::span<float> copy) { std::ranges::copy(reply.rows, copy.begin()); });
+  pull_messages_.at(reply.request).placed_by.reset();
+}
+
+void WorkerCore::On(RowsRevoked input, MonotonicTime now, WorkerOutputs& out) {
+  const auto it = pull_messages_.find(input.request);
+  if (it == pull_messages_.end()) return;
+  it->second.placed_by.reset();
+  for (auto& [from, reply] : std::exchange(it->second.waiting, {})) OnMessage(from, std::move(reply), now, out);
+}
+
+// The connection is closed: nothing is received over it any more.
+void WorkerCore::FreePlacesOf(NodeId peer, MonotonicTime now, WorkerOutputs& out) {
+  std::vector<RequestId> freed;
+  for (const auto& [request, part] : pull_messages_) {
+    if (part.placed_by == peer) freed.push_back(request);
+  }
+  for (const RequestId request : freed) On(RowsRevoked{request}, now, out);
+}
+
+// --- answers
 
 // Keys whose rows lie on several nodes are answered by each of them.
 void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
@@ -111,9 +172,7 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   if (it == pull_messages_.end()) return;  // a second answer, or the call has ended
   PullMessage& part = it->second;
   const size_t count = message.positions.size();
-  const bool fits = message.rows.size() == count * part.dim && count <= part.keys.size() &&
-                    (count == 0 || message.positions.At(count - 1) < part.keys.size());
-  if (!fits) {
+  if (message.rows.size() != count * part.dim || !AreOf(part.keys.size(), message.positions)) {
     const CallId call = part.call;
     EndPull(call,
             Error(StatusCode::kInternal, "pull: " + Describe(map_, from) + " answered with " +
@@ -123,6 +182,13 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
             out);
     return;
   }
+  const bool in_place = IsInPlace(from, message);
+  if (part.placed_by && !in_place && !options_.mutations.place_every_answer) {
+    if (part.waiting.empty()) out.revoke.push_back({.request = message.request, .rows = RowsOf(part)});
+    if (part.waiting.size() < kAnswersWaitingMax) part.waiting.emplace_back(from, std::move(message));
+    return;
+  }
+  part.placed_by.reset();
   OpenPull& pull = pulls_.at(part.call);
   const bool whole = count == part.keys.size();
   if (whole) seen_.Note(part.table, part.keys.view(), message.versions.view());
@@ -131,11 +197,9 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   } else {
     for (size_t i = 0; i < count; ++i) Learn(part.table, part.keys.view().subspan(message.positions.At(i), 1), from);
   }
-  if (!whole || message.rows.data() != &pull.rows[size_t{part.places[0]} * part.dim]) {
-    for (size_t i = 0; i < count; ++i) {
-      const size_t place = part.places[whole ? i : message.positions.At(i)];
-      std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[place * part.dim]);
-    }
+  for (size_t i = 0; i < count && !in_place; ++i) {
+    const size_t place = part.places[message.positions.At(i)];
+    std::copy_n(message.rows.data() + i * part.dim, part.dim, &pull.rows[place * part.dim]);
   }
   if (!whole) {
     part.answered.resize(part.keys.size());

@@ -61,6 +61,7 @@ struct Future::State {
 
   std::shared_ptr<EventLoop> loop;  // null: waiting sleeps
   std::span<float> rows;            // of a pull: written to until it is completed
+  CallId call;                      // set when it is submitted
 
   // For telemetry: where the time a program waits here is added; null for calls that are not measured.
   std::shared_ptr<class WaitMeter> meter;

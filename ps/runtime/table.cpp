@@ -71,7 +71,10 @@ Future Table::PullRemote(std::span<const Key> keys, std::span<float> rows) const
   pending->rows = rows;
   // The core copies the keys while it deals them out to servers, within Submit.
   PullCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = Slice<Key>(nullptr, keys), .rows = rows};
-  return Future(runtime.Submit(std::move(call), state_->call_timeout, std::move(pending)));
+  pending = runtime.Submit(std::move(call), state_->call_timeout, std::move(pending));
+  // The program's hold on the pull, apart from the runtime's: when the last copy is dropped, its rows may go too.
+  return Future(std::shared_ptr<Future::State>(
+      pending.get(), [runtime = state_->runtime, pending](Future::State*) { runtime->GiveUp(pending); }));
 }
 
 Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradients) const {

@@ -46,9 +46,9 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
   // Whatever the reason: only the coordinator's word ends a session.
   events.on_disconnected = [this](NodeId peer, const Status&) { Tell(PeerDisconnected{peer}); };
-  events.place = [this](NodeId, RequestId request, size_t values) -> std::span<float> {
+  events.place = [this](NodeId from, RequestId request, size_t values) -> std::span<float> {
     std::lock_guard at_core(mutex_);
-    return stopped_ ? std::span<float>() : core_.PlaceOf(request, values);
+    return stopped_ ? std::span<float>() : core_.PlaceOf(from, request, values);
   };
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
                                                      .self = {},
@@ -101,6 +101,7 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
   }
   last_call_ = last_call_.Next();
   set_id(input, last_call_);
+  state->call = last_call_;
   pending_.emplace(last_call_, state);
   StepAndDispatch(std::move(lock), std::move(input));
 }
@@ -150,6 +151,10 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
 }
 
 void WorkerRuntime::Dispatch(WorkerOutputs& out) {
+  for (const RevokeRows& revoke : out.revoke) {
+    transport_->Unplace(revoke.rows);
+    Tell(RowsRevoked{revoke.request});
+  }
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
   for (const NodeId server : out.disconnect) transport_->Disconnect(server);
   for (Outgoing& outgoing : out.send) {
@@ -185,6 +190,12 @@ void WorkerRuntime::Finish(const Pending& state, Completion completion) {
 bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult result) {
   if (!status.ok() && !state->rows.empty() && transport_ != nullptr) transport_->Unplace(state->rows);
   return state->Complete(std::move(status), std::move(result));
+}
+
+void WorkerRuntime::GiveUp(const Pending& pull) {
+  if (pull->done()) return;
+  Tell(CancelPull{pull->call});
+  pull->Sleep();  // another thread may be completing it, and has to revoke its place first
 }
 
 void WorkerRuntime::OnTimer() {

@@ -49,6 +49,8 @@ class WorkerRuntime {
   // Any thread. WorkerCore::PullHere and PushHere: at once, when all rows are in this process.
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
+  // Any thread of the program: nothing is written to the rows of this pull any more. Waits for a reader that is at it.
+  void GiveUp(const Pending& pull);
   // Inputs without a completion.
   void Tell(WorkerInput input);
 
@@ -65,6 +67,13 @@ class WorkerRuntime {
   // Asks the program to leave: lease ranges end, waits for leases are interrupted. Idempotent.
   void RequestDrain(const std::string& reason);
   bool draining() const { return draining_.load(std::memory_order_acquire); }
+  // draining(), asked on the program's behalf: once this has returned true, the program may act on it.
+  bool NoticeDrain() {
+    if (!draining()) return false;
+    drain_noticed_.store(true, std::memory_order_release);
+    return true;
+  }
+  bool drain_noticed() const { return drain_noticed_.load(std::memory_order_acquire); }
   // Interrupted when a drain is requested; a state may be registered once.
   void InterruptOnDrain(const Pending& state);
 
@@ -98,6 +107,7 @@ class WorkerRuntime {
   const TimeSource& time_;
   const std::shared_ptr<WaitMeter> meter_;
   std::atomic<bool> draining_ = false;
+  std::atomic<bool> drain_noticed_ = false;
   std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
 
   mutable std::mutex mutex_;  // guards what follows

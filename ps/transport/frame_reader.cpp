@@ -87,7 +87,7 @@ Status FrameReader::BeginFrame(const FrameHeader& header, Sink& sink) {
 
 void FrameReader::Unplace(std::span<const float> rows) {
   if (!in_payload_ || placed_ == nullptr || placed_ < rows.data() || placed_ >= rows.data() + rows.size()) return;
-  // The frame comes to its end in memory of its own; what came so far is of no interest to anybody.
+  // The frame comes to its end in memory of its own, with what came so far.
   const size_t value_bytes = header_.value_count * sizeof(float);
   const size_t before = header_.key_count * sizeof(Key) + header_.version_count * sizeof(RowVersion);
   const size_t after = PayloadBytes(header_) - before - value_bytes;
@@ -95,6 +95,7 @@ void FrameReader::Unplace(std::span<const float> rows) {
   auto* const at = static_cast<std::byte*>(owner_.get());
   std::memset(at, 0, PayloadBytes(header_));
   if (before > 0) std::memcpy(at, old.get(), before);
+  std::memcpy(at + before, placed_, value_bytes - segments_[1].left);
   segments_[0].at = at + before - segments_[0].left;
   segments_[1].at = at + before + value_bytes - segments_[1].left;
   segments_[2].at = at + before + value_bytes + after - segments_[2].left;

@@ -34,7 +34,7 @@ class FrameReader {
   size_t Space(std::span<iovec, kSpacePartsMax> parts);
   // `bytes` of Space() were filled. Hands over each whole frame. After an error the stream has no meaning any more.
   Status Filled(size_t bytes, Sink& sink);
-  // Nothing more is written into `rows`, which Place may have given.
+  // Nothing more is written into `rows`, which Place may have given: the frame is completed in memory of its own.
   void Unplace(std::span<const float> rows);
 
  private:

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -341,6 +342,27 @@ TEST_F(SessionTest, LeavingALoopEarlyHandsBackWhatIsNotDone) {
   }
   EXPECT_TRUE(second->status().ok());
   EXPECT_EQ(std::accumulate(seen.begin(), seen.end(), uint64_t{0}), kItems - done_by_first);
+}
+
+// Over TCP, where rows are received straight into the program's memory.
+TEST_F(SessionTest, RowsOfAPullWhoseFutureWasDroppedAreLeftAlone) {
+  constexpr uint32_t kDim = 64;
+  StartServers(2);
+  SessionOptions options = WorkerOptions();
+  options.shared_memory = false;
+  const auto session = Session::Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto table = (*session)->OpenTable("t", {.dim = kDim, .initializer = ConstantInitializer{.value = 1}});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<Key> keys = KeysFrom(0, 5000);
+  std::vector<float> rows(keys.size() * kDim), others(rows.size());
+  for (int round = 0; round < 50; ++round) {
+    { const Future dropped = table->PullAsync(keys, rows); }
+    std::ranges::fill(rows, 7.0F);
+    ASSERT_TRUE(table->Pull(keys, others).ok());  // what was still under way has come before this
+    ASSERT_EQ(static_cast<size_t>(std::ranges::count(rows, 7.0F)), rows.size()) << "round " << round;
+    ASSERT_EQ(static_cast<size_t>(std::ranges::count(others, 1.0F)), others.size());
+  }
 }
 
 TEST_F(SessionTest, CallsAfterTheSessionEndedSaySo) {

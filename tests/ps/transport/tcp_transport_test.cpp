@@ -304,6 +304,8 @@ TEST(TcpTransportTest, NothingIsWrittenIntoRowsThatWereTakenBack) {
   std::ranges::fill(rows, 7.0F);
   ASSERT_TRUE(worker.Await([&] { return worker.received_.size() == 1; }));
   EXPECT_TRUE(std::ranges::all_of(rows, [](float value) { return value == 7.0F; }));
+  const Slice<float>& received = std::get<PullReply>(worker.received_[0]).rows;
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(received, 1.0F)), rows.size()) << "whole all the same";
 }
 
 // --- shared memory

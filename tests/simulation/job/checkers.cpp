@@ -19,6 +19,7 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
             << " column " << column << " of table " << pull.table << ", bound " << bound;
         return out.str();
       };
+      if (value < 0) Violation(text("WholeRows: a value was never written", 0));
       if (column == worker.column() && value < pull.own_before.at(key)) {
         Violation(text("OwnPushes: an own push is missing", pull.own_before.at(key)));
       }
@@ -136,6 +137,7 @@ void JobSimulation::CheckEnd() {
   items_.CheckEnd(parameters_.epochs, parameters_.items, progress, any_failure_);
   CheckOwners();
   CheckSums();
+  CheckReturnedRows();
   for (const auto& server : servers_) {
     if (server->fate == Fate::kRunning && server->core->parked() > 0) {
       Violation("AtRest: a pull is still parked at a server");

@@ -98,6 +98,7 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
   if (it == connections_.end() || !it->second.up) return;
   it->second.up = false;
   network_.Cut(a, b);
+  BreakReceiving(wire);
   Count("breaks");
   Tell("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
   if (IsLeader(listens)) {
@@ -165,7 +166,8 @@ void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const
     // Servers end with the job; here they stay until its rows have been looked at.
     if (finished_ && std::holds_alternative<Finished>(message)) return;
     StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
-  } else {
+  } else if (const auto* reply = std::get_if<PullReply>(&message);
+             reply == nullptr || !BeginReceiving(from, to, *reply)) {
     StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
   }
   if (++deliveries_ % 64 == 0) CheckOwners();

@@ -37,7 +37,8 @@ Suite JobSuite() {
                        "VersionsRise"},
                       {"21", "act before all promises", {.act_before_all_promises = true}},
                       {"22", "answered before the copy has it", {.answer_before_mirror = true}},
-                      {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}}}};
+                      {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}},
+                      {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -16,6 +16,8 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                   {{"duplicate pushes", 100},
                    {"parked pulls", 100},
                    {"breaks", 100},
+                   {"answers received in place", 100},
+                   {"places revoked", 1},
                    {"items processed again", 10},
                    {"deadlines passed", 10},
                    {"lost workers", 10},

@@ -177,6 +177,13 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
     Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);
   }
+  for (const RevokeRows& revoke : out.revoke) {
+    Count("places revoked");
+    After(FromMilliseconds(random().Uniform() * 2), [this, index, revoke] {  // a shell that is slow
+      Revoke(revoke.rows);
+      StepWorker(index, RowsRevoked{revoke.request});
+    });
+  }
   for (const Completion& completion : out.completions) {
     Digest(completion.call.value() * 31 + static_cast<uint64_t>(completion.status.code()));
     Completed(index, completion);

@@ -81,7 +81,12 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
     return;
   }
   if (const auto pull = worker.pulls.find(completion.call); pull != worker.pulls.end()) {
-    if (completion.status.ok()) CheckPull(worker, pull->second);
+    if (completion.status.ok()) {
+      CheckPull(worker, pull->second);
+    } else {
+      Revoke(pull->second.rows);
+    }
+    GiveBack(std::move(pull->second.rows));
     worker.pulls.erase(pull);
     return EndStepSoon(index);
   }

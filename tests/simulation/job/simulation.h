@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -203,6 +204,21 @@ class JobSimulation : public World {
   void Acknowledged(Worker& worker, const PushCheck& push);
   void EndStepSoon(size_t worker);
 
+  // --- receiving: of answers to pulls, straight into the place that the core names, while other things happen
+  struct Receiving {
+    size_t worker;
+    Wire wire;
+    NodeId from;
+    PullReply reply;
+    std::span<float> place = {};  // empty: in memory of its own
+    size_t received = 0;          // values that have come
+  };
+  bool BeginReceiving(Place from, Place to, const PullReply& reply);
+  void EndReceiving(uint64_t number);
+  void BreakReceiving(Wire wire);
+  void Revoke(std::span<const float> rows);
+  void GiveBack(std::vector<float> rows);
+
   // --- script
   void ScheduleChanges();
   void ChangeWorker(Fate how);
@@ -225,6 +241,7 @@ class JobSimulation : public World {
   bool Failed(size_t worker, const ShardMap& map) const;
   void CheckEnd();
   void CheckSums();
+  void CheckReturnedRows();
   using RowSums = std::map<std::pair<Key, uint32_t>, double>;
   void SumRows(RowSums (&sums)[kTables + 1]) const;
 
@@ -261,6 +278,9 @@ class JobSimulation : public World {
   };
   std::map<CommandId, Asked> commands_;
   uint64_t deliveries_ = 0;
+  std::map<uint64_t, Receiving> receiving_;
+  uint64_t next_receiving_ = 0;
+  std::vector<std::vector<float>> returned_;  // rows that are the program's again
 
   Account accounts_[kTables + 1];  // by TableId
   StepChecker steps_{*this};
