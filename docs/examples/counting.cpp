@@ -1,8 +1,10 @@
 // Rows that travel while the worker computes: pulls the next batch's rows early and does not wait for its pushes.
 // "Trains" on numbers: row k counts how many of them end in the digits k.
+//   counting [NUMBERS]    50,000 unless given; a multiple of 100
 #include <attune/ps/session.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -10,14 +12,12 @@ namespace {
 
 using namespace attune;
 
-constexpr uint64_t kNumbers = 50'000, kBatch = 100, kRows = 1000;
+constexpr uint64_t kBatch = 100, kRows = 1000;
 
 struct Batch {
   std::vector<ps::Key> keys;
   std::vector<float> rows;
-  ps::Future pull;
-
-  ~Batch() { (void)pull.Wait(); }  // the rows must live until it is done
+  ps::Future pull;  // after the rows it writes to: dropped before them
 };
 
 void StartPull(const ps::Table& table, uint64_t number, Batch& batch) {
@@ -42,12 +42,12 @@ Status TrainOnLease(ps::Session& session, const ps::Table& table, const ps::Data
   return OkStatus();
 }
 
-Status Run() {
+Status Run(uint64_t numbers) {
   ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
   ASSIGN_OR_RETURN(const auto session, ps::Session::Connect(options));
   ASSIGN_OR_RETURN(const ps::Table table, session->OpenTable("counts", {.dim = 1, .optimizer = ps::Sgd{.rate = 1.0F}}));
   session->SetSampleUnit("numbers");
-  for (const ps::DataLease& lease : session->DataLeases("numbers", {.items = kNumbers / kBatch})) {
+  for (const ps::DataLease& lease : session->DataLeases("numbers", {.items = numbers / kBatch})) {
     RETURN_IF_ERROR(TrainOnLease(*session, table, lease));
   }
   RETURN_IF_ERROR(session->Flush());  // a push that failed says so here
@@ -64,8 +64,8 @@ Status Run() {
 
 }  // namespace
 
-int main() {
-  const Status status = Run();
+int main(int argc, char** argv) {
+  const Status status = Run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 50'000);
   if (status.ok()) return 0;
   std::fprintf(stderr, "counting: %s\n", ToString(status).c_str());
   return 1;

@@ -222,10 +222,9 @@ class WorkerCore {
   void SetAddress(std::string address) { options_.address = std::move(address); }
 
   // Where the rows of an answer of `from` to this pull belong when they belong in one piece, `values` of them; else
-  // empty. What is named here may be written to until the reply is handed over, with its rows there; or `from` is told
-  // to be disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the
-  // call is about to be completed with an error. No second place is given meanwhile, and the core leaves the rows
-  // alone.
+  // empty. What is named here may be written to until the reply is handed over, with its rows there; or `from` has been
+  // disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the call is
+  // about to be completed with an error. No second place is given meanwhile, and the core leaves the rows alone.
   std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
 
   NodeId node() const { return node_; }  // 0 before the welcome

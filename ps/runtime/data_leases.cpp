@@ -6,11 +6,18 @@
 
 namespace attune::ps {
 
+uint64_t DoneAtEndOfBody(const EndedBody& body) {
+  if (!body.draining) return body.end;
+  if (body.advanced == body.begin && !body.drain_noticed) return body.end;
+  return body.advanced;
+}
+
 void DataLease::Advance(uint64_t position) const {
   position = std::clamp(position, begin_, end_);
   uint64_t before = state_->position.load(std::memory_order_relaxed);
-  if (position <= before) return;
-  state_->position.store(position, std::memory_order_relaxed);
+  do {
+    if (position <= before) return;
+  } while (!state_->position.compare_exchange_weak(before, position, std::memory_order_relaxed));
   state_->runtime->Tell(AdvanceLease{state_->lease, position});
 }
 
@@ -61,7 +68,20 @@ void DataLeaseRange::State::Begin() {
 }
 
 void DataLeaseRange::State::Next() {
-  if (current_state != nullptr) EndCurrent(current_state->end);
+  if (current_state != nullptr) {
+    const DataLease::State& lease = *current_state;
+    const EndedBody body{.begin = lease.begin,
+                         .end = lease.end,
+                         .advanced = lease.position,
+                         .draining = runtime->draining(),
+                         .drain_noticed = runtime->drain_noticed()};
+    const uint64_t done = DoneAtEndOfBody(body);
+    if (done < body.end) {
+      log::Info("the rest of a data lease goes back",
+                {{"data_set", data_set}, {"done_up_to", done}, {"lease_end", body.end}});
+    }
+    EndCurrent(done);
+  }
   TakeAhead();
 }
 
@@ -80,7 +100,7 @@ void DataLeaseRange::State::AskAhead() {
 // dies find a taker.
 void DataLeaseRange::State::TakeAhead() {
   while (ahead != nullptr) {
-    if (runtime->draining() || !ahead->WaitUnlessInterrupted() || runtime->draining()) return ReturnAhead();
+    if (runtime->NoticeDrain() || !ahead->WaitUnlessInterrupted() || runtime->NoticeDrain()) return ReturnAhead();
     const std::shared_ptr<Future::State> answer = std::move(ahead);
     ahead = nullptr;
     if (answer->status.code() == StatusCode::kDeadlineExceeded && runtime->status().ok()) {

@@ -11,12 +11,25 @@
 
 namespace attune::ps {
 
+// A lease whose loop body has come to its end.
+struct EndedBody {
+  uint64_t begin = 0, end = 0;  // of the lease
+  uint64_t advanced = 0;        // the last Advance; `begin`: none
+  bool draining = false;        // the worker has been asked to leave
+  bool drain_noticed = false;   // and the program may know: draining() has returned true, or a range has ended for it
+};
+// Items before this count as done, the others go back. A body that ended early looks like one that was through; only a
+// drain makes programs end bodies early and go on with the loop, so while the worker drains the end of a body proves
+// nothing that Advance has not said. A program that never calls Advance and cannot know of the drain had no reason to
+// end early.
+uint64_t DoneAtEndOfBody(const EndedBody& body);
+
 // One lease in the program's hands.
 struct DataLease::State {
   std::shared_ptr<WorkerRuntime> runtime;
   LeaseId lease;
   uint64_t begin = 0, end = 0;
-  std::atomic<uint64_t> position = 0;  // of the last Advance
+  std::atomic<uint64_t> position = 0;  // the highest Advance
 };
 
 struct DataLeaseRange::State {

@@ -127,7 +127,7 @@ class WorkerSession final : public Session {
   }
 
   const std::string& model_directory() const override { return options_.model_directory; }
-  bool draining() const override { return runtime_->draining(); }
+  bool draining() const override { return runtime_->NoticeDrain(); }
   Status status() const override { return runtime_->status(); }
 
  private:

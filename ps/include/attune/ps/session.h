@@ -153,7 +153,8 @@ struct TableOptions {
 
 // --- asynchronous results
 
-// Handle to a pull or push under way. Copyable; dropping it does not cancel the operation.
+// Handle to a pull or push under way. Copyable. A pull whose last copy is dropped is given up: nothing is written to
+// its rows after that. A push continues without its future.
 class Future {
  public:
   Future() = default;
@@ -204,7 +205,8 @@ class Table {
   // nobody has pushed to has its initial values. Keys may repeat. Memory of `keys` and `rows` must live until the end
   // of the call.
   Status Pull(std::span<const Key> keys, std::span<float> rows) const;
-  // The same without waiting; `keys` are copied, `rows` must live until the future is done.
+  // The same without waiting; `keys` are copied, `rows` must live until the future is done or dropped: after that
+  // nothing is written to them.
   Future PullAsync(std::span<const Key> keys, std::span<float> rows) const;
 
   // Applies one gradient per key with the table's optimizer. Equal keys within a call are summed first. Returns when
@@ -248,14 +250,16 @@ struct DataSetOptions {
   uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`
 };
 
-// A range of items of one epoch, handed to this worker. Items are done, in order, when the program says so (or when the
-// next lease is taken): what is not done returns to the coordinator when the worker leaves.
+// A range of items of one epoch, handed to this worker. Items are done, in order, when the program says so with
+// Advance, or when the loop body ends (DataLeaseRange); what is not done goes to another worker. Copyable; Advance may
+// be called from any thread.
 class DataLease {
  public:
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
   uint64_t epoch() const { return epoch_; }
-  // Items [begin, position) have been processed and their pushes issued. Lets a leaving worker hand back the rest.
+  // Items [begin, position) have been processed and their pushes issued. Call it after each item: it is what a worker
+  // that leaves has done. A lower position than before changes nothing.
   void Advance(uint64_t position) const;
 
   struct State;
@@ -270,8 +274,14 @@ class DataLease {
 };
 
 // An input range of the leases this worker gets. Ends when every item of the last epoch is done by whoever held it,
-// when the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status). A
-// lease whose loop body ended is done; leaving the loop early hands back what lies after the last Advance.
+// when the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status).
+// How much of a lease is done:
+//   - its body ended and the worker is not asked to leave: all of it;
+//   - its body ended while the worker drains: what lies before the last Advance, however the body's own loops ended. A
+//     body that never called Advance is done whole if the program could not know of the drain (draining() has not
+//     returned true), else not at all: its items are processed again rather than lost;
+//   - the loop was left by break, return or an exception: what lies before the last Advance.
+// The rest goes back and is handed out again.
 class DataLeaseRange {
  public:
   struct State;
@@ -376,6 +386,8 @@ class Session {
 
   // Where this worker may write a model; created if missing.
   virtual const std::string& model_directory() const = 0;
+  // True once the worker has been asked to leave: the program should end its loops. Takes effect on what open leases
+  // count for, see DataLeaseRange.
   virtual bool draining() const = 0;
   virtual Status status() const = 0;
 };
