@@ -22,8 +22,8 @@ StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(const Cont
 // Follows the files: rotated certificates serve new connections within a minute.
 StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenerCredentials(const ControlSecurity& security);
 
-void ShowToken(const ControlSecurity& security, grpc::ClientContext& context);
-// Unauthenticated: the caller's certificate is of another job, or its token is not this job's.
+void ShowIdentity(const ControlSecurity& security, grpc::ClientContext& context);
+// Unauthenticated: the caller is of another job, by its word or its certificate, or its token is not this job's.
 Status CheckCaller(const ControlSecurity& security, const grpc::ServerContextBase& context);
 
 }  // namespace attune::ps

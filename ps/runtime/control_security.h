@@ -1,5 +1,6 @@
-// Credentials of the coordinator's gRPC channel: the job's certificates and secret, the same as those of the data
-// plane. gRPC stays in the .cpp files that include control_credentials.h.
+// Credentials of the coordinator's gRPC channel, the same as those of the data plane. With a token the channel is
+// always mutual TLS: by the certificates of `tls_directory`, or by those that the token gives
+// (ps/transport/job_authority.h). gRPC stays in the .cpp files that include control_credentials.h.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@ namespace attune::ps {
 struct ControlSecurity {
   std::string job_uid;
   std::string token;          // the job's secret; empty: it has none
-  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
+  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); in place of those the token gives
 };
 
 }  // namespace attune::ps

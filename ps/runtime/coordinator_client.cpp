@@ -24,6 +24,7 @@ namespace {
 
 constexpr Duration kBackoffFirst = std::chrono::milliseconds(50);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
+constexpr Duration kSameNewsAfter = std::chrono::minutes(1);  // the same refusal is logged again
 constexpr Duration kDrainOnClose = std::chrono::seconds(1);
 
 using Stream = grpc::ClientReaderWriter<v1::NodeMessage, v1::CoordinatorMessage>;
@@ -123,8 +124,8 @@ class GrpcClient final : public CoordinatorClient {
     }
   }
 
-  // One stream from opening to end; whether it was ever open. A fresh channel each time, so that its own backoff does
-  // not add to ours.
+  // One stream from opening to end; whether anything came over it. A fresh channel each time, so that its own backoff
+  // does not add to ours.
   bool RunOnce() {
     const std::string address = Address();
     const auto channel = Dial(address, security_);
@@ -136,7 +137,7 @@ class GrpcClient final : public CoordinatorClient {
     if (!WaitForConnection(**channel, address)) return false;
     const auto stub = v1::Coordinator::NewStub(*channel);
     grpc::ClientContext context;
-    ShowToken(security_, context);
+    ShowIdentity(security_, context);
     std::unique_ptr<Stream> stream = stub->Attend(&context);
     {
       std::lock_guard lock(mutex_);
@@ -147,26 +148,38 @@ class GrpcClient final : public CoordinatorClient {
     }
     Tell([](Events& events) { events.on_connected(); });
     std::thread writer([&] { WriteQueue(*stream); });
-    ReadAll(*stream);
+    const bool heard = ReadAll(*stream, context);
     {
       std::lock_guard lock(mutex_);
       connected_ = false;
       queue_.clear();
     }
     changed_.notify_all();
-    context.TryCancel();
-    writer.join();
+    writer.join();  // a write that waits fails with the stream; not cancelled, or the service's reason would be lost
     const grpc::Status ended = stream->Finish();
-    const Status reason =
-        Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address + " ended" +
-                                            (ended.error_message().empty() ? "" : ": ") + ended.error_message());
+    const bool refused = ended.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+    const std::string why =
+        refused ? "refused; it is of another job, or was given another token or certificate" : ended.error_message();
+    const Status reason = Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address + " ended" +
+                                                              (why.empty() ? "" : ": ") + why);
     {
       std::lock_guard lock(mutex_);
       context_ = nullptr;
       last_error_ = reason;
     }
+    LogRefusal(refused, reason);
     Tell([reason](Events& events) { events.on_disconnected(reason); });
-    return true;
+    return heard;
+  }
+
+  // What answers at an address is no proof of what became of the coordinator, so it is dialed again; but people should
+  // know what is in the way. On the client's thread.
+  void LogRefusal(bool refused, const Status& reason) {
+    const MonotonicTime now = loop_.time().Now();
+    if (!refused || now < log_refusal_again_) return;
+    log_refusal_again_ = now + kSameNewsAfter;
+    log::Warn("the coordinator's address is answered by a process that refuses this node; dialed again",
+              {{"reason", reason}});
   }
 
   std::string Address() const {
@@ -184,25 +197,30 @@ class GrpcClient final : public CoordinatorClient {
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
     std::lock_guard lock(mutex_);
-    last_error_ = Error(StatusCode::kUnavailable,
-                        "nobody answers at " + address +
-                            (security_.tls_directory.empty() ? ", or it wants TLS"
-                                                             : ", or its certificate and ours are not of one job"));
+    const char* const other = !security_.tls_directory.empty() ? ", or its certificate and ours are not of one job"
+                              : !security_.token.empty()       ? ", or what answers does not know this job's token"
+                                                               : ", or it wants a token that this node was not given";
+    last_error_ = Error(StatusCode::kUnavailable, "no coordinator answers at " + address + other);
     return false;
   }
 
-  void ReadAll(Stream& stream) {
+  // Whether anything came.
+  bool ReadAll(Stream& stream, grpc::ClientContext& context) {
     v1::CoordinatorMessage encoded;
+    bool heard = false;
     while (stream.Read(&encoded)) {
       StatusOr<Message> message = FromCoordinatorMessage(encoded);
       if (!message.ok()) {
         log::Error("the coordinator sent what cannot be read", {{"reason", message.status()}});
-        return;
+        context.TryCancel();
+        return heard;
       }
+      heard = true;
       Tell([message = *std::move(message), term = encoded.term()](Events& events) mutable {
         events.on_message(std::move(message), term);
       });
     }
+    return heard;
   }
 
   // Ends the client's half of the stream when the destructor asks for it and all is written.
@@ -239,6 +257,7 @@ class GrpcClient final : public CoordinatorClient {
   grpc::ClientContext* context_ = nullptr;
   std::deque<v1::NodeMessage> queue_;
   Status last_error_ = Error(StatusCode::kUnavailable, "not connected yet");
+  MonotonicTime log_refusal_again_{};  // of the client's thread
 
   std::thread thread_;
 };

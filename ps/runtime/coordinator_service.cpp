@@ -38,43 +38,39 @@ struct Hub {
   std::mutex mutex;
   std::unordered_map<ConnectionId, Connection*> connections;  // entered and left under `mutex`
   uint64_t last_id = 0;
+  MonotonicTime log_refusals_again{};
+
+  // The loop has handled what came before.
+  void ReadNext(ConnectionId id);
+};
+
+// A stream that ends at once, with a constant: strangers learn nothing. Deletes itself in OnDone.
+class Refusal final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
+ public:
+  Refusal() { Finish(grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "refused")); }
+  void OnDone() override { delete this; }
 };
 
 // One node's stream; gRPC calls the On... functions, deletes itself in OnDone.
 class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
  public:
-  // `refusal` not OK: the node hears it, and nothing else.
-  Connection(std::shared_ptr<Hub> hub, const Status& refusal) : hub_(std::move(hub)) {
-    std::unique_lock made(mutex_);  // hands what is made here to the threads of the callbacks
+  Connection(std::shared_ptr<Hub> hub, grpc::CallbackServerContext* context) : hub_(std::move(hub)), context_(context) {
+    const std::lock_guard made(mutex_);  // hands what is made here to the threads of the callbacks
     {
       std::lock_guard lock(hub_->mutex);
       id_ = ConnectionId(++hub_->last_id);
       hub_->connections[id_] = this;
     }
     StartSendInitialMetadata();
-    if (refusal.ok()) {
-      StartRead(&incoming_);
-      return;
-    }
-    made.unlock();
-    log::Warn("refused a node", {{"reason", refusal}});
-    Send(JoinRefused{refusal});
-    Close();
+    StartRead(&incoming_);
   }
 
   void Send(const Message& message) {
     StatusOr<v1::CoordinatorMessage> encoded = ToCoordinatorMessage(message);
     if (!encoded.ok()) return log::Error("cannot send to a node", {{"reason", encoded.status()}});
     encoded->set_term(hub_->term);
-    std::lock_guard lock(mutex_);
-    if (closing_) return;
-    if (queue_.size() >= CoordinatorService::kUnsentMax) {
-      closing_ = true;
-      queue_.resize(1);  // the one being written
-      return;
-    }
-    queue_.push_back(*std::move(encoded));
-    if (queue_.size() == 1) StartWrite(&queue_.front());
+    if (!Enqueue(*std::move(encoded)))
+      context_->TryCancel();  // it reads too slowly; outside of the mutex, see OnCancel
   }
 
   void Close() {
@@ -91,14 +87,21 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
       Send(JoinRefused{message.status()});
       return Close();
     }
-    Tell([id = id_, message = *std::move(message)](const CoordinatorService::Events& events) mutable {
+    // The next one is read when the loop has handled this one: a node that sends faster fills its own connection.
+    Tell([hub = hub_, id = id_, message = *std::move(message)](const CoordinatorService::Events& events) mutable {
       events.on_message(id, std::move(message));
+      hub->ReadNext(id);
     });
-    StartRead(&incoming_);
+  }
+
+  void Read() {
+    std::lock_guard lock(mutex_);
+    if (!finished_) StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) override {
     std::lock_guard lock(mutex_);
+    queued_bytes_ -= queue_.front().ByteSizeLong();
     queue_.pop_front();
     if (!ok) {
       queue_.clear();
@@ -129,6 +132,23 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
     });
   }
 
+  // False: too much waits.
+  bool Enqueue(v1::CoordinatorMessage message) {
+    std::lock_guard lock(mutex_);
+    if (closing_) return true;
+    const size_t bytes = message.ByteSizeLong();
+    if (queue_.size() >= CoordinatorService::kUnsentMax ||
+        (!queue_.empty() && queued_bytes_ + bytes > CoordinatorService::kUnsentBytesMax)) {
+      closing_ = true;
+      queue_.resize(1);  // the one being written
+      return false;
+    }
+    queued_bytes_ += bytes;
+    queue_.push_back(std::move(message));
+    if (queue_.size() == 1) StartWrite(&queue_.front());
+    return true;
+  }
+
   // Requires mutex_.
   void FinishWhenIdle() {
     if (finished_ || !queue_.empty()) return;
@@ -137,13 +157,21 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   }
 
   const std::shared_ptr<Hub> hub_;
+  grpc::CallbackServerContext* const context_;  // lives until OnDone
   ConnectionId id_;
   v1::NodeMessage incoming_;
   std::mutex mutex_;                          // guards what follows
   std::deque<v1::CoordinatorMessage> queue_;  // the first is being written
+  size_t queued_bytes_ = 0;
   bool closing_ = false;
   bool finished_ = false;
 };
+
+void Hub::ReadNext(ConnectionId id) {
+  std::lock_guard lock(mutex);
+  const auto it = connections.find(id);
+  if (it != connections.end()) it->second->Read();
+}
 
 class Attendance final : public v1::Coordinator::CallbackService {
  public:
@@ -152,10 +180,32 @@ class Attendance final : public v1::Coordinator::CallbackService {
 
   grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage>* Attend(
       grpc::CallbackServerContext* context) override {
-    return new Connection(hub_, CheckCaller(security_, *context));  // deletes itself
+    Status welcome = CheckCaller(security_, *context);
+    if (welcome.ok() && Full()) {
+      welcome = Error(StatusCode::kResourceExhausted, "too many nodes are connected to the coordinator");
+    }
+    if (welcome.ok()) return new Connection(hub_, context);  // deletes itself
+    LogRefusal(context->peer(), welcome);
+    return new Refusal;  // likewise
   }
 
  private:
+  bool Full() {
+    std::lock_guard lock(hub_->mutex);
+    return hub_->connections.size() >= CoordinatorService::kConnectionsMax;
+  }
+
+  // At most a line each second, whatever strangers do.
+  void LogRefusal(const std::string& from, const Status& reason) {
+    const MonotonicTime now = hub_->loop.time().Now();
+    {
+      std::lock_guard lock(hub_->mutex);
+      if (now < hub_->log_refusals_again) return;
+      hub_->log_refusals_again = now + std::chrono::seconds(1);
+    }
+    log::Warn("refused a node", {{"from", from}, {"reason", reason}});
+  }
+
   const std::shared_ptr<Hub> hub_;
   const ControlSecurity security_;
 };
@@ -216,6 +266,9 @@ class GrpcService final : public CoordinatorService {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+    // A node has one stream; before its certificate has been seen it has little time.
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 4);
     builder.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
     builder.RegisterService(&attendance_);
     server_ = builder.BuildAndStart();

@@ -15,7 +15,10 @@ namespace attune::ps {
 
 class CoordinatorService {
  public:
-  static constexpr size_t kUnsentMax = 16384;  // messages per connection; beyond, the connection is closed
+  // Per connection: messages and bytes that wait to be sent; beyond, the connection is closed. What a node sends is
+  // read one message at a time, the next when the loop has handled the one before.
+  static constexpr size_t kUnsentMax = 16384, kUnsentBytesMax = 64 << 20;
+  static constexpr size_t kConnectionsMax = 16384;
 
   // Called on the loop, one at a time.
   struct Events {
@@ -24,9 +27,9 @@ class CoordinatorService {
   };
 
   // Listens at `bind_address`:`port` (0: any free port). A port in use is ResourceExhausted and named in the text.
-  // A node of another protocol version, or without the job's certificate and secret where the job has them, is refused
-  // here. Certificates that cannot be used are FailedPrecondition. `loop` must outlive the service. Every message it
-  // sends carries `term`.
+  // Nodes of other jobs, and nodes without the job's secret where it has one, are refused here and learn nothing; nodes
+  // of another protocol version are told so. Certificates that cannot be used are FailedPrecondition. `loop` must
+  // outlive the service. Every message it sends carries `term`.
   static StatusOr<std::unique_ptr<CoordinatorService>> Start(const std::string& bind_address, uint16_t port,
                                                              EventLoop& loop, Events events,
                                                              const ControlSecurity& security = {}, uint32_t term = 1);

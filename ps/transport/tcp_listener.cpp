@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "ps/transport/job_authority.h"
 #include "ps/transport/tcp_socket.h"
 #include "ps/transport/tcp_state.h"
 
@@ -23,6 +24,9 @@ Status TcpState::Open() {
   ASSIGN_OR_RETURN(secret, JobSecret::Create(options.job_uid, options.token));
   if (!options.tls_directory.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContext::Create(options.tls_directory, options.job_uid));
+  } else if (options.encrypted) {
+    ASSIGN_OR_RETURN(const TlsFiles own, IssueCertificate(*secret));
+    ASSIGN_OR_RETURN(tls, TlsContext::Create(own, kSelfIssuedName));
   }
   if (!options.bind_address.empty()) {
     ASSIGN_OR_RETURN(ListeningSocket listening, ListenAt(options.bind_address, options.port));

@@ -20,7 +20,8 @@ struct TcpOptions {
   uint16_t port = 0;          // 0: any free port
   uint64_t seed = 1;          // of the jitter
   std::string token;          // the job's secret; both sides prove in every handshake that they know it
-  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); empty: no TLS
+  std::string tls_directory;  // tls.crt, tls.key, ca.crt (ps/transport/tls.h); with them rows are encrypted
+  bool encrypted = false;     // also without them, by certificates that the token gives (ps/transport/job_authority.h)
   bool shared_memory = true;  // use it where both processes can reach it
   // A link that was not dialed from here and has had no connection for so long is forgotten, with what waits for it:
   // the node may be gone, and this end may never be told. One that comes back begins a new link.

@@ -251,9 +251,16 @@ class JobTls final : public TlsContext {
     return std::make_unique<TlsStream>(std::move(fd), context, std::move(ssl));
   }
 
+  Status Use(const TlsFiles& files) {
+    std::lock_guard lock(mutex_);
+    ASSIGN_OR_RETURN(context_, Load(files));
+    return OkStatus();
+  }
+
   // The files as they are now. While new ones cannot be used (half written by a rotation), the old ones serve.
   StatusOr<std::shared_ptr<SSL_CTX>> Current() {
     std::lock_guard lock(mutex_);
+    if (directory_.empty()) return context_;
     const auto files = ReadTlsFiles(directory_);
     if (!files.ok()) return context_ != nullptr ? StatusOr<std::shared_ptr<SSL_CTX>>(context_) : files.status();
     if (context_ != nullptr && files->certificate == files_.certificate && files->key == files_.key &&
@@ -311,7 +318,7 @@ class JobTls final : public TlsContext {
     return OkStatus();
   }
 
-  const std::filesystem::path directory_;
+  const std::filesystem::path directory_;  // empty: certificates of memory
   const std::string job_uid_;
   std::mutex mutex_;  // guards what follows
   TlsFiles files_;
@@ -338,6 +345,12 @@ StatusOr<TlsFiles> ReadTlsFiles(const std::filesystem::path& directory) {
 StatusOr<std::unique_ptr<TlsContext>> TlsContext::Create(const std::filesystem::path& directory, std::string job_uid) {
   auto context = std::make_unique<JobTls>(directory, std::move(job_uid));
   if (auto first = context->Current(); !first.ok()) return first.status();
+  return context;
+}
+
+StatusOr<std::unique_ptr<TlsContext>> TlsContext::Create(const TlsFiles& files, std::string name) {
+  auto context = std::make_unique<JobTls>(std::filesystem::path(), std::move(name));
+  RETURN_IF_ERROR(context->Use(files));
   return context;
 }
 

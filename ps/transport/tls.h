@@ -3,6 +3,7 @@
 //
 // Both sides show a certificate. It must be signed by ca.crt, be valid now, and carry the job's uid as a DNS name among
 // its subject alternative names: one authority may serve many jobs, and a certificate of one is of no use in another.
+// Or with certificates that the job's processes make themselves (ps/transport/job_authority.h).
 #pragma once
 
 #include <filesystem>
@@ -27,6 +28,8 @@ class TlsContext {
  public:
   // FailedPrecondition: a file is missing, is not PEM, or key and certificate do not fit.
   static StatusOr<std::unique_ptr<TlsContext>> Create(const std::filesystem::path& directory, std::string job_uid);
+  // The same from memory: nothing is read again. The peer's certificate must carry `name`.
+  static StatusOr<std::unique_ptr<TlsContext>> Create(const TlsFiles& files, std::string name);
   virtual ~TlsContext() = default;
 
   enum Side { kDialer, kListener };

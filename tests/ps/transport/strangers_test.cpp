@@ -106,6 +106,35 @@ TEST(StrangersTest, TokenThatCanBeGuessedStopsTheNode) {
   EXPECT_NE(attune::Message(node.status()).find("openssl rand"), std::string_view::npos) << node.status();
 }
 
+// --- rows encrypted by nothing but the token
+
+TEST(StrangersTest, TokenAloneEncryptsRows) {
+  TcpOptions server_options = Options(kServer), worker_options = Options(kWorker);
+  server_options.encrypted = worker_options.encrypted = true;
+  server_options.shared_memory = worker_options.shared_memory = false;
+  TestNode server(server_options), worker(worker_options);
+  ASSERT_TRUE(server.status().ok()) << server.status();
+  worker.transport().Connect(kServer, server.transport().address());
+  ASSERT_TRUE(worker.AwaitConnected(kServer));
+  ASSERT_TRUE(worker.transport().Send(kServer, SomePush(1, 200, 64)).ok());
+  ASSERT_TRUE(server.Await([&] { return server.received_.size() == 1; }));
+  EXPECT_EQ(server.transport().links(1)[0].path, LinkCounters::kTls);
+
+  TcpOptions stranger_options = Options(NodeId(5), "a token that somebody guesses");
+  stranger_options.encrypted = true;
+  TestNode stranger(stranger_options);
+  stranger.transport().Connect(kServer, server.transport().address());
+  EXPECT_EQ(stranger.AwaitRefusal(kServer).code(), StatusCode::kUnauthenticated);
+  EXPECT_EQ(server.connects_, 1);
+}
+
+TEST(StrangersTest, EncryptionWithoutATokenIsRefusedAtTheStart) {
+  TcpOptions options = Options(kServer, "");
+  options.encrypted = true;
+  TestNode node(options);
+  EXPECT_EQ(node.status().code(), StatusCode::kFailedPrecondition);
+}
+
 // Slow ones say part of a Hello, a Hello alone, or nothing, and stay.
 TEST(StrangersTest, MembersConnectWhileSlowClientsHoldEveryPlace) {
   TestNode server(Options(kServer));
