@@ -364,6 +364,9 @@ class FullDisk(Fault):
     def disturb(self, job):
         began = time.time()
         filler = f"{job.checkpoints}/filler"
+
+        def checkpoint():
+            return job.status().get("checkpoint") or {}
         with open(filler, "wb") as out:
             try:
                 while True:
@@ -373,9 +376,20 @@ class FullDisk(Fault):
                 pass
         try:
             job.sleep(self.seconds)
+            await_checkpoint(job, "a checkpoint that failed is not in the status", lambda: checkpoint().get("regularMessage"))
         finally:
             os.remove(filler)
+        before = checkpoint().get("number", 0)
+        await_checkpoint(job, "no checkpoint was written after there was room again", lambda: checkpoint().get("number", 0) > before)
         return Measure(str(self), began, 5)
+
+
+def await_checkpoint(job, otherwise, probe):
+    deadline = time.monotonic() + 60
+    while not probe():
+        if time.monotonic() > deadline:
+            raise RuntimeError(otherwise)
+        job.sleep(0.5)
 
 
 RANDOM = [Stop, StopWorker, StopMachine, StopWorkerMachine, StopTogether, Kill, KillWorker, ExhaustMemory, StopSidecar, KillSidecar, StopOperator, OperatorAway, PauseAll, Scale,

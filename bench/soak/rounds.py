@@ -52,8 +52,10 @@ class Round:
             except (Exception, SystemExit) as problem:  # whatever it was, the round has not shown what it is there to show
                 traceback.print_exc(file=sys.stdout)
                 self.violations.append(f"the round could not be carried out: {problem!r}")
-            finally:
-                self._finish(job)
+            except BaseException:  # the bench itself is to end
+                job.end()
+                raise
+            self._finish(job)
         return not self.violations
 
     def _train(self, job, has_disk, seconds):

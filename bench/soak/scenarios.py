@@ -49,7 +49,7 @@ SCENARIOS = {
     "workers-scaled": Scenario("workers come and go", Shape(workers=1, items=15_000), [(2, Scale("workers", n)) for n in (4, 1, 3, 2, 4, 1, 4, 2)]),
     "servers-scaled": Scenario("servers come and go", Shape(servers=2), [(2, Scale("servers", n)) for n in (4, 2, 3)]),
     "slow-links": Scenario("all links together have 2 Mbit/s", Shape(shared_memory=False), [(3, SlowLinks("2mbit", 30))]),
-    "disk-full": Scenario("the disk of checkpoints has no room", Shape(checkpoint_seconds=3), [(6, FullDisk(15)), (6, FullDisk(5))]),
+    "disk-full": Scenario("the disk of checkpoints has no room", Shape(checkpoint_seconds=3), [(6, FullDisk(10)), (6, FullDisk(3))]),
     "hibernated": Scenario("all processes are stopped for 10 minutes", Shape(items=20_000), [(3, PauseAll(600))], long=True),
     "operator-away-10-minutes": Scenario("the operator is away for 10 minutes, then a server is lost, then the operator comes back",
                                          Shape(items=200_000), [(3, OperatorAway(600, 5, Kill(coordinator=True)))], long=True),
