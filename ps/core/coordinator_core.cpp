@@ -216,7 +216,7 @@ void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, Monotonic
 
 uint64_t CoordinatorCore::TotalSteps() const {
   uint64_t steps = steps_of_gone_;
-  for (const auto& [id, node] : nodes_) steps += node.last.steps;
+  for (const auto& [id, node] : nodes_) steps = CappedSum(steps, node.last.steps);
   return steps;
 }
 

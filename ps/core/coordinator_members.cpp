@@ -223,7 +223,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   }
   out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
                        " items go to others: " + std::string(reason.message()));
-  steps_of_gone_ += node.last.steps;
+  steps_of_gone_ = CappedSum(steps_of_gone_, node.last.steps);
   Send(node, SessionLost{.status = reason}, out);
   const bool held_rows = node.member.may_own_rows();
   Remove(id, reason);
@@ -262,7 +262,7 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
   const Leave leave = *nodes_.at(id).leave;
   Reply(id, leave.header.request, Done{.request = leave.header.request}, out);
   out.events.push_back(Name(id) + " left after " + std::to_string(leave.steps) + " steps");
-  steps_of_gone_ += leave.steps;
+  steps_of_gone_ = CappedSum(steps_of_gone_, leave.steps);
   Remove(id, OkStatus());
   PublishMembers(out);
   CheckGoals(now_, out);

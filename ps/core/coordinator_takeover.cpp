@@ -396,7 +396,7 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
                           .position = open.position});
       }
     }
-    progress.reprocessed_items += again;
+    progress.reprocessed_items = CappedSum(progress.reprocessed_items, std::min(again, kNumberMax));
     if (again > 0) {
       out.events.push_back(std::to_string(again) + " items of \"" + progress.name +
                            "\" go to others: their workers were lost with the coordinator");

@@ -90,7 +90,7 @@ LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t 
   }
   FinishEpochs();  // workers may know of more items done than the record did when it counted epochs
   for (const CutRecord::OpenLease& lease : record.open) {
-    if (!exact) reprocessed_items_ += lease.end - lease.position;
+    if (!exact) reprocessed_items_ = CappedSum(reprocessed_items_, lease.end - lease.position);
   }
 }
 
@@ -251,7 +251,7 @@ uint64_t LeaseLedger::ReleaseAll(NodeId worker) {
     Free(it->second);
     it = leases_.erase(it);
   }
-  reprocessed_items_ += again;
+  reprocessed_items_ = CappedSum(reprocessed_items_, std::min(again, kNumberMax));
   return again;
 }
 

@@ -19,6 +19,8 @@ inline constexpr size_t kStatusBytesMax = 4096;  // text of an error; longer one
 
 // Numbers. Below these nothing that a core adds to them wraps: far more than a job can count in its life.
 inline constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // sequences, requests, clocks, steps, items
+// What is counted over nodes stays one of them, too.
+constexpr uint64_t CappedSum(uint64_t a, uint64_t b) { return a + b < kNumberMax ? a + b : kNumberMax; }
 inline constexpr uint32_t kNodeIdMax = 1U << 30;
 inline constexpr uint32_t kSlackMax = 1'000'000;               // steps of ssp:N
 inline constexpr uint64_t kOpenEpochsMax = uint64_t{1} << 20;  // begun beyond the last one that is finished

@@ -17,7 +17,7 @@
 //   table ids                                   here: 1 .. kTablesMax; installed or not: top of RowNode's handlers
 //   length of rows, of gradients                top of RowNode's handlers (Check, FitsTable)
 //   node ids                                    here: 1 .. kNodeIdMax; members or not: RowNode::Receive
-//   shard ids of HomeHandoff and FetchRows      their handlers, against the map
+//   shard ids of HomeHandoff and FetchRows      here: ascending; their handlers, against the map
 //   sequences, clocks, steps, items, epochs     here: at most kNumberMax, so that no sum of a core wraps
 //   sequences of pushes above acked_below       kPushWindowMax: RowNode::Check, DuplicateFilter::Add
 //   bounds of leases and of done items          here and Validate(CutRecord::DataSet): in order, in range, disjoint

@@ -95,6 +95,13 @@ void CheckEntries(const DirectoryBatch& entries, Verdict& verdict) {
   for (const NodeId owner : entries.owners) CheckNode(owner, verdict);
 }
 
+// Each is looked at once.
+void CheckShards(const std::vector<ShardId>& shards, Verdict& verdict) {
+  verdict.Require(std::ranges::adjacent_find(shards, std::greater_equal<>()) == shards.end(),
+                  "shards that do not ascend");
+  verdict.Require(shards.empty() || shards.back().value() < kShardsMax, "a shard that no job has");
+}
+
 // --- one function per kind; kinds without any field that could be wrong fall into the template
 
 template <typename Other>
@@ -187,11 +194,15 @@ void Check(const Install& install, Verdict& verdict) {
   CheckRecords(install.records, install.rows.keys.size(), verdict);
 }
 
-void Check(const HomeHandoff& handoff, Verdict& verdict) { CheckEntries(handoff.entries, verdict); }
+void Check(const HomeHandoff& handoff, Verdict& verdict) {
+  CheckEntries(handoff.entries, verdict);
+  CheckShards(handoff.complete, verdict);
+}
 void Check(const OwnersReport& report, Verdict& verdict) { CheckEntries(report.entries, verdict); }
 void Check(const FetchRows& fetch, Verdict& verdict) {
   if (!fetch.keys.empty()) CheckTable(fetch.table, verdict);
   if (!fetch.all_but) CheckUnique(fetch.keys, verdict);
+  CheckShards(fetch.shards, verdict);
 }
 void Check(const FetchedRows& fetched, Verdict& verdict) {
   CheckRows(fetched.rows, verdict);

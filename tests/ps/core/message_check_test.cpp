@@ -148,6 +148,10 @@ TEST(MessageCheck, EveryFieldThatCouldHurtACoreIsRefused) {
       [](HomeHandoff& handoff) { handoff.entries.owners = std::vector<NodeId>{NodeId()}; });
   add("entries of table 0", GoodHandoff(), [](HomeHandoff& handoff) { handoff.entries.table = TableId(); });
 
+  add("a shard twice", GoodHandoff(), [](HomeHandoff& handoff) { handoff.complete = {ShardId(3), ShardId(3)}; });
+  add("a shard of no job", FetchRows{.all_but = true, .shards = {ShardId(1)}, .last = true},
+      [](FetchRows& fetch) { fetch.shards = {ShardId(kShardsMax)}; });
+
   using B = Heartbeat&;
   add("a loss that is none", Heartbeat{.number = 1}, [](B heartbeat) { heartbeat.loss_sum = kNaN; });
   add("a clock that wraps", Heartbeat{.number = 1}, [](B heartbeat) { heartbeat.clock = ~uint64_t{0}; });

@@ -104,7 +104,7 @@ std::vector<Message> OneOfEach() {
       HomeHandoff{map, {}, {ShardId(4)}},
       CollectOwners{map, MapVersion(1, 2)},
       OwnersReport{map, MapVersion(1, 2), SomeDirectory(), true},
-      FetchRows{map, MapVersion(1, 2), TableId(2), std::vector<Key>{1, 2}, true, {ShardId(4), ShardId(0)}, true},
+      FetchRows{map, MapVersion(1, 2), TableId(2), std::vector<Key>{1, 2}, true, {ShardId(0), ShardId(4)}, true},
       FetchedRows{map, MapVersion(1, 2), SomeRows(2, 3), SomeRecords(), true},
       SnapshotRows{map, CutId(7), 4, SomeRows(3, 2), SomeRecords()},
       SnapshotRowsAck{map, CutId(7), 4},
