@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -92,7 +92,13 @@ lint:  ## clang-format and clang-tidy without changing anything
 	git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run -Werror
 	git ls-files '*.cpp' | grep -v '^tests/' | xargs -P$(JOBS) -n4 clang-tidy -p $(BUILD) --quiet
 
-sanitize:  ## unit and simulation tests under address, undefined-behavior and thread sanitizers
+fuzz: packages  ## every fuzz target under the sanitizers, one after another: make fuzz SECONDS=1800
+	@cmake --preset asan >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+	cmake --build --preset asan -j$(JOBS) --target fuzzers
+	scripts/fuzz build/asan $(or $(SECONDS),1800)
+
+sanitize:  ## unit and simulation tests under address, undefined-behavior and thread sanitizers; each fuzz target for a minute
+	$(MAKE) fuzz SECONDS=60
 	$(MAKE) unit PRESET=asan
 	$(MAKE) unit PRESET=tsan
 

@@ -113,7 +113,7 @@ function(attune_test name)
 endfunction()
 
 # attune_fuzzer(NAME SOURCES... [LINKS...] [MUST_FAIL]): a fuzz target (tests/fuzz/fuzz_driver.h); the unit tier runs some thousand
-# inputs. With MUST_FAIL its test passes when the driver finds a crash.
+# inputs, and those of NAME.corpus. With MUST_FAIL its test passes when the driver finds a crash.
 function(attune_fuzzer name)
   cmake_parse_arguments(ARG "MUST_FAIL" "" "SOURCES;LINKS" ${ARGN})
   if(NOT TARGET attune_fuzz_driver)
@@ -125,10 +125,18 @@ function(attune_fuzzer name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE attune_fuzz_driver ${ARG_LINKS} attune_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(NOT ARG_MUST_FAIL)
+    set_property(GLOBAL APPEND PROPERTY ATTUNE_FUZZERS ${name})
+  endif()
+  set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/${name}.corpus")  # inputs that were findings once
+  set(with_corpus)
+  if(IS_DIRECTORY "${corpus}")
+    set(with_corpus --corpus "${corpus}")
+  endif()
   if(ARG_MUST_FAIL)
     add_test(NAME unit.${name} COMMAND sh -c "! \"$0\"" $<TARGET_FILE:${name}>)
   else()
-    add_test(NAME unit.${name} COMMAND ${name})
+    add_test(NAME unit.${name} COMMAND ${name} ${with_corpus})
   endif()
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()

@@ -1,14 +1,17 @@
-// Feeds a fuzz target seeded random inputs. Usage: see fuzz_driver.h. Input i depends on seed + i alone, so the number
-// printed at a crash replays it.
+// Feeds a fuzz target seeded random inputs. Usage: see fuzz_driver.h. Input i depends on seed + i and the corpus alone,
+// so the number printed at a crash replays it; the input itself is kept as well.
 #include "tests/fuzz/fuzz_driver.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -25,7 +28,17 @@ namespace {
 constexpr size_t kBytesMax = 4096;
 char replay[4352];  // what a crash prints; written before each input, because a signal handler may not format
 
-void PrintReplay() { [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, replay, std::strlen(replay)); }
+char keep_as[512];  // a file name; empty: not kept
+const std::vector<uint8_t>* running = nullptr;
+
+void PrintReplay() {
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, replay, std::strlen(replay));
+  if (keep_as[0] == 0 || running == nullptr) return;
+  const int file = open(keep_as, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  written = write(file, running->data(), running->size());
+  close(file);
+}
 
 void OnCrash(int signal) {
   PrintReplay();
@@ -85,8 +98,15 @@ void Damage(std::vector<uint8_t>& bytes, Random& random) {
   }
 }
 
-std::vector<uint8_t> InputOf(uint64_t seed) {
+using Corpus = std::vector<std::vector<uint8_t>>;
+
+std::vector<uint8_t> InputOf(uint64_t seed, const Corpus& corpus) {
   Random random(seed);
+  if (!corpus.empty() && random.Chance(0.2)) {
+    std::vector<uint8_t> bytes = corpus[random.Below(corpus.size())];
+    for (uint64_t n = 1 + random.Below(4); n > 0; --n) Damage(bytes, random);
+    return bytes;
+  }
   if (Example == nullptr || random.Chance(0.1)) return RandomBytes(random);
   std::vector<uint8_t> bytes = Example(random.Next());
   if (random.Chance(0.1)) return bytes;  // undamaged
@@ -97,7 +117,9 @@ std::vector<uint8_t> InputOf(uint64_t seed) {
 // On the heap and of exactly this size, so that the address sanitizer sees a read beyond its end.
 void RunOne(const std::vector<uint8_t>& bytes) {
   const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
+  running = &exact;
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
+  running = nullptr;
 }
 
 int RunFile(const char* program, const char* path) {
@@ -111,8 +133,19 @@ int RunFile(const char* program, const char* path) {
   return 0;
 }
 
+// In the order of their names, so that a seed means the same everywhere.
+std::vector<std::string> FilesOf(const std::string& directory) {
+  std::vector<std::string> files;
+  if (!std::filesystem::is_directory(directory)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
 int Main(int argc, char** argv) {
   uint64_t runs = 2000;
+  std::chrono::seconds seconds{0};
+  std::string corpus_directory, keep_directory;
   const char* from_environment = std::getenv("ATTUNE_TEST_SEED");
   uint64_t seed = from_environment != nullptr ? std::strtoull(from_environment, nullptr, 10) : std::random_device{}();
   std::vector<const char*> files;
@@ -122,8 +155,17 @@ int Main(int argc, char** argv) {
       runs = std::strtoull(argv[++i], nullptr, 10);
     } else if (argument == "--seed" && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (argument == "--seconds" && i + 1 < argc) {
+      seconds = std::chrono::seconds(std::strtoull(argv[++i], nullptr, 10));
+      runs = UINT64_MAX;
+    } else if (argument == "--corpus" && i + 1 < argc) {
+      corpus_directory = argv[++i];
+    } else if (argument == "--keep" && i + 1 < argc) {
+      keep_directory = argv[++i];
     } else if (argument.starts_with("-")) {
-      std::fprintf(stderr, "usage: %s [--runs N] [--seed S] [FILE...]\n", argv[0]);
+      std::fprintf(stderr,
+                   "usage: %s [--runs N | --seconds N] [--seed S] [--corpus DIRECTORY] [--keep DIRECTORY] [FILE...]\n",
+                   argv[0]);
       return 2;
     } else {
       files.push_back(argv[i]);
@@ -134,14 +176,28 @@ int Main(int argc, char** argv) {
     if (const int result = RunFile(argv[0], file); result != 0) return result;
   }
   if (!files.empty()) return 0;
-  std::printf("%llu inputs from seed %llu\n", static_cast<unsigned long long>(runs),
-              static_cast<unsigned long long>(seed));
-  std::fflush(stdout);
-  for (uint64_t i = 0; i < runs; ++i) {
-    std::snprintf(replay, sizeof replay, "\nfailing input: replay with %s --seed %llu --runs 1\n", argv[0],
-                  static_cast<unsigned long long>(seed + i));
-    RunOne(InputOf(seed + i));
+  Corpus corpus;
+  for (const std::string& file : corpus_directory.empty() ? std::vector<std::string>() : FilesOf(corpus_directory)) {
+    if (const int result = RunFile(argv[0], file.c_str()); result != 0) return result;
+    std::ifstream bytes(file, std::ios::binary);
+    corpus.emplace_back(std::istreambuf_iterator<char>(bytes), std::istreambuf_iterator<char>());
   }
+  std::printf("seed %llu, %zu files of a corpus\n", static_cast<unsigned long long>(seed), corpus.size());
+  std::fflush(stdout);
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  const auto end = std::chrono::steady_clock::now() + seconds;
+  uint64_t i = 0;
+  for (; i < runs && (seconds.count() == 0 || std::chrono::steady_clock::now() < end); ++i) {
+    const std::string with = corpus_directory.empty() ? "" : " --corpus " + corpus_directory;
+    std::snprintf(replay, sizeof replay, "\nfailing input: replay with %s --seed %llu --runs 1%s\n", argv[0],
+                  static_cast<unsigned long long>(seed + i), with.c_str());
+    if (!keep_directory.empty()) {
+      std::snprintf(keep_as, sizeof keep_as, "%s/%s-%llu", keep_directory.c_str(), name.c_str(),
+                    static_cast<unsigned long long>(seed + i));
+    }
+    RunOne(InputOf(seed + i, corpus));
+  }
+  std::printf("%llu inputs, no finding\n", static_cast<unsigned long long>(i));
   return 0;
 }
 

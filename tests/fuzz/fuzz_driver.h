@@ -9,7 +9,11 @@
 //   std::vector<uint8_t> attune::fuzz::Example(uint64_t seed) { ... }
 //
 // In CMakeLists.txt: attune_fuzzer(frame_fuzzer SOURCES frame_fuzzer.cpp LINKS attune::ps_transport). The test runs
-// some thousand seeded inputs; by hand: tests/frame_fuzzer --runs 1000000 --seed 7, or with the names of input files.
+// some thousand seeded inputs; by hand: tests/frame_fuzzer --seconds 1800 --keep DIRECTORY, --runs 1000000 --seed 7, or
+// with the names of input files. `make fuzz` runs all targets under the sanitizers.
+//
+// What was found once stays a test: an input that --keep has written goes into NAME.corpus beside the target, in a file
+// named after what it shows. Those files are run first, always, and are damaged like examples.
 #pragma once
 
 #include <cstddef>
