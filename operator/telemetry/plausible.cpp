@@ -14,7 +14,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr double kWindowSecondsMax = 3600;
+constexpr double kWindowSecondsMin = 1e-6, kWindowSecondsMax = 3600;
 constexpr double kNumberMax = 1e18;                // of any quantity: bytes, rows, seconds since 1970
 constexpr uint64_t kCountMax = uint64_t{1} << 53;  // exact as a double, and a thousand of them still fit 64 bits
 constexpr int kListMax = 1024;
@@ -182,6 +182,10 @@ std::string KeepPlausible(const v1::SidecarHello& hello, v1::PodReport& report) 
     }
     std::string problem = FirstProblem(window);
     if (problem.empty() && window.duration_seconds() > kWindowSecondsMax) problem = "duration_seconds: too long";
+    // Counts are divided by it.
+    if (problem.empty() && window.duration_seconds() > 0 && window.duration_seconds() < kWindowSecondsMin) {
+      problem = "duration_seconds: too short";
+    }
     if (!problem.empty()) {
       removed.Add("window", problem);
       report.clear_window();

@@ -108,6 +108,10 @@ TEST(PlausibleTest, WhatBecomesAnIndexACountOrALengthIsBounded) {
   EXPECT_EQ(KeepPlausible(Hello("worker"), report), "window.duration_seconds: too long");
   EXPECT_FALSE(report.has_window());
 
+  report = WorkerReport();
+  report.mutable_window()->set_duration_seconds(1e-300);
+  EXPECT_EQ(KeepPlausible(Hello("worker"), report), "window.duration_seconds: too short") << "a rate would be infinite";
+
   report = ServerReport();
   report.mutable_window()->mutable_job()->mutable_synchronization()->set_mode(
       static_cast<v1::Synchronization::Mode>(77));
