@@ -93,7 +93,7 @@ void CheckRecord(const CutRecord& record, Verdict& verdict) {
 
 // Of one data set: as many as its leases, each once.
 void CheckHolders(const CoordinatorRecord::DataSet& data_set, Verdict& verdict) {
-  verdict.Require(data_set.holders.size() == data_set.progress.open.size(), "leases that nobody holds");
+  verdict.Require(data_set.holders.size() == data_set.progress.open.size(), "leases without holders");
   std::set<LeaseId> leases;
   for (const CoordinatorRecord::Holder& holder : data_set.holders) {
     CheckNode(holder.worker, verdict);
@@ -161,7 +161,8 @@ void Check(const RowsReport& report, Verdict& verdict) {
 }
 void Check(const HeartbeatAck& ack, Verdict& verdict) {
   CheckSync(ack.sync, verdict);
-  verdict.Require(ack.liveness >= Duration::zero() && ack.liveness <= kLivenessMax, "a lease that nobody gives");
+  verdict.Require(ack.liveness >= Duration::zero() && ack.liveness <= kLivenessMax,
+                  "a liveness lease beyond any that is given");
 }
 void Check(const SyncUpdate& update, Verdict& verdict) { CheckSync(update.sync, verdict); }
 

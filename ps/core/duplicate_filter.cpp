@@ -146,7 +146,7 @@ void DuplicateFilter::Collect(TableId table, std::span<const Key> keys, Held hel
 void DuplicateFilter::Add(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
   for (const FilterRecord& record : records) {
     const Decision decision = record.refused ? Decision::kRefused : Decision::kApplied;
-    // Nobody sends so far ahead. With rows comes news of what is settled, so this is seldom asked too early.
+    // No origin sends so far ahead. With rows comes news of what is settled, so this is seldom asked too early.
     if (record.sequence.value() > AckedBelow(record.origin).value() + kPushWindowMax) continue;
     if (Find(record.origin, record.sequence, record.position, held) != Decision::kOpen) continue;
     Record(record.origin, record.sequence, table, {.first = record.position, .count = 1, .list = {}},

@@ -1,5 +1,5 @@
 // Says in the log which messages of which nodes were ignored: the first of a node, the second, the fourth and so on, so
-// that nobody fills a disk by sending more of them.
+// that sending more of them fills no disk.
 //
 // Thread-safe.
 #pragma once

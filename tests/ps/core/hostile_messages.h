@@ -22,7 +22,7 @@ class HostileMessages {
   explicit HostileMessages(uint64_t seed);
 
   Random& random() { return random_; }
-  // Goes on from here as from any other place: so an input can be cut and joined.
+  // What follows depends on this seed alone, so inputs can be cut and joined.
   void Reseed(uint64_t seed) { random_ = Random(seed); }
   // As a decoder gives them; empty: refused there, or not even encoded.
   std::optional<Message> Row(const LinkHeader& link);

@@ -104,7 +104,7 @@ TEST(MessageCheck, EveryFieldThatCouldHurtACoreIsRefused) {
   add("half a gradient", GoodPush(), [](P push) { push.gradients = std::vector<float>(5); });
   add("table 0", GoodPush(), [](P push) { push.table = TableId(); });
   add("a table beyond all", GoodPush(), [](P push) { push.table = TableId(kTablesMax + 1); });
-  add("nobody's push", GoodPush(), [](P push) { push.origin = NodeId(); });
+  add("a push without origin", GoodPush(), [](P push) { push.origin = NodeId(); });
   add("a sequence that wraps", GoodPush(), [](P push) { push.sequence = SequenceNumber(~uint64_t{0}); });
   add("settled for ever", GoodPush(), [](P push) { push.acked_below = SequenceNumber(~uint64_t{0}); });
   add("a step that wraps", GoodPush(), [](P push) { push.step = ~uint64_t{0}; });
@@ -136,15 +136,15 @@ TEST(MessageCheck, EveryFieldThatCouldHurtACoreIsRefused) {
   add("no rows", GoodHandover(), [](H handover) { handover.rows = {.table = TableId(1)}, handover.records = {}; });
   add("a record of no key", GoodHandover(), [](H handover) { handover.records.records[0].key_index = 2; });
   add("a record far away", GoodHandover(), [](H handover) { handover.records.records[0].position = ~0U; });
-  add("a record of nobody", GoodHandover(), [](H handover) { handover.records.records[0].origin = NodeId(); });
-  add("settled by nobody", GoodHandover(), [](H handover) { handover.records.settled[0].origin = NodeId(); });
+  add("a record without origin", GoodHandover(), [](H handover) { handover.records.records[0].origin = NodeId(); });
+  add("settled without origin", GoodHandover(), [](H handover) { handover.records.settled[0].origin = NodeId(); });
   add("a row twice", GoodHandover(), [](H handover) { handover.rows.keys = std::vector<Key>{8, 8}; });
   add("move numbers", GoodHandover(), [](H handover) { handover.rows.move_numbers = {}; });
   add("half a row", GoodHandover(), [](H handover) { handover.rows.values = std::vector<float>(7); });
   add("a row ordered twice", GoodOrder(), [](MoveOrder& order) { order.keys = std::vector<Key>{8, 8}; });
   add("numbers of an order", GoodOrder(), [](MoveOrder& order) { order.move_numbers = {}; });
   add("owners", GoodHandoff(), [](HomeHandoff& handoff) { handoff.entries.owners = {}; });
-  add("nobody owns", GoodHandoff(),
+  add("an owner that is none", GoodHandoff(),
       [](HomeHandoff& handoff) { handoff.entries.owners = std::vector<NodeId>{NodeId()}; });
   add("entries of table 0", GoodHandoff(), [](HomeHandoff& handoff) { handoff.entries.table = TableId(); });
 
