@@ -167,25 +167,30 @@ Status CheckpointDirectory::Commit(const Manifest& manifest) const {
   return files_.SyncDirectory(path_);
 }
 
-// The newest readable manifests, and unreadable ones between them: their files may still serve somebody.
-StatusOr<std::vector<uint64_t>> CheckpointDirectory::ManifestsToKeep(const Listing& listing, uint32_t retained) const {
-  std::vector<uint64_t> kept;
+// The newest readable manifests of this job, all of others, and unreadable ones: their files may still serve somebody.
+StatusOr<CheckpointDirectory::Kept> CheckpointDirectory::ManifestsToKeep(const Listing& listing, uint32_t retained,
+                                                                         std::string_view job_uid) const {
+  Kept kept;
   uint32_t whole = 0;
-  for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend() && whole < retained; ++number) {
-    kept.push_back(*number);
+  for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend(); ++number) {
     const StatusOr<Manifest> manifest = ReadManifest(*number);
     if (manifest.status().code() == StatusCode::kUnavailable) return manifest.status();
-    whole += manifest.ok() && Check(*manifest, Depth::kStructure).ok() ? 1 : 0;
+    const bool is_foreign = manifest.ok() && manifest->job_uid != job_uid;
+    kept.shared = kept.shared || is_foreign;
+    if (!is_foreign && whole >= retained) continue;
+    kept.manifests.push_back(*number);
+    whole += !is_foreign && manifest.ok() && Check(*manifest, Depth::kStructure).ok() ? 1 : 0;
   }
   return kept;
 }
 
-Status CheckpointDirectory::Prune(uint64_t number, uint32_t retained) const {
+Status CheckpointDirectory::Prune(uint64_t number, uint32_t retained, std::string_view job_uid,
+                                  const std::set<uint64_t>& begun) const {
   ASSIGN_OR_RETURN(const Listing listing, List());
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept, ManifestsToKeep(listing, std::max(retained, 1U)));
+  ASSIGN_OR_RETURN(const Kept kept, ManifestsToKeep(listing, std::max(retained, 1U), job_uid));
   std::set<std::string> needed;
   std::set<uint64_t> unreadable;
-  for (const uint64_t keep : kept) {
+  for (const uint64_t keep : kept.manifests) {
     needed.insert(ManifestFileName(keep));
     const StatusOr<Manifest> manifest = ReadManifest(keep);
     if (!manifest.ok()) {
@@ -194,9 +199,12 @@ Status CheckpointDirectory::Prune(uint64_t number, uint32_t retained) const {
     }
     for (const CheckpointFile& file : manifest->AllFiles()) needed.insert(file.name);
   }
+  // Files of a checkpoint that is this job's: its manifest says so, or this job began it.
+  const std::set<uint64_t> finished(listing.manifests.begin(), listing.manifests.end());
   const auto is_garbage = [&](const std::string& name) {
     const uint64_t of = *NumberOf(name);
-    return of <= number && !needed.contains(name) && !unreadable.contains(of);
+    const bool is_ours = !kept.shared || finished.contains(of) || begun.contains(of);
+    return of <= number && is_ours && !needed.contains(name) && !unreadable.contains(of);
   };
   // Manifests first, durably: a checkpoint is gone before its files are.
   bool removed_manifest = false;

@@ -3,6 +3,7 @@
 //   00000007.0.filter              its records of pushes in flight                     (filter_file.h)
 //   00000007.manifest.json         written last; without it the others are garbage     (manifest.h)
 // So a write that fails or is cut off never harms an earlier checkpoint, and two writers never meet in one file.
+// Several jobs may use one directory: the manifest says whose a checkpoint is, and each job removes its own alone.
 //
 // One process at a time begins, commits and prunes (the coordinator's); any number write parts and read. Calls block.
 // Thread-safe. Errors name the directory or file, and which other checkpoint is whole where that helps.
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,12 +52,17 @@ class CheckpointDirectory {
   // FailedPrecondition: a file is not seen here, so nodes do not share the directory. After OK the checkpoint is
   // durable; after an error it does not exist, or (when the last sync failed) may.
   Status Commit(const Manifest& manifest) const;
-  // Keeps the `retained` (>= 1) newest whole checkpoints and their files; removes older ones and what unfinished ones
-  // left up to `number`, the newest.
-  Status Prune(uint64_t number, uint32_t retained) const;
+  // Keeps the `retained` (>= 1) newest whole checkpoints of this job and their files; removes older ones of it and what
+  // unfinished ones left up to `number`, its newest. Nothing of another job that writes here too is touched: its
+  // checkpoints stay, and while there are any, of the unfinished ones only those in `begun` count as this job's.
+  Status Prune(uint64_t number, uint32_t retained, std::string_view job_uid, const std::set<uint64_t>& begun) const;
 
  private:
-  StatusOr<std::vector<uint64_t>> ManifestsToKeep(const Listing& listing, uint32_t retained) const;
+  struct Kept {
+    std::vector<uint64_t> manifests;
+    bool shared = false;  // another job has checkpoints here
+  };
+  StatusOr<Kept> ManifestsToKeep(const Listing& listing, uint32_t retained, std::string_view job_uid) const;
 
   FileSystem& files_;
   const std::filesystem::path path_;

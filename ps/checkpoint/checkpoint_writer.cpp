@@ -30,6 +30,9 @@ StatusOr<CheckpointPlan> CheckpointWriter::Begin(const std::filesystem::path& di
   const CheckpointDirectory checkpoints(files_, directory);
   ASSIGN_OR_RETURN(const uint64_t number, checkpoints.NextNumber());
   CheckpointPlan plan{.directory = directory, .number = number};
+  if (begun_in_ != directory) begun_.clear();
+  begun_in_ = directory;
+  begun_.insert(number);
   if (options_.incremental && last_ && last_directory_ == directory &&
       checkpoints.Check(*last_, CheckpointDirectory::Depth::kStructure).ok()) {
     plan.base = NextBase(*last_);
@@ -60,7 +63,8 @@ Status CheckpointWriter::Commit(const CheckpointPlan& plan, const CheckpointPart
   RETURN_IF_ERROR(checkpoints.Commit(manifest));
   last_ = std::move(manifest);
   last_directory_ = plan.directory;
-  leftover_ = checkpoints.Prune(plan.number, options_.retained);
+  leftover_ = checkpoints.Prune(plan.number, options_.retained, options_.job_uid, begun_);
+  if (leftover_.ok()) std::erase_if(begun_, [&](uint64_t begun) { return begun + kChainMax < plan.number; });
   return OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ class CheckpointWriter {
   // have higher versions than this run's.
   std::optional<Manifest> last_;
   std::filesystem::path last_directory_;
+  // Numbers this object has given out there, those of the last chain and newer.
+  std::set<uint64_t> begun_;
+  std::filesystem::path begun_in_;
   Status leftover_;
 };
 

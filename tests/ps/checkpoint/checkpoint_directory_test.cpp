@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "base/file.h"
 #include "tests/ps/checkpoint/simulated_files.h"
@@ -116,6 +118,40 @@ TEST_F(CheckpointDirectoryTest, AnotherRunNeverBuildsOnRowsOfAnEarlierOne) {
   const auto opened = OpenCheckpoint(files_, directory_.path());
   EXPECT_EQ(opened->manifest.number, 2U);
   EXPECT_EQ(RowsOf(files_, *opened, "embedding"), fresh.rows());
+}
+
+TEST_F(CheckpointDirectoryTest, TwoJobsThatShareADirectoryRemoveNothingOfEachOther) {
+  CheckpointWriter other(files_, time_, {.job_uid = "job-2", .protocol_version = 1});
+  TestSource theirs(kSpec);
+  std::map<std::string, std::set<uint64_t>> written;
+  const auto newest = [&](const std::string& job) { return written[job].empty() ? 0 : *written[job].rbegin(); };
+  const CheckpointDirectory checkpoints(files_, directory_.path());
+  for (int i = 0; i < 8; ++i) {
+    Touch(0, 100);
+    ASSERT_TRUE(Write().ok());
+    written["job-1"].insert(writer_.last()->number);
+    // The other one is in the middle of a checkpoint while the first one removes what is old.
+    const auto plan = other.Begin(directory_.path());
+    ASSERT_TRUE(plan.ok());
+    const std::filesystem::path part = directory_.path() / RowFileName(plan->number, "under-way", "0");
+    std::ofstream(part) << "half";
+    if (i % 2 == 1) {
+      ASSERT_TRUE(Write().ok()) << "the first one's next";
+      written["job-1"].insert(writer_.last()->number);
+    }
+    EXPECT_TRUE(std::filesystem::exists(part)) << i;
+    theirs.Touch(static_cast<uint64_t>(i));
+    ASSERT_TRUE(WriteCheckpoint(files_, other, directory_.path(), {&theirs}).ok());
+    written["job-2"].insert(other.last()->number);
+    for (const std::string job : {"job-1", "job-2"}) {
+      const auto opened = OpenCheckpoint(files_, directory_.path(), newest(job));
+      ASSERT_TRUE(opened.ok()) << job << ": " << opened.status();
+      EXPECT_EQ(opened->manifest.job_uid, job);
+    }
+    EXPECT_LE(Numbers().size(), 4U) << "two of each";
+  }
+  EXPECT_EQ(RowsOf(files_, *OpenCheckpoint(files_, directory_.path(), newest("job-1")), "embedding"), Rows());
+  EXPECT_EQ(RowsOf(files_, *OpenCheckpoint(files_, directory_.path(), newest("job-2")), "embedding"), theirs.rows());
 }
 
 TEST_F(CheckpointDirectoryTest, GarbageOfUnfinishedOnesGoesWithTheNextAndForeignFilesStay) {
