@@ -16,7 +16,9 @@ Status Annotate(const Status& status, std::string_view doing) {
   std::string message(doing);
   message += ": ";
   message += Message(status);
-  return Error(status.code(), message);
+  Status annotated = Error(status.code(), message);
+  status.ForEachPayload([&](const auto& url, const auto& payload) { annotated.SetPayload(url, payload); });
+  return annotated;
 }
 
 std::string ToString(const Status& status) { return status.ToString(); }

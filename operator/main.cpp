@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "operator/controller/operator.h"
+#include "operator/controller/release.h"
 #include "operator/kube/rest_api.h"
 #include "proto/contract.h"
 
@@ -21,6 +22,7 @@ struct Flags {
   std::string metrics_host = "0.0.0.0";
   uint16_t metrics_port = contract::kOperatorMetricsPort;
   uint16_t health_port = contract::kOperatorHealthPort;
+  bool release_pods = false;
   controller::OperatorOptions options;
 };
 
@@ -30,6 +32,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--kubeconfig", flags.kubeconfig, "Kubeconfig file; without it, the pod's service account is used");
   app.add_option("--context", flags.context, "Context of the kubeconfig")->needs("--kubeconfig");
   app.add_option("--namespace", flags.options.name_space, "Watch this namespace only (default: all)");
+  app.add_flag("--release-pods", flags.release_pods,
+               "Let go of all pods of jobs, so that they can be deleted without an operator, and end");
   app.add_option("--server-image", flags.options.server_image, "Image of parameter servers")->capture_default_str();
   app.add_option("--sidecar-image", flags.options.sidecar_image, "Image of sidecars")->capture_default_str();
   app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
@@ -145,6 +149,30 @@ bool IsWorthWaiting(const Status& status) {
   }
 }
 
+// The last operator may still be ending: it is over when nothing was held for longer than that takes.
+int Release(const Flags& flags) {
+  constexpr Duration kQuiet = std::chrono::seconds(25), kAtMost = std::chrono::minutes(5);
+  constexpr Duration kTryAgain = std::chrono::seconds(2);
+  const SystemTime time;
+  const MonotonicTime begin = time.Now();
+  auto api = Connect(flags);
+  if (!api.ok()) {
+    log::Error("pods are not let go", {{"reason", api.status()}});
+    return 1;
+  }
+  MonotonicTime quiet_since = begin;
+  Status last;
+  while (time.Now() - begin < kAtMost && time.Now() - quiet_since < kQuiet) {
+    const StatusOr<int> released = controller::ReleasePods(**api, flags.options.name_space);
+    last = released.status();
+    if (!released.ok()) log::Warn("pods are not let go yet", {{"reason", last}});
+    if (released.ok() && *released > 0) log::Info("let go of pods", {{"pods", *released}});
+    if (!released.ok() || *released > 0) quiet_since = time.Now();
+    if (StopRequested(kTryAgain)) break;
+  }
+  return last.ok() ? 0 : 1;
+}
+
 int Run(const Flags& flags) {
   constexpr Duration kTryAgain = std::chrono::seconds(3);
   constexpr Duration kLook = std::chrono::hours(1);
@@ -197,5 +225,5 @@ int main(int argc, char** argv) {
   if (const int code = attune::ParseFlags(argc, argv, flags); code != 0) return code < 0 ? 0 : code;
   attune::BlockStopSignals();
   attune::log::SetProcessName("operator");
-  return attune::Run(flags);
+  return flags.release_pods ? attune::Release(flags) : attune::Run(flags);
 }

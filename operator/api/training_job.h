@@ -280,6 +280,7 @@ inline constexpr char kServersReady[] = "ServersReady";
 inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
+inline constexpr char kBlocked[] = "Blocked";  // something the operator must do is refused to it
 inline constexpr char kTuning[] = "Tuning";  // the tuner looks for a better setting
 
 }  // namespace attune::api

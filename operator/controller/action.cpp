@@ -35,4 +35,20 @@ struct Describer {
 
 std::string Describe(const Action& action) { return std::visit(Describer{}, action); }
 
+std::string KindOf(const Action& action) {
+  const std::string text = Describe(action);
+  return text.substr(0, text.find(' '));
+}
+
+std::string Identity(const Action& action) {
+  if (std::holds_alternative<WriteStatus>(action) || std::holds_alternative<PatchJob>(action)) return KindOf(action);
+  // Letting go of a pod does not wait for a mark that was refused.
+  if (const auto* patch = std::get_if<PatchPod>(&action);
+      patch != nullptr && patch->patch.at("metadata").contains("finalizers")) {
+    return "ReleasePod " + patch->name;
+  }
+  const std::string text = Describe(action);
+  return text.substr(0, text.find(" ("));
+}
+
 }  // namespace attune::controller

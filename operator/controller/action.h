@@ -1,7 +1,9 @@
-// What a plan may ask for. Actions are carried out in order and the first error ends the round: the status is written
-// before anything that would make the facts in it unobservable. Each has a reason, for logs, tests and `describe`.
+// What a plan may ask for. A plan is a list of steps, the most urgent first (draft.h). A step names the earlier steps
+// it needs; everything else is independent of it, so an action that fails stops only what needs it. Each action has a
+// reason, for logs, tests and `describe`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,7 +53,7 @@ struct SendDirective {
   v1::Directive directive;
   std::string reason;
 };
-// So many servers at least stay when nodes are drained.
+// So many servers at least stay when pods are evicted.
 struct PatchPodDisruptionBudget {
   std::string name;
   int32_t min_available = 0;
@@ -84,7 +86,18 @@ using Action =
     std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
                  PatchPodDisruptionBudget, CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
+// One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
+// a report about what it needs: it is sent when at least one has succeeded, and says how many have.
+struct Step {
+  Action action;
+  std::vector<size_t> needs;
+};
+
 // One line for logs and tests: "CreatePod a-server-0 (the job has 2 servers)".
 std::string Describe(const Action& action);
+// Which action on which object, the same in every plan: "CreatePod a-server-0". What failed is remembered under it.
+std::string Identity(const Action& action);
+// "CreatePod"
+std::string KindOf(const Action& action);
 
 }  // namespace attune::controller

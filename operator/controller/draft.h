@@ -1,4 +1,11 @@
-// A plan being written: policies add what they want, in any order; Finish() puts it into the one order that is safe.
+// A plan being written: policies add what they want, in any order; Finish() puts it into the order of need.
+//
+//   directives, marks, removals   what keeps a job alive or lets it go: nothing that fails elsewhere may delay it
+//   the status                    facts
+//   creations, changes of specs   what a quota, a policy or a taken name may refuse
+//   the end of the job
+//
+// Where one act must not happen without another, it says so: it names the other one in `needs`, and is put after it.
 #pragma once
 
 #include <optional>
@@ -13,29 +20,47 @@ namespace attune::controller {
 
 class Draft {
  public:
-  // Facts written to pods before they are counted in the status.
-  void Mark(const ObservedPod& pod, kube::Json annotations, std::string reason);
-  void Create(Action create) { creates_.push_back(std::move(create)); }
-  void Drain(const ObservedPod& pod, std::string reason);
-  void Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
+  using Ref = size_t;  // of an act added before
+  using Needs = std::vector<Ref>;
+
+  // A fact written to a pod before it is counted in the status, or before the pod is asked to act on it.
+  Ref Mark(const ObservedPod& pod, kube::Json annotations, std::string reason);
+  Ref Create(Action create);
+  // What no pod of the job can do without: every pod created needs it.
+  Ref CreateForPods(Action create);
+  Ref Drain(const ObservedPod& pod, std::string reason, Needs needs = {});
+  Ref Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
   // Lets go of the pod (our finalizer) and, unless it is being deleted already, deletes it.
-  void Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
-  void Release(const ObservedPod& pod, std::string reason);
+  Needs Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
+  Needs Release(const ObservedPod& pod, std::string reason);
   // Of a pod that is being deleted already and whose machine does not answer.
-  void ForceDelete(const ObservedPod& pod, std::string reason);
-  void Normal(const char* event_reason, const char* action, std::string note);
-  void Warn(const char* event_reason, const char* action, std::string note);
-  void Status(api::TrainingJobStatus status, std::string reason);
-  void DeleteJob(std::string reason);
-  // The earliest wish wins.
+  Needs ForceDelete(const ObservedPod& pod, std::string reason);
+  // `needs`: what the Event reports.
+  void Normal(const char* event_reason, const char* action, std::string note, Needs needs = {});
+  void Warn(const char* event_reason, const char* action, std::string note, Needs needs = {});
+  Ref Status(api::TrainingJobStatus status, std::string reason);
+  Ref DeleteJob(std::string reason);
+  // The earliest of all requests counts.
   void Requeue(Duration delay, std::string reason);
 
-  // Marks, status, creations, drains and directives, removals, Events, and last when to look again.
-  std::vector<Action> Finish() &&;
+  // The most urgent first, each after what it needs; last when to look again.
+  std::vector<Step> Finish() &&;
 
  private:
-  std::vector<Action> marks_, status_, creates_, drains_, removals_, events_, end_;
+  // In the order in which they are carried out.
+  enum class Urgency { kDirective, kMark, kRemoval, kStatus, kEvent, kCreation, kEnd };
+  struct Entry {
+    Urgency urgency;
+    Step step;
+  };
+  Ref Add(Urgency urgency, Action action, Needs needs = {});
+
+  std::vector<Entry> entries_;  // each after what it needs
+  Needs for_pods_;
   std::optional<RequeueAfter> requeue_;
 };
+
+// Both lists in one.
+Draft::Needs Joined(Draft::Needs first, const Draft::Needs& second);
 
 }  // namespace attune::controller

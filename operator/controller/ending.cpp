@@ -30,25 +30,27 @@ void PlanExpiry(const Observed& observed, Now now, Draft& draft) {
     return;
   }
   draft.Normal(kEventExpired, "DeleteJob",
-               "runPolicy.ttlSecondsAfterFinished (" + std::to_string(*ttl) + " s) has passed; deleting the job");
-  draft.DeleteJob("its time to live has passed");
+               "runPolicy.ttlSecondsAfterFinished (" + std::to_string(*ttl) + " s) has passed; deleted the job",
+               {draft.DeleteJob("its time to live has passed")});
 }
 
 }  // namespace
 
 void PlanEnding(const Observed& observed, Now now, Draft& draft) {
   int removed = 0;
+  Draft::Needs removals;
   for (const ObservedPod& pod : observed.pods) {
     if (pod.index < 0 || pod.job_uid != observed.job.uid) continue;
     if (IsToBeRemoved(pod, observed.job.spec.run_policy.clean_pods)) {
       if (!IsBeingDeleted(pod)) ++removed;
-      draft.Remove(pod, std::nullopt, "the job has ended");
+      removals = Joined(std::move(removals), draft.Remove(pod, std::nullopt, "the job has ended"));
     } else {
       draft.Release(pod, "the job's outcome is recorded");
     }
   }
   if (removed > 0) {
-    draft.Normal(kEventCleanedUp, "DeletePods", "Deleted " + Counted(removed, "pod") + " after the end of the job");
+    draft.Normal(kEventCleanedUp, "DeletePods", "Deleted " + Counted(removed, "pod") + " after the end of the job",
+                 removals);
   }
   PlanExpiry(observed, now, draft);
 }

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/pause_watch.h"
+#include "operator/controller/carrier.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/machines.h"
 #include "operator/controller/plan.h"
@@ -18,8 +20,15 @@ namespace {
 
 using kube::Json;
 
-constexpr Duration kLogTimeout = std::chrono::seconds(5);
-constexpr size_t kDirectivesRemembered = 256;
+constexpr Duration kLogTimeout = std::chrono::seconds(2);
+constexpr Duration kLogsTimeout = std::chrono::seconds(3);
+// After this time a round makes no new calls: one that hangs delays the urgent acts of the next round no longer.
+constexpr Duration kRoundMax = std::chrono::seconds(5);
+constexpr size_t kPodsRemembered = 4096;
+// Between two ticks of a process that runs, and how late one may come.
+constexpr Duration kTickEvery = std::chrono::seconds(1), kTickLate = std::chrono::seconds(2);
+constexpr Duration kMoreToDo = std::chrono::milliseconds(10);
+constexpr size_t kNoteBytesMax = 1000;                   // the API's limit of an Event's note is 1 KiB
 constexpr Duration kCacheLag = std::chrono::seconds(1);  // a change in the cache wakes the job earlier
 
 bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
@@ -44,26 +53,99 @@ class Executor::Round {
   Round(Executor& executor, Memory& memory, const Json& job_object)
       : executor_(executor), memory_(memory), job_object_(job_object), key_(kube::KeyOf(job_object)) {}
 
-  StatusOr<std::optional<Duration>> Run() {
+  // When to look again, if that is known.
+  std::optional<Duration> Run() {
     Observe();
     const Now now{executor_.time_.Now(), executor_.time_.WallNow()};
+    observed_.checkpoint_since = memory_.checkpoints.Since(observed_.job, now);
     ObserveTuning(now);
-    const std::vector<Action> plan = Plan(observed_, executor_.options_, now);
-    {
-      const std::lock_guard lock(executor_.mutex_);
-      ++executor_.plans_;
-    }
-    for (const Action& action : plan) {
-      log::Debug("action", {{"job", key_.ToString()}, {"action", Describe(action)}});
-      RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Carry(typed); }, action));
-      const std::lock_guard lock(executor_.mutex_);
-      ++executor_.actions_;
-    }
-    memory_.tales.clear();
+    CarryOut(Plan(observed_, executor_.options_, now));
+    ReportFailures();
     return requeue_;
   }
 
  private:
+  // What fails, or has to wait, stops only what needs it.
+  void CarryOut(std::vector<Step> plan) {
+    const MonotonicTime end = executor_.time_.Now() + kRoundMax;
+    Carrier carrier(executor_.api_, executor_.time_, executor_.service_, executor_.events_, observed_.job, job_object_,
+                    memory_.done);
+    std::set<std::string> wanted;
+    std::vector<bool> succeeded(plan.size(), false);
+    for (size_t i = 0; i < plan.size(); ++i) {
+      wanted.insert(Identity(plan[i].action));
+      if (const auto* requeue = std::get_if<RequeueAfter>(&plan[i].action)) {
+        LookAgainIn(requeue->delay);
+      } else if (executor_.time_.Now() >= end && !IsImmediate(plan[i].action)) {
+        LookAgainIn(kMoreToDo);  // the urgent ones of the next round come first again
+      } else if (IsReady(plan[i], succeeded)) {
+        succeeded[i] = Try(carrier, plan[i].action);
+      } else {
+        // It waits for another act, which has a time of its own, and no longer for its own next try.
+        memory_.failures.OnSuccess(Identity(plan[i].action));
+      }
+    }
+    memory_.failures.Keep(wanted);
+    memory_.tales.clear();
+    if (const MonotonicTime next = memory_.failures.NextTry(); next != kNever) {
+      LookAgainIn(next - executor_.time_.Now());
+    }
+    const std::lock_guard lock(executor_.mutex_);
+    ++executor_.plans_;
+  }
+
+  // No call to the API server.
+  static bool IsImmediate(const Action& action) {
+    return std::holds_alternative<EmitEvent>(action) || std::holds_alternative<SendDirective>(action) ||
+           std::holds_alternative<SendDrain>(action);
+  }
+
+  // An Event that reports several acts is told how many were done.
+  static bool IsReady(Step& step, const std::vector<bool>& succeeded) {
+    const auto done = std::ranges::count_if(step.needs, [&](size_t need) { return succeeded[need]; });
+    const auto all = static_cast<std::ptrdiff_t>(step.needs.size());
+    auto* event = std::get_if<EmitEvent>(&step.action);
+    if (event == nullptr || done == all) return done == all;
+    event->note += " (" + std::to_string(done) + " of " + std::to_string(all) + " steps done so far)";
+    return done > 0;
+  }
+
+  bool Try(Carrier& carrier, const Action& action) {
+    const std::string identity = Identity(action), kind = KindOf(action);
+    if (!memory_.failures.MayTry(kind, identity, executor_.time_.Now())) return false;
+    log::Debug("action", {{"job", key_.ToString()}, {"action", Describe(action)}});
+    const Status status = carrier.Carry(action);
+    const std::lock_guard lock(executor_.mutex_);
+    ++executor_.actions_;
+    if (status.ok()) {
+      memory_.failures.OnSuccess(identity);
+      return true;
+    }
+    ++executor_.failed_actions_;
+    const Duration delay = memory_.failures.OnFailure(kind, identity, status, executor_.time_.Now());
+    // A lost race is ordinary: the next look decides again.
+    const auto level = status.code() == StatusCode::kAborted ? log::Level::kDebug : log::Level::kWarn;
+    log::Write(level, "action failed",
+               {{"job", key_.ToString()}, {"action", identity}, {"error", status}, {"retry_seconds", Seconds(delay)}});
+    return false;
+  }
+
+  // The condition follows with the next plan; the Event needs no status that can be written.
+  void ReportFailures() {
+    for (const BlockedAct& act : memory_.failures.TakeNews()) {
+      executor_.events_.Record(job_object_, {.type = kube::EventType::kWarning,
+                                             .reason = act.reason,
+                                             .action = "Reconcile",
+                                             .note = FitText(act.message, kNoteBytesMax)});
+      LookAgainIn(kMoreToDo);
+    }
+  }
+
+  void LookAgainIn(Duration delay) {
+    delay = std::max(delay, kMoreToDo);
+    if (!requeue_ || delay < *requeue_) requeue_ = delay;
+  }
+
   void Observe() {
     api::ParsedJob parsed = api::ParseTrainingJob(job_object_);
     observed_.job = std::move(parsed.job);
@@ -75,13 +157,19 @@ class Executor::Round {
       const Json& least = kube::At(*budget, {"spec", "minAvailable"});
       if (least.is_number_integer()) observed_.budget_min_available = least.get<int32_t>();
     }
-    observed_.sent = memory_.sent;
+    observed_.sent = memory_.done.sent;
+    {
+      const std::lock_guard lock(executor_.mutex_);
+      observed_.listening_since = executor_.listening_since_;
+    }
+    ObserveNodes();
     ObserveMachines();
+    ObserveFailuresInARow();
     observed_.sample = executor_.store_.Sample({key_.name_space, key_.name, observed_.job.uid}, executor_.time_.Now());
-    observed_.drain_sent = memory_.drain_sent;
-    observed_.name_taken = memory_.name_taken;
-    observed_.status_written_at = memory_.status_written_at;
-    for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed_)) observed_.log_tails[pod->uid] = ReadLogTail(*pod);
+    observed_.drain_sent = memory_.done.drain_sent;
+    observed_.blocked = memory_.failures.Blocked();
+    observed_.status_written_at = memory_.done.status_written_at;
+    ObserveLogs();
   }
 
   void ObserveTuning(Now now) {
@@ -102,6 +190,30 @@ class Executor::Round {
     observed_.tuning->tales = memory_.tales;
   }
 
+  void ObserveNodes() {
+    if (!executor_.caches_.nodes.HasSynced()) return;  // without the right to read nodes it never does
+    observed_.nodes.emplace();
+    for (const ObservedPod& pod : observed_.pods) {
+      if (pod.node.empty()) continue;
+      if (const kube::Snapshot node = executor_.caches_.nodes.Get({"", pod.node})) {
+        observed_.nodes->emplace(pod.node, ObserveNode(*node));
+      }
+    }
+  }
+
+  // The mark goes with the pod; its successor is made a moment later.
+  void ObserveFailuresInARow() {
+    for (const ObservedPod& pod : observed_.pods) {
+      if (pod.failure_number && pod.job_uid == observed_.job.uid) {
+        memory_.failures_in_a_row[pod.name] = pod.failures_in_a_row;
+      }
+    }
+    while (memory_.failures_in_a_row.size() > kPodsRemembered) {
+      memory_.failures_in_a_row.erase(memory_.failures_in_a_row.begin());
+    }
+    observed_.failures_in_a_row = memory_.failures_in_a_row;
+  }
+
   // Only while a pod waits for a place: it takes a look at every pod there is.
   void ObserveMachines() {
     const bool waiting = std::ranges::any_of(
@@ -117,7 +229,21 @@ class Executor::Round {
     return object != nullptr && IsOwnedBy(*object, observed_.job);
   }
 
-  // Best effort: a job's failure is told without its log when the log cannot be read.
+  // Each log is read once. A machine that does not answer must not hold up what is urgent: what cannot be read within
+  // a few seconds, all logs together, is done without.
+  void ObserveLogs() {
+    std::map<std::string, std::string> known;
+    known.swap(memory_.log_tails);
+    const MonotonicTime end = executor_.time_.Now() + kLogsTimeout;
+    for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed_)) {
+      const auto found = known.find(pod->uid);
+      const bool late = executor_.time_.Now() >= end;
+      memory_.log_tails[pod->uid] = found != known.end() ? found->second : late ? "" : ReadLogTail(*pod);
+    }
+    observed_.log_tails = memory_.log_tails;
+  }
+
+  // Best effort: a job's failure is reported without its log when the log cannot be read.
   std::string ReadLogTail(const ObservedPod& pod) {
     std::string text;
     kube::LogOptions options;
@@ -134,135 +260,6 @@ class Executor::Round {
     return LastLines(text, kLogTailLines, kLogTailBytesMax);
   }
 
-  Status Create(const kube::ResourceType& type, const Json& object) {
-    StatusOr<Json> created = executor_.api_.Create(type, object);
-    if (created.ok()) {
-      memory_.expectations.ExpectWritten(type, *created, executor_.time_.Now());
-      memory_.name_taken.reset();
-      return OkStatus();
-    }
-    const kube::ObjectKey key = kube::KeyOf(object);
-    if (created.status().code() != StatusCode::kAlreadyExists) {
-      return Annotate(created.status(), "creating " + type.kind + " " + key.ToString());
-    }
-    return OnNameInUse(type, key);
-  }
-
-  // The cache may lag behind our own creation, an earlier job's object may still be going, or the name is somebody
-  // else's.
-  Status OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key) {
-    ASSIGN_OR_RETURN(const Json present, executor_.api_.Get(type, key));
-    if (IsOwnedBy(present, observed_.job)) return OkStatus();
-    const std::string text = type.kind + " " + key.ToString() + " exists and does not belong to this job";
-    if (!kube::IsBeingDeleted(present) && kube::Label(present, contract::kLabelJob).empty()) {
-      memory_.name_taken = text + ": delete it, or give the job another name";
-    }
-    return Error(StatusCode::kAlreadyExists, text);
-  }
-
-  Status Carry(const CreatePod& action) { return Create(kube::kPods, action.pod); }
-  Status Carry(const CreateService& action) { return Create(kube::kServices, action.service); }
-  Status Carry(const CreatePodDisruptionBudget& action) { return Create(kPodDisruptionBudgets, action.budget); }
-
-  Status Carry(const PatchPod& action) {
-    const kube::ObjectKey key{key_.name_space, action.name};
-    StatusOr<Json> patched = executor_.api_.Patch(kube::kPods, key, kube::PatchType::kMerge, action.patch);
-    if (patched.ok()) {
-      memory_.expectations.ExpectWritten(kube::kPods, *patched, executor_.time_.Now());
-      return OkStatus();
-    }
-    if (IsGone(patched.status())) return OkStatus();
-    return Annotate(patched.status(), "patching pod " + key.ToString());
-  }
-
-  Status Carry(const PatchJob& action) {
-    StatusOr<Json> patched = executor_.api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch);
-    if (patched.ok()) {
-      memory_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, executor_.time_.Now());
-      return OkStatus();
-    }
-    if (IsGone(patched.status()) || IsReplaced(patched.status())) return OkStatus();
-    return Annotate(patched.status(), "changing the setting of job " + key_.ToString());
-  }
-
-  Status Carry(const DeletePod& action) {
-    const kube::ObjectKey key{key_.name_space, action.name};
-    const kube::DeleteOptions options{.uid = action.uid, .grace_period_seconds = action.grace_period_seconds};
-    const Status status = executor_.api_.Delete(kube::kPods, key, options);
-    if (!status.ok() && !IsGone(status) && !IsReplaced(status))
-      return Annotate(status, "deleting pod " + key.ToString());
-    memory_.expectations.ExpectDeleted(kube::kPods, key, action.uid, executor_.time_.Now());
-    return OkStatus();
-  }
-
-  Status Carry(const SendDrain& action) {
-    v1::Directive directive;
-    directive.mutable_drain()->set_reason(action.reason);
-    if (executor_.service_.Send(action.uid, directive)) memory_.drain_sent.insert(action.uid);
-    return OkStatus();  // a sidecar that is away is asked when it is back, or by SIGTERM
-  }
-
-  Status Carry(const SendDirective& action) {
-    const MonotonicTime now = executor_.time_.Now();  // before the answer can come
-    if (!executor_.service_.Send(action.uid, action.directive, action.key)) return OkStatus();  // asked again later
-    if (memory_.sent.size() >= kDirectivesRemembered) {
-      memory_.sent.erase(std::min_element(memory_.sent.begin(), memory_.sent.end(),
-                                          [](const auto& a, const auto& b) { return a.second < b.second; }));
-    }
-    memory_.sent[action.key] = now;
-    return OkStatus();
-  }
-
-  Status Carry(const PatchPodDisruptionBudget& action) {
-    const kube::ObjectKey key{key_.name_space, action.name};
-    StatusOr<Json> patched = executor_.api_.Patch(kPodDisruptionBudgets, key, kube::PatchType::kMerge,
-                                                  {{"spec", {{"minAvailable", action.min_available}}}});
-    if (!patched.ok()) {
-      return IsGone(patched.status()) ? OkStatus() : Annotate(patched.status(), "patching budget " + key.ToString());
-    }
-    memory_.expectations.ExpectWritten(kPodDisruptionBudgets, *patched, executor_.time_.Now());
-    return OkStatus();
-  }
-
-  Status Carry(const WriteStatus& action) {
-    const Json body = {{"apiVersion", kube::kTrainingJobs.api_version()},
-                       {"kind", kube::kTrainingJobs.kind},
-                       {"metadata",
-                        {{"name", key_.name},
-                         {"namespace", key_.name_space},
-                         {"uid", observed_.job.uid},
-                         // A plan from an outdated job must not undo what is newer.
-                         {"resourceVersion", observed_.job.resource_version}}},
-                       {"status", api::ToJson(action.status)}};
-    kube::ApplyOptions options;
-    options.field_manager = contract::kFieldManager;
-    options.subresource = "status";
-    StatusOr<Json> written = executor_.api_.Apply(kube::kTrainingJobs, body, options);
-    if (!written.ok()) return Annotate(written.status(), "writing the status of job " + key_.ToString());
-    memory_.expectations.ExpectWritten(kube::kTrainingJobs, *written, executor_.time_.Now());
-    memory_.status_written_at = executor_.time_.Now();
-    return OkStatus();
-  }
-
-  Status Carry(const EmitEvent& action) {
-    executor_.events_.Record(job_object_,
-                             {.type = action.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
-                              .reason = action.event_reason,
-                              .action = action.action,
-                              .note = action.note});
-    return OkStatus();
-  }
-
-  Status Carry(const DeleteJob&) {
-    const Status status = executor_.api_.Delete(kube::kTrainingJobs, key_, {.uid = observed_.job.uid});
-    return IsGone(status) || IsReplaced(status) ? OkStatus() : status;
-  }
-
-  Status Carry(const RequeueAfter& action) {
-    requeue_ = action.delay;
-    return OkStatus();
-  }
-
   Executor& executor_;
   Memory& memory_;
   const Json& job_object_;
@@ -271,7 +268,15 @@ class Executor::Round {
   std::optional<Duration> requeue_;
 };
 
+void Executor::Tick() {
+  const MonotonicTime now = time_.Now();
+  const std::lock_guard lock(mutex_);
+  if (PausedFor(last_tick_ + kTickEvery, now, kTickLate) > Duration::zero()) listening_since_ = now;
+  last_tick_ = now;
+}
+
 StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job) {
+  Tick();
   const kube::Snapshot object = caches_.jobs.Get(job);
   if (object == nullptr) return ReconcileWithoutJob(job);
 
@@ -289,12 +294,12 @@ StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job
     held = cache.Get(key);
     return held.get();
   };
-  if (!memory->expectations.AreMet(lookup, time_.Now())) return kCacheLag;
+  if (!memory->done.expectations.AreMet(lookup, time_.Now())) return kCacheLag;
   return Round(*this, *memory, *object).Run();
 }
 
 StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::ObjectKey& job) {
-  const std::vector<Action> plan = PlanWithoutJob(ObservePods(caches_.pods, job));
+  const std::vector<Step> plan = PlanWithoutJob(ObservePods(caches_.pods, job));
   if (!plan.empty()) {
     // Absence in a cache is a hint; letting go of pods needs the server's word.
     if (StatusOr<Json> present = api_.Get(kube::kTrainingJobs, job); present.ok())
@@ -302,13 +307,15 @@ StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::Obje
     else if (!IsGone(present.status()))
       return Annotate(present.status(), "reading job " + job.ToString());
   }
-  for (const Action& action : plan) {
-    const auto* patch = std::get_if<PatchPod>(&action);
+  Status all;
+  for (const Step& step : plan) {
+    const auto* patch = std::get_if<PatchPod>(&step.action);
     if (patch == nullptr) continue;
-    const StatusOr<Json> patched =
-        api_.Patch(kube::kPods, {job.name_space, patch->name}, kube::PatchType::kMerge, patch->patch);
-    if (!patched.ok() && !IsGone(patched.status()) && !IsReplaced(patched.status())) return patched.status();
+    const Status status =
+        api_.Patch(kube::kPods, {job.name_space, patch->name}, kube::PatchType::kMerge, patch->patch).status();
+    if (!status.ok() && !IsGone(status) && !IsReplaced(status)) all.Update(status);
   }
+  RETURN_IF_ERROR(all);
   Forget(job);
   return std::optional<Duration>();
 }
@@ -322,7 +329,9 @@ Executor::Executor(kube::Api& api, const TimeSource& time, Caches caches, teleme
       service_(service),
       events_(events),
       options_(options),
-      finished_jobs_(options.tuner_history) {
+      finished_jobs_(options.tuner_history),
+      listening_since_(time.Now()),
+      last_tick_(listening_since_) {
   const Status read = finished_jobs_.Open();
   if (!read.ok()) log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", read}});
 }
@@ -359,6 +368,11 @@ void Executor::Forget(const kube::ObjectKey& job) {
 uint64_t Executor::plans() const {
   const std::lock_guard lock(mutex_);
   return plans_;
+}
+
+uint64_t Executor::failed_actions() const {
+  const std::lock_guard lock(mutex_);
+  return failed_actions_;
 }
 
 uint64_t Executor::actions() const {

@@ -1,5 +1,6 @@
-// The thin shell around Plan(): gathers an observation from caches, telemetry and logs, carries the plan out in order,
-// and stops at the first error. Keeps nothing that a new process could not do without: what it remembers saves repeated
+// The thin shell around Plan(): gathers an observation from caches, telemetry and logs, and carries the plan out in its
+// order of need (carrier.h). An act that fails stops only the acts that need it, is reported once, and is tried again
+// by itself (act_failures.h). Keeps nothing that a new process could not do without: what it remembers saves repeated
 // calls and bridges the moment until the caches show what it has just written.
 #pragma once
 
@@ -12,11 +13,12 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "operator/controller/action.h"
-#include "operator/controller/expectations.h"
+#include "operator/controller/act_failures.h"
+#include "operator/controller/carrier.h"
 #include "operator/controller/history_file.h"
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
+#include "operator/controller/requests.h"
 #include "operator/controller/tuning_loop.h"
 #include "operator/kube/api.h"
 #include "operator/kube/events.h"
@@ -43,21 +45,26 @@ class Executor {
            telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options);
   ~Executor();  // keeps what was learned of jobs that are still tuned
 
-  // One round for one job. OK: when to look again, if that is known. Errors: try again after a backoff.
+  // Often, by a thread of its own: a look that comes late means that this process was paused, and has not listened.
+  void Tick();
+
+  // One round for one job. OK: when to look again, if that is known; acts that failed are part of that. Errors, of jobs
+  // that are gone: try again after a backoff.
   StatusOr<std::optional<Duration>> Reconcile(const kube::ObjectKey& job);
 
   uint64_t plans() const;
-  uint64_t actions() const;
+  uint64_t actions() const;  // tried
+  uint64_t failed_actions() const;
 
  private:
   // Of one job in this process' life; by the thread that reconciles it.
   struct Memory {
     std::string job_uid;
-    std::optional<MonotonicTime> status_written_at;
-    std::set<std::string> drain_sent;
-    std::map<std::string, MonotonicTime> sent;  // directives by key
-    std::optional<std::string> name_taken;
-    Expectations expectations;
+    Done done;
+    ActFailures failures;
+    std::map<std::string, std::string> log_tails;  // by pod uid, of ends that are not recorded yet
+    CheckpointClock checkpoints;
+    std::map<std::string, int32_t> failures_in_a_row;  // by pod name, as long as the job may have such a pod
     std::optional<TuningLoop> tuning;
     std::vector<TuningOutput::Tale> tales;  // of the tuner, until they are told
   };
@@ -81,8 +88,9 @@ class Executor {
   HistoryFile finished_jobs_;  // guarded by tuning_mutex_; what similar jobs start from
 
   mutable std::mutex mutex_;
+  MonotonicTime listening_since_, last_tick_;                  // guarded by mutex_
   std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_
-  uint64_t plans_ = 0, actions_ = 0;                           // guarded by mutex_
+  uint64_t plans_ = 0, actions_ = 0, failed_actions_ = 0;      // guarded by mutex_
 };
 
 }  // namespace attune::controller

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/controller/evidence.h"
+
 namespace attune::controller {
 
 std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
@@ -10,7 +12,8 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
   for (const ObservedPod& pod : observed.pods) {
     const bool ours = pod.index >= 0 && pod.job_uid == observed.job.uid && !IsBeingDeleted(pod);
     const bool ended_badly = HasFailed(pod) || (pod.role == RoleName::kServer && HasSucceeded(pod));
-    if (ours && ended_badly && !pod.failure_number) pods.push_back(&pod);
+    // The machine of one that was disrupted may be gone, and its log says nothing about why.
+    if (ours && ended_badly && !pod.failure_number && !WasDisrupted(pod)) pods.push_back(&pod);
   }
   return pods;
 }
@@ -48,9 +51,22 @@ std::string LogTail(const Observed& observed, const ObservedPod& pod) {
   return " Last lines of its log:\n" + found->second;
 }
 
-Duration RestartDelay(const PlanOptions& options, int32_t failure_number) {
+int32_t FailuresInARow(const Observed& observed, const ObservedPod& pod) {
+  // A program that dies at its first steps, again and again, makes none.
+  constexpr Duration kTrainedFor = std::chrono::seconds(10);
+  const auto& container = pod.container;
+  const bool ran_long =
+      container.started_at && container.finished_at && *container.finished_at - *container.started_at >= kTrainedFor;
+  const bool trained = std::ranges::any_of(observed.sample.pods, [&](const telemetry::PodSample& sample) {
+    const bool same = sample.pod == pod.name && (sample.pod_uid.empty() || sample.pod_uid == pod.uid);
+    return same && (sample.window.worker().clock() > 0 || sample.window.server().rows() > 0);
+  });
+  return ran_long && trained ? 1 : pod.failures_in_a_row + 1;
+}
+
+Duration RestartDelay(const PlanOptions& options, int32_t failures_in_a_row) {
   Duration delay = options.restart_backoff_first;
-  for (int32_t n = 1; n < failure_number && delay < options.restart_backoff_max; ++n) delay *= 2;
+  for (int32_t n = 1; n < failures_in_a_row && delay < options.restart_backoff_max; ++n) delay *= 2;
   return std::min(delay, options.restart_backoff_max);
 }
 

@@ -22,7 +22,9 @@ std::string DescribeEnd(const ObservedPod& pod);
 // " Last lines of its log:\n..." or "" when there is none.
 std::string LogTail(const Observed& observed, const ObservedPod& pod);
 
-// After the n-th failure of a job (n >= 1): first * 2^(n-1), bounded.
-Duration RestartDelay(const PlanOptions& options, int32_t failure_number);
+// How many failures of this pod's index there are in a row now that it has failed: 1 when it had made progress.
+int32_t FailuresInARow(const Observed& observed, const ObservedPod& pod);
+// Before the restart after the n-th failure of an index in a row (n >= 1): first * 2^(n-1), bounded.
+Duration RestartDelay(const PlanOptions& options, int32_t failures_in_a_row);
 
 }  // namespace attune::controller

@@ -35,16 +35,40 @@ Resources Larger(const Resources& a, const Resources& b) {
 }
 
 bool TakesPods(const Json& node) {
-  const Json& cordoned = kube::At(node, {"spec", "unschedulable"});
-  if (cordoned.is_boolean() && cordoned.get<bool>()) return false;
-  const Json& conditions = kube::At(node, {"status", "conditions"});
-  if (!conditions.is_array()) return true;
-  return std::none_of(conditions.begin(), conditions.end(), [](const Json& condition) {
-    return kube::StringAt(condition, {"type"}) == "Ready" && kube::StringAt(condition, {"status"}) != "True";
-  });
+  const ObservedNode seen = ObserveNode(node);
+  return seen.ready && !seen.cordoned;
 }
 
 }  // namespace
+
+Json ProjectNode(const Json& node) {
+  const ObservedNode seen = ObserveNode(node);
+  const Json& allocatable = kube::At(node, {"status", "allocatable"});
+  Json kept = {
+      {"metadata",
+       {{"name", kube::Name(node)}, {"uid", kube::Uid(node)}, {"resourceVersion", kube::ResourceVersion(node)}}},
+      {"spec", {{"unschedulable", seen.cordoned}}},
+      {"status",
+       {{"allocatable", Json::object()},
+        {"conditions", Json::array({{{"type", "Ready"}, {"status", seen.ready ? "True" : "False"}}})}}}};
+  for (const char* resource : {"cpu", "memory"}) {
+    const Json& amount = kube::At(allocatable, {resource});
+    if (!amount.is_null()) kept["status"]["allocatable"][resource] = amount;
+  }
+  return kept;
+}
+
+ObservedNode ObserveNode(const Json& node) {
+  ObservedNode seen;
+  const Json& cordoned = kube::At(node, {"spec", "unschedulable"});
+  seen.cordoned = cordoned.is_boolean() && cordoned.get<bool>();
+  const Json& conditions = kube::At(node, {"status", "conditions"});
+  if (!conditions.is_array()) return seen;
+  seen.ready = std::none_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+    return kube::StringAt(condition, {"type"}) == "Ready" && kube::StringAt(condition, {"status"}) != "True";
+  });
+  return seen;
+}
 
 Resources RequestsOf(const Json& pod) {
   Resources running, starting;

@@ -11,6 +11,10 @@
 
 namespace attune::controller {
 
+// Keeps only what is read of a node: what it can take, whether it is ready, and whether it is cordoned.
+kube::Json ProjectNode(const kube::Json& node);
+ObservedNode ObserveNode(const kube::Json& node);
+
 // Requests of all containers of a pod: those that run side by side add up, and init containers that end before them
 // count where one is larger. (KEP-753's rule, without its finer order of sidecars.)
 scheduler::Resources RequestsOf(const kube::Json& pod);

@@ -16,6 +16,8 @@ inline constexpr char kAnnotationDraining[] = "attune.dev/draining";
 // "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a
 // restarted operator neither forgets nor counts it twice.
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
+// "2": failures of this pod's index in a row, without progress between them. On a pod that runs: of those before it.
+inline constexpr char kAnnotationFailuresInARow[] = "attune.dev/failures-in-a-row";
 
 // --- reasons of conditions
 
@@ -38,6 +40,10 @@ inline constexpr char kReasonServerFailed[] = "ServerFailed";
 inline constexpr char kReasonServerLost[] = "ServerLost";
 inline constexpr char kReasonInvalid[] = "Invalid";
 inline constexpr char kReasonNameTaken[] = "NameTaken";
+inline constexpr char kReasonQuota[] = "QuotaExceeded";
+inline constexpr char kReasonRefused[] = "RefusedByPolicy";
+inline constexpr char kReasonForbidden[] = "MissingPermission";
+inline constexpr char kReasonApiAway[] = "ApiServerAway";
 inline constexpr char kReasonServersFixed[] = "ServerScalingNotSupported";
 inline constexpr char kReasonScaling[] = "WorkersLeaving";
 inline constexpr char kReasonServersJoining[] = "ServersJoining";
@@ -62,6 +68,7 @@ inline constexpr char kEventWorkersDraining[] = "WorkersDraining";
 inline constexpr char kEventWorkerLeft[] = "WorkerLeft";
 inline constexpr char kEventDrainDeadline[] = "DrainDeadlinePassed";
 inline constexpr char kEventNodeLost[] = "NodeLost";
+inline constexpr char kEventProcessHung[] = "ProcessHung";
 inline constexpr char kEventServersJoining[] = "ServersAdded";
 inline constexpr char kEventServersDraining[] = "ServersDraining";
 inline constexpr char kEventServerLeft[] = "ServerLeft";

@@ -38,9 +38,11 @@ RoleContainer ParseContainer(const Json& status) {
     container.exit_code = static_cast<int32_t>(IntegerAt(ended, {"exitCode"}));
     container.reason = StringAt(ended, {"reason"});
     container.message = StringAt(ended, {"message"});
+    container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));
     container.finished_at = ParseRfc3339(StringAt(ended, {"finishedAt"}));
   } else if (At(status, {"state", "running"}).is_object()) {
     container.state = RoleContainer::State::kRunning;
+    container.started_at = ParseRfc3339(StringAt(status, {"state", "running", "startedAt"}));
   } else {
     container.reason = StringAt(status, {"state", "waiting", "reason"});
     container.message = StringAt(status, {"state", "waiting", "message"});
@@ -77,6 +79,7 @@ void ReadConditions(const Json& pod, ObservedPod& seen) {
     const std::string_view type = StringAt(condition, {"type"});
     const bool is_true = StringAt(condition, {"status"}) == "True";
     if (type == "Ready") seen.ready = is_true;
+    if (type == "DisruptionTarget") seen.disruption_target = is_true;
     if (type == "PodScheduled") {
       seen.scheduled = is_true;
       if (!is_true) seen.unschedulable_message = StringAt(condition, {"message"});
@@ -164,6 +167,7 @@ ObservedPod ObservePod(const Json& pod) {
   seen.drain_deadline = ParseRfc3339(kube::Annotation(pod, contract::kAnnotationDrainDeadline));
   seen.draining_since = ParseRfc3339(kube::Annotation(pod, kAnnotationDraining));
   seen.failure_number = ParseNumber(kube::Annotation(pod, kAnnotationFailureNumber));
+  seen.failures_in_a_row = ParseNumber(kube::Annotation(pod, kAnnotationFailuresInARow)).value_or(0);
   seen.servers = ParseNumber(kube::Annotation(pod, kAnnotationServers));
   return seen;
 }

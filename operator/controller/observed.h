@@ -9,6 +9,7 @@
 
 #include "base/time_source.h"
 #include "operator/api/training_job.h"
+#include "operator/controller/act_failures.h"
 #include "operator/controller/names.h"
 #include "operator/controller/tuning_values.h"
 #include "operator/kube/object.h"
@@ -23,9 +24,9 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct RoleContainer {
   enum class State { kWaiting, kRunning, kTerminated };
   State state = State::kWaiting;
-  int32_t exit_code = 0;                // when terminated
-  std::string reason, message;          // of the state: "ImagePullBackOff", "OOMKilled", ...
-  std::optional<WallTime> finished_at;  // the node's clock
+  int32_t exit_code = 0;                            // when terminated
+  std::string reason, message;                      // of the state: "ImagePullBackOff", "OOMKilled", ...
+  std::optional<WallTime> started_at, finished_at;  // the node's clock
 };
 
 // The fields of a pod that decisions are made from (and all that the watch cache keeps of it).
@@ -39,6 +40,7 @@ struct ObservedPod {
   bool scheduled = false;
   std::string node;
   std::string reason, message;        // of the pod: "Evicted", "NodeLost"
+  bool disruption_target = false;     // ended by the platform, says the pod's condition of that name
   std::string unschedulable_message;  // the scheduler's words
   std::string other_wait;  // an init container or sidecar that cannot start: "attune-sidecar: ErrImagePull: ..."
   RoleContainer container;
@@ -50,6 +52,7 @@ struct ObservedPod {
   std::optional<WallTime> drain_deadline;  // of workers
   std::optional<WallTime> draining_since;  // of servers
   std::optional<int32_t> failure_number;
+  int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked
   std::optional<int32_t> servers;  // the job's number of servers when this pod was created
   scheduler::Resources requests;   // of all its containers
 };
@@ -64,6 +67,12 @@ bool HasSucceeded(const ObservedPod& pod);  // the role's container ended with 0
 bool HasFailed(const ObservedPod& pod);     // it ended otherwise, or the pod was failed as a whole (evicted, node gone)
 bool HasStarted(const ObservedPod& pod);    // the role's container runs or has run
 
+// What is read of a node.
+struct ObservedNode {
+  bool ready = true;
+  bool cordoned = false;  // takes no new pods: it is to be drained
+};
+
 struct Observed {
   api::TrainingJob job;
   std::vector<api::FieldProblem> problems;  // of the job's manifest; not empty: nothing is started
@@ -77,8 +86,15 @@ struct Observed {
   std::optional<int32_t> budget_min_available;   // of the disruption budget
   // What machines have left beside this operator's pods, as far as it may read them.
   std::optional<std::vector<scheduler::Machine>> machines;
+  // Nodes that pods of this job run on; a name that is missing has no node any more. Unset: they may not be read.
+  std::optional<std::map<std::string, ObservedNode>> nodes;
+  // Since when this process has listened to sidecars without a pause of its own.
+  std::optional<MonotonicTime> listening_since;
+  std::optional<MonotonicTime> checkpoint_since;  // requests.h
+  // By pod name: failures of that index in a row, as marked on the last pod of that name that failed.
+  std::map<std::string, int32_t> failures_in_a_row;
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
-  std::optional<std::string> name_taken;           // an object we need to create exists and is not ours
+  std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };
 

@@ -1,7 +1,9 @@
 #include "operator/controller/operator.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "operator/controller/executor.h"
+#include "operator/controller/machines.h"
 #include "operator/controller/metrics.h"
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
@@ -89,12 +92,17 @@ class OperatorImpl final : public Operator {
                                            *service_, events_, ToPlanOptions(options_, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
+    threads_.emplace_back([this] { Tick(); });
     return OkStatus();
   }
 
   // No more intake, then what is under way, then the streams.
   ~OperatorImpl() override {
-    stopping_ = true;
+    {
+      const std::lock_guard lock(tick_mutex_);
+      stopping_ = true;
+    }
+    tick_.notify_all();
     queue_.ShutDown();
     for (std::thread& thread : threads_) thread.join();
     watches_.clear();
@@ -132,11 +140,21 @@ class OperatorImpl final : public Operator {
     const kube::Snapshot job = jobs_.Get({id.name_space, id.name});
     return job != nullptr && kube::Uid(*job) == id.uid ? telemetry::JobKnown::kYes : telemetry::JobKnown::kNo;
   }
-  static kube::WatchCacheOptions NodeCacheOptions() {
-    return {
-        .project = kube::KeepFields({{"spec", "unschedulable"}, {"status", "allocatable"}, {"status", "conditions"}}),
-        .index_label = "",
-        .on_change = {}};
+  kube::WatchCacheOptions NodeCacheOptions() {
+    return {.project = [](Json node) { return ProjectNode(node); },
+            .index_label = "",
+            .on_change = [this](const CacheChange& change) { AddJobsOn(change); }};
+  }
+  // A node that comes, goes, fails or is cordoned is news to the jobs that have pods there; its figures are not.
+  void AddJobsOn(const CacheChange& change) {
+    if (change.before != nullptr && change.after != nullptr) {
+      const ObservedNode before = ObserveNode(*change.before), after = ObserveNode(*change.after);
+      if (before.ready == after.ready && before.cordoned == after.cordoned) return;
+    }
+    for (const kube::Snapshot& pod : pods_.All()) {
+      if (kube::StringAt(*pod, {"spec", "nodeName"}) != change.key.name) continue;
+      queue_.Add({std::string(kube::Namespace(*pod)), std::string(kube::Label(*pod, contract::kLabelJob))});
+    }
   }
   void AddJobOf(const CacheChange& change) {
     queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
@@ -169,7 +187,7 @@ class OperatorImpl final : public Operator {
     start(kube::kPods, owned, pods_);
     start(kube::kServices, owned, services_);
     start(kPodDisruptionBudgets, owned, budgets_);
-    start(kube::kNodes, {}, nodes_);  // for messages only: nobody waits for it
+    start(kube::kNodes, {}, nodes_);  // may be forbidden: it is not waited for
   }
 
   bool HaveSynced() const {
@@ -206,6 +224,13 @@ class OperatorImpl final : public Operator {
     }
   }
 
+  // So that a pause of this process is seen as one.
+  void Tick() {
+    constexpr Duration kEvery = std::chrono::milliseconds(500);
+    std::unique_lock lock(tick_mutex_);
+    while (!tick_.wait_for(lock, kEvery, [&] { return stopping_.load(); })) executor_->Tick();
+  }
+
   const OperatorOptions options_;
   kube::Api& api_;
   const TimeSource& time_;
@@ -226,6 +251,8 @@ class OperatorImpl final : public Operator {
   std::mutex stuck_mutex_;
   StuckWatch stuck_;  // guarded by stuck_mutex_
   std::vector<std::thread> threads_;
+  std::mutex tick_mutex_;
+  std::condition_variable tick_;
 };
 
 std::string OperatorImpl::NotReady() const {
@@ -302,7 +329,9 @@ std::string OperatorImpl::MetricsText() const {
   single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.",
          static_cast<double>(errors_.load()));
   single("attune_plans_total", "counter", "Plans made.", static_cast<double>(executor_->plans()));
-  single("attune_actions_total", "counter", "Actions carried out.", static_cast<double>(executor_->actions()));
+  single("attune_actions_total", "counter", "Actions tried.", static_cast<double>(executor_->actions()));
+  single("attune_failed_actions_total", "counter", "Actions that failed, and are tried again.",
+         static_cast<double>(executor_->failed_actions()));
   single("attune_telemetry_dropped_reports_total", "counter", "Reports of pods that are not known any more.",
          static_cast<double>(store_->dropped_reports()));
   single("attune_telemetry_implausible_reports_total", "counter", "Reports with parts that cannot be true.",

@@ -36,8 +36,12 @@ struct PlanOptions {
   // The same when none of those left was ever seen to train: they came too late and have nothing to write. Long enough
   // for sidecars to come back after a restart of the operator and say otherwise.
   Duration late_workers_grace = std::chrono::seconds(5);
-  // A worker still there this long after its grace period ended sits on a machine nobody hears from.
-  Duration lost_node_grace = std::chrono::seconds(30);
+  // A pod still there this long after its grace period ended may sit on a machine nobody hears from.
+  Duration lost_node_grace = std::chrono::seconds(5);
+  // A process that has reported nothing for so long is silent; it reports every second.
+  Duration lost_silence = std::chrono::seconds(8);
+  // The same for one that this operator has never heard, counted from when it began to listen.
+  Duration never_heard_silence = std::chrono::seconds(30);
 };
 
 }  // namespace attune::controller

@@ -30,33 +30,36 @@ std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
 }
 
 // Events that go with a change of conditions, so that each is sent once.
-void TellTransitions(const Observed& observed, const api::TrainingJobStatus& next, Draft& draft) {
+void TellTransitions(const Observed& observed, const api::TrainingJobStatus& next, const Draft::Needs& written,
+                     Draft& draft) {
   const api::TrainingJobStatus& before = observed.job.status;
   const auto became_true = [&](const char* type) { return api::IsTrue(next, type) && !api::IsTrue(before, type); };
   const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
   if (became_true(api::kReady)) {
-    draft.Normal(
-        kEventTrainingStarted, "Train",
-        Counted(next.servers.ready, "server") + " and " + Counted(next.workers.ready, "worker") + " are ready");
+    draft.Normal(kEventTrainingStarted, "Train",
+                 Counted(next.servers.ready, "server") + " and " + Counted(next.workers.ready, "worker") + " are ready",
+                 written);
   }
-  if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded));
-  if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed));
+  if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded), written);
+  if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed), written);
   for (const char* type : {api::kReady, api::kReconfiguring}) {
     const std::string reason = ReasonOf(next, type);
     const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
-                            reason == kReasonContainerConfig || reason == kReasonNameTaken ||
-                            reason == kReasonServersFixed || reason == kReasonScalingRefused ||
-                            reason == kReasonSynchronizationRefused || reason == kReasonThreadsRefused;
-    if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type));
+                            reason == kReasonContainerConfig || reason == kReasonServersFixed ||
+                            reason == kReasonScalingRefused || reason == kReasonSynchronizationRefused ||
+                            reason == kReasonThreadsRefused;
+    if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type), written);
   }
 }
 
 // What the data plane did of itself, told once because the status remembers it.
-void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next, Draft& draft) {
+void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
+                   const Draft::Needs& written, Draft& draft) {
   if (before.synchronization && next.synchronization && *before.synchronization != *next.synchronization) {
     draft.Normal(kEventSynchronized, "Synchronize",
                  "Workers keep pace by " + ToString(*next.synchronization) +
-                     " now (before: " + ToString(*before.synchronization) + ")");
+                     " now (before: " + ToString(*before.synchronization) + ")",
+                 written);
   }
   if (next.checkpoint && !next.checkpoint->directory.empty() &&
       (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory ||
@@ -64,14 +67,16 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
     draft.Normal(kEventCheckpointWritten, "Checkpoint",
                  "Wrote " + api::CheckpointName(*next.checkpoint) + " at step " +
                      std::to_string(next.checkpoint->step) + " (" + Counted(next.checkpoint->rows, "row") + ", " +
-                     api::FormatBytes(next.checkpoint->bytes) + ")");
+                     api::FormatBytes(next.checkpoint->bytes) + ")",
+                 written);
   }
   const uint64_t recoveries_before = before.recovery ? before.recovery->count : 0;
   if (next.recovery && next.recovery->count > recoveries_before &&
       next.recovery->restored_rows == (before.recovery ? before.recovery->restored_rows : 0)) {
     draft.Normal(kEventRecovered, "Recover",
                  "The rows of a lost server are served by others from their copies; nothing that was acknowledged is "
-                 "lost");
+                 "lost",
+                 written);
   }
   const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
   if (next.recovery && next.recovery->restored_rows > restored_before) {
@@ -82,7 +87,8 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
                                              : "checkpoint " + std::to_string(recovery.checkpoint) + " at step " +
                                                    std::to_string(recovery.step)) +
                    "; what was pushed to them since then (" + Counted(recovery.steps_lost, "step") +
-                   " of all workers) is lost");
+                   " of all workers) is lost",
+               written);
   }
 }
 
@@ -107,16 +113,16 @@ void PlanTuning(const Observed& observed, Draft& draft) {
   draft.Create(PatchJob{std::move(patch), "the tuner wants " + ToString(*tuning.change)});
 }
 
-std::vector<Action> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
+std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
   Draft draft;
   api::TrainingJobStatus next = BuildInvalidStatus(observed, now);
-  TellTransitions(observed, next, draft);
-  PlanStatus(observed, std::move(next), options, now, draft);
+  const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
+  TellTransitions(observed, next, written, draft);
   return std::move(draft).Finish();
 }
 
 // The job is going, its pods with it: nothing is made any more, everything that goes is let go.
-std::vector<Action> PlanDeletion(const Observed& observed) {
+std::vector<Step> PlanDeletion(const Observed& observed) {
   Draft draft;
   for (const ObservedPod& pod : observed.pods) {
     if (pod.index >= 0) draft.Remove(pod, std::nullopt, "the job is being deleted");
@@ -124,29 +130,43 @@ std::vector<Action> PlanDeletion(const Observed& observed) {
   return std::move(draft).Finish();
 }
 
-std::vector<Action> PlanEnded(const Observed& observed, const PlanOptions& options, Now now) {
+std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options, Now now) {
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
-  PlanStatus(observed, BuildEndedStatus(observed), options, now, draft);
+  PlanStatus(observed, BuildEndedStatus(observed, now), options, now, draft);
   PlanEnding(observed, now, draft);
   return std::move(draft).Finish();
 }
 
+// Every row has its copy, and every server is there: one of them may go.
+bool CanLoseServer(const Observed& observed, const ServersView& servers) {
+  const v1::JobWindow* window = CurrentWindow(observed);
+  if (observed.job.spec.backups == 0 || servers.count < 2 || !servers.begun || !servers.survivable) return false;
+  if (window == nullptr || window->has_relocation() || !servers.leaving.empty()) return false;
+  for (int32_t index = 0; index < servers.count; ++index) {
+    const ObservedPod* pod = servers.by_index[static_cast<size_t>(index)];
+    if (pod == nullptr || !IsAlive(*pod) || StateOf(*window, index) != v1::ServerState::SERVING) return false;
+  }
+  return true;
+}
+
 void PlanShared(const Observed& observed, const ServersView& servers, Draft& draft) {
-  if (!observed.service_exists) draft.Create(CreateService{BuildService(observed.job), "gives servers their names"});
-  if (observed.budget_exists && observed.budget_min_available && *observed.budget_min_available != servers.count) {
-    draft.Create(
-        PatchPodDisruptionBudget{BudgetName(observed.job.name), servers.count, "the number of servers has changed"});
+  if (!observed.service_exists) {
+    draft.CreateForPods(CreateService{BuildService(observed.job), "gives servers their names"});
+  }
+  const int32_t least = servers.count - (CanLoseServer(observed, servers) ? 1 : 0);
+  if (observed.budget_exists && observed.budget_min_available && *observed.budget_min_available != least) {
+    draft.Create(PatchPodDisruptionBudget{BudgetName(observed.job.name), least, "what the job can lose has changed"});
   }
   if (!observed.budget_exists) {
-    draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, servers.count),
-                                           "keeps drains of nodes away from servers"});
+    draft.Create(CreatePodDisruptionBudget{BuildPodDisruptionBudget(observed.job, least),
+                                           "drains of nodes may evict as many servers as the job can lose"});
   }
 }
 
 }  // namespace
 
-std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, Now now) {
+std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now) {
   if (observed.job.being_deleted) return PlanDeletion(observed);
   if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
   if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
@@ -180,13 +200,13 @@ std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, N
   }
 
   api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, now);
-  TellTransitions(observed, next, draft);
-  TellDataPlane(observed.job.status, next, draft);
-  PlanStatus(observed, std::move(next), options, now, draft);
+  const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
+  TellTransitions(observed, next, written, draft);
+  TellDataPlane(observed.job.status, next, written, draft);
   return std::move(draft).Finish();
 }
 
-std::vector<Action> PlanWithoutJob(const std::vector<ObservedPod>& pods) {
+std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods) {
   Draft draft;
   ReleaseAllGoing(pods, "", draft);
   return std::move(draft).Finish();

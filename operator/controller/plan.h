@@ -13,10 +13,10 @@
 
 namespace attune::controller {
 
-std::vector<Action> Plan(const Observed& observed, const PlanOptions& options, Now now);
+std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now);
 
 // Pods labelled with a job that no longer exists (or is an earlier one of that name): whatever is on its way out is let
 // go; deletion itself is the garbage collector's, by owner references.
-std::vector<Action> PlanWithoutJob(const std::vector<ObservedPod>& pods);
+std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods);
 
 }  // namespace attune::controller

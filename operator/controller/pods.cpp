@@ -217,9 +217,9 @@ void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int3
   RestrictOwn(container);
 }
 
-// A worker on a machine that is gone is replaced after this time instead of Kubernetes' five minutes.
+// A pod on a machine that is gone is deleted after this time instead of Kubernetes' five minutes.
 void AddTolerations(Json& spec) {
-  constexpr int kSeconds = 60;
+  constexpr int kSeconds = 5;
   Json& tolerations = Array(spec, "tolerations");
   for (const char* taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     Json toleration = {
@@ -245,7 +245,8 @@ void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const st
   // Server, sidecar and worker may run as different users; the volumes are their common ground.
   Default(security, "fsGroup", kUnprivilegedUser);
   Default(security, "fsGroupChangePolicy", "OnRootMismatch");
-  if (role == RoleName::kWorker) AddTolerations(spec);
+  // The rows of a server without backups are nowhere else: its machine is waited for.
+  if (role == RoleName::kWorker || job.spec.backups > 0) AddTolerations(spec);
 }
 
 }  // namespace
@@ -284,6 +285,15 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddVolumes(spec, job, options, role == RoleName::kServer);
   CompletePodSpec(spec, job, role, name);
   return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t servers, const PlanOptions& options) {
+  Json pod = BuildPod(observed.job, role, index, servers, options);
+  const auto failures = observed.failures_in_a_row.find(PodName(observed.job.name, role, index));
+  if (failures != observed.failures_in_a_row.end()) {
+    pod["metadata"]["annotations"][kAnnotationFailuresInARow] = std::to_string(failures->second);
+  }
+  return pod;
 }
 
 Json BuildService(const TrainingJob& job) {

@@ -7,6 +7,7 @@
 
 #include "operator/api/training_job.h"
 #include "operator/controller/names.h"
+#include "operator/controller/observed.h"
 #include "operator/controller/options.h"
 #include "operator/kube/object.h"
 
@@ -16,6 +17,9 @@ inline const kube::ResourceType kPodDisruptionBudgets{"policy", "v1", "poddisrup
 
 // `servers`: the number this job has when the pod is made. Workers never learn a number: members come and go.
 kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, int32_t servers,
+                    const PlanOptions& options);
+// The same as successor of the pods of that name that failed before.
+kube::Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t servers,
                     const PlanOptions& options);
 kube::Json BuildService(const api::TrainingJob& job);
 kube::Json BuildPodDisruptionBudget(const api::TrainingJob& job, int32_t servers);

@@ -100,9 +100,8 @@ void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window
   const auto& status = observed.job.status;
   const std::string since =
       status.checkpoint && !status.checkpoint->time.empty() ? status.checkpoint->time : status.start_time;
-  const auto last = ParseRfc3339(since);
-  if (!last) return;
-  const Duration left = *last + std::chrono::seconds(interval) - now.wall;
+  if (!observed.checkpoint_since) return;
+  const Duration left = *observed.checkpoint_since + std::chrono::seconds(interval) - now.monotonic;
   if (left > Duration::zero()) return draft.Requeue(left, "the next checkpoint");
   v1::Directive directive;
   directive.mutable_checkpoint()->set_directory(observed.job.spec.checkpoint.directory);
@@ -112,6 +111,21 @@ void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window
 }
 
 }  // namespace
+
+MonotonicTime CheckpointClock::Since(const api::TrainingJob& job, Now now) {
+  const auto& checkpoint = job.status.checkpoint;
+  const bool any = checkpoint && !checkpoint->time.empty();
+  const std::string last = any ? checkpoint->directory + " " + std::to_string(checkpoint->number) : "";
+  if (since_ && last == last_) return *since_;
+  Duration age{};
+  if (const auto at = ParseRfc3339(any ? checkpoint->time : job.status.start_time); !since_ && at) {
+    age = std::clamp<Duration>(now.wall - *at, Duration::zero(),
+                               std::chrono::seconds(std::max<int64_t>(job.spec.checkpoint.interval_seconds, 0)));
+  }
+  last_ = last;
+  since_ = now.monotonic - age;
+  return *since_;
+}
 
 api::Synchronization FromProto(const v1::Synchronization& from) {
   switch (from.mode()) {

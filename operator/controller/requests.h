@@ -26,6 +26,17 @@ struct RequestsView {
   std::string regular_checkpoint_problem;  // why the last one by interval was not written; "" when it was
 };
 
+// Since when the job has gone without a new checkpoint, by this process' monotonic clock. The time in the status is the
+// coordinator's, on another machine: it is believed once, by an operator that has just begun, and then not compared.
+class CheckpointClock {
+ public:
+  MonotonicTime Since(const api::TrainingJob& job, Now now);
+
+ private:
+  std::string last_;
+  std::optional<MonotonicTime> since_;
+};
+
 RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Now now, Directives& directives,
                           Draft& draft);
 

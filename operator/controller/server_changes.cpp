@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/evidence.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -12,6 +13,8 @@ namespace attune::controller {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
+constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
 
 class ServerPlanner {
  public:
@@ -38,9 +41,12 @@ class ServerPlanner {
       } else if (HasFailed(*pod)) {
         ++changes_.replaced;
         PlanFailed(*pod);
+      } else if (IsAlive(*pod)) {
+        PlanSilent(*pod);
       }
     }
     TellNumber();
+    MoveFromCordonedNode();
     TellEvents();
     return changes_;
   }
@@ -57,9 +63,8 @@ class ServerPlanner {
       draft_.Requeue(kLookAgain, "word of the coordinator");  // who would tell a new server from a lost one
       return;
     }
-    draft_.Create(CreatePod{BuildPod(observed_.job, RoleName::kServer, index, servers_.count, options_),
-                            std::to_string(servers_.count) + " servers are wanted"});
-    ++created_;
+    created_.push_back(draft_.Create(CreatePod{BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
+                                               std::to_string(servers_.count) + " servers are wanted"}));
   }
 
   // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for.
@@ -78,12 +83,16 @@ class ServerPlanner {
 
   void PlanFailed(const ObservedPod& pod) {
     if (ended_by_itself()) return;
-    if (!pod.failure_number) return CountFailure(pod);
-    if (observed_.job.status.servers.failed < *pod.failure_number) return;  // counted by this plan's status
-    const Duration delay = RestartDelay(options_, *pod.failure_number);
+    const Duration delay = RestartDelay(options_, std::max(pod.failures_in_a_row, 1));
     const Duration waited =
         pod.container.finished_at ? now_.wall - *pod.container.finished_at : std::max(delay, options_.gone_patience);
     const bool told = IsToldGone(pod, waited);
+    if (WasDisrupted(pod) && !pod.failure_number) {
+      if (told) ReplaceDisrupted(pod);
+      return;
+    }
+    if (!pod.failure_number) return CountFailure(pod);
+    if (observed_.job.status.servers.failed < *pod.failure_number) return;  // counted by this plan's status
     if (waited < delay) {
       draft_.Requeue(std::min(delay, delay - waited), "replacement of " + pod.name);
     } else if (told) {
@@ -93,16 +102,80 @@ class ServerPlanner {
 
   void CountFailure(const ObservedPod& pod) {
     const int32_t number = ++numbered_ + HighestNumber();
-    draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}},
-                "server failure " + std::to_string(number) + " of the job");
+    const int32_t in_a_row = FailuresInARow(observed_, pod);
+    const Draft::Ref mark = draft_.Mark(
+        pod,
+        {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
+        "server failure " + std::to_string(number) + " of the job");
     const std::string rows = !servers_.begun                  ? "nothing has been trained yet"
                              : observed_.job.spec.backups > 0 ? "its rows come back from their backups"
                                                               : "its rows come back from the last checkpoint";
     draft_.Warn(kEventServerFailed, "ReplaceServer",
                 pod.name + " " + DescribeEnd(pod) + "; " + rows + ", and a new server follows (" +
                     std::to_string(number) + " of at most " +
-                    std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod));
-    draft_.Requeue(RestartDelay(options_, number), "replacement of " + pod.name);
+                    std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod),
+                {mark});
+    draft_.Requeue(RestartDelay(options_, in_a_row), "replacement of " + pod.name);
+  }
+
+  // Nobody's failure.
+  void ReplaceDisrupted(const ObservedPod& pod) {
+    draft_.Warn(kEventServerReplaced, "ReplaceServer",
+                pod.name + " " + DescribeEnd(pod) + "; a new server follows, and no failure is counted",
+                draft_.Remove(pod, 0, "it was ended from outside; a new server follows"));
+  }
+
+  // A node is cordoned before it is drained: its servers are emptied one after the other, each by the others, and made
+  // again on another node, so that nothing has to be evicted.
+  void MoveFromCordonedNode() {
+    if (!servers_.elastic || !servers_.begun || window_ == nullptr || ended_by_itself() || coordinator_.moving) return;
+    if (changes_.replaced > 0 || changes_.leaving > 0 || servers_.count < 2) return;
+    for (int32_t index = 0; index < servers_.count; ++index) {
+      const ObservedPod* pod = servers_.by_index[static_cast<size_t>(index)];
+      if (pod == nullptr || StateOf(*window_, index) != v1::ServerState::SERVING) return;
+    }
+    for (const ObservedPod* pod : servers_.by_index) {
+      if (!IsAlive(*pod) || !IsOnCordonedNode(observed_, *pod)) continue;
+      ++changes_.leaving;
+      const Draft::Ref mark =
+          draft_.Mark(*pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, "node " + pod->node + " is cordoned");
+      draft_.Normal(kEventServersDraining, "MoveServer",
+                    "Node " + pod->node + " is cordoned: the rows of " + pod->name +
+                        " move to the other servers while training goes on, and a new server follows elsewhere",
+                    {mark});
+      return;
+    }
+  }
+
+  // By the coordinator; the one that runs in this server moves first.
+  void Empty(const ObservedPod& pod) {
+    if (pod.name == coordinator_.pod || coordinator_.moving) return draft_.Requeue(kLookAgain, "another coordinator");
+    v1::Directive directive;
+    directive.mutable_drain_server()->set_index(static_cast<uint32_t>(pod.index));
+    const Reply reply = directives_.AskCoordinator("drain=" + pod.uid, directive, "node " + pod.node + " is cordoned");
+    if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
+  }
+
+  // Its pod says that it runs. The coordinator's own is replaced once another one is in office (coordinator.h), and
+  // without anything that brings its rows back a server is waited for.
+  void PlanSilent(const ObservedPod& pod) {
+    if (!servers_.survivable || ended_by_itself() || pod.name == coordinator_.pod) return;
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (signs.machine_is_gone()) {
+      ++changes_.replaced;
+      if (!IsToldGone(pod, Duration::zero())) return;
+      draft_.Warn(kEventNodeLost, "ReplaceServer",
+                  pod.name + ": " + Describe(signs, pod) +
+                      ". Removed it without confirmation, so that another server can take its place",
+                  draft_.Remove(pod, 0, "its machine is lost"));
+    } else if (signs.is_hung()) {
+      ++changes_.replaced;
+      draft_.Warn(kEventProcessHung, "ReplaceServer",
+                  pod.name + ": " + Describe(signs, pod) + ", while its container runs. A new server follows",
+                  draft_.Remove(pod, kGraceOfHungSeconds, "its process hangs"));
+    } else if (signs.any()) {
+      draft_.Requeue(kLookAgain, "word of " + pod.name);
+    }
   }
 
   int32_t HighestNumber() const {
@@ -121,36 +194,40 @@ class ServerPlanner {
     if (!ended) return PlanOverdue(pod);
     const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
     if (!IsToldGone(pod, since)) return;
-    if (pod.held) {
-      draft_.Warn(kEventServerReplaced, "ReplaceServer",
-                  pod.name + (pod.node.empty() ? "" : " on node " + pod.node) +
-                      " was deleted from outside; a new server follows");
-    }
-    PlanGoing(pod);
+    const Draft::Needs released = PlanGoing(pod);
+    if (!pod.held) return;
+    draft_.Warn(
+        kEventServerReplaced, "ReplaceServer",
+        pod.name + (pod.node.empty() ? "" : " on node " + pod.node) + " was deleted from outside; a new server follows",
+        released);
   }
 
   void PlanOverdue(const ObservedPod& pod) {
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (!signs.machine_is_gone()) return LookAtDeletion(pod, signs);
+    if (IsToldGone(pod, Duration::zero())) PlanGoing(pod);
+  }
+
+  void LookAtDeletion(const ObservedPod& pod, const Signs& signs) {
     const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
-    if (now_.wall < overdue_at) {
-      draft_.Requeue(overdue_at - now_.wall, "deletion of " + pod.name);
-    } else {
-      PlanGoing(pod);
-    }
+    draft_.Requeue(signs.overdue ? kLookAgain : std::clamp<Duration>(overdue_at - now_.wall, kLookAgain, kLookLater),
+                   "deletion of " + pod.name);
   }
 
   // Nothing more to record: let go of it, and see to it that its name gets free.
-  void PlanGoing(const ObservedPod& pod) {
-    draft_.Release(pod, "nothing more to record of it");
-    const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
-    if (now_.wall < overdue_at) {
-      draft_.Requeue(overdue_at - now_.wall, "deletion of " + pod.name);
-      return;
+  Draft::Needs PlanGoing(const ObservedPod& pod) {
+    Draft::Needs released = draft_.Release(pod, "nothing more to record of it");
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (!signs.machine_is_gone()) {
+      LookAtDeletion(pod, signs);
+      return released;
     }
-    draft_.ForceDelete(pod, "its machine has not confirmed its end in time");
+    const Draft::Needs deleted = draft_.ForceDelete(pod, "its machine is lost");
     draft_.Warn(kEventNodeLost, "ForceDeleteServer",
-                pod.name + " did not end within its grace period" +
-                    (pod.node.empty() ? "" : "; node " + pod.node + " is not heard from") +
-                    ". Removed it without confirmation, so that another server can take its place");
+                pod.name + " is being deleted, but " + Describe(signs, pod) +
+                    ". Removed it without confirmation, so that another server can take its place",
+                deleted);
+    return released;
   }
 
   void PlanLeaving(const ObservedPod& pod) {
@@ -165,11 +242,11 @@ class ServerPlanner {
       if (!IsToldGone(pod, pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience))
         return;
       draft_.Warn(kEventServerLeft, "DeleteServer",
-                  pod.name + " " + DescribeEnd(pod) + " while leaving." + LogTail(observed_, pod));
-      draft_.Remove(pod, 0, "it left the job");
+                  pod.name + " " + DescribeEnd(pod) + " while leaving." + LogTail(observed_, pod),
+                  draft_.Remove(pod, 0, "it left the job"));
     } else if (!pod.draining_since) {
-      draft_.Mark(pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, "beyond the wanted number of servers");
-      ++newly_draining_;
+      newly_draining_.push_back(
+          draft_.Mark(pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, "beyond the wanted number of servers"));
     } else {
       PlanDraining(pod);
     }
@@ -179,7 +256,9 @@ class ServerPlanner {
     if (window_ == nullptr) return;
     const auto state = StateOf(*window_, pod.index);
     if (state == v1::ServerState::DRAINED) return Leave(pod, "its rows have moved to the others", std::nullopt);
-    if (state && pod.index < servers_.count) return PlanWantedAgain(pod, *state);
+    if (state && pod.index < servers_.count) {
+      return IsOnCordonedNode(observed_, pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
+    }
     if (state) return;  // its coordinator's next word wakes us
     // It has not joined, or has left and is about to end.
     const Duration since = now_.wall - *pod.draining_since;
@@ -199,8 +278,8 @@ class ServerPlanner {
   }
 
   void Leave(const ObservedPod& pod, const std::string& how, std::optional<int64_t> grace_seconds) {
-    draft_.Normal(kEventServerLeft, "DeleteServer", pod.name + " left the job (" + how + ")");
-    draft_.Remove(pod, grace_seconds, "it left the job");
+    draft_.Normal(kEventServerLeft, "DeleteServer", pod.name + " left the job (" + how + ")",
+                  draft_.Remove(pod, grace_seconds, "it left the job"));
   }
 
   // The coordinator moves rows to who joins and away from who leaves.
@@ -208,6 +287,11 @@ class ServerPlanner {
     if (!servers_.elastic || !servers_.begun || window_ == nullptr || coordinator_.moving || ended_by_itself()) return;
     const ObservedPod* host = CoordinatorPod(observed_);
     if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
+    // The order says which indexes stay, and would call back who is being moved.
+    const bool moves = std::ranges::any_of(servers_.leaving, [&](const ObservedPod* pod) {
+      return pod->index < servers_.count && IsOnCordonedNode(observed_, *pod);
+    });
+    if (moves) return;
     for (int32_t index = 0; index < servers_.count; ++index) {
       if (StateOf(*window_, index) != v1::ServerState::SERVING) ++changes_.joining;
     }
@@ -224,16 +308,19 @@ class ServerPlanner {
   }
 
   void TellEvents() {
-    if (created_ > 0) {
+    const auto count = [](const Draft::Needs& acts) { return static_cast<int64_t>(acts.size()); };
+    if (!created_.empty()) {
       draft_.Normal(kEventServersJoining, "ScaleServers",
-                    "Created " + Counted(created_, "server pod") + " (" + std::to_string(servers_.count) +
-                        " wanted); rows move there while training goes on");
+                    "Created " + Counted(count(created_), "server pod") + " (" + std::to_string(servers_.count) +
+                        " wanted); rows move there while training goes on",
+                    created_);
     }
-    if (newly_draining_ > 0) {
+    if (!newly_draining_.empty()) {
       draft_.Normal(kEventServersDraining, "ScaleServers",
-                    "Moving the rows of " + Counted(newly_draining_, "server") +
+                    "Moving the rows of " + Counted(count(newly_draining_), "server") +
                         " to the others, highest index first, while training goes on (" +
-                        std::to_string(servers_.count) + " wanted)");
+                        std::to_string(servers_.count) + " wanted)",
+                    newly_draining_);
     }
   }
 
@@ -246,7 +333,8 @@ class ServerPlanner {
   Draft& draft_;
   const v1::JobWindow* const window_;
   ServerChanges changes_;
-  int32_t created_ = 0, newly_draining_ = 0, numbered_ = 0;
+  Draft::Needs created_, newly_draining_;
+  int32_t numbered_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/directives.h"
+#include "operator/controller/evidence.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -192,11 +193,12 @@ ServersView ViewServers(const Observed& observed) {
   view.survivable = view.formed && abilities && abilities->server_recovery &&
                     (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()) || !view.begun);
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
-  view.failures = observed.job.status.servers.failed;
+  view.marked_failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
-    view.failures = std::max(view.failures, pod.failure_number.value_or(0));
+    view.marked_failures = std::max(view.marked_failures, pod.failure_number.value_or(0));
   }
+  view.failures = view.marked_failures;
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
     if (view.elastic && (pod.index >= view.count || pod.draining_since)) {
@@ -206,7 +208,7 @@ ServersView ViewServers(const Observed& observed) {
     if (pod.index >= view.count) continue;
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
-    if (HasFailed(pod) && !pod.failure_number) ++view.failures;
+    if (HasFailed(pod) && !WasDisrupted(pod) && !pod.failure_number) ++view.failures;
     if (HasFailed(pod) && view.survivable) continue;
     ++view.existing;
     if (HasStarted(pod)) ++view.started;
@@ -250,7 +252,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
 }
 
 void PlanFirstServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft) {
-  int32_t created = 0;
+  Draft::Needs created;
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const auto index = static_cast<int32_t>(i);
     if (const ObservedPod* pod = servers.by_index[i]; pod != nullptr) {
@@ -259,12 +261,12 @@ void PlanFirstServers(const Observed& observed, const ServersView& servers, cons
     }
     // Taken by an earlier job of this name: its end wakes us.
     if (NameInUse(observed, PodName(observed.job.name, RoleName::kServer, index))) continue;
-    draft.Create(CreatePod{BuildPod(observed.job, RoleName::kServer, index, servers.count, options),
-                           "the job has " + Counted(servers.count, "server")});
-    ++created;
+    created.push_back(draft.Create(CreatePod{BuildPod(observed, RoleName::kServer, index, servers.count, options),
+                                             "the job has " + Counted(servers.count, "server")}));
   }
-  if (created > 0) {
-    draft.Normal(kEventServersCreated, "CreateServers", "Created " + Counted(created, "server pod"));
+  if (!created.empty()) {
+    draft.Normal(kEventServersCreated, "CreateServers",
+                 "Created " + Counted(static_cast<int64_t>(created.size()), "server pod"), created);
   }
 }
 

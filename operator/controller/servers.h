@@ -27,8 +27,9 @@ struct ServersView {
   std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
   std::vector<const ObservedPod*> leaving;   // highest index first: beyond `count`, or asked to leave before
   int32_t existing = 0, started = 0, ready = 0;
-  int32_t finished = 0;  // ended by themselves with 0
-  int32_t failures = 0;  // so far, those not yet counted in the status included
+  int32_t finished = 0;         // ended by themselves with 0
+  int32_t marked_failures = 0;  // so far, as the status and marked pods say
+  int32_t failures = 0;         // those included that are not marked yet
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
   bool formed = false;
   // The coordinator has said that all servers have joined, or reports show rows. Until then nothing has been trained:

@@ -155,6 +155,24 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
   }
 }
 
+// What is refused to this operator. Absent until something was.
+void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
+  constexpr size_t kShownMax = 3;
+  const auto& blocked = observed.blocked;
+  const int64_t generation = observed.job.generation;
+  if (blocked.empty()) {
+    if (api::FindCondition(status, api::kBlocked) == nullptr) return;
+    return SetCondition(status, api::kBlocked, false, kReasonSettled, "nothing is refused", generation, now.wall);
+  }
+  std::string message;
+  for (size_t i = 0; i < std::min(blocked.size(), kShownMax); ++i) {
+    message += (i == 0 ? "" : "; ") + blocked[i].message;
+  }
+  if (blocked.size() > kShownMax) message += "; and " + std::to_string(blocked.size() - kShownMax) + " more";
+  SetCondition(status, api::kBlocked, true, blocked.front().reason,
+               message + ". It is tried again from time to time; nothing else waits for it", generation, now.wall);
+}
+
 void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
   if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
     status.tuning.reset();
@@ -176,8 +194,10 @@ void SetReady(const Observed& observed, const Readiness& servers, const Readines
   const int64_t generation = observed.job.generation;
   SetCondition(status, api::kServersReady, servers.ready, servers.reason, servers.message, generation, now.wall);
   SetCondition(status, api::kWorkersReady, workers.ready, workers.reason, workers.message, generation, now.wall);
-  if (observed.name_taken) {
-    SetCondition(status, api::kReady, false, kReasonNameTaken, *observed.name_taken, generation, now.wall);
+  const auto taken = std::ranges::find_if(
+      observed.blocked, [](const BlockedAct& act) { return act.reason == std::string_view(kReasonNameTaken); });
+  if (taken != observed.blocked.end()) {
+    SetCondition(status, api::kReady, false, kReasonNameTaken, taken->message, generation, now.wall);
   } else if (servers.ready && workers.ready) {
     SetCondition(status, api::kReady, true, kReasonReady, "servers and workers are ready", generation, now.wall);
   } else {
@@ -270,14 +290,16 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   status.observed_generation = observed.job.generation;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
-  status.servers = {servers.existing, servers.ready, servers.failures};
-  status.workers = {workers.existing, workers.ready, workers.failures};
+  // A failure counts once its pod is marked with its number; the one that ends the job is never marked.
+  status.servers = {servers.existing, servers.ready, verdict ? servers.failures : servers.marked_failures};
+  status.workers = {workers.existing, workers.ready, verdict ? workers.failures : workers.marked_failures};
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   SetDataPlane(observed, servers, progression, status);
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
+  SetBlocked(observed, status, now);
   SetTuning(observed, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   SetResult(observed, status);
@@ -315,28 +337,25 @@ TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now) {
   return status;
 }
 
-api::TrainingJobStatus BuildEndedStatus(const Observed& observed) {
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now) {
   api::TrainingJobStatus status = observed.job.status;
+  SetBlocked(observed, status, now);
   if (!status.result) SetResult(observed, status);
   return status;
 }
 
-void PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOptions& options, Now now, Draft& draft) {
-  if (Facts(next) != Facts(observed.job.status)) {
-    draft.Status(std::move(next), "facts changed");
-    return;
-  }
+Draft::Needs PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOptions& options, Now now,
+                        Draft& draft) {
+  if (Facts(next) != Facts(observed.job.status)) return {draft.Status(std::move(next), "facts changed")};
   if (!HasEnded(next) && next.phase == "Running" && api::IsTrue(next, api::kMetricsAvailable)) {
     draft.Requeue(options.status_interval, "progress");
   }
-  if (api::ToJson(next) == api::ToJson(observed.job.status)) return;
+  if (api::ToJson(next) == api::ToJson(observed.job.status)) return {};
   const Duration since =
       observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
-  if (since >= options.status_interval) {
-    draft.Status(std::move(next), "progress");
-  } else {
-    draft.Requeue(options.status_interval - since, "progress");
-  }
+  if (since >= options.status_interval) return {draft.Status(std::move(next), "progress")};
+  draft.Requeue(options.status_interval - since, "progress");
+  return {};
 }
 
 bool HasEnded(const TrainingJobStatus& status) {

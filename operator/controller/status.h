@@ -34,12 +34,12 @@ api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& 
 api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);
 
 // Of a job that has ended: what was recorded, and the result should it have come a moment after the end.
-api::TrainingJobStatus BuildEndedStatus(const Observed& observed);
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now);
 
 // Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of
-// progress moved (then a later look is requested).
-void PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now,
-                Draft& draft);
+// progress moved (then a later look is requested). The write, when there is one.
+Draft::Needs PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now,
+                        Draft& draft);
 
 bool HasEnded(const api::TrainingJobStatus& status);
 

@@ -123,7 +123,8 @@ bool IsTuned(const Observed& observed) {
 TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
   const api::TrainingJob& job = observed.job;
   TuningInput input;
-  if (const auto started = ParseRfc3339(job.status.start_time)) input.time = Seconds(now.wall - *started);
+  input.time = Seconds(now.monotonic.time_since_epoch());
+  if (const auto started = ParseRfc3339(job.status.start_time)) input.age = Seconds(now.wall - *started);
   input.generation = job.generation;
   input.policy = job.spec.tuning;
   input.goal = job.spec.goal;

@@ -79,7 +79,9 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   TuningInput input = given;
   Restore(priors);
   TakeKnobs(input);
-  time_ = input.time = std::max(time_, std::isfinite(given.time) ? given.time : 0.0);
+  // The wall clock says once where the job stands; from there on time passes as it does, whatever that clock does.
+  if (!ahead_) ahead_ = std::max(time_, std::isfinite(given.age) ? given.age : 0.0) - given.time;
+  time_ = input.time = std::max(time_, given.time + *ahead_);
   TuningOutput output;
   output.look_again = static_cast<double>(input.policy.window_seconds);
   LookAtHealth(input, output);

@@ -89,10 +89,11 @@ class TuningLoop {
 
   Stage stage_ = Stage::kLearning;
   std::string message_;
-  double time_ = 0;          // never goes back
-  JobSetting here_, from_;   // where the job is or goes, and where it would go back to
-  JobSetting running_;       // since it left there, until it has arrived; not saved, as window_ is not
-  int32_t threads_max_ = 0;  // of the workers' program, once it has said so
+  double time_ = 0;              // never goes back
+  std::optional<double> ahead_;  // of the monotonic clock of this process; not saved
+  JobSetting here_, from_;       // where the job is or goes, and where it would go back to
+  JobSetting running_;           // since it left there, until it has arrived; not saved, as window_ is not
+  int32_t threads_max_ = 0;      // of the workers' program, once it has said so
   int64_t ordered_generation_ = 0;
   double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
   bool trial_ = false;

@@ -31,7 +31,8 @@ struct NodeFigures {
 
 // What one look at the job shows. Counters may begin anew when the operator does.
 struct TuningInput {
-  double time = 0;  // seconds since the job began
+  double time = 0;  // seconds by a monotonic clock, from any origin
+  double age = 0;   // seconds since the job began, by wall clocks; read at the first look only
   int64_t generation = 0;
   api::Tuning policy;
   api::Goal goal;

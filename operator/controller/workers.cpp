@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "operator/controller/directives.h"
+#include "operator/controller/evidence.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
@@ -13,7 +14,9 @@
 namespace attune::controller {
 namespace {
 
-constexpr int64_t kGraceAfterDeadlineSeconds = 5;  // a worker that let its deadline pass had its time
+constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
+constexpr int64_t kGraceAfterDeadlineSeconds = 5;          // a worker that let its deadline pass had its time
 
 bool IsOurs(const Observed& observed, const ObservedPod& pod) {
   return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
@@ -29,7 +32,7 @@ int32_t HighestNumber(const Observed& observed) {
 }
 
 bool IsUncountedFailure(const ObservedPod& pod) {
-  return HasFailed(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+  return HasFailed(pod) && !WasDisrupted(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
 }
 
 std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
@@ -48,12 +51,13 @@ class WorkerPlanner {
 
   void Run() {
     for (const ObservedPod* pod : workers_.leaving) PlanLeaving(*pod);
-    if (newly_draining_ > 0) {
+    if (!newly_draining_.empty()) {
+      const auto count = static_cast<int32_t>(newly_draining_.size());
       draft_.Normal(kEventWorkersDraining, "ScaleWorkers",
-                    "Asked " + std::to_string(newly_draining_) + " of " +
-                        std::to_string(workers_.desired + newly_draining_) +
+                    "Asked " + std::to_string(count) + " of " + std::to_string(workers_.desired + count) +
                         " workers to leave, highest index first, within " +
-                        std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s");
+                        std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s",
+                    newly_draining_);
     }
     int32_t next_number = HighestNumber(observed_) + 1;
     for (int32_t index = 0; index < workers_.desired; ++index) {
@@ -64,12 +68,15 @@ class WorkerPlanner {
         PlanDeletedFromOutside(*pod);
       } else if (HasFailed(*pod)) {
         PlanFailed(*pod, next_number);
+      } else if (IsAlive(*pod)) {
+        PlanSilent(*pod);
       }
     }
-    if (created_ > 0) {
-      draft_.Normal(
-          kEventWorkersCreated, "CreateWorkers",
-          "Created " + Counted(created_, "worker pod") + " (" + std::to_string(workers_.desired) + " wanted)");
+    if (!created_.empty()) {
+      draft_.Normal(kEventWorkersCreated, "CreateWorkers",
+                    "Created " + Counted(static_cast<int64_t>(created_.size()), "worker pod") + " (" +
+                        std::to_string(workers_.desired) + " wanted)",
+                    created_);
     }
   }
 
@@ -80,36 +87,60 @@ class WorkerPlanner {
     const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
                                          [&](const ObservedPod& pod) { return pod.name == name; });
     if (name_in_use) return;  // still leaving, or of an earlier job of this name; its end wakes us
-    draft_.Create(CreatePod{BuildPod(observed_.job, RoleName::kWorker, index, servers_.count, options_),
-                            std::to_string(workers_.desired) + " workers are wanted"});
-    ++created_;
+    created_.push_back(draft_.Create(CreatePod{BuildPod(observed_, RoleName::kWorker, index, servers_.count, options_),
+                                               std::to_string(workers_.desired) + " workers are wanted"}));
   }
 
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
+    TellGone(pod);
+    if (WasDisrupted(pod) && !pod.failure_number) return PlanDisrupted(pod);
     if (!pod.failure_number) {
       const int32_t number = next_number++;
-      draft_.Mark(pod, {{kAnnotationFailureNumber, std::to_string(number)}},
-                  "failure " + std::to_string(number) + " of the job");
+      const int32_t in_a_row = FailuresInARow(observed_, pod);
+      const Draft::Ref mark = draft_.Mark(
+          pod,
+          {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
+          "failure " + std::to_string(number) + " of the job");
       const int32_t limit = observed_.job.spec.run_policy.backoff_limit;
       const std::string next = number > limit
                                    ? "no restart is left (backoffLimit " + std::to_string(limit) + ")"
                                    : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
-                                         " follows in " + InSeconds(RestartDelay(options_, number));
+                                         " follows in " + InSeconds(RestartDelay(options_, in_a_row));
       draft_.Warn(kEventWorkerFailed, "RestartWorker",
-                  pod.name + " " + DescribeEnd(pod) + "; " + next + "." + LogTail(observed_, pod));
-      draft_.Requeue(RestartDelay(options_, number), "restart of " + pod.name);
+                  pod.name + " " + DescribeEnd(pod) + "; " + next + "." + LogTail(observed_, pod), {mark});
+      draft_.Requeue(RestartDelay(options_, in_a_row), "restart of " + pod.name);
       return;
     }
-    if (observed_.job.status.workers.failed < *pod.failure_number)
-      return;  // counted by this plan's status, removed later
-    TellGone(pod);
-    const Duration delay = RestartDelay(options_, *pod.failure_number);
+    // Counted by this plan's status; removed when that is written.
+    if (observed_.job.status.workers.failed < *pod.failure_number) return;
+    const Duration delay = RestartDelay(options_, pod.failures_in_a_row);
     const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
     if (waited >= delay) {
       draft_.Remove(pod, 0, "its failure is recorded; a new worker follows");
     } else {
       // Another clock than ours may have written the end: wait the delay at most.
       draft_.Requeue(std::min(delay, delay - waited), "restart of " + pod.name);
+    }
+  }
+
+  // Nobody's failure: a new worker follows at once.
+  void PlanDisrupted(const ObservedPod& pod) {
+    draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                pod.name + " " + DescribeEnd(pod) + "; a new worker follows, and no failure is counted",
+                draft_.Remove(pod, 0, "it was ended from outside; a new worker follows"));
+  }
+
+  // Its pod says that it runs.
+  void PlanSilent(const ObservedPod& pod) {
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (signs.machine_is_gone()) {
+      TellGone(pod);
+      draft_.Warn(kEventNodeLost, "ReplaceWorker",
+                  pod.name + ": " + Describe(signs, pod) +
+                      ". Removed it without confirmation, so that another worker can take its place",
+                  draft_.Remove(pod, 0, "its machine is lost"));
+    } else if (signs.any()) {
+      draft_.Requeue(kLookAgain, "word of " + pod.name);
     }
   }
 
@@ -125,27 +156,30 @@ class WorkerPlanner {
   }
 
   void PlanDeletedFromOutside(const ObservedPod& pod) {
-    if (pod.held) {
-      draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
-                  pod.name + (pod.node.empty() ? "" : " on node " + pod.node) +
-                      " is being deleted from outside; a new worker follows");
-    }
-    PlanGoing(pod);
+    const Draft::Needs released = PlanGoing(pod);
+    if (!pod.held) return;
+    draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                pod.name + (pod.node.empty() ? "" : " on node " + pod.node) +
+                    " is being deleted from outside; a new worker follows",
+                released);
   }
 
   // Being deleted: let go of it, and see to it that its name gets free even when its machine is not heard from.
-  void PlanGoing(const ObservedPod& pod) {
-    draft_.Release(pod, "nothing more to record of it");
-    const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
-    if (now_.wall < overdue_at) {
-      draft_.Requeue(overdue_at - now_.wall, "deletion of " + pod.name);
-      return;
+  Draft::Needs PlanGoing(const ObservedPod& pod) {
+    Draft::Needs released = draft_.Release(pod, "nothing more to record of it");
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (!signs.machine_is_gone()) {
+      const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
+      draft_.Requeue(signs.overdue ? kLookAgain : std::clamp<Duration>(overdue_at - now_.wall, kLookAgain, kLookLater),
+                     "deletion of " + pod.name);
+      return released;
     }
-    draft_.ForceDelete(pod, "its machine has not confirmed its end in time");
+    const Draft::Needs deleted = draft_.ForceDelete(pod, "its machine is lost");
     draft_.Warn(kEventNodeLost, "ForceDeleteWorker",
-                pod.name + " did not end within its grace period" +
-                    (pod.node.empty() ? "" : "; node " + pod.node + " is not heard from") +
-                    ". Removed it without confirmation, so that another worker can take its place");
+                pod.name + " is being deleted, but " + Describe(signs, pod) +
+                    ". Removed it without confirmation, so that another worker can take its place",
+                deleted);
+    return released;
   }
 
   void PlanLeaving(const ObservedPod& pod) {
@@ -155,10 +189,11 @@ class WorkerPlanner {
       RemoveLeaver(pod);
     } else if (!pod.drain_deadline) {
       const auto drain = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds);
-      draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}},
-                  "beyond the wanted number of workers");
-      ++newly_draining_;
-      if (IsConnected(observed_, pod)) draft_.Drain(pod, "scaled down");
+      const Draft::Ref mark = draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}},
+                                          "beyond the wanted number of workers");
+      newly_draining_.push_back(mark);
+      // Without the mark, its end would be a result.
+      if (IsConnected(observed_, pod)) draft_.Drain(pod, "scaled down", {mark});
       draft_.Requeue(std::min<Duration>(drain, options_.drain_connect_grace), "drain of " + pod.name);
     } else {
       PlanDraining(pod);
@@ -171,8 +206,8 @@ class WorkerPlanner {
     if (left <= Duration::zero()) {
       draft_.Warn(
           kEventDrainDeadline, "DeleteWorker",
-          pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers");
-      draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed");
+          pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers",
+          draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed"));
     } else if (observed_.drain_sent.contains(pod.uid)) {
       draft_.Requeue(left, "drain deadline of " + pod.name);
     } else if (IsConnected(observed_, pod)) {
@@ -189,12 +224,14 @@ class WorkerPlanner {
 
   void RemoveLeaver(const ObservedPod& pod) {
     const std::string how = HasStarted(pod) ? DescribeEnd(pod) : "had not started";
+    const Draft::Needs removed =
+        draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
     if (HasFailed(pod)) {
-      draft_.Warn(kEventWorkerLeft, "DeleteWorker", pod.name + " " + how + " while leaving." + LogTail(observed_, pod));
+      draft_.Warn(kEventWorkerLeft, "DeleteWorker", pod.name + " " + how + " while leaving." + LogTail(observed_, pod),
+                  removed);
     } else {
-      draft_.Normal(kEventWorkerLeft, "DeleteWorker", pod.name + " left the job (" + how + ")");
+      draft_.Normal(kEventWorkerLeft, "DeleteWorker", pod.name + " left the job (" + how + ")", removed);
     }
-    draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
   }
 
   const Observed& observed_;
@@ -204,8 +241,7 @@ class WorkerPlanner {
   const Now now_;
   Directives& directives_;
   Draft& draft_;
-  int32_t created_ = 0;
-  int32_t newly_draining_ = 0;
+  Draft::Needs created_, newly_draining_;
 };
 
 }  // namespace
@@ -214,7 +250,7 @@ WorkersView ViewWorkers(const Observed& observed) {
   WorkersView view;
   view.desired = std::max(observed.job.spec.workers.replicas, 0);
   view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
-  view.failures = HighestNumber(observed);
+  view.marked_failures = view.failures = HighestNumber(observed);
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
     if (pod.index >= view.desired || pod.drain_deadline) {

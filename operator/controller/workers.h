@@ -22,8 +22,8 @@ struct WorkersView {
   std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
   std::vector<const ObservedPod*> leaving;   // highest index first: beyond the desired number, or asked to leave before
   int32_t existing = 0, running = 0, ready = 0, succeeded = 0;
-  // Failures so far, those not yet counted in the status included.
-  int32_t failures = 0;
+  int32_t marked_failures = 0;  // so far, as the status and marked pods say
+  int32_t failures = 0;         // those included that are not marked yet
 };
 
 WorkersView ViewWorkers(const Observed& observed);

@@ -304,6 +304,7 @@ class Store final : public JobStore {
     Pod& pod = job.pods[hello.pod()];
     pod = Pod{.uid = hello.pod_uid(), .sample = {}, .streams = 0};
     pod.sample.pod = hello.pod();
+    pod.sample.pod_uid = hello.pod_uid();
     pod.sample.role = hello.role();
     pod.sample.index = hello.index();
     return &pod;

@@ -31,7 +31,7 @@ enum class JobKnown { kYes, kNo, kNotYet };  // kNotYet: the operator has not se
 using JobLookup = std::function<JobKnown(const JobId&)>;
 
 struct PodSample {
-  std::string pod;
+  std::string pod, pod_uid;
   std::string role;
   uint32_t index = 0;
   bool connected = false;  // its sidecar's stream is open

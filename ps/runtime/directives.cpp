@@ -57,6 +57,8 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
         return Error(StatusCode::kInvalidArgument, "a job without servers; at least one has to stay");
       }
       return Command(SetServers{directive.set_servers().servers()});
+    case v1::Directive::kDrainServer:
+      return Command(DrainServer{directive.drain_server().index()});
     case v1::Directive::kNodeGone: {
       ASSIGN_OR_RETURN(const NodeGone gone, FromNodeGone(directive.node_gone()));
       return Command(gone);

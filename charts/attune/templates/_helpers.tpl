@@ -46,6 +46,13 @@ runAsGroup: 65532
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{/* Made after everything else of the release is gone, in the order of this weight, and removed when it has succeeded. */}}
+{{- define "attune.afterwards" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
 {{/* What the operator may do with namespaced objects: the same rules in a ClusterRole or in one namespace's Role. */}}
 {{- define "attune.rules" -}}
 - apiGroups: [attune.dev]

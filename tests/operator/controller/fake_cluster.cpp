@@ -25,9 +25,11 @@ JobBuilder::JobBuilder(const std::string& name) {
 
 void FakeCluster::Start(const std::string& name) {
   Json& pod = pods_.at(name);
-  pod["spec"]["nodeName"] = "node-1";
+  if (kube::StringAt(pod, {"spec", "nodeName"}).empty()) pod["spec"]["nodeName"] = "node-1";
+  const std::string started(kube::StringAt(pod, {"status", "startTime"}));
   pod["status"] = {
       {"phase", "Running"},
+      {"startTime", started.empty() ? ToRfc3339(now_.wall) : started},
       {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
       {"containerStatuses",
        Json::array({{{"name", kube::Label(pod, contract::kLabelRole)}, {"state", {{"running", Json::object()}}}}})}};
@@ -58,14 +60,23 @@ void FakeCluster::Exit(const std::string& name, int code, const std::string& log
   logs_[std::string(kube::Uid(pod))] = log;
   pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
   pod["status"]["conditions"][0]["status"] = "False";
-  pod["status"]["containerStatuses"][0]["state"] = {
-      {"terminated",
-       {{"exitCode", code}, {"reason", code == 0 ? "Completed" : "Error"}, {"finishedAt", ToRfc3339(now_.wall)}}}};
+  pod["status"]["containerStatuses"][0]["state"] = {{"terminated",
+                                                     {{"exitCode", code},
+                                                      {"reason", code == 0 ? "Completed" : "Error"},
+                                                      {"startedAt", kube::StringAt(pod, {"status", "startTime"})},
+                                                      {"finishedAt", ToRfc3339(now_.wall)}}}};
 }
 
 void FakeCluster::Evict(const std::string& name) {
   pods_.at(name)["status"] = {
       {"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on resource: memory."}};
+}
+
+void FakeCluster::Disrupt(const std::string& name, const std::string& reason) {
+  Exit(name, 137);
+  Json& status = pods_.at(name)["status"];
+  status["reason"] = reason;
+  status["conditions"].push_back({{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", reason}});
 }
 
 void FakeCluster::DeleteFromOutside(const std::string& name, int grace_seconds) {
@@ -108,6 +119,10 @@ Observed FakeCluster::Observe() const {
   observed.sample = sample;
   observed.tuning = tuning;
   observed.drain_sent = drain_sent_;
+  observed.nodes = nodes;
+  observed.listening_since = listening_since_;
+  observed.failures_in_a_row = failures_in_a_row_;
+  observed.checkpoint_since = checkpoints_.Since(job_, now_);
   observed.sent = sent_;
   if (budget_) observed.budget_min_available = budget_min_available_;
   observed.machines = machines;
@@ -121,7 +136,8 @@ Observed FakeCluster::Observe() const {
 std::vector<std::string> FakeCluster::Reconcile(size_t actions_max) {
   std::vector<std::string> done;
   requeue_.reset();
-  for (const Action& action : Plan(Observe(), options, now_)) {
+  RememberFailures();
+  for (const auto& [action, needs] : Plan(Observe(), options, now_)) {
     if (done.size() >= actions_max) break;
     if (const auto* requeue = std::get_if<RequeueAfter>(&action)) {
       requeue_ = requeue->delay;
@@ -150,7 +166,17 @@ void FakeCluster::RestartOperator() {
   drain_sent_.clear();
   sent_.clear();
   status_written_at_.reset();
+  failures_in_a_row_.clear();
+  listening_since_ = now_.monotonic;
+  checkpoints_ = {};
   sample = {};
+}
+
+void FakeCluster::RememberFailures() {
+  for (const auto& [name, pod] : pods_) {
+    const ObservedPod seen = ObservePod(pod);
+    if (seen.failure_number) failures_in_a_row_[name] = seen.failures_in_a_row;
+  }
 }
 
 void FakeCluster::Carry(const Action& action) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/controller/plan.h"
+#include "operator/controller/requests.h"
 
 namespace attune::controller {
 
@@ -52,6 +53,8 @@ class FakeCluster {
   void Evict(const std::string& pod);
   void DeleteFromOutside(const std::string& pod, int grace_seconds = 30);
   void ConfirmDeletions();  // kubelets end what is being deleted, except on lost nodes
+  // Ended by the platform: the pod's condition says so, its container was killed.
+  void Disrupt(const std::string& pod, const std::string& reason);
   void LoseNodeOf(const std::string& pod) { lost_.insert(pod); }
   void Connect(const std::string& pod, bool connected = true);
   void Vanish(const std::string& pod) { pods_.erase(pod); }
@@ -87,12 +90,14 @@ class FakeCluster {
   PlanOptions options;
   telemetry::JobSample sample;
   std::optional<TuningOutput> tuning;
+  std::optional<std::map<std::string, ObservedNode>> nodes;
   std::vector<api::FieldProblem> problems;
   std::optional<std::vector<scheduler::Machine>> machines;
 
  private:
   void Carry(const Action& action);
   void RemoveIfFree(const std::string& name);
+  void RememberFailures();
 
   api::TrainingJob job_;
   Now now_{MonotonicTime{} + std::chrono::hours(1), WallTime{} + std::chrono::seconds(1'700'000'000)};
@@ -101,6 +106,9 @@ class FakeCluster {
   std::set<std::string> lost_;
   bool service_ = false, budget_ = false, job_deleted_ = false;
   std::set<std::string> drain_sent_;
+  std::map<std::string, int32_t> failures_in_a_row_;
+  MonotonicTime listening_since_ = now_.monotonic;
+  mutable CheckpointClock checkpoints_;
   std::optional<MonotonicTime> status_written_at_;
   std::vector<EmitEvent> events_;
   std::vector<std::string> drained_, told_;

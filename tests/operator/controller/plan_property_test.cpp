@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <iostream>
 
 #include "base/random.h"
 #include "operator/controller/status.h"
 #include "operator/controller/timestamp.h"
 #include "tests/operator/controller/fake_cluster.h"
+#include "tests/operator/controller/seeds.h"
 
 namespace attune::controller {
 namespace {
@@ -132,15 +132,7 @@ class History {
 };
 
 TEST(PlanPropertyTest, RandomHistoriesComeToRest) {
-  const char* given = std::getenv("ATTUNE_SEED");
-  const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-  const uint64_t count = given != nullptr ? 1 : 20;
-  std::cout << "seeds " << first << " .. " << first + count - 1 << ", 60 disturbances each\n";
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    SCOPED_TRACE("replay with ATTUNE_SEED=" + std::to_string(seed));
-    History(seed).Run();
-    if (testing::Test::HasFailure()) return;
-  }
+  ForSeeds(20, [](uint64_t seed) { History(seed).Run(); });
 }
 
 }  // namespace

@@ -143,6 +143,7 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   cluster.Settle();
   EXPECT_EQ(cluster.told().size(), 2U) << "tried again";
   cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
+  cluster.sample.job->mutable_checkpoint()->set_number(1);
   cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
   cluster.Answer("checkpoint after", Outcome::kDone);
   cluster.Settle();
@@ -157,6 +158,26 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   cluster.Advance(seconds(2'000));
   cluster.Settle();
   EXPECT_EQ(cluster.told().size(), 3U) << "the model is saved now, and soon nobody is there to ask";
+}
+
+TEST(Requests, TheClockOfTheCoordinatorsMachineMovesNoCheckpoint) {
+  for (const seconds ahead : {seconds(3600), seconds(-3600)}) {
+    SCOPED_TRACE(ahead.count());
+    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+    cluster.job().spec.checkpoint.interval_seconds = 600;
+    cluster.Settle();
+    cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
+    cluster.sample.job->mutable_checkpoint()->set_number(1);
+    cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(
+        Seconds((cluster.now().wall + ahead).time_since_epoch()));
+    cluster.Settle();
+    cluster.Advance(seconds(590));
+    cluster.Settle();
+    EXPECT_THAT(cluster.told(), IsEmpty());
+    cluster.Advance(seconds(20));
+    cluster.Settle();
+    EXPECT_EQ(cluster.told().size(), 1U);
+  }
 }
 
 TEST(Requests, ACheckpointThatWasAskedForIsNotAnsweredWithWhatBefellARegularOne) {

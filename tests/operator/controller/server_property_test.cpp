@@ -5,12 +5,10 @@
 // Replay: ATTUNE_SEED=<seed> plan_test
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
-
 #include "base/random.h"
 #include "operator/controller/directives.h"
 #include "tests/operator/controller/fake_cluster.h"
+#include "tests/operator/controller/seeds.h"
 
 namespace attune::controller {
 namespace {
@@ -193,15 +191,7 @@ class ServerHistory {
 };
 
 TEST(ServerPropertyTest, RandomHistoriesKeepTheRowsAndComeToRest) {
-  const char* given = std::getenv("ATTUNE_SEED");
-  const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-  const uint64_t count = given != nullptr ? 1 : 12;
-  std::cout << "seeds " << first << " .. " << first + count - 1 << ", 80 disturbances each\n";
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    SCOPED_TRACE("replay with ATTUNE_SEED=" + std::to_string(seed));
-    ServerHistory(seed).Run();
-    if (testing::Test::HasFailure()) return;
-  }
+  ForSeeds(12, [](uint64_t seed) { ServerHistory(seed).Run(); });
 }
 
 }  // namespace

@@ -436,6 +436,16 @@ TEST(TuningLoop, AClockThatGoesBackIsStoodStill) {
   EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
 }
 
+TEST(TuningLoop, AWallClockThatJumpsForwardAndBackStopsNothing) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.Run(50);
+  job.input.age += 86'400;
+  job.Run(50);
+  job.input.age -= 86'400;
+  job.Run(600);
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+}
+
 TEST(TuningLoop, EqualInputsGiveEqualDecisions) {
   FormulaJob a(api::TuningMode::kAuto), b(api::TuningMode::kAuto);
   a.Run(300);

@@ -1,0 +1,152 @@
+#include "operator/controller/carrier.h"
+
+#include <algorithm>
+
+#include "operator/controller/act_failures.h"
+#include "operator/controller/pods.h"
+#include "proto/contract.h"
+
+namespace attune::controller {
+namespace {
+
+using kube::Json;
+
+constexpr size_t kDirectivesRemembered = 256;
+constexpr kube::CallOptions kCall{.timeout = Carrier::kCallTimeout};
+
+bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
+
+// Another object of that name and another uid: what was meant is gone.
+bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
+
+}  // namespace
+
+Status Carrier::Create(const kube::ResourceType& type, const Json& object) {
+  StatusOr<Json> created = api_.Create(type, object, kCall);
+  if (created.ok()) {
+    done_.expectations.ExpectWritten(type, *created, time_.Now());
+    return OkStatus();
+  }
+  const kube::ObjectKey key = kube::KeyOf(object);
+  if (created.status().code() != StatusCode::kAlreadyExists) {
+    return Annotate(created.status(), "creating " + type.kind + " " + key.ToString());
+  }
+  return OnNameInUse(type, key);
+}
+
+// The cache may lag behind our own creation, an earlier job's object may still be going, or the name is somebody
+// else's.
+Status Carrier::OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key) {
+  ASSIGN_OR_RETURN(const Json present, api_.Get(type, key, kCall));
+  const std::string name = type.kind + " " + key.ToString();
+  if (kube::IsBeingDeleted(present)) {
+    return Error(StatusCode::kAborted, "creating " + name + ": an earlier one of this name is still being deleted");
+  }
+  if (IsOwnedBy(present, job_)) {
+    done_.expectations.ExpectWritten(type, present, time_.Now());
+    return OkStatus();
+  }
+  const std::string text = name + " exists and does not belong to this job";
+  if (kube::Label(present, contract::kLabelJob).empty()) return NameTaken(text);
+  return Error(StatusCode::kAborted, text + " but to an earlier one, whose objects are going");
+}
+
+Status Carrier::CarryOut(const CreatePod& action) { return Create(kube::kPods, action.pod); }
+Status Carrier::CarryOut(const CreateService& action) { return Create(kube::kServices, action.service); }
+Status Carrier::CarryOut(const CreatePodDisruptionBudget& action) {
+  return Create(kPodDisruptionBudgets, action.budget);
+}
+
+Status Carrier::CarryOut(const PatchPod& action) {
+  const kube::ObjectKey key{key_.name_space, action.name};
+  StatusOr<Json> patched = api_.Patch(kube::kPods, key, kube::PatchType::kMerge, action.patch, "", kCall);
+  if (patched.ok()) {
+    done_.expectations.ExpectWritten(kube::kPods, *patched, time_.Now());
+    return OkStatus();
+  }
+  if (IsGone(patched.status())) return OkStatus();
+  return Annotate(patched.status(), "patching pod " + key.ToString());
+}
+
+Status Carrier::CarryOut(const PatchJob& action) {
+  StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch, "", kCall);
+  if (patched.ok()) {
+    done_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, time_.Now());
+    return OkStatus();
+  }
+  if (IsGone(patched.status()) || IsReplaced(patched.status())) return OkStatus();
+  return Annotate(patched.status(), "changing the setting of job " + key_.ToString());
+}
+
+Status Carrier::CarryOut(const DeletePod& action) {
+  const kube::ObjectKey key{key_.name_space, action.name};
+  const kube::DeleteOptions options{.uid = action.uid, .grace_period_seconds = action.grace_period_seconds};
+  const Status status = api_.Delete(kube::kPods, key, options, kCall);
+  if (!status.ok() && !IsGone(status) && !IsReplaced(status)) return Annotate(status, "deleting pod " + key.ToString());
+  done_.expectations.ExpectDeleted(kube::kPods, key, action.uid, time_.Now());
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const SendDrain& action) {
+  v1::Directive directive;
+  directive.mutable_drain()->set_reason(action.reason);
+  if (service_.Send(action.uid, directive)) done_.drain_sent.insert(action.uid);
+  return OkStatus();  // a sidecar that is away is asked when it is back, or by SIGTERM
+}
+
+Status Carrier::CarryOut(const SendDirective& action) {
+  const MonotonicTime now = time_.Now();                                            // before the answer can come
+  if (!service_.Send(action.uid, action.directive, action.key)) return OkStatus();  // asked again later
+  if (done_.sent.size() >= kDirectivesRemembered) {
+    done_.sent.erase(std::min_element(done_.sent.begin(), done_.sent.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; }));
+  }
+  done_.sent[action.key] = now;
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const PatchPodDisruptionBudget& action) {
+  const kube::ObjectKey key{key_.name_space, action.name};
+  StatusOr<Json> patched = api_.Patch(kPodDisruptionBudgets, key, kube::PatchType::kMerge,
+                                      {{"spec", {{"minAvailable", action.min_available}}}}, "", kCall);
+  if (!patched.ok()) {
+    return IsGone(patched.status()) ? OkStatus() : Annotate(patched.status(), "patching budget " + key.ToString());
+  }
+  done_.expectations.ExpectWritten(kPodDisruptionBudgets, *patched, time_.Now());
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const WriteStatus& action) {
+  const Json body = {{"apiVersion", kube::kTrainingJobs.api_version()},
+                     {"kind", kube::kTrainingJobs.kind},
+                     {"metadata",
+                      {{"name", key_.name},
+                       {"namespace", key_.name_space},
+                       {"uid", job_.uid},
+                       // A plan from an outdated job must not undo what is newer.
+                       {"resourceVersion", job_.resource_version}}},
+                     {"status", api::ToJson(action.status)}};
+  kube::ApplyOptions options;
+  options.field_manager = contract::kFieldManager;
+  options.subresource = "status";
+  StatusOr<Json> written = api_.Apply(kube::kTrainingJobs, body, options, kCall);
+  if (!written.ok()) return Annotate(written.status(), "writing the status of job " + key_.ToString());
+  done_.expectations.ExpectWritten(kube::kTrainingJobs, *written, time_.Now());
+  done_.status_written_at = time_.Now();
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const EmitEvent& action) {
+  events_.Record(job_object_, {.type = action.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
+                               .reason = action.event_reason,
+                               .action = action.action,
+                               .note = action.note});
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const DeleteJob&) {
+  const Status status = api_.Delete(kube::kTrainingJobs, key_, {.uid = job_.uid}, kCall);
+  return IsGone(status) || IsReplaced(status) ? OkStatus() : status;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,16 @@
+// Letting go of every pod that operators hold: after the last operator is gone, nobody records ends of pods any more,
+// and a pod that is deleted would stay for ever.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "operator/kube/api.h"
+
+namespace attune::controller {
+
+// One pass over all pods of jobs, in this namespace or ("") in all. Returns how many it let go. Goes on past pods that
+// cannot be patched and returns their error in the end.
+StatusOr<int> ReleasePods(kube::Api& api, const std::string& name_space);
+
+}  // namespace attune::controller
