@@ -8,6 +8,13 @@
 #include "ps/core/limits.h"
 
 namespace attune::ps {
+namespace {
+
+Status NoLongerMember() {
+  return Error(StatusCode::kAborted, "this node is no longer a member of the job; start it again");
+}
+
+}  // namespace
 
 void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
   const auto refuse = [&](Status status) {
@@ -23,6 +30,8 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     const Status& why = gone_.at(gone->second);
     if (!why.ok()) return refuse(why);
     connections_[from] = gone->second;  // it has left; its question about that is answered when it comes
+    // A server that was released asks nothing: its connection may have broken before it heard so.
+    if (join.role == Role::kServer) out.send.push_back({.to = from, .message = Finished{}});
     return;
   }
   if (!failed_.ok()) return refuse(failed_);
@@ -40,6 +49,9 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     return;
   }
   if (join.node != NodeId()) {
+    // Lost or released under another coordinator, which nobody here knows. A worker asks for what it left open; a
+    // server asks nothing, and would wait for ever.
+    if (options_.takeover && join.role == Role::kServer) return refuse(NoLongerMember());
     if (options_.takeover) return ForgetFormer(from, join);
     return refuse(Error(StatusCode::kAborted,
                         "this node took part in the job under a coordinator that is gone, and the job begins anew; "
@@ -210,8 +222,7 @@ void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& 
              std::holds_alternative<LeaseReturn>(message)) {
     out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
   } else if (HeaderOf(message) != nullptr) {
-    const std::string text = "this node is no longer a member of the job; start it again";
-    out.send.push_back({.to = from, .message = SessionLost{.status = Error(StatusCode::kAborted, text)}});
+    out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
   }
 }
 

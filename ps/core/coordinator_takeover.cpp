@@ -260,8 +260,14 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   }
   out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(nodes_.size()) +
                        " members have answered, " + std::to_string(dead.size()) + " are lost; the job goes on");
+  const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
   for (auto& [id, former] : std::exchange(formers_, {})) {
-    if (former.connection && !nodes_.contains(id) && !gone_.contains(id)) ForgetFormer(*former.connection, former.join);
+    if (!former.connection || nodes_.contains(id) || gone_.contains(id)) continue;
+    if (former.join.role == Role::kServer) {
+      out.send.push_back({.to = *former.connection, .message = SessionLost{.status = unknown}});
+    } else {
+      ForgetFormer(*former.connection, former.join);
+    }
   }
   newcomers_.clear();
   map_.members = Members();

@@ -40,5 +40,15 @@ TEST_F(CoordinatorPlacementTest, AJobOfFewRowsChangesItsPlaceAtOnce) { EXPECT_EQ
 TEST_F(CoordinatorPlacementTest, ManyRowsChangeTheirPlaceByAndBy) { EXPECT_EQ(ChangedAtFirst(50'000'000), 32); }
 TEST_F(CoordinatorPlacementTest, BetweenThemTheRowsAreBounded) { EXPECT_EQ(ChangedAtFirst(128 * 300), 16384 / 300); }
 
+// Its connection broke before the word arrived. It has nothing to ask, and nobody else speaks to it any more.
+TEST_F(CoordinatorPlacementTest, AServerThatMissedItsReleaseHearsItWhenItComesBack) {
+  ChangedAtFirst(0);
+  while (core_->progress().servers == 2) Report(0);
+  Step(ConnectionClosed{kServer1});
+  constexpr ConnectionId kAgain{9};
+  Say(kAgain, JoinOf(Role::kServer, 1, nodes_.at(kServer1)));
+  EXPECT_NE(Sent<Finished>(kAgain), nullptr);
+}
+
 }  // namespace
 }  // namespace attune::ps

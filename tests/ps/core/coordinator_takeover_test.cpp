@@ -287,6 +287,22 @@ TEST_F(CoordinatorTakeoverTest, TheNewestMapIsPassedOnToServersThatHaveAnOlderOn
   EXPECT_EQ(Sent<MapUpdate>(kServer1), nullptr) << "once";
 }
 
+// Lost or released under an earlier coordinator. A server asks for nothing, so it would wait for ever, and its place
+// would stay empty.
+TEST_F(CoordinatorTakeoverTest, AServerThatNoCoordinatorKnowsStartsAgain) {
+  Mirror();
+  Appoint({{Role::kServer, 0}});
+  constexpr ConnectionId kEarly{8}, kLate{9};
+  Say(kEarly, JoinOf(Role::kServer, 2, NodeId(77), 2));
+  Say(kEarly, AnswerOf());
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_FALSE(core_->progress().taking_over);
+  EXPECT_NE(Sent<SessionLost>(kEarly), nullptr);
+  Say(kLate, JoinOf(Role::kServer, 3, NodeId(78), 2));
+  EXPECT_NE(Sent<JoinRefused>(kLate), nullptr);
+}
+
 // Its worker has done all its items and is still in a step with it: others may not run ahead of that worker.
 TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsIt) {
   const LeaseGrant grant = TakeLease();

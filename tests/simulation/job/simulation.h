@@ -61,6 +61,7 @@ class JobSimulation : public World {
     uint32_t index = 0;
     Fate fate = Fate::kRunning;
     bool taken_for_dead = false;  // others go on without it; it may not know yet
+    bool released = false;        // drained, whether it has heard so or not
     CutId writing, called_off;    // the part nobody wants any more
     std::optional<MonotonicTime> wake;
   };
