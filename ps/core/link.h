@@ -2,8 +2,9 @@
 // connections that lose, repeat and reorder frames and come and go. The state belongs to the pair of NodeIds, not to a
 // connection; at a crash a prefix has arrived. (Protocol description: "link".)
 //
-// Workers issue pushes and pulls again after a while, whatever a link can take. What would only repeat something that
-// waits here unsent is therefore not queued: else a link that is slower than that never gets to the end of its queue.
+// Workers issue pushes, pulls and Localize again after a while, whatever a link can take. What would only repeat
+// something that waits here unsent is therefore not queued: else a link that is slower than that never gets to the end
+// of its queue.
 //
 // Pure: the owner sends what it is given and says what arrived. Messages are kept until the peer has them; their Slices
 // are shared, not copied. Externally synchronized.
@@ -52,8 +53,8 @@ class Link {
   explicit Link(LinkOptions options = {}, LinkMutations mutations = {})
       : options_(options), mutations_(mutations), resend_after_(options.resend_after) {}
 
-  // Takes nothing when a push or pull, or the question whether a copy contains a push, waits here already: who asked
-  // asks again.
+  // Takes nothing when a push, pull or Localize, or the question whether a copy contains a push, waits here already:
+  // who asked asks again.
   void Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out);
   // A frame has come. Appends what is to be delivered now, in order, to `delivered`.
   void Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& delivered, std::vector<LinkFrame>& out);

@@ -11,6 +11,7 @@ struct LinkMutations {
   bool accept_gaps = false;            // delivers a frame before its predecessors
   bool forget_on_reconnect = false;    // a new connection starts counting what was delivered anew
   bool acknowledge_last_sent = false;  // any acknowledgement counts for all that is under way
+  bool no_resend = false;              // what a connection loses, or a full queue drops, is not sent again on it
 };
 
 // Mistakes in rows, their moves, copies and recovery (ps/core/rows). Up to 41 they have the numbers of the protocol's
@@ -64,7 +65,8 @@ enum class RowMutation : uint8_t {
   kStaleCopyPromoted = 44,          // a copy becomes the row although a live node reported it
   kCopiesFilterForgotten = 45,      // a promoted copy comes without its records
   kNoDuplicateFilter = 46,          // a re-issued push is applied again
-  kUnmarkedArrivalNotWritten = 47,  // a row handed over before its sender's mark misses the snapshot of the cut
+  kPresentCountsAsArrived = 47,     // a home that comes back takes rows that have yet to leave for arrived ones
+  kUnmarkedArrivalNotWritten = 48,  // a row handed over before its sender's mark misses the snapshot of the cut
   kCount
 };
 

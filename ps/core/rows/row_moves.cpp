@@ -490,6 +490,7 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
         arrived = static_cast<int16_t>(row.move_number - entries.move_numbers[i]) >= 0;
       });
     }
+    if (Mutant(RowMutation::kPresentCountsAsArrived)) arrived = store != nullptr && store->Contains(key.key);
     if (!arrived) SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
   }
   std::vector<uint32_t> ready;

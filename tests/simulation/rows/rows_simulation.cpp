@@ -54,6 +54,7 @@ constexpr const char* kNames[] = {
     "stale copy promoted",
     "promoted copy without records",
     "no duplicate filter",
+    "a row that is here counts as arrived",
 };
 // Those from here on are about checkpoints, which this simulation takes none of; the whole job's does.
 static_assert(std::size(kNames) == static_cast<size_t>(RowMutation::kUnmarkedArrivalNotWritten));
@@ -67,6 +68,7 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({"L2", "link: gap accepted", {.link = {.accept_gaps = true}}});
   mutants.push_back({"L3", "link: filter lost on reconnect", {.link = {.forget_on_reconnect = true}}});
   mutants.push_back({"L4", "link: acknowledgement of the last sent", {.link = {.acknowledge_last_sent = true}}});
+  mutants.push_back({"L5", "link: nothing is sent again", {.link = {.no_resend = true}}});
   return mutants;
 }
 
