@@ -232,7 +232,7 @@ void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
   }
   constexpr double kNewest = 0.3;
   smoothed_loss_ = smoothed_loss_ ? (1 - kNewest) * *smoothed_loss_ + kNewest * mean : mean;
-  ++loss_windows_;
+  loss_windows_ = CappedSum(loss_windows_, 1);
   window_loss_sum_ = 0;
   window_loss_samples_ = 0;
 }

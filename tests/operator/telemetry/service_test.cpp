@@ -218,7 +218,7 @@ TEST_F(ServiceTest, AnOtherProtocolVersionIsRefusedWithBothNumbers) {
   hello.set_protocol_version(99);
   const grpc::Status status = Refusal(Token("j-worker-0"), hello);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("version 99, the operator speaks 1"));
+  EXPECT_THAT(status.error_message(), HasSubstr("version 99, the operator speaks " + std::to_string(contract::kProtocolVersion)));
 }
 
 TEST_F(ServiceTest, MissingWrongAndForeignTokensAreRefused) {

@@ -294,7 +294,10 @@ TEST_F(CoordinatorTakeoverTest, AServerThatNoCoordinatorKnowsStartsAgain) {
   Appoint({{Role::kServer, 0}});
   constexpr ConnectionId kEarly{8}, kLate{9};
   Say(kEarly, JoinOf(Role::kServer, 2, NodeId(77), 2));
-  Say(kEarly, AnswerOf());
+  Promised answer = AnswerOf();
+  answer.map.version = MapVersion(1, 0);  // from when it was one
+  answer.map.members.push_back({.node = NodeId(77), .role = Role::kServer, .index = 2, .address = "server-2:7400"});
+  Say(kEarly, answer);
   JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
   ASSERT_FALSE(core_->progress().taking_over);

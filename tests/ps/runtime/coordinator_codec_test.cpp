@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "proto/contract.h"
 #include "ps/core/limits.h"
 #include "tests/ps/runtime/control_samples.h"
 
@@ -69,7 +70,7 @@ struct BadMessageCase {
 TEST(CoordinatorCodecTest, MessagesBeyondTheLimitsAreRefused) {
   const BadMessageCase cases[] = {
       {"nothing set", [](v1::NodeMessage&) {}},
-      {"no role", [](v1::NodeMessage& m) { m.mutable_join()->set_protocol_version(1); }},
+      {"no role", [](v1::NodeMessage& m) { m.mutable_join()->set_protocol_version(contract::kProtocolVersion); }},
       {"long job id",
        [](v1::NodeMessage& m) {
          m = *ToNodeMessage(Join{});
