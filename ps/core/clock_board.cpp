@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 
@@ -90,7 +91,7 @@ void ClockBoard::Raise() {
   uint64_t last_begun = state_.floor;
   for (const auto& [id, worker] : workers_) last_begun = std::max({last_begun, worker.begun, worker.Clock()});
   state_.hold = next_hold_++;
-  state_.hold_at = std::max(state_.hold_at, last_begun + margin_);
+  state_.hold_at = std::max(state_.hold_at, CappedSum(last_begun, margin_));
   Changed();
 }
 
