@@ -111,6 +111,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   if (!failed_.ok()) return;
   if (taking_over_) return AskForPromisesAgain(now, out);
   CheckLiveness(now, out);
+  ForgetGone(now, out);
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);

@@ -22,6 +22,7 @@
 #include "ps/core/coordinator_io.h"
 #include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
+#include "ps/core/gone_members.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
@@ -135,6 +136,7 @@ class CoordinatorCore {
   void Remove(NodeId id, Status why);
   void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
+  void ForgetGone(MonotonicTime now, CoordinatorOutputs& out);
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
@@ -269,8 +271,7 @@ class CoordinatorCore {
   NodeId next_node_{1};
   std::map<NodeId, Node> nodes_;  // members
   std::unordered_map<ConnectionId, NodeId> connections_;
-  std::unordered_map<uint64_t, NodeId> gone_incarnations_;  // processes that may not come back
-  std::unordered_map<NodeId, Status> gone_;                 // and why; OK: left cleanly
+  GoneMembers gone_;
   Status failed_;
 
   bool server_gone_ = false;        // somebody may wait for it

@@ -26,10 +26,10 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     return;
   }
   if (taking_over_) return OnFormerMember(from, join, out);
-  if (const auto gone = gone_incarnations_.find(join.incarnation); gone != gone_incarnations_.end()) {
-    const Status& why = gone_.at(gone->second);
+  if (const NodeId node = gone_.NodeOf(join.incarnation); node != NodeId()) {
+    const Status& why = gone_.Find(node)->why;
     if (!why.ok()) return refuse(why);
-    connections_[from] = gone->second;  // it has left; its question about that is answered when it comes
+    connections_[from] = node;  // it has left; its question about that is answered when it comes
     // A server that was released asks nothing: its connection may have broken before it heard so.
     if (join.role == Role::kServer) out.send.push_back({.to = from, .message = Finished{}});
     return;
@@ -49,13 +49,14 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     return;
   }
   if (join.node != NodeId()) {
+    if (Find(join.node) != nullptr) return refuse(NoLongerMember());  // another process has that number
     // Lost or released under another coordinator, which nobody here knows. A worker asks for what it left open; a
     // server asks nothing, and would wait for ever.
     if (options_.takeover && join.role == Role::kServer) return refuse(NoLongerMember());
     if (options_.takeover) return ForgetFormer(from, join);
     return refuse(Error(StatusCode::kAborted,
-                        "this node took part in the job under a coordinator that is gone, and the job begins anew; "
-                        "start it again"));
+                        "this node took part in the job and is no longer a member, or its coordinator is gone and the "
+                        "job begins anew; start it again"));
   }
   if (const Status status = CheckJoin(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
@@ -187,8 +188,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
   if (BreaksCut(id, why)) cut_failed_ = true;
-  gone_incarnations_.emplace(it->second.member.incarnation, id);
-  gone_.emplace(id, std::move(why));
+  gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
@@ -198,8 +198,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
 
 // A member of another coordinator's time that has left, or was lost, without this one having seen it.
 void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
-  gone_incarnations_.emplace(join.incarnation, join.node);
-  gone_.emplace(join.node, OkStatus());
+  gone_.Add(join.node, join.incarnation, OkStatus(), now_);
   connections_[from] = join.node;
 }
 
@@ -214,16 +213,27 @@ void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
 
 // What a node that is no longer a member hears when it still speaks.
 void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) {
-  const auto gone = gone_.find(node);
-  if (gone == gone_.end()) return;
-  if (!gone->second.ok()) {
-    out.send.push_back({.to = from, .message = SessionLost{.status = gone->second}});
+  const GoneMembers::Gone* gone = gone_.Find(node);
+  if (gone == nullptr || !gone->why.ok()) {
+    const Status why = gone == nullptr ? NoLongerMember() : gone->why;
+    out.send.push_back({.to = from, .message = SessionLost{.status = why}});
   } else if (std::holds_alternative<Leave>(message) || std::holds_alternative<LeaseDone>(message) ||
              std::holds_alternative<LeaseReturn>(message)) {
     out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
   } else if (HeaderOf(message) != nullptr) {
     out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
   }
+}
+
+// With their connections, should those be open still.
+void CoordinatorCore::ForgetGone(MonotonicTime now, CoordinatorOutputs& out) {
+  gone_.Expire(now);
+  std::erase_if(connections_, [&](const auto& entry) {
+    const auto& [connection, node] = entry;
+    if (nodes_.contains(node) || gone_.Find(node) != nullptr) return false;
+    out.close.push_back(connection);
+    return true;
+  });
 }
 
 void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out) {

@@ -262,7 +262,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
                        " members have answered, " + std::to_string(dead.size()) + " are lost; the job goes on");
   const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
   for (auto& [id, former] : std::exchange(formers_, {})) {
-    if (!former.connection || nodes_.contains(id) || gone_.contains(id)) continue;
+    if (!former.connection || nodes_.contains(id) || gone_.Find(id) != nullptr) continue;
     if (former.join.role == Role::kServer) {
       out.send.push_back({.to = *former.connection, .message = SessionLost{.status = unknown}});
     } else {
@@ -302,8 +302,8 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
       if (former != formers_.end() && removed_before) continue;  // hears so as one that has left
-      gone_.emplace(member.node, Error(StatusCode::kAborted, "this node was lost together with a coordinator"));
-      if (former != formers_.end()) gone_incarnations_.emplace(former->second.join.incarnation, member.node);
+      gone_.Add(member.node, former != formers_.end() ? former->second.join.incarnation : 0,
+                Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
       continue;
     }
     Node& node = nodes_[member.node];
