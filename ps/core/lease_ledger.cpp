@@ -41,6 +41,7 @@ Status Validate(const CutRecord::DataSet& record) {
     return Error(StatusCode::kDataLoss, "data set \"" + record.name + "\" of a checkpoint: " + what);
   };
   if (record.items == 0) return bad("it has no items");
+  if (record.finished_epochs > kNumberMax) return bad("more epochs than a job can have");
   for (const CutRecord::OpenLease& lease : record.open) {
     const bool over = lease.epoch < record.finished_epochs && lease.position < lease.end;
     if (over || lease.begin > lease.position || lease.position > lease.end || lease.end > record.items) {
@@ -59,7 +60,10 @@ Status Validate(const CutRecord::DataSet& record) {
   }
   std::ranges::sort(ranges);
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges[i].epoch - record.finished_epochs >= kOpenEpochsMax) return bad("an epoch that cannot have begun");
+    const uint64_t epoch = ranges[i].epoch;
+    if (epoch >= kNumberMax || epoch - record.finished_epochs >= kOpenEpochsMax) {
+      return bad("an epoch that cannot have begun");
+    }
     if (i > 0 && ranges[i].epoch == ranges[i - 1].epoch && ranges[i].begin < ranges[i - 1].end) {
       return bad("items that are done or leased twice");
     }
@@ -151,7 +155,8 @@ CutRecord::DataSet LeaseLedger::Record(bool all_leases) const {
   return record;
 }
 
-bool LeaseLedger::HasFree() const { return !free_.empty() || epochs_ == 0 || fresh_epoch_ < epochs_; }
+// Also without a last epoch they end where their number would: what is finished stays a number that a check lets pass.
+bool LeaseLedger::HasFree() const { return !free_.empty() || fresh_epoch_ < (epochs_ == 0 ? kNumberMax : epochs_); }
 
 std::optional<Lease> LeaseLedger::Grant(NodeId worker) {
   if (!HasFree()) return std::nullopt;

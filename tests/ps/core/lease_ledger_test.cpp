@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 namespace {
@@ -220,6 +221,22 @@ TEST(LeaseLedger, RecordsThatContradictThemselvesAreRefused) {
   bad = good;
   bad.done.push_back({uint64_t{1} << 40, 0, 1});
   EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "an epoch that cannot have begun";
+  bad = {.name = "train", .items = 10, .finished_epochs = kNumberMax, .done = {{kNumberMax, 0, 1}}};
+  EXPECT_EQ(Validate(bad).code(), StatusCode::kDataLoss) << "an epoch without a number";
+}
+
+// What is finished is in the record that is copied to another server, whose check would refuse a larger number.
+TEST(LeaseLedger, EpochsEndWhereNumbersDo) {
+  LeaseId next(1);
+  const CutRecord::DataSet last{.name = "train", .items = 10, .finished_epochs = kNumberMax - 1};
+  ASSERT_TRUE(Validate(last).ok());
+  LeaseLedger ledger(last, true, 0, 10, &next);
+  while (const auto lease = ledger.Grant(NodeId(1))) {
+    ASSERT_LT(lease->epoch, kNumberMax);
+    ASSERT_TRUE(ledger.Done(NodeId(1), lease->id).ok());
+  }
+  EXPECT_EQ(ledger.epoch(), kNumberMax);
+  EXPECT_TRUE(Validate(ledger.Record(true)).ok());
 }
 
 }  // namespace
