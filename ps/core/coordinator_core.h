@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -270,7 +269,7 @@ class CoordinatorCore {
   ShardMap map_;
   NodeId next_node_{1};
   std::map<NodeId, Node> nodes_;  // members
-  std::unordered_map<ConnectionId, NodeId> connections_;
+  std::map<ConnectionId, NodeId> connections_;
   GoneMembers gone_;
   Status failed_;
 

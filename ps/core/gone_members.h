@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <unordered_map>
+#include <map>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -53,8 +53,8 @@ class GoneMembers {
   void ForgetOldest(std::deque<NodeId>& order);
 
   Options options_;
-  std::unordered_map<NodeId, Gone> gone_;
-  std::unordered_map<uint64_t, NodeId> processes_;  // by incarnation
+  std::map<NodeId, Gone> gone_;
+  std::map<uint64_t, NodeId> processes_;  // by incarnation
   std::deque<NodeId> left_, lost_;                  // the oldest first
 };
 

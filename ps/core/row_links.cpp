@@ -11,6 +11,11 @@ bool IsAnswer(const Message& message) {
          std::holds_alternative<Moved>(message);
 }
 
+void LeaveOut(Received& input) {
+  input.message = LinkAck{};
+  input.link.sequence = 0;
+}
+
 void RowLinks::Take(NodeId to, std::vector<Outgoing>& send) {
   for (LinkFrame& frame : frames_) send.push_back({.to = to, .message = std::move(frame.message), .link = frame.link});
   frames_.clear();
@@ -43,6 +48,15 @@ void RowLinks::Connected(NodeId peer, MonotonicTime now, std::vector<Outgoing>& 
 
 void RowLinks::Disconnected(NodeId peer) {
   if (const auto link = links_.find(peer); link != links_.end()) link->second.Disconnected();
+}
+
+std::vector<NodeId> RowLinks::ForgetPast(const ShardMap& map) {
+  std::vector<NodeId> past;
+  for (const auto& [peer, link] : links_) {
+    if (map.IsPast(peer)) past.push_back(peer);
+  }
+  for (const NodeId peer : past) links_.erase(peer);
+  return past;
 }
 
 void RowLinks::OnTimer(MonotonicTime now, std::vector<Outgoing>& send) {

@@ -14,11 +14,15 @@
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
+#include "ps/core/shard_map.h"
 
 namespace attune::ps {
 
 // PushAck, PushRefused, PullReply, PullRefused, Moved: from whoever has the row (or its copy) to the asking worker.
 bool IsAnswer(const Message& message);
+// What is left of a message that finds no room: what its sender says about the other direction. The link or the worker
+// that sent it sends it again.
+void LeaveOut(Received& input);
 
 class RowLinks {
  public:
@@ -33,9 +37,13 @@ class RowLinks {
   void Disconnected(NodeId peer);
   // The node is no member any more, and will not be one again.
   void Forget(NodeId peer) { links_.erase(peer); }
+  // All such nodes, by this map; also those that came and went between two maps, or dialed after they had gone. Returns
+  // them.
+  std::vector<NodeId> ForgetPast(const ShardMap& map);
   void OnTimer(MonotonicTime now, std::vector<Outgoing>& send);
   MonotonicTime WakeAt() const;  // when OnTimer is due
   size_t queued() const;         // frames that their receivers have not acknowledged
+  size_t size() const { return links_.size(); }
 
  private:
   Link& LinkTo(NodeId peer) { return links_.try_emplace(peer, options_, mutations_).first->second; }

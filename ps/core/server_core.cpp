@@ -72,6 +72,10 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
   if (!lease_.Valid(now)) return;
   const NodeId from = input.from;
   std::vector<Message> delivered;
+  if (!rows_.HasRoomFor(from, input.message)) {
+    LeaveOut(input);
+    AskForMap(now, out);
+  }
   links_.Receive(std::move(input), now, delivered, out.send);
   RowOutputs rows;
   for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
@@ -215,6 +219,8 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
     links_.Forget(member.node);
     out.disconnect.push_back(member.node);  // also who dialed this server: nothing is kept for it
   }
+  for (const NodeId past : links_.ForgetPast(next)) out.disconnect.push_back(past);
+  for (const NodeId gone : out.disconnect) linked_.erase(gone);
   for (const Member& member : next.members) {
     if (member.role == Role::kServer && member.node != node_ && !map().Contains(member.node)) {
       out.connect.push_back(member);

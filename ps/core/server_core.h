@@ -113,6 +113,7 @@ class ServerCore {
   // By TableId - 1; null where a table is not installed here.
   const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_.tables(); }
   const RowNode& rows() const { return rows_; }
+  size_t links() const { return links_.size(); }
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
   // Of other coordinators, from nodes that have no say in it.

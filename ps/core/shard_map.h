@@ -54,6 +54,8 @@ struct ShardMap {
   // nullptr when not a member.
   const Member* Find(NodeId node) const;
   bool Contains(NodeId node) const { return Find(node) != nullptr; }
+  // It is no member and will not be one: numbers rise, and a map has every member up to its newest one.
+  bool IsPast(NodeId node) const { return !members.empty() && node < members.back().node && !Contains(node); }
 
   // SplitMix64 of the key, reduced by multiply-shift: uniform for any pattern of keys, and the same everywhere.
   static uint32_t ShardIndex(Key key, uint32_t shard_count) {

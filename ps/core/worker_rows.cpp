@@ -19,6 +19,10 @@ void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& 
   if (node_ == NodeId() || !lease_.Valid(now)) return;  // what is not taken now comes again
   const NodeId from = input.from;
   std::vector<Message> delivered;
+  if (!rows_.HasRoomFor(from, input.message)) {
+    LeaveOut(input);
+    AskForMap(now, out);
+  }
   links_.Receive(std::move(input), now, delivered, out.send);
   RowOutputs rows;
   for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
@@ -106,6 +110,7 @@ void WorkerCore::ConnectMembers(const ShardMap& old, WorkerOutputs& out) {
     links_.Forget(member.node);
     locations_.ForgetNode(member.node);
   }
+  (void)links_.ForgetPast(map_);
   for (const Member& member : map_.members) {
     const bool is_server = member.role == Role::kServer;
     const bool exchanges_rows = (takes_rows_ || member.takes_rows) && member.node < node_ && !member.address.empty();

@@ -139,8 +139,11 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
 
 // --- the owner
 
-void RowNode::On(NodeId, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
+void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
   if (order.map_version < map_.recovered_at && !Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
+  if (orders_waiting_ + order.keys.size() > options_.orders_max) {
+    return Reject(from, "MoveOrder", std::to_string(orders_waiting_) + " orders wait for rows that have not come", out);
+  }
   OrderHere(order.table, order.keys.view(), order.move_numbers.view(), order.to, now, out);
 }
 
@@ -163,11 +166,17 @@ void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<cons
     ready_numbers.push_back(move_numbers[at]);
   });
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!is_ready[i] && IsMember(to)) {
-      orders_[{table, keys[i]}].push_back({.move_number = move_numbers[i], .to = to});
-    }
+    if (!is_ready[i] && IsMember(to)) KeepOrder({table, keys[i]}, {.move_number = move_numbers[i], .to = to});
   }
   if (!ready.empty()) HandOver(table, ready, ready_numbers, to, now, out);
+}
+
+// There is one order of each number.
+void RowNode::KeepOrder(TableKey key, Order order) {
+  std::vector<Order>& orders = orders_[key];
+  if (std::ranges::find(orders, order.move_number, &Order::move_number) != orders.end()) return;
+  orders.push_back(order);
+  ++orders_waiting_;
 }
 
 // Rows have arrived: orders that came before them.
@@ -192,6 +201,7 @@ void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime 
     leaving_keys.push_back(row.key);
     numbers.push_back(order->move_number);
     orders.erase(order);
+    --orders_waiting_;
     if (orders.empty()) orders_.erase(it);
   });
   for (auto& [to, rows] : leaving) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ps/core/limits.h"
+#include "ps/core/link.h"
 
 namespace attune::ps {
 
@@ -98,15 +99,27 @@ void RowNode::Send(NodeId to, Message message, RowOutputs& out) {
   }
 }
 
+// Behind one that waits, all do: they come in order.
+bool RowNode::MustStall(NodeId from, const Message& message) const {
+  if (from == self_) return false;
+  const bool newer = MapVersionOf(message) > map_.version && !Mutant(RowMutation::kNewerMessageUnderOldMap);
+  return newer || stalled_.contains(from);
+}
+
+bool RowNode::HasRoomFor(NodeId from, const Message& message) const {
+  const auto stalled = stalled_.find(from);
+  return stalled == stalled_.end() || !MustStall(from, message) ||
+         (stalled->second.messages.size() < options_.stalled_max &&
+          stalled->second.bytes < options_.stalled_bytes_max);
+}
+
 void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out) {
-  if (from != self_) {
-    const bool newer = MapVersionOf(message) > map_.version && !Mutant(RowMutation::kNewerMessageUnderOldMap);
-    const auto stalled = stalled_.find(from);
-    if (newer || stalled != stalled_.end()) {
-      stalled_[from].push_back(std::move(message));
-      out.need_map = true;
-      return;
-    }
+  if (MustStall(from, message)) {
+    Stalled& stalled = stalled_[from];
+    stalled.bytes += BytesOf(message);
+    stalled.messages.push_back(std::move(message));
+    out.need_map = true;
+    return;
   }
   Handle(from, std::move(message), now, out);
   DrainSelf(now, out);
@@ -130,10 +143,11 @@ void RowNode::DrainSelf(MonotonicTime now, RowOutputs& out) {
 
 void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
   for (auto it = stalled_.begin(); it != stalled_.end();) {
-    std::deque<Message>& messages = it->second;
+    auto& [messages, bytes] = it->second;
     while (!messages.empty() && MapVersionOf(messages.front()) <= map_.version) {
       Message message = std::move(messages.front());
       messages.pop_front();
+      bytes -= BytesOf(message);
       Handle(it->first, std::move(message), now, out);
       DrainSelf(now, out);
     }
@@ -230,7 +244,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   std::vector<Queued> operations;
   if (recovery) {
     ReleaseWithheld(out);
-    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear();
+    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear(), orders_waiting_ = 0;
     claims_.clear();
     asked_by_.clear();
     fetch_requests_.clear();
@@ -325,8 +339,8 @@ RowsReport RowNode::Report() const {
 }
 
 void RowNode::ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const {
-  for (const auto& [from, messages] : stalled_) {
-    for (const Message& message : messages) visit(from, message);
+  for (const auto& [from, stalled] : stalled_) {
+    for (const Message& message : stalled.messages) visit(from, message);
   }
 }
 

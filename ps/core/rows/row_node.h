@@ -32,6 +32,7 @@
 #include "ps/core/duplicate_filter.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
+#include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -53,6 +54,11 @@ struct RowOptions {
   size_t rows_called_back_max = 16384;      // under way to this home at one time
   size_t bytes_called_back_max = 8 << 20;   // likewise
   size_t installs_in_flight_max = 8;        // messages to one next backup before it answers
+  size_t stalled_max = kHeldMessagesMax;    // messages of one peer that wait for a newer map
+  size_t stalled_bytes_max = 64 << 20;      // and their bytes
+  // Orders of other homes that wait for their rows. Two calls of Localize for the same rows, one after the other, may
+  // bring one for every key of a call before the first row has come; a home that follows the protocol sends no more.
+  size_t orders_max = 2 * kKeysPerCallMax;
   bool snapshots_go_home = false;           // this node writes no files
   bool call_back_from_servers = true;       // rows of shards homed here that other servers own come home
   RowMutation mutation = RowMutation::kNone;
@@ -123,6 +129,9 @@ class RowNode {
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
   // `from`: the peer, or self() for operations that begin here.
   void Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out);
+  // False: it would have to wait for a newer map, and no more messages of this peer are kept. It is not to be taken
+  // from its link, which brings it again.
+  bool HasRoomFor(NodeId from, const Message& message) const;
   // All pushes of `origin` up to this one are settled. What a message would say, without one.
   void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out);
   // Drops pulls whose time is over.
@@ -263,6 +272,7 @@ class RowNode {
   void Send(NodeId to, Message message, RowOutputs& out);
   void DrainSelf(MonotonicTime now, RowOutputs& out);
   void DrainStalled(MonotonicTime now, RowOutputs& out);
+  bool MustStall(NodeId from, const Message& message) const;
   bool Mutant(RowMutation mutation) const { return options_.mutation == mutation; }
   bool IsMember(NodeId node) const { return map_.Contains(node); }
   uint32_t ShardOf(Key key) const { return ShardMap::ShardIndex(key, map_.shard_count()); }
@@ -326,6 +336,7 @@ class RowNode {
   void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
   void OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                  MonotonicTime now, RowOutputs& out);
+  void KeepOrder(TableKey key, Order order);
   void TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                 MonotonicTime now, RowOutputs& out);
@@ -418,7 +429,11 @@ class RowNode {
   uint64_t foreign_rows_ = 0;
 
   std::deque<Message> to_self_;
-  std::map<NodeId, std::deque<Message>> stalled_;  // for a newer map
+  struct Stalled {
+    std::deque<Message> messages;
+    size_t bytes = 0;
+  };
+  std::map<NodeId, Stalled> stalled_;  // for a newer map
 
   // Operations.
   std::map<TableKey, std::vector<WaitingKey>> waiting_;
@@ -434,6 +449,7 @@ class RowNode {
   KeyMap<DirectoryEntry> directory_;
   std::vector<uint64_t> directory_rows_;  // by TableId - 1
   std::map<TableKey, std::vector<Order>> orders_;
+  size_t orders_waiting_ = 0;  // in all
   std::map<uint64_t, OpenHandover> handovers_;
   uint64_t next_handover_ = 1;
   std::map<uint64_t, PendingHandoverAck> pending_acks_;
