@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/time_source.h"
+#include "proto/contract.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/control_credentials.h"
 #include "ps/runtime/coordinator_codec.h"
@@ -51,6 +52,10 @@ class Refusal final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coordi
   void OnDone() override { delete this; }
 };
 
+bool IsOfAnotherRelease(const v1::NodeMessage& message) {
+  return message.has_join() && message.join().protocol_version() != contract::kProtocolVersion;
+}
+
 // One node's stream; gRPC calls the On... functions, deletes itself in OnDone.
 class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
  public:
@@ -83,8 +88,10 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
     if (!ok) return Close();
     StatusOr<Message> message = FromNodeMessage(incoming_);
     if (!message.ok()) {
-      log::Warn("refused a node", {{"reason", message.status()}});
-      Send(JoinRefused{message.status()});
+      log::Warn("closed the stream of a node", {{"reason", message.status()}});
+      // A node of another release can never join. Whatever else makes no sense ends this stream and no more: the node
+      // dials again.
+      if (IsOfAnotherRelease(incoming_)) Send(JoinRefused{message.status()});
       return Close();
     }
     // The next one is read when the loop has handled this one: a node that sends faster fills its own connection.
@@ -269,6 +276,7 @@ class GrpcService final : public CoordinatorService {
     // A node has one stream; before its certificate has been seen it has little time.
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 4);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 30'000);  // one without a stream
     builder.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
     builder.RegisterService(&attendance_);
     server_ = builder.BuildAndStart();

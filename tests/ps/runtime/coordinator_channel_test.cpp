@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "ps/core/limits.h"
 #include "ps/runtime/coordinator_client.h"
 #include "ps/runtime/coordinator_service.h"
 
@@ -114,6 +115,19 @@ TEST_F(CoordinatorChannelTest, ClientThatEndsHasSentItsLastMessage) {
   client_.reset();
   ASSERT_TRUE(diary_.Await([&] { return at_service_.size() == 1; }));
   ASSERT_TRUE(diary_.Await([&] { return closed_ == 1; }));
+}
+
+// Not with a refusal, which would be the node's end.
+TEST_F(CoordinatorChannelTest, AMessageThatMakesNoSenseEndsItsStreamAndNoMore) {
+  StartService();
+  StartClient(service_->address());
+  ASSERT_TRUE(diary_.Await([&] { return connects_ == 1; }));
+  client_->Send(Heartbeat{.number = kNumberMax + 1});
+  ASSERT_TRUE(diary_.Await([&] { return connects_ == 2; }));
+  client_->Send(Heartbeat{.number = 7});
+  ASSERT_TRUE(diary_.Await([&] { return at_service_.size() == 1; }));
+  EXPECT_EQ(std::get<Heartbeat>(at_service_[0]).number, 7U);
+  EXPECT_TRUE(at_client_.empty());
 }
 
 TEST_F(CoordinatorChannelTest, OccupiedPortIsNamed) {
