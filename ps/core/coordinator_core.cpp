@@ -15,6 +15,7 @@ void CoordinatorOutputs::Clear() {
   commit_checkpoint.reset();
   command_results.clear();
   events.clear();
+  rejected.clear();
   goal_reached.reset();
   superseded = false;
   finished = false;
@@ -88,6 +89,7 @@ void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOut
   if (known == connections_.end()) return;  // has not introduced itself
   Node* node = Find(known->second);
   if (node == nullptr) return AnswerGone(input.from, known->second, input.message, out);
+  if (rights_.Refuses(input.message, known->second, PartyOf(node->member.role), out.rejected)) return;
   std::visit([&](const auto& body) { OnMessage(*node, body, now, out); }, input.message);
 }
 

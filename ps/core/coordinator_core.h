@@ -25,6 +25,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
+#include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
@@ -42,6 +43,8 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   const ShardMap& map() const { return map_; }
+  // Messages dropped because their senders may not say such a thing (message_rights.h).
+  uint64_t without_right() const { return rights_.refused(); }
   // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
   // take no step afterwards.
   std::optional<CoordinatorRecord> LastRecord() const;
@@ -266,6 +269,7 @@ class CoordinatorCore {
   std::string Name(NodeId id) const;
 
   CoordinatorOptions options_;
+  RightsCheck rights_{Party::kCoordinator};
   ShardMap map_;
   NodeId next_node_{1};
   std::map<NodeId, Node> nodes_;  // members

@@ -16,6 +16,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
+#include "ps/core/node_inputs.h"
 #include "ps/core/sync_mode.h"
 
 namespace attune::ps {
@@ -116,6 +117,7 @@ struct CoordinatorOutputs {
   std::optional<CheckpointCommit> commit_checkpoint;
   std::vector<CommandResult> command_results;
   std::vector<std::string> events;  // "worker 1 (node 4) joined", for the log
+  std::vector<RejectedMessage> rejected;
   std::optional<std::string> goal_reached;
   bool superseded = false;       // a node obeys a higher term: end this coordinator
   bool finished = false;         // goal reached and all workers have left

@@ -29,6 +29,8 @@
 //   kind of an answer against its question      RequestBook::AnsweredAs
 //   place in the link's order                   CheckOrder here, from Peer::OnFrame; Link sorts by it
 //
+// Which kinds may come from whom: message_rights.h.
+//
 // A core that refuses a message by what it knows itself says so in `rejected` of its outputs, and does nothing else.
 #pragma once
 

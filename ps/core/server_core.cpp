@@ -53,7 +53,7 @@ MonotonicTime ServerCore::WakeAt() const {
 }
 
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
-  if (ended_) return;
+  if (ended_ || rights_.Refuses(input.message, input.from, PartyOf(input.from, map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
     if (!words_.IsNear(term_, input.term)) return;

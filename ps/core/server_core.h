@@ -21,6 +21,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/liveness_lease.h"
+#include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -118,6 +119,8 @@ class ServerCore {
   uint32_t term() const { return term_; }
   // Of other coordinators, from nodes that have no say in it.
   uint64_t words_ignored() const { return words_.ignored(); }
+  // Messages dropped because their senders may not say such a thing (message_rights.h).
+  uint64_t without_right() const { return rights_.refused(); }
   // What the coordinator that ran in this process knew when it ended.
   void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
@@ -172,6 +175,7 @@ class ServerCore {
   MonotonicTime now_{};  // of the step under way
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;    // host 0: where it was when this server started
+  RightsCheck rights_{Party::kServer};
   WordsOfCoordinators words_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;

@@ -63,6 +63,7 @@ bool WorkerCore::Connected(NodeId peer) const {
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
+  if (rights_.Refuses(input.message, input.from, PartyOf(input.from, map_), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
     if (!words_.IsNear(term_, input.term)) return;

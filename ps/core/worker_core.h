@@ -35,6 +35,7 @@
 #include "ps/core/link.h"
 #include "ps/core/liveness_lease.h"
 #include "ps/core/location_cache.h"
+#include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
@@ -236,6 +237,8 @@ class WorkerCore {
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
   // Of other coordinators, from nodes that have no say in it.
   uint64_t words_ignored() const { return words_.ignored(); }
+  // Messages dropped because their senders may not say such a thing (message_rights.h).
+  uint64_t without_right() const { return rights_.refused(); }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
   const Status& status() const { return lost_; }         // not OK: session lost
   const RowNode& rows() const { return rows_; }          // owned here
@@ -538,6 +541,7 @@ class WorkerCore {
   uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  RightsCheck rights_{Party::kWorker};
   WordsOfCoordinators words_;
   LivenessLease lease_;
   MonotonicTime now_{};  // of the step under way

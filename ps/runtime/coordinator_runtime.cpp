@@ -133,6 +133,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
   for (const std::string& event : out.events) log::Info(event);
+  rejections_.Log(out.rejected);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
   Arm(wake);

@@ -16,6 +16,7 @@
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/core/coordinator_core.h"
 #include "ps/runtime/coordinator_service.h"
+#include "ps/runtime/rejection_log.h"
 #include "ps/runtime/reporter.h"
 #include "ps/transport/event_loop.h"
 
@@ -59,6 +60,7 @@ class CoordinatorRuntime {
 
   const TimeSource& time_;
   const uint32_t term_;
+  RejectionLog rejections_;
   mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
   bool superseded_ = false;
   CoordinatorCore core_;

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/log.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
 
@@ -11,7 +12,8 @@ void RejectionLog::Log(std::span<const RejectedMessage> rejected) {
     uint64_t count = 0;
     {
       std::lock_guard lock(mutex_);
-      count = ++counts_[message.from];
+      const bool full = counts_.size() >= kMembersMax && !counts_.contains(message.from);
+      count = ++counts_[full ? NodeId() : message.from];
     }
     if (!std::has_single_bit(count)) continue;
     log::Warn("a message was ignored; its sender is of another release, or not what it says it is",

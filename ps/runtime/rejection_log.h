@@ -19,7 +19,7 @@ class RejectionLog {
 
  private:
   std::mutex mutex_;
-  std::map<NodeId, uint64_t> counts_;  // by sender, which is a member
+  std::map<NodeId, uint64_t> counts_;  // by sender; those beyond the first kMembersMax together
 };
 
 }  // namespace attune::ps

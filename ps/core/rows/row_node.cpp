@@ -126,9 +126,14 @@ void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutput
 }
 
 void RowNode::Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out) {
-  if (from != self_ && !IsMember(from) && !Mutant(RowMutation::kRemovedNodeAccepted) &&
+  const Party sender = PartyOf(from, map_);
+  if (from != self_ && sender == Party::kUnknown && !Mutant(RowMutation::kRemovedNodeAccepted) &&
       !(Mutant(RowMutation::kRemovedNodesHandoverAccepted) && std::holds_alternative<Handover>(message))) {
     return;
+  }
+  // What has waited for a map came before the role of its sender was known.
+  if (from != self_ && !MayCome(message.index(), sender, PartyOf(self_, map_))) {
+    return Reject(from, NameOf(message), WithoutRight(sender, PartyOf(self_, map_)), out);
   }
   std::visit([&](auto&& body) { On(from, std::move(body), now, out); }, std::move(message));
 }

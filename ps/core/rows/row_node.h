@@ -33,6 +33,7 @@
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
+#include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"

@@ -1,5 +1,5 @@
-// Two servers, rows between them, and the marks of checkpoints. What a snapshot holds is compared with the rows as they
-// were at the mark.
+// Two servers and a worker that may own rows, rows between them, and the marks of checkpoints. What a snapshot holds is
+// compared with the rows as they were at the mark.
 #include "ps/core/cut_part.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kA{1}, kB{2}, kWorker{3};
+constexpr NodeId kA{1}, kB{2}, kWorker{3}, kOwner{4};
 constexpr TableId kTable{1};
 const TableSpec kSpec{.name = "t", .options = {.dim = 2, .optimizer = Sgd{.rate = 1}}};
 
@@ -28,7 +28,8 @@ ShardMap TwoServers() {
   map.shards = EvenShards(8, servers, false, map.version);
   map.members = {{.node = kA, .role = Role::kServer, .index = 0, .address = "a"},
                  {.node = kB, .role = Role::kServer, .index = 1, .address = "b"},
-                 {.node = kWorker, .role = Role::kWorker, .index = 0}};
+                 {.node = kWorker, .role = Role::kWorker, .index = 0},
+                 {.node = kOwner, .role = Role::kWorker, .index = 1, .address = "c", .takes_rows = true}};
   return map;
 }
 
@@ -136,8 +137,8 @@ class Node {
 // Carries everything both ways until nothing is left.
 void Carry(Node& a, Node& b) {
   while (!a.sent.empty() || !b.sent.empty()) {
-    for (Outgoing& message : std::exchange(a.sent, {})) b.Receive(kA, std::move(message.message));
-    for (Outgoing& message : std::exchange(b.sent, {})) a.Receive(kB, std::move(message.message));
+    for (Outgoing& message : std::exchange(a.sent, {})) b.Receive(a.rows.self(), std::move(message.message));
+    for (Outgoing& message : std::exchange(b.sent, {})) a.Receive(b.rows.self(), std::move(message.message));
   }
 }
 
@@ -229,10 +230,10 @@ TEST(CutPartTest, ARowHandedOverAfterItsSendersMarkIsInTheSendersSnapshotOnly) {
 }
 
 TEST(CutPartTest, RowsOfANodeThatWritesNoFilesAreInTheSnapshotOfTheirHome) {
-  Node home(kA), owner(kB, /*writes=*/false);
+  Node home(kA), owner(kOwner, /*writes=*/false);
   const std::vector<Key> keys = KeysOf(kA, 20);
   home.Push(keys, 1);
-  home.MoveTo(kB, keys);
+  home.MoveTo(kOwner, keys);
   Carry(home, owner);
   for (const bool home_first : {true, false}) {
     const uint64_t cut = home_first ? 1 : 2;
@@ -255,10 +256,10 @@ TEST(CutPartTest, RowsOfANodeThatWritesNoFilesAreInTheSnapshotOfTheirHome) {
 }
 
 TEST(CutPartTest, ARowThatReachesANodeWithoutFilesUnmarkedIsHomeBeforeItsSenderHasMarked) {
-  Node home(kA), owner(kB, /*writes=*/false);
+  Node home(kA), owner(kOwner, /*writes=*/false);
   const std::vector<Key> keys = KeysOf(kA, 5);
   home.Push(keys, 1);
-  home.MoveTo(kB, keys);
+  home.MoveTo(kOwner, keys);
   owner.Control(MarkOf(1));
   home.Control(MarkOf(1));
   for (Outgoing& message : std::exchange(home.sent, {})) owner.Receive(kA, std::move(message.message));

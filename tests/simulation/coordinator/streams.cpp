@@ -112,6 +112,9 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   CoordinatorOutputs out;
   here.core->Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: the coordinator rejects a message: " + rejected.why);
+  }
   if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is told to end
   if (out.superseded) return EndOffice(office);
   if (!here.leads && !here.core->progress().taking_over) {

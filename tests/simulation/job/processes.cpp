@@ -13,6 +13,9 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
   CoordinatorCore& core = *leader.core;
   core.Step(std::move(input), now(), out);
   for (const std::string& event : out.events) Tell("event: " + event);
+  for (const RejectedMessage& rejected : out.rejected) {
+    Violation("Checked: the coordinator rejects a message: " + rejected.why);
+  }
   if (leader.taking_over && !core.progress().taking_over) {
     leader.taking_over = false;
     if (leader.term > 1) Count("takeovers");
