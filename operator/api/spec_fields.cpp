@@ -137,8 +137,8 @@ void AddSecurity(std::vector<Field>& fields) {
       "Secret"));
   fields.push_back(
       ObjectName(Bound("spec.security.tokenSecret",
-                       "Secret whose key \"token\" every process of the job must know; shown in the clear unless "
-                       "there is TLS.",
+                       "Secret whose key \"token\" every process of the job must know, never sent. Without it the "
+                       "operator makes one for the job.",
                        LENS(spec.security.token_secret)),
                  "Secret"));
 }

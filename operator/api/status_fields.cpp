@@ -208,6 +208,10 @@ void AddStatus(std::vector<Field>& fields) {
                          LENS(status.coordinator_term)));
   fields.push_back(
       OmitEmpty(Bound("status.begun", "All servers have joined once: training may have begun.", LENS(status.begun))));
+  fields.push_back(OmitEmpty(Bound("status.secret",
+                                   "Secret with the token of the job's processes, made by the operator where "
+                                   "spec.security.tokenSecret names none.",
+                                   LENS(status.secret))));
   AddDataPlane(fields);
   AddTuningStatus(fields);
   fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));

@@ -79,7 +79,7 @@ struct Checkpoint {
 // How the processes of a job trust each other. Secrets of the job's namespace, read by the pods alone.
 struct Security {
   std::string tls_secret;    // with tls.crt, tls.key and ca.crt; "": rows and control messages travel in the clear
-  std::string token_secret;  // with the key "token"; "": none is asked for
+  std::string token_secret;  // with the key "token"; "": the operator makes one (status.secret)
 };
 
 enum class TuningMode {
@@ -214,6 +214,7 @@ struct TrainingJobStatus {
   std::optional<Progress> progress;
   std::optional<JobResult> result;
   std::string coordinator;                         // pod that runs the coordinator
+  std::string secret;                              // with the job's token, of the operator's making; "": none
   int64_t coordinator_term = 0;                    // rises with each appointment of another server; 0: the first
   bool begun = false;                              // all servers have joined: rows may have been trained since
   std::optional<Synchronization> synchronization;  // in force

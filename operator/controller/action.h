@@ -32,6 +32,12 @@ struct CreatePodDisruptionBudget {
   kube::Json budget;
   std::string reason;
 };
+// The job's token, drawn when this is carried out: it is in no plan and no log. The name is on record in the status and
+// cannot be foreseen, so a Secret of that name that is there already is the one that was meant.
+struct CreateSecret {
+  std::string name;
+  std::string reason;
+};
 // Merge patch; carries the uid, so that a successor of the same name is left alone.
 struct PatchPod {
   std::string name, uid;
@@ -84,7 +90,8 @@ struct RequeueAfter {
 
 using Action =
     std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
-                 PatchPodDisruptionBudget, CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+                 PatchPodDisruptionBudget, CreateSecret, CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob,
+                 RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

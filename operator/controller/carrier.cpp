@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/act_failures.h"
+#include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "proto/contract.h"
 
@@ -55,6 +56,16 @@ Status Carrier::CarryOut(const CreatePod& action) { return Create(kube::kPods, a
 Status Carrier::CarryOut(const CreateService& action) { return Create(kube::kServices, action.service); }
 Status Carrier::CarryOut(const CreatePodDisruptionBudget& action) {
   return Create(kPodDisruptionBudgets, action.budget);
+}
+
+// Without the right to read Secrets: what is there already is not looked at.
+Status Carrier::CarryOut(const CreateSecret& action) {
+  const Status created = api_.Create(kSecrets, BuildSecret(job_, action.name, DrawToken()), kCall).status();
+  if (!created.ok() && created.code() != StatusCode::kAlreadyExists) {
+    return Annotate(created, "creating Secret " + kube::ObjectKey{key_.name_space, action.name}.ToString());
+  }
+  done_.secret_exists = true;
+  return OkStatus();
 }
 
 Status Carrier::CarryOut(const PatchPod& action) {

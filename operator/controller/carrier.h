@@ -22,6 +22,7 @@ struct Done {
   std::optional<MonotonicTime> status_written_at;
   std::set<std::string> drain_sent;           // by pod uid
   std::map<std::string, MonotonicTime> sent;  // directives by key
+  bool secret_exists = false;                 // of the job's token
   Expectations expectations;
 };
 
@@ -53,6 +54,7 @@ class Carrier {
   Status CarryOut(const CreatePod& action);
   Status CarryOut(const CreateService& action);
   Status CarryOut(const CreatePodDisruptionBudget& action);
+  Status CarryOut(const CreateSecret& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
   Status CarryOut(const DeletePod& action);

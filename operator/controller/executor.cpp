@@ -6,8 +6,10 @@
 
 #include "base/log.h"
 #include "base/pause_watch.h"
+#include "base/random_seed.h"
 #include "operator/controller/carrier.h"
 #include "operator/controller/failure.h"
+#include "operator/controller/job_secret.h"
 #include "operator/controller/machines.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/pods.h"
@@ -157,6 +159,8 @@ class Executor::Round {
       const Json& least = kube::At(*budget, {"spec", "minAvailable"});
       if (least.is_number_integer()) observed_.budget_min_available = least.get<int32_t>();
     }
+    observed_.fresh_secret = SecretName(key_.name, RandomSeed());
+    observed_.secret_exists = memory_.done.secret_exists;
     observed_.sent = memory_.done.sent;
     {
       const std::lock_guard lock(executor_.mutex_);

@@ -79,6 +79,9 @@ struct Observed {
   std::vector<ObservedPod> pods;            // labelled with the job's name
   bool service_exists = false;
   bool budget_exists = false;
+  // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
+  std::string fresh_secret;
+  bool secret_exists = false;  // as this process knows; it may not read Secrets
   telemetry::JobSample sample;
   std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
   std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life

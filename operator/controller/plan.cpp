@@ -5,6 +5,7 @@
 #include "operator/controller/directives.h"
 #include "operator/controller/draft.h"
 #include "operator/controller/ending.h"
+#include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/requests.h"
 #include "operator/controller/server_changes.h"
@@ -181,7 +182,10 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
 
   Directives directives(observed, options, now, draft);
   Progression progression{.coordinator = {observed.job.status.coordinator, observed.job.status.coordinator_term}};
-  if (!verdict) {
+  // Nothing is made before the name of the job's Secret is on record.
+  const bool naming = !verdict && NeedsSecretName(observed);
+  if (!verdict && !naming) {
+    PlanSecret(observed, draft);
     PlanShared(observed, servers, draft);
     progression.coordinator = PlanCoordinator(observed, servers, directives, draft);
     if (servers.formed) {
@@ -200,6 +204,10 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   }
 
   api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, now);
+  if (naming) {
+    next.secret = observed.fresh_secret;
+    draft.Requeue(kLookAgain, "the job's Secret");
+  }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   TellTransitions(observed, next, written, draft);
   TellDataPlane(observed.job.status, next, written, draft);

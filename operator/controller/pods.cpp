@@ -1,5 +1,6 @@
 #include "operator/controller/pods.h"
 
+#include "operator/controller/job_secret.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -18,18 +19,6 @@ constexpr char kVolumeTemporary[] = "attune-tmp";
 constexpr int kTokenSeconds = 3600;
 
 std::string HostPort(const std::string& host, uint16_t port) { return host + ":" + std::to_string(port); }
-
-Json Metadata(const TrainingJob& job, const std::string& name) {
-  return {{"name", name},
-          {"namespace", job.name_space},
-          {"labels", {{contract::kLabelJob, job.name}, {contract::kLabelJobUid, job.uid}}},
-          {"ownerReferences", Json::array({{{"apiVersion", kube::kTrainingJobs.api_version()},
-                                            {"kind", kube::kTrainingJobs.kind},
-                                            {"name", job.name},
-                                            {"uid", job.uid},
-                                            {"controller", true},
-                                            {"blockOwnerDeletion", true}}})}};
-}
 
 // Sets `key` unless the user did.
 void Default(Json& object, const char* key, Json value) {
@@ -84,15 +73,15 @@ void AddMount(Json& container, const char* volume, const char* path) {
 }
 
 // Who may talk to this process, and in what. Only the role's own container is given them.
-void AddSecurity(Json& container, const api::Security& security) {
+void AddSecurity(Json& container, const TrainingJob& job) {
   const auto mount = [&](const char* volume, const char* path) {
     Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}, {"readOnly", true}});
   };
-  if (!security.tls_secret.empty()) {
+  if (!job.spec.security.tls_secret.empty()) {
     mount(kVolumeTls, contract::kTlsDirectoryPath);
     Put(Array(container, "env"), "name", Variable(contract::kEnvTlsDirectory, contract::kTlsDirectoryPath));
   }
-  if (!security.token_secret.empty()) {
+  if (!TokenSecret(job).empty()) {
     mount(kVolumeJobToken, contract::kJobTokenDirectory);
     Put(Array(container, "env"), "name",
         Variable(contract::kEnvJobTokenFile,
@@ -158,7 +147,7 @@ void AddVolumes(Json& spec, const TrainingJob& job, const PlanOptions& options, 
     Put(volumes, "name", {{"name", volume}, {"secret", {{"secretName", name}, {"defaultMode", kReadableByGroup}}}});
   };
   secret(kVolumeTls, job.spec.security.tls_secret);
-  secret(kVolumeJobToken, job.spec.security.token_secret);
+  secret(kVolumeJobToken, TokenSecret(job));
   if (temporary) Put(volumes, "name", {{"name", kVolumeTemporary}, {"emptyDir", Json::object()}});
 }
 
@@ -251,10 +240,22 @@ void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const st
 
 }  // namespace
 
+Json OwnedMetadata(const TrainingJob& job, const std::string& name) {
+  return {{"name", name},
+          {"namespace", job.name_space},
+          {"labels", {{contract::kLabelJob, job.name}, {contract::kLabelJobUid, job.uid}}},
+          {"ownerReferences", Json::array({{{"apiVersion", kube::kTrainingJobs.api_version()},
+                                            {"kind", kube::kTrainingJobs.kind},
+                                            {"name", job.name},
+                                            {"uid", job.uid},
+                                            {"controller", true},
+                                            {"blockOwnerDeletion", true}}})}};
+}
+
 Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t servers, const PlanOptions& options) {
   const std::string name = PodName(job.name, role, index);
   const Json& pod_template = role == RoleName::kServer ? job.spec.servers.pod_template : job.spec.workers.pod_template;
-  Json metadata = Metadata(job, name);
+  Json metadata = OwnedMetadata(job, name);
   for (const char* map : {"labels", "annotations"}) {
     Json merged = kube::At(pod_template, {"metadata", map});
     if (!merged.is_object()) merged = Json::object();
@@ -275,7 +276,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddEnvironment(container, job, role, index);
   AddMount(container, kVolumeRun, contract::kRunDirectory);
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
-  AddSecurity(container, job.spec.security);
+  AddSecurity(container, job);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
   for (Json& each : spec["containers"]) Restrict(each);
   Json& init = Array(spec, "initContainers");
@@ -299,7 +300,7 @@ Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t se
 Json BuildService(const TrainingJob& job) {
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
-          {"metadata", Metadata(job, ServiceName(job.name))},
+          {"metadata", OwnedMetadata(job, ServiceName(job.name))},
           {"spec",
            {{"clusterIP", "None"},
             // Servers find each other, and workers find them, while they still start.
@@ -313,7 +314,7 @@ Json BuildPodDisruptionBudget(const TrainingJob& job, int32_t servers) {
   // A number of pods, not maxUnavailable: that would be counted against the job's /scale, which speaks of workers.
   return {{"apiVersion", kPodDisruptionBudgets.api_version()},
           {"kind", kPodDisruptionBudgets.kind},
-          {"metadata", Metadata(job, BudgetName(job.name))},
+          {"metadata", OwnedMetadata(job, BudgetName(job.name))},
           {"spec",
            {{"minAvailable", servers},
             {"selector",

@@ -22,6 +22,8 @@ kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, i
 kube::Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t servers,
                     const PlanOptions& options);
 kube::Json BuildService(const api::TrainingJob& job);
+// Labels and owner of what belongs to the job and goes with it.
+kube::Json OwnedMetadata(const api::TrainingJob& job, const std::string& name);
 kube::Json BuildPodDisruptionBudget(const api::TrainingJob& job, int32_t servers);
 
 // host:port of the coordinator, which runs in server 0 until status.coordinator says otherwise.

@@ -73,6 +73,10 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 - apiGroups: [""]
   resources: [services]
   verbs: [get, list, watch, create, patch, delete]
+# One per job, for the token of its processes: made, never read.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]

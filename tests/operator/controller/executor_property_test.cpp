@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "base/random.h"
+#include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/status.h"
 #include "tests/operator/controller/executor_rig.h"
@@ -150,10 +151,11 @@ class History {
     rig_.api.ForgetCalls();
     rig_.Run(seconds(10));
     EXPECT_THAT(rig_.api.calls(), testing::IsEmpty()) << "plans come to no end";
+    EXPECT_LE(rig_.real.List(kSecrets, {})->items.size(), 1U) << "a job has one token";
     rig_.DeleteJob();
     rig_.Run(seconds(60));
     EXPECT_THAT(rig_.PodNames(), testing::IsEmpty());
-    for (const kube::ResourceType& type : {kube::kServices, kPodDisruptionBudgets}) {
+    for (const kube::ResourceType& type : {kube::kServices, kPodDisruptionBudgets, kSecrets}) {
       EXPECT_TRUE(rig_.real.List(type, {})->items.empty()) << type.kind;
     }
   }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/controller/job_secret.h"
 #include "operator/kube/api_error.h"
 #include "tests/operator/controller/executor_rig.h"
 
@@ -231,6 +232,22 @@ TEST_P(ExecutorTest, WhatIsRefusedIsNotAskedForAgainAndAgain) {
   EXPECT_EQ(rig.PodNames().size(), 21U);
 }
 
+// A pod without its token would be one that the others do not talk to.
+TEST_P(ExecutorTest, NoPodIsMadeBeforeItsSecret) {
+  const Act act{"create", "Secret", ""};
+  ExecutorRig rig(2, 2);
+  Refuse(rig, act);
+  rig.Run(seconds(20));
+  EXPECT_THAT(rig.PodNames(), testing::IsEmpty());
+  EXPECT_LE(CallsOf(rig, act), 12);
+  ExpectTold(rig, act);
+  rig.api.SetJudge({});
+  rig.Run(seconds(40));
+  rig.BringUp();
+  EXPECT_EQ(rig.PodNames().size(), 4U);
+  EXPECT_EQ(rig.real.List(kSecrets, {})->items.size(), 1U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Refused, ExecutorTest, testing::ValuesIn(Refusals()), [](const auto& info) {
   std::string name = info.param.name;
   std::ranges::replace_if(
@@ -252,6 +269,45 @@ TEST(ExecutorRoundTest, ARoundOfCallsThatTimeOutEndsInTime) {
   const MonotonicTime begin = rig.clock.Now();
   rig.Round();
   EXPECT_LE(rig.clock.Now() - begin, 2 * Carrier::kCallTimeout);
+}
+
+std::vector<kube::Json> SecretsOf(ExecutorRig& rig) { return rig.real.List(kSecrets, {})->items; }
+
+// The right to create Secrets is all that the operator has.
+TEST(ExecutorSecretTest, SecretsAreMadeAndNeverRead) {
+  ExecutorRig rig(2, 2);
+  rig.BringUp();
+  EXPECT_THAT(SecretsOf(rig), testing::SizeIs(1));
+  for (const std::string& call : rig.api.calls()) {
+    if (call.find(" Secret ") == std::string::npos) continue;
+    EXPECT_THAT(call, StartsWith("create "));
+  }
+  EXPECT_THAT(rig.api.calls(), Contains("create Secret " + rig.Status().secret).Times(1));
+  rig.DeleteJob();
+  rig.Run(seconds(30));
+  EXPECT_THAT(SecretsOf(rig), testing::IsEmpty());
+}
+
+// The status was written and nobody heard of it: a look at an old cache must not put another name in its place.
+TEST(ExecutorSecretTest, ANameThatIsOnRecordIsNeverReplaced) {
+  ExecutorRig rig(1, 1);
+  rig.api.SetJudge([](const ApiCall& call) -> std::optional<Fault> {
+    if (call.verb != "apply") return std::nullopt;
+    return Fault{.status = Error(StatusCode::kDeadlineExceeded, "silent"), .carried_out = true};
+  });
+  rig.Round();
+  const std::string name = rig.Status().secret;
+  ASSERT_NE(name, "");
+  rig.api.SetJudge({});
+  for (int round = 0; round < 3; ++round) {
+    rig.clock.Advance(seconds(2));
+    rig.Round();  // its caches still show a job without a Secret
+    EXPECT_EQ(rig.Status().secret, name);
+    EXPECT_THAT(SecretsOf(rig), testing::IsEmpty());
+  }
+  rig.Run(seconds(5));
+  ASSERT_THAT(SecretsOf(rig), testing::SizeIs(1));
+  EXPECT_EQ(kube::Name(SecretsOf(rig)[0]), name);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/failure.h"
+#include "operator/controller/job_secret.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
 
@@ -116,6 +117,8 @@ Observed FakeCluster::Observe() const {
   for (const auto& [name, pod] : pods_) observed.pods.push_back(ObservePod(ProjectPod(pod)));
   observed.service_exists = service_;
   observed.budget_exists = budget_;
+  observed.secret_exists = secrets_known_.contains(job_.status.secret);
+  observed.fresh_secret = SecretName(job_.name, ++secrets_drawn_);
   observed.sample = sample;
   observed.tuning = tuning;
   observed.drain_sent = drain_sent_;
@@ -164,6 +167,7 @@ std::vector<std::string> FakeCluster::Settle() {
 
 void FakeCluster::RestartOperator() {
   drain_sent_.clear();
+  secrets_known_.clear();
   sent_.clear();
   status_written_at_.reset();
   failures_in_a_row_.clear();
@@ -183,6 +187,9 @@ void FakeCluster::Carry(const Action& action) {
   if (const auto* create = std::get_if<CreatePod>(&action)) {
     const std::string name(kube::Name(create->pod));
     ASSERT_FALSE(pods_.contains(name)) << "created twice: " << name;
+    if (const std::string token = TokenSecret(job_); token == job_.status.secret && !token.empty()) {
+      ASSERT_TRUE(secrets_.contains(token)) << "created before the Secret that it mounts: " << name;
+    }
     pods_[name] = create->pod;
     pods_[name]["metadata"]["uid"] = "pod-uid-" + std::to_string(next_uid_++);
   } else if (std::holds_alternative<CreateService>(action)) {
@@ -193,6 +200,10 @@ void FakeCluster::Carry(const Action& action) {
     budget_ = true;
     budget_min_available_ = static_cast<int32_t>(
         kube::IntegerAt(std::get<CreatePodDisruptionBudget>(action).budget, {"spec", "minAvailable"}));
+  } else if (const auto* secret = std::get_if<CreateSecret>(&action)) {
+    ASSERT_EQ(secret->name, job_.status.secret) << "the name is on record first";
+    secrets_.insert(secret->name);  // there already: done before
+    secrets_known_.insert(secret->name);
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";

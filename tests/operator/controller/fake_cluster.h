@@ -75,6 +75,7 @@ class FakeCluster {
   kube::Json& pod(const std::string& name) { return pods_.at(name); }
   std::vector<std::string> PodNames() const;
   const std::vector<EmitEvent>& events() const { return events_; }
+  const std::set<std::string>& secrets() const { return secrets_; }
   bool HasEvent(const std::string& reason) const;
   const std::vector<std::string>& drained() const { return drained_; }
   // Directives sent: "a-server-0 servers=3".
@@ -105,6 +106,8 @@ class FakeCluster {
   std::map<std::string, std::string> logs_;  // by uid
   std::set<std::string> lost_;
   bool service_ = false, budget_ = false, job_deleted_ = false;
+  std::set<std::string> secrets_, secrets_known_;  // all; to the operator of now
+  mutable uint64_t secrets_drawn_ = 0;
   std::set<std::string> drain_sent_;
   std::map<std::string, int32_t> failures_in_a_row_;
   MonotonicTime listening_since_ = now_.monotonic;

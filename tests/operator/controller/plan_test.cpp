@@ -31,8 +31,9 @@ FakeCluster Running(JobBuilder job) {
 
 TEST(PlanTest, ANewJobGetsItsServiceBudgetAndServersButNoWorkersYet) {
   FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(2).Build());
+  EXPECT_THAT(cluster.Reconcile(), ElementsAre(StartsWith("WriteStatus Pending"))) << "the name of its Secret";
   EXPECT_THAT(cluster.Reconcile(),
-              ElementsAre(StartsWith("WriteStatus Pending"), StartsWith("CreateService a "),
+              ElementsAre(StartsWith("CreateSecret a-attune-"), StartsWith("CreateService a "),
                           StartsWith("CreatePodDisruptionBudget a-servers"), StartsWith("CreatePod a-server-0"),
                           StartsWith("CreatePod a-server-1"), StartsWith("EmitEvent ServersCreated")));
   EXPECT_THAT(cluster.Condition(api::kWorkersReady), StartsWith("False/WaitingForServers"));
