@@ -138,7 +138,13 @@ void Check(const Refused& refused, Verdict& verdict) {
 }
 
 void Check(const Join& join, Verdict& verdict) { CheckNodeOrNone(join.node, verdict); }
+void CheckSupport(const SupportQuestion& support, Verdict& verdict) {
+  verdict.Require(support.lasts >= Duration::zero() && support.lasts <= kLivenessMax,
+                  "a support beyond any that is asked for");
+}
+
 void Check(const Welcome& welcome, Verdict& verdict) {
+  CheckSupport(welcome.support, verdict);
   CheckNode(welcome.node, verdict);
   CheckMap(welcome.map, verdict);
   CheckSync(welcome.sync, verdict);
@@ -160,6 +166,7 @@ void Check(const RowsReport& report, Verdict& verdict) {
                verdict);
 }
 void Check(const HeartbeatAck& ack, Verdict& verdict) {
+  CheckSupport(ack.support, verdict);
   CheckSync(ack.sync, verdict);
   verdict.Require(ack.liveness >= Duration::zero() && ack.liveness <= kLivenessMax,
                   "a liveness lease beyond any that is given");
@@ -191,7 +198,10 @@ void Check(const Leave& leave, Verdict& verdict) {
   CheckNumbers({leave.steps}, verdict);
 }
 void Check(const MirrorUpdate& update, Verdict& verdict) { CheckRecord(update.record, verdict); }
+void Check(const Promise& promise, Verdict& verdict) { CheckSupport(promise.support, verdict); }
 void Check(const Promised& promised, Verdict& verdict) {
+  verdict.Require(promised.support_left >= Duration::zero() && promised.support_left <= kLivenessMax,
+                  "a support beyond any that is asked for");
   CheckMap(promised.map, verdict);
   Check(promised.standing, verdict);
   CheckSync(promised.sync, verdict);

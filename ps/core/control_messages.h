@@ -30,6 +30,14 @@ struct RequestHeader {
   bool operator==(const RequestHeader&) const = default;
 };
 
+// coordinator -> server: your next message that names this number supports me for so long, counted from here on
+// (ps/core/office.h). Workers are asked nothing: number 0.
+struct SupportQuestion {
+  uint64_t number = 0;
+  Duration lasts{};
+  bool operator==(const SupportQuestion&) const = default;
+};
+
 // First message of every connection to the coordinator, also after a reconnect.
 struct Join {
   uint64_t incarnation = 0;  // which process (incarnation.h)
@@ -51,6 +59,7 @@ struct Welcome {
   uint32_t servers_expected = 0;
   uint32_t servers_joined = 0;
   SyncState sync;  // a worker begins at its floor
+  SupportQuestion support{};
   bool operator==(const Welcome&) const = default;
 };
 
@@ -90,6 +99,7 @@ struct Heartbeat {
   uint64_t samples = 0;
   SequenceNumber acked_below;
   std::vector<LeasePosition> leases;
+  uint64_t supports = 0;  // the newest SupportQuestion that has arrived; 0: none
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -127,6 +137,7 @@ struct HeartbeatAck {
   SyncState sync;
   // From the sending of that heartbeat on the node may serve for so long, less a margin (ps/core/liveness_lease.h).
   Duration liveness{};
+  SupportQuestion support{};
   bool operator==(const HeartbeatAck&) const = default;
 };
 
@@ -298,6 +309,7 @@ struct MirrorAck {
 
 // new coordinator -> node: obey no coordinator of a lower term from now on, and say where you stand.
 struct Promise {
+  SupportQuestion support{};
   bool operator==(const Promise&) const = default;
 };
 struct Promised {
@@ -306,6 +318,10 @@ struct Promised {
   SyncState sync;
   std::vector<InstallTable> tables;  // installed at this server
   std::optional<CoordinatorRecord> mirror;
+  // What this server still owes to coordinators of lower terms: of which term (0: of several), and for how long their
+  // questions may yet count for them.
+  uint32_t supported_term = 0;
+  Duration support_left{};
   bool operator==(const Promised&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/ids.h"
+#include "ps/core/office.h"
 #include "ps/core/shard_map.h"
 #include "ps/core/sync_mode.h"
 
@@ -47,13 +49,21 @@ struct NodeGone {
   uint32_t pod = 0;  // whose pod (PodNumber); 0: not known, so the node has to be silent as well
 };
 
-// For a server, not for a coordinator: run one of this term, in place of another that is gone or leaves.
-struct HostCoordinator {
+// The operator has recorded, before anything else was appointed, that the coordinator of this term goes on with these
+// voters (ps/core/office.h).
+struct ConfirmOffice {
   uint32_t term = 0;
+  Voters voters;
 };
 
-using Command =
-    std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone, HostCoordinator>;
+// For a server, not for a coordinator: run one of this term, in place of another that is gone, silent or leaves.
+struct HostCoordinator {
+  uint32_t term = 0;
+  std::optional<Voters> voters;  // confirmed last, if any ever were
+};
+
+using Command = std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone,
+                             ConfirmOffice, HostCoordinator>;
 
 struct CommandResult {
   CommandId id;

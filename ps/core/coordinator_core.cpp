@@ -23,7 +23,9 @@ void CoordinatorOutputs::Clear() {
 }
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
-    : options_(std::move(options)), clocks_(options_.term, options_.synchronization) {
+    : options_(std::move(options)),
+      office_(options_.term, options_.office_lease),
+      clocks_(options_.term, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
@@ -62,14 +64,14 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   GoOnWithMirror(out);
 }
 
-// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). `heard` stays, for
-// whether another coordinator may have been appointed is a question of real time.
+// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). Its office is not
+// moved: that runs out while it sleeps.
 void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
   if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
   for (auto& [id, node] : nodes_) {
     node.silent_since = MovedBy(pause, node.silent_since);
-    if (node.said_gone) node.said_gone = MovedBy(pause, *node.said_gone);
+    if (node.said_gone && !node.proven_gone) node.said_gone = MovedBy(pause, *node.said_gone);
   }
   for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
   for (Cut& cut : cuts_) cut.marked_at = MovedBy(pause, cut.marked_at);
@@ -77,14 +79,14 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   alone_since_ = MovedBy(pause, alone_since_);
   floor_watch_.since = MovedBy(pause, floor_watch_.since);
   out.events.push_back("the coordinator's process stood still for " +
-                       std::to_string(static_cast<int64_t>(Seconds(pause))) + " s; nobody is judged by that time");
+                       std::to_string(static_cast<int64_t>(Seconds(pause))) + " s; that time counts for no member's silence");
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
 
 void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
   if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
-  if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised);
+  if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised, now);
   const auto known = connections_.find(input.from);
   if (known == connections_.end()) return;  // has not introduced itself
   Node* node = Find(known->second);
@@ -203,10 +205,16 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
-  if (!suspended_) {
-    Send(node, HeartbeatAck{.number = message.number, .sync = clocks_.state(), .liveness = options_.liveness_lease},
-         out);
+  if (node.member.role == Role::kServer) {
+    office_.OnAnswer(node.member.node, message.supports, message.map_version);
+    if (suspended_) CheckOffice(now, out);
   }
+  Send(node,
+       HeartbeatAck{.number = message.number,
+                    .sync = clocks_.state(),
+                    .liveness = GrantedLiveness(now),
+                    .support = AskForSupport(node.member.node, node.member.role)},
+       out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
   if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
@@ -307,6 +315,9 @@ JobProgress CoordinatorCore::progress() const {
                        .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
+  progress.office.held = taking_over_ ? alone_since_ != kNever : InOffice(now_);
+  progress.office.map_version = taking_over_ ? takeover_voters_.map_version : map_.version;
+  for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
   progress.rows_restored = restored_.rows;

@@ -27,6 +27,7 @@
 #include "ps/core/limits.h"
 #include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
+#include "ps/core/office.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
@@ -53,12 +54,12 @@ class CoordinatorCore {
   struct Node {
     Member member;
     std::optional<ConnectionId> connection;
-    MonotonicTime heard;         // last heartbeat or join
-    MonotonicTime silent_since;  // the same, without the time that this process has stood still since
+    MonotonicTime silent_since;  // last heartbeat or join; moved by the time that this process has stood still since
     Heartbeat last;            // totals
     bool uses_leases = false;  // of training data: without one it has no work
     std::optional<RowsReport> rows;
     std::optional<MonotonicTime> said_gone;  // by the platform; it counts once the node is silent, too
+    bool proven_gone = false;                // it has named the very process
     bool lost = false;                       // the last server: stays in the map until there is another one
     std::optional<Leave> leave;              // waits until the rows it held have gone home
     RequestId answered_below;
@@ -119,7 +120,10 @@ class CoordinatorCore {
     NodeId leaving;  // 0: until nothing is left to change
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
-  void Heard(Node& node, MonotonicTime now) { node.heard = node.silent_since = now; }
+  void Heard(Node& node, MonotonicTime now) {
+    node.silent_since = now;
+    node.said_gone.reset();  // that was another process
+  }
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
   void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
@@ -139,11 +143,27 @@ class CoordinatorCore {
   void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void ForgetGone(MonotonicTime now, CoordinatorOutputs& out);
+  bool WaitsInVain(NodeId node, const Message& message) const;
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
-  bool HearsOthers(MonotonicTime now) const;
+  void LoseTheGone(MonotonicTime now, CoordinatorOutputs& out);
+  bool WouldCostRows(const Node& lost, MonotonicTime now) const;
+
+  // coordinator_office.cpp
+  bool OfficeCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
+  bool InOffice(MonotonicTime now) const { return !OfficeCounts() || office_.Held(now); }
+  bool MayLose(const std::set<NodeId>& silent, MonotonicTime now) const {
+    return !OfficeCounts() || office_.HeldWithout(silent, now);
+  }
+  SupportQuestion AskForSupport(NodeId node, Role role);
+  Duration GrantedLiveness(MonotonicTime now) const;
+  void CheckOffice(MonotonicTime now, CoordinatorOutputs& out);
+  void AssignVotes(ShardMap& map) const;
+  void ConfigureOffice(const ShardMap& map);
+  void WantConfirmation(MonotonicTime now);
+  void OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime deadline, CoordinatorOutputs& out);
 
   // coordinator_placement.cpp
   void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
@@ -179,7 +199,7 @@ class CoordinatorCore {
   // coordinator_takeover.cpp
   struct Former;
   void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
-  void OnPromised(ConnectionId from, const Promised& message);
+  void OnPromised(ConnectionId from, const Promised& message, MonotonicTime now);
   void RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out);
   void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
   bool ProvenGone(const Member& member) const;
@@ -187,7 +207,12 @@ class CoordinatorCore {
   const ShardMap* NewestMap() const;
   const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
   bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
-  bool IsAlone(const ShardMap& map, const CoordinatorRecord* record) const;
+  bool IsProven(const Member& member) const;
+  void ConfigureTakeover(const ShardMap& map, MonotonicTime now);
+  bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
+  bool OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  bool IsCovered(const ShardMap& map) const;
+  std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
   void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
@@ -275,6 +300,7 @@ class CoordinatorCore {
   std::map<NodeId, Node> nodes_;  // members
   std::map<ConnectionId, NodeId> connections_;
   GoneMembers gone_;
+  std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
   Status failed_;
 
   bool server_gone_ = false;        // somebody may wait for it
@@ -321,16 +347,20 @@ class CoordinatorCore {
     Join join;
     std::optional<ConnectionId> connection;
     std::optional<Promised> answer;
+    MonotonicTime support_ends{};  // of all coordinators before, as the answer says
   };
   std::map<NodeId, Former> formers_;
   std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
-  std::set<std::tuple<Role, uint32_t, uint32_t>> proven_gone_;        // by the platform, as NodeGone names them
+  std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime> proven_gone_;  // by the platform, as NodeGone names them
+  Voters takeover_voters_;
   bool taking_over_ = false;
-  MonotonicTime alone_since_ = kNever;  // nobody else has given members time since
+  MonotonicTime alone_since_ = kNever;  // no other coordinator has been in office since
   MonotonicTime last_said_ = kNever;
 
-  bool suspended_ = false;   // no other server has been heard of for so long that another coordinator may be at work
-  bool superseded_ = false;  // one is
+  Office office_;
+  std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
+  bool suspended_ = false;             // out of office: another coordinator may be at work
+  bool superseded_ = false;            // one is
 
   std::deque<Cut> cuts_;
   CutId next_cut_;

@@ -17,6 +17,7 @@
 #include "ps/core/messages.h"
 #include "ps/core/mutations.h"
 #include "ps/core/node_inputs.h"
+#include "ps/core/office.h"
 #include "ps/core/sync_mode.h"
 
 namespace attune::ps {
@@ -32,6 +33,7 @@ struct CoordinatorOptions {
   bool takeover = false;
   // Another one may follow this one: a copy of its state is kept elsewhere, and it stops when it hears no other server.
   bool may_be_followed = true;
+  std::optional<Voters> voters;    // the operator has confirmed last, under this term or an earlier one
   RestorePoint newest_checkpoint;  // for the word to the user, should it be all that is left
   uint32_t servers = 1;            // the job serves when so many have joined; indices 0 .. servers - 1
   uint32_t shards = kShardsDefault;
@@ -41,7 +43,11 @@ struct CoordinatorOptions {
   SyncMode synchronization;
   uint32_t backups = 0;  // second copies of every shard, 0 or 1
   // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
-  Duration liveness_lease = std::chrono::seconds(10);
+  Duration liveness_lease = std::chrono::seconds(3);
+  // A server's support of this coordinator lasts for so long (ps/core/office.h).
+  Duration office_lease = std::chrono::milliseconds(4500);
+  // A silent server whose rows have no copy elsewhere is waited for this long: its loss would cost them.
+  Duration uncovered_patience = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
   // Moved or copied at a time; the next when their rows are there, which takes some round trips however few they are.
   // More shards where they hold fewer rows than this together: a small table changes its place at once.
@@ -148,6 +154,11 @@ struct JobProgress {
   uint32_t servers_wanted = 0, backups = 0;
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
+  struct {
+    bool held = true;              // it may act (ps/core/office.h)
+    MapVersion map_version;        // of the map that it leads
+    std::vector<uint32_t> wanted;  // ask to be confirmed with these voters, by node id, ascending; empty: no need
+  } office;
   bool serving = false;
   double trained_seconds = 0;  // what max_duration limits
   bool taking_over = false;    // members have not answered yet: nothing else is known

@@ -90,8 +90,12 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
 }
 
 void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
-  for (const auto& [id, other] : nodes_) {
+  for (auto& [id, other] : nodes_) {
     if (other.member.role != join.role || other.member.index != join.index) continue;
+    if (!MayLose({id}, now)) {  // the join comes again
+      if (!other.said_gone) other.said_gone = now;
+      return;
+    }
     // The platform replaced that process: the old one is gone for good.
     const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
     LoseNode(NodeId(id), why, out);
@@ -143,7 +147,8 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
                .map = map_,
                .servers_expected = options_.servers,
                .servers_joined = joined,
-               .sync = clocks_.state()},
+               .sync = clocks_.state(),
+               .support = AskForSupport(node.member.node, node.member.role)},
        out);
 }
 
@@ -180,6 +185,8 @@ void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
 void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.members = Members();
+  AssignVotes(map_);
+  ConfigureOffice(map_);
   placement_changed_ = true;
   settled_ = false;
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
@@ -190,6 +197,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   if (BreaksCut(id, why)) cut_failed_ = true;
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
+  office_.Forget(id);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
   server_gone_ = true;
@@ -199,6 +207,8 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
 // A member of another coordinator's time that has left, or was lost, without this one having seen it.
 void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
   gone_.Add(join.node, join.incarnation, OkStatus(), now_);
+  if (forgotten_.size() >= kMembersMax) forgotten_.erase(forgotten_.begin());
+  forgotten_.emplace(join.node, now_);
   connections_[from] = join.node;
 }
 
@@ -220,7 +230,7 @@ void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& 
   } else if (std::holds_alternative<Leave>(message) || std::holds_alternative<LeaseDone>(message) ||
              std::holds_alternative<LeaseReturn>(message)) {
     out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
-  } else if (HeaderOf(message) != nullptr) {
+  } else if (HeaderOf(message) != nullptr || WaitsInVain(node, message)) {
     out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
   }
 }
@@ -234,6 +244,14 @@ void CoordinatorCore::ForgetGone(MonotonicTime now, CoordinatorOutputs& out) {
     out.close.push_back(connection);
     return true;
   });
+}
+
+// One that left under an earlier coordinator asks so within its first moments here; one that goes on with heartbeats
+// was lost there, does not know it, and would wait for a lease for ever.
+bool CoordinatorCore::WaitsInVain(NodeId node, const Message& message) const {
+  const auto forgotten = forgotten_.find(node);
+  return forgotten != forgotten_.end() && std::holds_alternative<Heartbeat>(message) &&
+         now_ - forgotten->second >= options_.liveness_lease;
 }
 
 void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out) {
@@ -299,57 +317,66 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
 }
 
-// A coordinator that hears of no other server cannot know whether they are dead or obey another one: it must not give
-// anybody time to act then (protocol 5.2, 5.3).
-bool CoordinatorCore::HearsOthers(MonotonicTime now) const {
-  if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return true;
-  bool others = false;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role != Role::kServer || node.member.index == *options_.host_index || node.lost) continue;
-    if (now - node.heard < options_.liveness_lease) return true;
-    others = true;
-  }
-  return !others;
+// Rows would go back to a checkpoint, or begin anew: the server, or the worker, has some that no other server that is
+// heard of keeps a copy of.
+bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
+  const NodeId id = lost.member.node;
+  return std::ranges::any_of(map_.shards, [&](const Shard& shard) {
+    if (lost.member.role == Role::kServer && shard.home != id) return false;
+    if (!lost.member.may_own_rows()) return false;
+    const auto backup = nodes_.find(shard.backup);
+    return backup == nodes_.end() || now - backup->second.silent_since >= options_.liveness_lease;
+  });
 }
 
+// Proven gone, or silent for longer than any lease that the node can have. Outside of office nobody is declared lost:
+// another coordinator may know better.
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
-  constexpr Duration kGoneNoticeCheck =
-      std::chrono::seconds(2);  // a heartbeat meanwhile: the notice was of another one
   if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
     return FailJob(Error(StatusCode::kDataLoss,
                          "the last server is lost and no other one has joined; start the job "
                          "again from its last checkpoint"),
                    out);
   }
-  const bool suspended = !HearsOthers(now);
-  if (suspended != std::exchange(suspended_, suspended)) {
-    out.events.push_back(suspended ? "no other server has been heard of for " +
-                                         std::to_string(static_cast<int64_t>(Seconds(options_.liveness_lease))) +
-                                         " s; another coordinator may have been appointed, so this one stops until one "
-                                         "is heard of or known to be gone"
-                                   : "other servers are heard of again; the coordinator goes on");
+  CheckOffice(now, out);
+  LoseTheGone(now, out);
+  std::set<NodeId> silent, lost;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost || now - node.silent_since < options_.liveness_lease) continue;
+    silent.insert(id);
+    if (now - node.silent_since < options_.uncovered_patience && WouldCostRows(node, now)) continue;
+    lost.insert(id);
   }
-  std::vector<NodeId> silent, gone;
-  for (auto& [id, node] : nodes_) {
-    if (node.lost) continue;
-    if (node.said_gone && node.heard > *node.said_gone) node.said_gone.reset();
-    if (now - node.silent_since >= options_.liveness_lease && !(suspended && !node.said_gone)) {
-      silent.push_back(id);
-    } else if (node.said_gone && now - *node.said_gone >= kGoneNoticeCheck) {
-      gone.push_back(id);
-    }
-  }
-  for (const NodeId id : gone) {
-    if (Find(id) != nullptr) LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);
-  }
-  for (const NodeId id : silent) {
+  if (!MayLose(silent, now)) lost.clear();
+  for (const NodeId id : lost) {
     const Node* node = Find(id);
-    if (node == nullptr || (finished_ && node->member.role == Role::kServer)) continue;  // has ended as it should
+    if (node == nullptr) continue;
+    if (finished_ && node->member.role == Role::kServer) continue;  // has ended as it should
     const std::string text = Name(id) + " has not been heard of for " +
                              std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
     LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
   }
   FinishWhenEmpty(out);
+}
+
+// The platform's word counts once nothing has been heard for a moment: a heartbeat meanwhile says that the word was
+// about another process.
+void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
+  constexpr Duration kNoticeCheck = std::chrono::seconds(2);
+  std::vector<NodeId> gone;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost || !node.said_gone) continue;
+    const bool silent = node.proven_gone && !node.connection;
+    if (silent || now - *node.said_gone >= kNoticeCheck) gone.push_back(id);
+  }
+  for (const NodeId id : gone) {
+    if (Find(id)->proven_gone && Find(id)->member.role == Role::kServer) office_.Exclude(id);
+  }
+  if (!MayLose({gone.begin(), gone.end()}, now)) return;
+  for (const NodeId id : gone) {
+    if (Find(id) == nullptr) continue;
+    LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);
+  }
 }
 
 }  // namespace attune::ps

@@ -12,6 +12,7 @@
 namespace attune::ps {
 
 void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
+  office_.Knows(node.member.node, message.map_version);
   if (node.rows && message.number <= node.rows->number) return;
   const RowsReport before = node.rows.value_or(RowsReport());
   const auto grown = [&](uint64_t RowsReport::*total) {
@@ -267,18 +268,16 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
   Answer(id, OkStatus(), {}, out);
-  if (taking_over_) proven_gone_.emplace(command.role, command.index, command.pod);
+  if (taking_over_) proven_gone_.try_emplace({command.role, command.index, command.pod}, now_);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
     const uint32_t pod = PodOf(node.member.incarnation);
     const bool is_known = command.pod != 0 && pod != 0;
     if (is_known && command.pod != pod) continue;  // replaced since
     // With its connection there, or without a word which process it was, it may live: it has to be silent, too.
-    if (node.connection || !is_known) {
-      node.said_gone = now_;
-      return;
-    }
-    return LoseNode(NodeId(node_id), Error(StatusCode::kAborted, Name(node_id) + "'s process is gone"), out);
+    if (!node.said_gone) node.said_gone = now_;
+    node.proven_gone = is_known;
+    return LoseTheGone(now_, out);
   }
 }
 

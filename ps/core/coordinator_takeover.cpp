@@ -57,16 +57,18 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
   Former& former = formers_[join.node];
   former.join = join;
   former.connection = from;
-  out.send.push_back({.to = from, .message = Promise{}});
+  out.send.push_back({.to = from, .message = Promise{AskForSupport(join.node, join.role)}});
 }
 
 // Every node is a member of the map that it has.
-void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message) {
+void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, MonotonicTime now) {
   for (auto& [id, former] : formers_) {
     if (former.connection != from) continue;
     const Member* self = message.map.Find(id);
     if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
     former.answer = message;
+    former.support_ends = now + message.support_left;
+    office_.OnAnswer(id, message.standing.supports, message.map.version);
   }
 }
 
@@ -79,15 +81,16 @@ void CoordinatorCore::RecognizeMembers(const ShardMap& map, CoordinatorOutputs& 
     Former& former = formers_[member.node];
     former.join = newcomer->second.join;
     former.connection = std::exchange(newcomer->second.connection, std::nullopt);
-    out.send.push_back({.to = *former.connection, .message = Promise{}});
+    out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(member.node, member.role)}});
   }
 }
 
 void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out) {
   if (now < next_again_) return;
-  next_again_ = now + options_.send_again_after;
+  next_again_ = now + options_.office_lease / 4;  // what servers have answered ages
   for (const auto& [id, former] : formers_) {
-    if (former.connection && !former.answer) out.send.push_back({.to = *former.connection, .message = Promise{}});
+    if (!former.connection || (former.answer && former.join.role == Role::kWorker)) continue;
+    out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(id, former.join.role)}});
   }
 }
 
@@ -147,20 +150,101 @@ bool CoordinatorCore::HasLostItsServer(const ShardMap& map, CoordinatorOutputs& 
   return false;
 }
 
-// Whether no other coordinator can give leases any more. The last one's server is named by its copy; without one, it
-// may be any.
-bool CoordinatorCore::IsAlone(const ShardMap& map, const CoordinatorRecord* record) const {
+// The platform has named its very process: nothing of it can be under way, and it supports nobody any more.
+bool CoordinatorCore::IsProven(const Member& member) const {
+  const uint32_t pod = PodOf(member.incarnation);
+  return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
+}
+
+// Who decides about the office of the coordinators before: the voters of the newest map, or those that the operator has
+// confirmed since.
+void CoordinatorCore::ConfigureTakeover(const ShardMap& map, MonotonicTime now) {
+  Voters newest = VotersOf(map);
+  if (options_.voters && options_.voters->map_version >= map.version) newest = *options_.voters;
+  if (takeover_voters_.nodes.empty() || takeover_voters_.map_version < newest.map_version) {
+    takeover_voters_ = newest;
+    office_.Confirm(newest);
+  }
+  std::vector<NodeId> servers;
+  for (const Member& member : map.members) {
+    if (member.role != Role::kServer) continue;
+    if (AnswerOf(member.node) != nullptr) servers.push_back(member.node);
+    if (IsProven(member)) office_.Exclude(member.node);
+  }
+  wanted_voters_ = OfficeCounts() ? office_.Wanted(servers, now, options_.uncovered_patience) : std::vector<NodeId>();
+}
+
+// The coordinator of that term, whose server the copy of its state names, acts no more.
+bool CoordinatorCore::HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const {
+  if (record == nullptr || record->number >> 32 != term) return false;
+  const Member* host = map.Find(record->host);
+  return AnswerOf(record->host) != nullptr || (host != nullptr && IsProven(*host));
+}
+
+// Whether no coordinator before this one can be in office any more: at least half of the voters have promised to obey
+// this one, and none of their support for earlier ones counts any longer. A strict majority is what those would need.
+bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
   if (options_.mutations.silence_is_death) return true;
-  const bool known = record != nullptr && record->number >> 32 >= map.version.term();
-  return std::ranges::all_of(map.members, [&](const Member& member) {
-    if (member.role != Role::kServer || (known && member.node != record->host)) return true;
-    return AnswerOf(member.node) != nullptr || ProvenGone(member);
+  const bool last_has_ended =
+      record != nullptr && record->number >> 32 >= map.version.term() && HasEnded(record->number >> 32, map, record);
+  size_t voters = 0, free = 0;
+  for (const NodeId node : takeover_voters_.nodes) {
+    const auto former = formers_.find(node);
+    if (former != formers_.end() && former->second.answer) {
+      const Promised& answer = *former->second.answer;
+      ++voters;
+      if (now >= former->second.support_ends || HasEnded(answer.supported_term, map, record)) ++free;
+      continue;
+    }
+    // One that is gone has no say, once its last answers count no more.
+    const Member* member = map.Find(node);
+    const auto gone = member == nullptr ? proven_gone_.end()
+                                        : proven_gone_.find({member->role, member->index, PodOf(member->incarnation)});
+    const bool counts_no_more = gone != proven_gone_.end() && IsProven(*member) &&
+                                (last_has_ended || now - gone->second >= options_.office_lease);
+    if (!counts_no_more) ++voters;
+  }
+  return 2 * free >= voters;
+}
+
+// Every shard has a member that has answered and keeps its rows, as home or as copy.
+bool CoordinatorCore::IsCovered(const ShardMap& map) const {
+  return std::ranges::all_of(map.shards, [&](const Shard& shard) {
+    return AnswerOf(shard.home) != nullptr || AnswerOf(shard.backup) != nullptr;
   });
 }
 
-// Acts when every member of the newest map has answered or is proven dead: the platform says so, or it has been silent
-// for longer than any lease that the old coordinator can have given it. That one gives leases until it has promised
-// itself or is gone; should the platform be wrong about that, it stops one lease after the other servers have left it.
+// Who is still to answer. Once the old office has ended, so have all leases that it has given: silent members get a
+// lease's time to answer, the old coordinator's server none, and more where rows depend on it.
+std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
+  const bool covered = IsCovered(map);
+  const bool alone = alone_since_ != kNever;
+  const Duration patience = covered ? options_.liveness_lease : options_.uncovered_patience;
+  const bool silent_are_dead = alone && now - alone_since_ >= patience;
+  std::string missing;
+  for (const Member& member : map.members) {
+    if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
+    if (alone && covered && record != nullptr && member.node == record->host) continue;
+    if (options_.mutations.act_before_all_promises && record != nullptr) continue;
+    missing += (missing.empty() ? "" : ", ") + Describe(map, member.node);
+  }
+  // Who is not in that map may know a later one.
+  for (const auto& [id, former] : formers_) {
+    if (former.answer || !former.connection || map.Contains(id) || silent_are_dead) continue;
+    missing += (missing.empty() ? "node " : ", node ") + std::to_string(id.value());
+  }
+  if (missing.empty() && record == nullptr) {  // the copy may be where no answer has come from
+    for (const Member& member : map.members) {
+      if (member.role != Role::kServer || AnswerOf(member.node) != nullptr || ProvenGone(member)) continue;
+      missing += (missing.empty() ? "" : ", ") + Describe(map, member.node);
+    }
+  }
+  if (missing.empty() && !alone) missing = "a majority of the servers, or the operator's confirmation";
+  return missing;
+}
+
+// Acts when no earlier coordinator can be in office, this one is, and every member of the newest map has answered or
+// counts as lost.
 void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
   const ShardMap* map = NewestMap();
@@ -169,24 +253,13 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   PassOnMap(*map, formers_, out);
   if (HasLostItsServer(*map, out)) return;
   const CoordinatorRecord* record = NewestRecord(*map);
-  if (!IsAlone(*map, record)) {
+  ConfigureTakeover(*map, now);
+  if (!OldOfficeEnded(*map, record, now) || !InOffice(now)) {
     alone_since_ = kNever;
   } else if (alone_since_ == kNever) {
     alone_since_ = now;
   }
-  const Duration patience = options_.liveness_lease * 2 + options_.liveness_lease / 5 + options_.check_interval;
-  const bool silent_are_dead = alone_since_ != kNever && now - alone_since_ >= patience;
-  std::string missing;
-  for (const Member& member : map->members) {
-    if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
-    if (options_.mutations.act_before_all_promises && record != nullptr) continue;
-    missing += (missing.empty() ? "" : ", ") + Describe(*map, member.node);
-  }
-  // Who is not in that map may know a later one.
-  for (const auto& [id, former] : formers_) {
-    if (former.answer || !former.connection || map->Contains(id) || silent_are_dead) continue;
-    missing += (missing.empty() ? "node " : ", node ") + std::to_string(id.value());
-  }
+  const std::string missing = Missing(*map, record, now);
   if (!missing.empty()) {
     if (last_said_ != kNever && now - last_said_ < options_.straggler_after) return;
     if (last_said_ != kNever) out.events.push_back("taking over; not heard of yet: " + missing);
@@ -262,7 +335,12 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
                        " members have answered, " + std::to_string(dead.size()) + " are lost; the job goes on");
   const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
   for (auto& [id, former] : std::exchange(formers_, {})) {
-    if (!former.connection || nodes_.contains(id) || gone_.Find(id) != nullptr) continue;
+    if (!former.connection || nodes_.contains(id)) continue;
+    if (const auto* gone = gone_.Find(id); gone != nullptr) {  // it came too late
+      connections_[*former.connection] = id;
+      if (!gone->why.ok()) out.send.push_back({.to = *former.connection, .message = SessionLost{gone->why}});
+      continue;
+    }
     if (former.join.role == Role::kServer) {
       out.send.push_back({.to = *former.connection, .message = SessionLost{.status = unknown}});
     } else {
@@ -271,6 +349,8 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   }
   newcomers_.clear();
   map_.members = Members();
+  AssignVotes(map_);
+  ConfigureOffice(map_);
   placement_changed_ = true;
   record_changed_ = true;
   std::vector<ClockBoard::Standing> standing;

@@ -17,15 +17,19 @@ class LivenessLease {
     sent_.push_back({heartbeat, now});
     if (sent_.size() > kRemembered) sent_.pop_front();
   }
-  // `lease` 0: this coordinator gives none, and asks for none.
+  // `lease` 0: the coordinator is out of office and gives none.
   void Answered(uint64_t heartbeat, Duration lease) {
     while (!sent_.empty() && sent_.front().number < heartbeat) sent_.pop_front();
     if (sent_.empty() || sent_.front().number != heartbeat) return;
     constexpr int64_t kMarginDivisor = 10;  // two clocks may differ in speed
-    if (lease > Duration::zero()) ends_ = sent_.front().at + (lease - lease / kMarginDivisor);
+    if (lease > Duration::zero()) {
+      ends_ = sent_.front().at + (lease - lease / kMarginDivisor);
+    } else if (ends_ == kNever) {
+      ends_ = sent_.front().at;
+    }
     sent_.pop_front();
   }
-  // kNever before the first lease: a node that has not been given anything has nothing to serve.
+  // kNever before the first answer: a node that has not been answered has not been given anything to serve either.
   MonotonicTime ends() const { return ends_; }
   bool Valid(MonotonicTime now) const { return now < ends_; }
 

@@ -162,6 +162,7 @@ void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerO
     node_ = message.node;
     rows_.SetSelf(node_);
   }
+  OnQuestion(message.support, now);
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
   SendHeartbeat(now, out);
 }
@@ -188,13 +189,21 @@ void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   if (!coordinator_connected_ || node_ == NodeId()) return;
   lease_.Sent(++heartbeat_, now);
-  out.send.push_back(
-      {.to = kCoordinator, .message = Heartbeat{.number = heartbeat_, .map_version = map().version, .leases = {}}});
+  out.send.push_back({.to = kCoordinator,
+                      .message = Heartbeat{.number = heartbeat_,
+                                           .map_version = map().version,
+                                           .leases = {},
+                                           .supports = support_.number()}});
   SendReport(out);
 }
 
-void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime, ServerOutputs&) {
+void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, ServerOutputs&) {
   lease_.Answered(message.number, message.liveness);
+  OnQuestion(message.support, now);
+  // A coordinator that is out of office returns to it with the next answers: they need not wait for the usual time.
+  if (message.liveness == Duration::zero() && message.support.number != 0) {
+    next_heartbeat_ = std::min(next_heartbeat_, now + options_.heartbeat_interval / 5);
+  }
 }
 
 // --- map
@@ -226,6 +235,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
       out.connect.push_back(member);
     }
   }
+  support_.OnMap(next.version.term());
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);

@@ -28,6 +28,7 @@
 #include "ps/core/row_links.h"
 #include "ps/core/rows/row_node.h"
 #include "ps/core/shard_map.h"
+#include "ps/core/support_given.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -37,7 +38,7 @@ struct ServerOptions {
   uint64_t incarnation = 0;  // which process (incarnation.h)
   uint32_t index = 0;
   std::string address;  // of the data plane, as workers reach it
-  Duration heartbeat_interval = std::chrono::seconds(1);
+  Duration heartbeat_interval = std::chrono::milliseconds(500);
   Duration ask_again_after = std::chrono::seconds(2);  // join, newer map
   // Makes the store of a table's rows, and the one for copies of other servers' rows (when null, the same).
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
@@ -125,6 +126,8 @@ class ServerCore {
   void KeepRecord(CoordinatorRecord record);
   // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
+  // Since the coordinator's last answer, or since the start.
+  Duration CoordinatorSilence(MonotonicTime now) const { return now - coordinator_heard_; }
 
  private:
   void On(Received input, MonotonicTime now, ServerOutputs& out);
@@ -158,6 +161,7 @@ class ServerCore {
   void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out);
   void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
+  void OnQuestion(const SupportQuestion& question, MonotonicTime now);
 
   void AdoptMap(ShardMap map, MonotonicTime now, ServerOutputs& out);
   void AskForMap(MonotonicTime now, ServerOutputs& out);
@@ -173,12 +177,14 @@ class ServerCore {
   NodeId node_;
   bool ended_ = false;
   MonotonicTime now_{};  // of the step under way
+  MonotonicTime coordinator_heard_{};
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;    // host 0: where it was when this server started
   RightsCheck rights_{Party::kServer};
   WordsOfCoordinators words_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
+  SupportGiven support_;
   std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;
   RowLinks links_;

@@ -21,12 +21,23 @@ void ServerCore::OnMessage(NodeId, MirrorUpdate&& message, MonotonicTime, Server
   out.send.push_back({.to = kCoordinator, .message = MirrorAck{.number = number}});
 }
 
-void ServerCore::OnMessage(NodeId, Promise&&, MonotonicTime, ServerOutputs& out) {
+void ServerCore::OnQuestion(const SupportQuestion& question, MonotonicTime now) {
+  coordinator_heard_ = now;
+  support_.OnQuestion(term_, question.number, question.lasts, now);
+}
+
+void ServerCore::OnMessage(NodeId, Promise&& message, MonotonicTime now, ServerOutputs& out) {
+  OnQuestion(message.support, now);
   Promised promised{.map = map(),
-                    .standing = {.number = heartbeat_, .map_version = map().version, .leases = {}},
+                    .standing = {.number = heartbeat_,
+                                 .map_version = map().version,
+                                 .leases = {},
+                                 .supports = support_.number()},
                     .sync = {},
                     .tables = {},
-                    .mirror = mirror_};
+                    .mirror = mirror_,
+                    .supported_term = support_.FormerTerm(now),
+                    .support_left = support_.FormerLeft(now)};
   const auto& tables = rows_.tables();
   for (size_t i = 0; i < tables.size(); ++i) {
     if (tables[i] == nullptr) continue;

@@ -59,7 +59,7 @@ struct WorkerOptions {
   size_t keys_per_message_max = kKeysPerMessageMax;
   Duration reissue_after = std::chrono::seconds(2);  // doubles per attempt up to reissue_after_max
   Duration reissue_after_max = std::chrono::seconds(16);
-  Duration heartbeat_interval = std::chrono::seconds(1);
+  Duration heartbeat_interval = std::chrono::milliseconds(500);
   // Makes the store of rows that this worker owns; null: it never owns any, and Localize is refused.
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
   // Memory for rows on their way to a node, see RowOptions.

@@ -31,7 +31,13 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
     out->set_leaving(member.leaving);
     out->set_takes_rows(member.takes_rows);
     out->set_incarnation(member.incarnation);
+    out->set_votes(member.votes);
   }
+}
+
+void Put(const SupportQuestion& from, v1::SupportQuestion* to) {
+  to->set_number(from.number);
+  to->set_lasts_nanoseconds(from.lasts.count());
 }
 
 void Put(const SyncState& from, v1::SyncState* to) {
@@ -109,9 +115,14 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
                            .address = member.address(),
                            .leaving = member.leaving(),
                            .takes_rows = member.takes_rows(),
-                           .incarnation = member.incarnation()});
+                           .incarnation = member.incarnation(),
+                           .votes = member.votes()});
   }
   return map;
+}
+
+SupportQuestion Get(const v1::SupportQuestion& from) {
+  return {from.number(), Duration(std::max<int64_t>(from.lasts_nanoseconds(), 0))};
 }
 
 SyncState Get(const v1::SyncState& from) {

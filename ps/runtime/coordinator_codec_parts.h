@@ -15,6 +15,7 @@ namespace attune::ps::codec {
 
 void Put(const Status& from, v1::JobStatus* to);
 void Put(const ShardMap& from, v1::ShardMap* to);
+void Put(const SupportQuestion& from, v1::SupportQuestion* to);
 void Put(const SyncState& from, v1::SyncState* to);
 void Put(const RequestHeader& from, v1::RequestHeader* to);
 void Put(const DataSetOptions& from, v1::DataSetOptions* to);
@@ -26,6 +27,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to);
 Status Get(const v1::JobStatus& from);
 StatusOr<Role> Get(v1::NodeRole from);
 StatusOr<ShardMap> Get(const v1::ShardMap& from);
+SupportQuestion Get(const v1::SupportQuestion& from);
 SyncState Get(const v1::SyncState& from);
 RequestHeader Get(const v1::RequestHeader& from);
 DataSetOptions Get(const v1::DataSetOptions& from);

@@ -133,6 +133,7 @@ void Put(const Heartbeat& from, v1::Heartbeat* to) {
     position->set_lease(lease.lease.value());
     position->set_position(lease.position);
   }
+  to->set_supports(from.supports);
 }
 
 StatusOr<Heartbeat> Get(const v1::Heartbeat& from) {
@@ -148,7 +149,8 @@ StatusOr<Heartbeat> Get(const v1::Heartbeat& from) {
                       .loss_samples = from.loss_samples(),
                       .samples = from.samples(),
                       .acked_below = SequenceNumber(from.acked_below()),
-                      .leases = {}};
+                      .leases = {},
+                      .supports = from.supports()};
   for (const v1::LeasePosition& lease : from.leases()) {
     heartbeat.leases.push_back({LeaseId(lease.lease()), lease.position()});
   }

@@ -95,6 +95,8 @@ StatusOr<Message> ReadPromised(const v1::Promised& from) {
   if (from.has_mirror()) {
     ASSIGN_OR_RETURN(promised.mirror, Get(from.mirror()));
   }
+  promised.supported_term = from.supported_term();
+  promised.support_left = Duration(std::max<int64_t>(from.support_left_nanoseconds(), 0));
   return promised;
 }
 
@@ -105,7 +107,8 @@ StatusOr<Message> ReadMirrorUpdate(const v1::CoordinatorRecord& from) {
 
 StatusOr<Message> ReadWelcome(const v1::Welcome& from) {
   ASSIGN_OR_RETURN(ShardMap map, Get(from.map()));
-  return Welcome{NodeId(from.node()), std::move(map), from.servers_expected(), from.servers_joined(), Get(from.sync())};
+  return Welcome{NodeId(from.node()),   std::move(map),   from.servers_expected(),
+                 from.servers_joined(), Get(from.sync()), Get(from.support())};
 }
 
 StatusOr<Message> ReadMapUpdate(const v1::ShardMap& from) {
@@ -182,7 +185,8 @@ StatusOr<Message> ReadCoordinatorMessage(const v1::CoordinatorMessage& message) 
       return ReadMapUpdate(message.map_update());
     case Kind::kHeartbeatAck:
       return HeartbeatAck{message.heartbeat_ack().number(), Get(message.heartbeat_ack().sync()),
-                          Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0))};
+                          Duration(std::max<int64_t>(message.heartbeat_ack().liveness_nanoseconds(), 0)),
+                          Get(message.heartbeat_ack().support())};
     case Kind::kMark:
       return ReadMark(message.mark());
     case Kind::kWriteSnapshot:
@@ -192,7 +196,7 @@ StatusOr<Message> ReadCoordinatorMessage(const v1::CoordinatorMessage& message) 
     case Kind::kMirrorUpdate:
       return ReadMirrorUpdate(message.mirror_update());
     case Kind::kPromise:
-      return Promise{};
+      return Promise{Get(message.promise().support())};
     case Kind::kSyncUpdate:
       return SyncUpdate{Get(message.sync_update())};
     case Kind::kTableOpened:

@@ -131,6 +131,8 @@ struct NodeWriter {
       Put(table.spec, installed->mutable_spec());
     }
     if (from.mirror) Put(*from.mirror, to->mutable_mirror());
+    to->set_supported_term(from.supported_term);
+    to->set_support_left_nanoseconds(from.support_left.count());
     return true;
   }
   template <typename Other>
@@ -149,6 +151,7 @@ struct CoordinatorWriter {
     to->set_servers_expected(from.servers_expected);
     to->set_servers_joined(from.servers_joined);
     Put(from.sync, to->mutable_sync());
+    Put(from.support, to->mutable_support());
     return true;
   }
   bool operator()(const JoinRefused& from) {
@@ -163,6 +166,7 @@ struct CoordinatorWriter {
     out.mutable_heartbeat_ack()->set_number(from.number);
     Put(from.sync, out.mutable_heartbeat_ack()->mutable_sync());
     out.mutable_heartbeat_ack()->set_liveness_nanoseconds(from.liveness.count());
+    Put(from.support, out.mutable_heartbeat_ack()->mutable_support());
     return true;
   }
   bool operator()(const Mark& from) {
@@ -186,8 +190,8 @@ struct CoordinatorWriter {
     Put(from.record, out.mutable_mirror_update());
     return true;
   }
-  bool operator()(const Promise&) {
-    out.mutable_promise();
+  bool operator()(const Promise& from) {
+    Put(from.support, out.mutable_promise()->mutable_support());
     return true;
   }
   bool operator()(const SyncUpdate& from) {

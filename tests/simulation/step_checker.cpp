@@ -45,7 +45,13 @@ void StepChecker::BeginsStep(size_t number) {
   if (begun.mode != mode) world_.Violation("CommonStep: " + what + ", another one as " + ToString(begun.mode));
   const std::optional<uint64_t> slowest = SlowestBut(number);
   if (slowest && *slowest < mode.FloorNeeded(step)) {
-    world_.Violation("StepBound: " + what + " while another one has finished " + std::to_string(*slowest));
+    std::string who;
+    for (const auto& [other, worker] : workers_) {
+      if (other == number || !worker.has_work || !worker.core->MayAct(world_.now())) continue;
+      who += (who.empty() ? " (worker processes and clocks: " : ", ") + std::to_string(other) + ": " +
+             std::to_string(worker.core->gate().clock()) + "/" + std::to_string(worker.lifted);
+    }
+    world_.Violation("StepBound: " + what + " while another one has finished " + std::to_string(*slowest) + who + ")");
   }
 }
 

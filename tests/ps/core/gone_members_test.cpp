@@ -95,6 +95,7 @@ TEST_F(ForgottenMembersTest, AnUnknownProcessCannotTakeTheNumberOfAMember) {
   Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
   JoinAgain(kServer1);
   Say(kServer1, AnswerOf({}, record_));
+  ConfirmWhenWanted();
   JoinAgain(kWorker);
   Say(kWorker, AnswerOf());
   ASSERT_FALSE(core_->progress().taking_over);

@@ -178,6 +178,7 @@ class LoadingCoordinatorTest : public CoordinatedJob {
     Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 0}});
     JoinAgain(kServer1);
     Say(kServer1, AnswerOf({{TableId(1), kSpec, {}}}, record_));
+    ConfirmWhenWanted();
     JoinAgain(kWorker);
     Say(kWorker, AnswerOf());
     ASSERT_FALSE(core_->progress().taking_over);

@@ -71,8 +71,11 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   StartOffice({.job_uid = kJob,
                .term = offices_.back()->term + 1,
                .takeover = true,
+               .voters = confirmed_,
                .shards = parameters_.shards,
                .liveness_lease = std::chrono::seconds(2),
+               .office_lease = std::chrono::seconds(3),
+               .uncovered_patience = std::chrono::seconds(4),
                .shard_changes_max = 4,
                .row_changes_max = 0,
                .host_index = servers_[host].index,
@@ -106,12 +109,33 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   for (size_t place = 0; place < workers_.size(); ++place) later({false, place});
 }
 
+// The operator's part: what it records for the coordinator that it has appointed last comes before any other
+// appointment, and the coordinator hears of it later.
+void CoordinatorSimulation::ConfirmWhenWanted() {
+  if (finished_) return;
+  After(std::chrono::milliseconds(300), [this] { ConfirmWhenWanted(); });
+  const size_t last = offices_.size() - 1;
+  if (!offices_[last]->alive || appointing_) return;
+  const auto office = offices_[last]->core->progress().office;
+  if (office.wanted.empty()) return;
+  Voters voters{.map_version = office.map_version, .nodes = {}};
+  for (const uint32_t node : office.wanted) voters.nodes.emplace_back(node);
+  confirmed_ = voters;
+  Count("confirmations");
+  const CommandId id(next_command_++);
+  commands_[id] = {now() + kCallTimeout, last};
+  After(FromMilliseconds(random().Uniform() * 500), [this, last, id, voters, term = offices_[last]->term] {
+    StepCoordinator(last, FromOperator{.id = id, .command = ConfirmOffice{term, voters}, .timeout = kCallTimeout});
+  });
+}
+
 // The coordinator's server was lost before the job had formed: its replacement begins the job anew, at the same
 // address.
 void CoordinatorSimulation::BeginAnew() {
   Count("begun anew");
   appointing_ = false;
   const size_t host = StartServer(servers_[offices_[chief_]->host].index);
+  confirmed_.reset();
   StartOffice(first_options_, host);
   chief_ = offices_.size() - 1;
   for (Server& server : servers_) {

@@ -118,6 +118,8 @@ Outcome CoordinatorSimulation::Simulate() {
                     .synchronization = *ParseSyncMode(parameters_.mode),
                     .backups = parameters_.backups,
                     .liveness_lease = std::chrono::seconds(2),
+                    .office_lease = std::chrono::seconds(3),
+                    .uncovered_patience = std::chrono::seconds(4),
                     .shard_changes_max = 4,
                     .row_changes_max = 0,
                     .host_index = 0,
@@ -126,6 +128,7 @@ Outcome CoordinatorSimulation::Simulate() {
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();
+  ConfirmWhenWanted();
   constexpr Duration kLongest = std::chrono::seconds(300);
   Run(MonotonicTime{} + kLongest, [this] { return !violated() && !(finished_ && commands_.empty()); });
   CheckEnd();

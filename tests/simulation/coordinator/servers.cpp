@@ -37,11 +37,19 @@ void CoordinatorSimulation::ServerHeartbeat(size_t place) {
   Server& server = servers_[place];
   if (!server.alive || server.finished) return;
   if (server.node != NodeId()) {
-    server.lease.Sent(++server.heartbeat, now());
-    SayServer(place, Heartbeat{.number = server.heartbeat, .map_version = server.map.version, .leases = {}});
+    SayHeartbeat(place);
     Report(place);
   }
   After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
+}
+
+void CoordinatorSimulation::SayHeartbeat(size_t place) {
+  Server& server = servers_[place];
+  server.lease.Sent(++server.heartbeat, now());
+  SayServer(place, Heartbeat{.number = server.heartbeat,
+                             .map_version = server.map.version,
+                             .leases = {},
+                             .supports = server.support.number()});
 }
 
 void CoordinatorSimulation::Report(size_t place) {
@@ -61,20 +69,29 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
   Server& server = servers_[place];
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
     server.node = welcome->node;
+    server.support.OnQuestion(server.term, welcome->support.number, welcome->support.lasts, now());
     if (welcome->map.formed()) AdoptMap(place, welcome->map);
+    SayHeartbeat(place);
   } else if (const auto* update = std::get_if<MapUpdate>(&message)) {
     AdoptMap(place, update->map);
   } else if (const auto* ack = std::get_if<HeartbeatAck>(&message)) {
     server.lease.Answered(ack->number, ack->liveness);
+    server.support.OnQuestion(server.term, ack->support.number, ack->support.lasts, now());
   } else if (const auto* mirror = std::get_if<MirrorUpdate>(&message)) {
     if (!server.mirror || server.mirror->number < mirror->record.number) server.mirror = mirror->record;
     SayServer(place, MirrorAck{.number = mirror->record.number});
-  } else if (std::holds_alternative<Promise>(message)) {
+  } else if (const auto* promise = std::get_if<Promise>(&message)) {
+    server.support.OnQuestion(server.term, promise->support.number, promise->support.lasts, now());
     SayServer(place, Promised{.map = server.map,
-                              .standing = {.number = server.heartbeat, .map_version = server.map.version, .leases = {}},
+                              .standing = {.number = server.heartbeat,
+                                           .map_version = server.map.version,
+                                           .leases = {},
+                                           .supports = server.support.number()},
                               .sync = {},
                               .tables = server.tables,
-                              .mirror = server.mirror});
+                              .mirror = server.mirror,
+                              .supported_term = server.support.FormerTerm(now()),
+                              .support_left = server.support.FormerLeft(now())});
   } else if (const auto* install = std::get_if<InstallTable>(&message)) {
     OnInstall(server, *install);
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
@@ -120,6 +137,7 @@ void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
   }
   if (!server.map.formed()) changed = 0;
   server.map = map;
+  server.support.OnMap(map.version.term());
   const uint64_t change = ++server.map_change;
   server.not_ready += changed;
   server.rows_to_come += changed;

@@ -16,6 +16,7 @@
 #include "ps/core/coordinator_core.h"
 #include "ps/core/incarnation.h"
 #include "ps/core/liveness_lease.h"
+#include "ps/core/support_given.h"
 #include "ps/core/worker_core.h"
 #include "tests/simulation/coordinator/parameters.h"
 #include "tests/simulation/network.h"
@@ -64,6 +65,7 @@ class CoordinatorSimulation : public World {
     std::optional<CoordinatorRecord> mirror;
     std::vector<InstallTable> tables;
     LivenessLease lease;
+    SupportGiven support;
   };
   struct Worker {
     std::unique_ptr<WorkerCore> core;
@@ -124,6 +126,7 @@ class CoordinatorSimulation : public World {
   void StartOffice(CoordinatorOptions options, size_t host);
   void EndOffice(size_t office);
   void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
+  void ConfirmWhenWanted();
   void BeginAnew();
   void Redirect(Party party, size_t office);
   void CrashCoordinator(bool really);
@@ -147,11 +150,12 @@ class CoordinatorSimulation : public World {
   void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
   void ServerHeartbeat(size_t place);
+  void SayHeartbeat(size_t place);
   void KillServer(size_t place);
 
   size_t StartWorker(uint32_t index);
   void StepWorker(size_t place, WorkerInput input);
-  void ConnectPeer(size_t place, NodeId peer, int tries);
+  void ConnectPeer(size_t place, NodeId peer);
   void Ask(size_t place, Worker::At at);
   void Completed(size_t place, const Completion& completion);
   void Work(size_t place);
@@ -174,6 +178,7 @@ class CoordinatorSimulation : public World {
   std::vector<std::unique_ptr<Office>> offices_;
   size_t chief_ = 0;         // the last one that leads the job
   bool appointing_ = false;  // its server is said to be dead
+  std::optional<Voters> confirmed_;  // as the operator has recorded
   bool finished_ = false;
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -52,7 +52,7 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
   }
   for (const Member& member : out.connect) {
     const NodeId peer = member.node;
-    After(network_.Delay(), [this, place, peer] { ConnectPeer(place, peer, 100); });
+    After(network_.Delay(), [this, place, peer] { ConnectPeer(place, peer); });
   }
   for (const RejectedMessage& rejected : out.rejected) {
     Violation("Checked: worker " + std::to_string(place) + " rejects a message: " + rejected.why);
@@ -74,13 +74,14 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
   WakeAt(worker.wake, worker.core->WakeAt(), [this, place] { StepWorker(place, Timer{}); });
 }
 
-// A server that has not heard its own id yet does not answer.
-void CoordinatorSimulation::ConnectPeer(size_t place, NodeId peer, int tries) {
+// A server that has not heard its own id yet does not answer; it is dialed until the map changes.
+void CoordinatorSimulation::ConnectPeer(size_t place, NodeId peer) {
+  if (!workers_[place]->alive || finished_) return;
   const auto server = std::ranges::find(servers_, peer, &Server::node);
   if (server != servers_.end()) {
     if (server->alive) StepWorker(place, PeerConnected{.peer = peer});
-  } else if (tries > 0) {
-    After(std::chrono::milliseconds(20), [this, place, peer, tries] { ConnectPeer(place, peer, tries - 1); });
+  } else if (workers_[place]->core->map().Contains(peer)) {
+    After(std::chrono::milliseconds(20), [this, place, peer] { ConnectPeer(place, peer); });
   }
 }
 

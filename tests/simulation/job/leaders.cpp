@@ -12,6 +12,9 @@ CoordinatorOptions JobSimulation::NextOptions(uint32_t term) const {
   options.job_uid = kJob;
   options.term = term;
   options.shards = parameters_.shards;
+  options.liveness_lease = std::chrono::seconds(10);
+  options.office_lease = std::chrono::seconds(13);
+  options.uncovered_patience = std::chrono::seconds(15);
   options.mutations = mutations_;
   return options;
 }
@@ -64,6 +67,7 @@ void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) 
   CoordinatorOptions options = NextOptions(leaders_.back()->term + 1);
   options.takeover = true;
   options.host_index = servers_[*host]->index;
+  options.voters = confirmed_;
   const uint32_t term = options.term;
   StartLeader(std::move(options), *host);
   Tell(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
@@ -74,6 +78,31 @@ void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) 
   }
   Hears(ServerPlace(*host), term);
   StepServer(*host, CoordinatorHere{.term = term, .port = 7400});
+}
+
+// The operator's part: what it records for the coordinator that it has appointed last comes before any other
+// appointment, and the coordinator hears of it later.
+void JobSimulation::ConfirmWhenWanted() {
+  if (finished_) return;
+  After(std::chrono::milliseconds(300), [this, life = life_] {
+    if (life == life_) ConfirmWhenWanted();
+  });
+  Leader& last = *leaders_.back();
+  if (!last.alive) return;
+  const auto office = last.core->progress().office;
+  if (office.wanted.empty()) return;
+  Voters voters{.map_version = office.map_version, .nodes = {}};
+  for (const uint32_t node : office.wanted) voters.nodes.emplace_back(node);
+  confirmed_ = voters;
+  Count("confirmations");
+  After(FromMilliseconds(random().Uniform() * 500), [this, &last, voters, life = life_] {
+    if (!last.alive || life != life_) return;
+    const CommandId id(next_command_++);
+    commands_[id] = {now() + std::chrono::seconds(100), &last};
+    StepCoordinator(last, FromOperator{.id = id,
+                                       .command = ConfirmOffice{last.term, voters},
+                                       .timeout = std::chrono::seconds(100)});
+  });
 }
 
 // In order: the old one leads until its server has heard of the new one.

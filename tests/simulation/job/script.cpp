@@ -201,6 +201,7 @@ void JobSimulation::StartJob() {
   if (MayMove()) options.host_index = 0;
   first_leader_ = leaders_.size();
   heard_.clear();
+  confirmed_.reset();
   StartLeader(std::move(options), servers_.size());
   for (uint32_t i = 0; i < servers_wanted_; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) {
@@ -209,6 +210,7 @@ void JobSimulation::StartJob() {
       if (life == life_) StartWorker(index);
     });
   }
+  ConfirmWhenWanted();
 }
 
 // The job is started again from its newest checkpoint, with any number of servers; what the checkpoint holds is all

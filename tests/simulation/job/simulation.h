@@ -162,6 +162,7 @@ class JobSimulation : public World {
   void StartLeader(CoordinatorOptions options, size_t host);
   void EndLeader(Leader& leader);
   void Appoint(std::optional<NodeGone> gone, uint32_t index_below);
+  void ConfirmWhenWanted();
   void HandOver(uint32_t index_below);
   bool Leads() const { return leader_ != nullptr && !leader_->taking_over; }
   bool MayMove() const { return parameters_.coordinator_deaths + parameters_.handovers > 0; }
@@ -251,6 +252,7 @@ class JobSimulation : public World {
   Network network_;
   std::vector<std::unique_ptr<Leader>> leaders_;  // of all lives; alarms stay where they are
   size_t first_leader_ = 0;                       // of this life
+  std::optional<Voters> confirmed_;               // as the operator has recorded
   Leader* leader_ = nullptr;                      // the last appointed; null: nobody since that one died
   const Leader* finisher_ = nullptr;              // who said that the job is over
   std::map<Place, uint32_t> heard_;               // of coordinators, by their highest term

@@ -1,0 +1,96 @@
+// Whether a coordinator may act: its office is a lease that a strict majority of voters gives it, so that it has ended
+// for certain before a majority can give one to the next coordinator (docs/decisions/0029; leases as in Gray and
+// Cheriton, 1989; overlapping majorities of two configurations as in Raft, section 6).
+//
+// The voters are the servers that a map names as such. Each answer of a voter supports the coordinator for one lease,
+// counted from the time when the question left the coordinator: an answer that was long under way, or that waited in
+// front of a process that stood still, lengthens nothing. While two configurations may each be the newest that some
+// majority knows, a majority of both is needed.
+//
+// Pure; externally synchronized.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/time_source.h"
+#include "ps/core/ids.h"
+#include "ps/core/shard_map.h"
+
+namespace attune::ps {
+
+// Who decides about the coordinator's office, from this map on.
+struct Voters {
+  MapVersion map_version;
+  std::vector<NodeId> nodes;  // ascending
+  bool operator==(const Voters&) const = default;
+};
+
+// The servers that a map names as voters; all of them when it names none.
+Voters VotersOf(const ShardMap& map);
+
+class Office {
+ public:
+  // `lease`: how long an answer counts.
+  Office(uint32_t term, Duration lease) : lease_(lease), last_ask_(uint64_t{term} << 32) {}
+
+  // The next map names these voters. The same as before: nothing changes.
+  void Configure(const Voters& voters);
+  // The operator has recorded that the coordinator goes on with these: they replace all configurations of maps up to
+  // theirs. False when they are older than what is in force, and nothing changes.
+  bool Confirm(const Voters& voters);
+
+  // The number that the answer has to name. Never 0.
+  uint64_t Ask(NodeId voter, MonotonicTime now);
+  void OnAnswer(NodeId voter, uint64_t number, MapVersion knows);
+  // The newest map that the voter has said to have.
+  void Knows(NodeId voter, MapVersion map);
+  // Its process is proven gone: it can support no other coordinator either, so it counts as no voter any more.
+  void Exclude(NodeId voter);
+  void Forget(NodeId voter) { support_.erase(voter); }
+
+  // kNever before the first configuration: there is nothing to act on.
+  MonotonicTime ends() const;
+  bool Held(MonotonicTime now) const { return now < ends(); }
+  // Whether it would be held although these had said nothing: then they can be declared lost, and a majority of every
+  // configuration learns so before the map without them takes effect. What they answered before may be the last they
+  // did for this coordinator: they may have promised to obey another one since.
+  bool HeldWithout(const std::set<NodeId>& silent, MonotonicTime now) const;
+  // Whether the voter has supported this coordinator within half a lease.
+  bool IsFresh(NodeId voter, MonotonicTime now) const;
+  // Of the newest configuration.
+  bool Votes(NodeId node) const;
+  // With whom to ask the operator for a confirmation, because a majority will be missing soon: those of `members` that
+  // support it, when they are at least half of every configuration, or when that has been missing for `patience`.
+  // Empty: no need, or no use.
+  std::vector<NodeId> Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience);
+
+  bool configured() const { return !configurations_.empty(); }
+
+ private:
+  struct Question {
+    uint64_t number;
+    MonotonicTime at;
+  };
+  struct Support {
+    std::deque<Question> open;              // newest last
+    std::optional<MonotonicTime> asked_at;  // of the newest question that was answered
+    MapVersion knows;
+  };
+  std::vector<NodeId> Counting(const Voters& voters) const;
+  void DropSuperseded();
+  MonotonicTime EndsIn(const Voters& voters, const std::set<NodeId>& silent) const;
+
+  Duration lease_;
+  uint64_t last_ask_;
+  std::vector<Voters> configurations_;  // by map, the oldest that counts first
+  std::map<NodeId, Support> support_;
+  std::set<NodeId> excluded_;
+  MonotonicTime minority_since_ = kNever;  // fewer than half are fresh
+};
+
+}  // namespace attune::ps
