@@ -117,10 +117,13 @@ void Relay::OnWindow(const ProcessSaid& said, MonotonicTime now) {
   v1::PodReport report;
   *report.mutable_window() = said.message.window();
   if (said.usage) *report.mutable_usage() = *said.usage;
-  if (Seconds(now - buffered_at_) < kEarlyShare * Seconds(report_interval_)) {
+  // What a coordinator says of its right to act is waited for.
+  const std::string office = report.window().office().SerializeAsString();
+  if (office == office_said_ && Seconds(now - buffered_at_) < kEarlyShare * Seconds(report_interval_)) {
     held_ = std::move(report);
     return;
   }
+  office_said_ = office;
   held_.reset();
   buffered_at_ = now;
   Buffer(std::move(report));

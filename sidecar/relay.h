@@ -138,6 +138,7 @@ class Relay {
   Duration report_interval_{};         // as the operator asked
   MonotonicTime buffered_at_{};        // when a window last went into the buffer
   std::optional<v1::PodReport> held_;  // newest window that came sooner than the operator wants one
+  std::string office_said_;            // of the coordinator, by the window that went into the buffer last
   std::deque<v1::PodReport> reports_;
   std::deque<v1::DirectiveResult> results_;
   std::map<uint64_t, uint64_t> open_directives_;  // id given to the process -> id on the stream

@@ -45,6 +45,16 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
   return facts(*before) != facts(after);
 }
 
+// What the coordinator's right to act is judged by: its own word, and whether another server hears it.
+bool IsNewsOfOffice(const v1::WindowReport& before, const v1::WindowReport& after) {
+  const auto said = [](const v1::WindowReport& window) {
+    v1::Office office = window.office();
+    if (office.wanted_voters().empty()) office.clear_map_version();
+    return office.SerializeAsString();
+  };
+  return MissesCoordinator(before) != MissesCoordinator(after) || said(before) != said(after);
+}
+
 double LossWeight(const v1::WorkerWindow& window) { return std::max<double>(1, static_cast<double>(window.samples())); }
 
 void AddTotals(Job& job, const v1::WindowReport& window, MonotonicTime now) {
@@ -176,7 +186,7 @@ class Store final : public JobStore {
         return false;
       }
       Job& job = jobs_.at(JobOf(hello));
-      news = pod->sample.window.sequence() == 0;
+      news = pod->sample.window.sequence() == 0 || IsNewsOfOffice(pod->sample.window, report.window());
       pod->sample.reported_at = now;
       pod->sample.window = report.window();
       pod->sample.usage = report.usage();
@@ -326,6 +336,11 @@ class Store final : public JobStore {
 };
 
 }  // namespace
+
+bool MissesCoordinator(const v1::WindowReport& window) {
+  constexpr double kSilentSeconds = 3;  // a server asks twice a second
+  return window.has_server() && window.server().coordinator_silent_seconds() >= kSilentSeconds;
+}
 
 JobId JobOf(const v1::SidecarHello& hello) { return {hello.namespace_(), hello.job(), hello.job_uid()}; }
 

@@ -58,6 +58,9 @@ struct DirectiveAnswer {
   uint32_t refusals = 0;  // of this key, one after the other; counted by the store
 };
 
+// A server says that the coordinator has not answered it for some seconds.
+bool MissesCoordinator(const v1::WindowReport& window);
+
 struct JobSample {
   std::vector<PodSample> pods;       // ordered by role, index
   std::optional<v1::JobWindow> job;  // last seen from the coordinator's process

@@ -3,7 +3,9 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "proto/contract.h"
 
@@ -44,6 +46,7 @@ std::string ProblemOfField(Message& message, const FieldDescriptor& field) {
   const std::string name = field.name();
   if (field.is_repeated()) {
     if (values.FieldSize(message, &field) > kListMax) return name + ": too many entries";
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32) return "";  // every value of these is sensible
     if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return name + ": a list of a kind that is not known";
     for (int i = 0; i < values.FieldSize(message, &field); ++i) {
       if (std::string problem = FirstProblem(*values.MutableRepeatedMessage(&message, &field, i)); !problem.empty())
@@ -95,6 +98,15 @@ std::string ProblemOf(v1::JobWindow& job) {
     if (server.index() >= kServersMax) return "server_states.index: no index of a server";
   }
   return FirstProblem(job);
+}
+
+// They go into the job's status and to other servers.
+std::string ProblemOf(v1::Office& office) {
+  const auto& wanted = office.wanted_voters();
+  if (wanted.size() > static_cast<int>(kServersMax)) return "wanted_voters: too many entries";
+  if (!wanted.empty() && wanted.Get(0) == 0) return "wanted_voters: no number of a node";
+  if (std::ranges::adjacent_find(wanted, std::greater_equal<>()) != wanted.end()) return "wanted_voters: not ascending";
+  return FirstProblem(office);
 }
 
 std::string ProblemOf(v1::WorkerWindow& worker) {
@@ -178,6 +190,13 @@ std::string KeepPlausible(const v1::SidecarHello& hello, v1::PodReport& report) 
       if (!problem.empty()) {
         removed.Add("window.job", problem);
         window.clear_job();
+      }
+    }
+    if (window.has_office()) {
+      const std::string problem = is_server ? ProblemOf(*window.mutable_office()) : "a worker's window has none";
+      if (!problem.empty()) {
+        removed.Add("window.office", problem);
+        window.clear_office();
       }
     }
     std::string problem = FirstProblem(window);

@@ -53,6 +53,7 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
 CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
     : time_(time),
       term_(options.core.term),
+      on_office_changed_(options.on_office_changed),
       core_(options.core),
       loop_(EventLoop::Start("attune-coord", time)),
       timer_(loop_->NewTimer()),
@@ -84,6 +85,26 @@ bool CoordinatorRuntime::superseded() const {
 JobProgress CoordinatorRuntime::progress() const {
   std::lock_guard lock(mutex_);
   return core_.progress();
+}
+
+OfficeTelemetry CoordinatorRuntime::OfficeOf(const JobProgress& progress) const {
+  return {.term = term_,
+          .held = progress.office.held,
+          .map_version = progress.office.map_version.value(),
+          .wanted = progress.office.wanted};
+}
+
+// Under mutex_. Not after every step: a job of many workers takes thousands of steps a second, and a look passes over
+// all members.
+bool CoordinatorRuntime::LookAtOffice(MonotonicTime now) {
+  constexpr Duration kEvery = std::chrono::milliseconds(100);
+  if (now - office_looked_at_ < kEvery) return false;
+  office_looked_at_ = now;
+  OfficeTelemetry office = OfficeOf(core_.progress());
+  // A newer map alone can wait for the end of the window.
+  const bool changed = office.held != office_.held || office.wanted != office_.wanted;
+  office_ = std::move(office);
+  return changed;
 }
 
 std::optional<JobTelemetry::Checkpoint> CoordinatorRuntime::checkpoint() const {
@@ -122,13 +143,17 @@ void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
+  bool office_changed = false;
   {
     std::lock_guard lock(mutex_);
     if (superseded_) return;
-    core_.Step(std::move(input), time_.Now(), out);
+    const MonotonicTime now = time_.Now();
+    core_.Step(std::move(input), now, out);
     superseded_ = out.superseded;
     wake = core_.WakeAt();
+    office_changed = LookAtOffice(now);
   }
+  if (office_changed && on_office_changed_) on_office_changed_();
   if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);

@@ -30,6 +30,8 @@ class CoordinatorRuntime {
     uint16_t port = 0;  // 0: any
     uint32_t retained_checkpoints = kRetainedDefault;
     ControlSecurity security;
+    // What it says of its office has changed. On the coordinator's loop, at the end of a step; must not block.
+    std::function<void()> on_office_changed;
   };
 
   using OnResult = std::function<void(const CommandResult& result)>;
@@ -39,6 +41,7 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
+  OfficeTelemetry OfficeOf(const JobProgress& progress) const;
   uint32_t term() const { return term_; }
   // Another coordinator is obeyed: this one does nothing from now on, and hands over what it knows. Any thread.
   std::optional<CoordinatorRecord> Supersede();
@@ -54,6 +57,7 @@ class CoordinatorRuntime {
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
+  bool LookAtOffice(MonotonicTime now);
   void Arm(MonotonicTime wake);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
@@ -61,11 +65,14 @@ class CoordinatorRuntime {
   const TimeSource& time_;
   const uint32_t term_;
   RejectionLog rejections_;
+  const std::function<void()> on_office_changed_;
   mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
   bool superseded_ = false;
   CoordinatorCore core_;
   std::optional<JobTelemetry::Checkpoint> checkpoint_;
-  CommandId last_command_;  // of the loop, as is what follows
+  OfficeTelemetry office_;           // as looked at last; guarded by mutex_
+  MonotonicTime office_looked_at_{};  // guarded by mutex_
+  CommandId last_command_;           // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;

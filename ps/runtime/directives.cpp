@@ -1,5 +1,7 @@
 #include "ps/runtime/directives.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "attune/v1/telemetry.pb.h"
@@ -36,12 +38,40 @@ StatusOr<NodeGone> FromNodeGone(const v1::NodeGone& gone) {
   return Error(StatusCode::kInvalidArgument, "'" + gone.role().substr(0, 32) + "' is neither server nor worker");
 }
 
-StatusOr<Command> FromHostCoordinator(const v1::HostCoordinator& wanted) {
-  if (wanted.term() == 0 || wanted.term() > UINT32_MAX) {
-    return Error(StatusCode::kInvalidArgument,
-                 "a coordinator of term " + std::to_string(wanted.term()) + "; terms are 1 to 4294967295");
+StatusOr<uint32_t> FromTerm(uint64_t term) {
+  if (term >= 1 && term <= UINT32_MAX) return static_cast<uint32_t>(term);
+  return Error(StatusCode::kInvalidArgument,
+               "a coordinator of term " + std::to_string(term) + "; terms are 1 to 4294967295");
+}
+
+StatusOr<Voters> FromVoters(const v1::Voters& voters) {
+  constexpr int kVotersMax = 1024;
+  const auto& nodes = voters.nodes();
+  const bool ascending = std::ranges::adjacent_find(nodes, std::greater_equal<>()) == nodes.end();
+  if (nodes.empty() || nodes.size() > kVotersMax || !ascending || nodes.Get(0) == 0) {
+    return Error(StatusCode::kInvalidArgument, "voters of map " + std::to_string(voters.map_version()) + " that are " +
+                                                   std::to_string(nodes.size()) + " numbers; 1 to " +
+                                                   std::to_string(kVotersMax) + ", ascending, are possible");
   }
-  return Command(HostCoordinator{.term = static_cast<uint32_t>(wanted.term())});
+  Voters result{.map_version = MapVersion(voters.map_version()), .nodes = {}};
+  for (const uint32_t node : nodes) result.nodes.emplace_back(node);
+  return result;
+}
+
+StatusOr<Command> FromHostCoordinator(const v1::HostCoordinator& wanted) {
+  HostCoordinator command;
+  ASSIGN_OR_RETURN(command.term, FromTerm(wanted.term()));
+  if (wanted.has_voters()) {
+    ASSIGN_OR_RETURN(command.voters, FromVoters(wanted.voters()));
+  }
+  return Command(std::move(command));
+}
+
+StatusOr<Command> FromConfirmOffice(const v1::ConfirmOffice& confirmed) {
+  ConfirmOffice command;
+  ASSIGN_OR_RETURN(command.term, FromTerm(confirmed.term()));
+  ASSIGN_OR_RETURN(command.voters, FromVoters(confirmed.voters()));
+  return Command(std::move(command));
 }
 
 }  // namespace
@@ -65,6 +95,8 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
     }
     case v1::Directive::kHostCoordinator:
       return FromHostCoordinator(directive.host_coordinator());
+    case v1::Directive::kConfirmOffice:
+      return FromConfirmOffice(directive.confirm_office());
     default:
       return Error(StatusCode::kUnimplemented, "this process does not know the directive; use images of one release");
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -67,6 +68,14 @@ void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
   to->set_connections(from.connections);
   to->set_bytes_received(from.bytes_received);
   to->set_bytes_sent(from.bytes_sent);
+  to->set_coordinator_silent_seconds(std::max(0.0, Seconds(from.coordinator_silent)));
+}
+
+void Fill(const OfficeTelemetry& from, v1::Office* to) {
+  to->set_term(from.term);
+  to->set_held(from.held);
+  to->set_map_version(from.map_version);
+  to->mutable_wanted_voters()->Assign(from.wanted.begin(), from.wanted.end());
 }
 
 void Fill(SyncMode from, v1::Synchronization* to) {
@@ -186,6 +195,10 @@ class SocketReporter final : public Reporter {
                                                "' in time; the operator will not show it");
   }
 
+  void ReportSoon() override {
+    if (!soon_.exchange(true)) Wake();
+  }
+
  private:
   void Wake() {
     const uint64_t one = 1;
@@ -193,7 +206,7 @@ class SocketReporter final : public Reporter {
   }
 
   void Run() {
-    MonotonicTime next_window = time_.Now() + options_.window;
+    MonotonicTime last_window = time_.Now(), next_window = last_window + options_.window;
     MonotonicTime next_connect{};
     for (;;) {
       const MonotonicTime now = time_.Now();
@@ -201,10 +214,12 @@ class SocketReporter final : public Reporter {
         next_connect = now + kReconnect;
         Greet();
       }
+      if (soon_.exchange(false)) next_window = std::min(next_window, std::max(now, last_window + kSoon));
       const bool stopping = Stopping();
       const bool final_waits = FinalWaits();
       if (now >= next_window || stopping || final_waits) {
         SendWindow(now);
+        last_window = now;
         next_window = now + options_.window;
       }
       SendAnswers();
@@ -246,6 +261,7 @@ class SocketReporter final : public Reporter {
     if (window.worker) Fill(*window.worker, report->mutable_worker());
     if (window.server) Fill(*window.server, report->mutable_server());
     if (window.job) Fill(*window.job, report->mutable_job());
+    if (window.office) Fill(*window.office, report->mutable_office());
     if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
   }
 
@@ -335,6 +351,7 @@ class SocketReporter final : public Reporter {
   const Callbacks callbacks_;
   const int wake_;
   const std::shared_ptr<AnswerBox> answers_;
+  std::atomic<bool> soon_ = false;
 
   // Of the thread.
   UnixSocket socket_;

@@ -43,6 +43,16 @@ struct ServerTelemetry {
   uint32_t connections = 0;
   uint64_t bytes_received = 0;
   uint64_t bytes_sent = 0;
+  Duration coordinator_silent{};  // since the coordinator's last answer, however long the window
+};
+
+// Whether the coordinator that this process runs may act (ps/core/office.h).
+struct OfficeTelemetry {
+  uint64_t term = 0;
+  bool held = true;
+  uint64_t map_version = 0;
+  std::vector<uint32_t> wanted;  // voters to be confirmed with; empty: no need
+  bool operator==(const OfficeTelemetry&) const = default;
 };
 
 // Where the job stands, said by the process that runs the coordinator.
@@ -102,6 +112,7 @@ struct TelemetryWindow {
   std::optional<WorkerTelemetry> worker;
   std::optional<ServerTelemetry> server;
   std::optional<JobTelemetry> job;
+  std::optional<OfficeTelemetry> office;  // also while the coordinator takes over
 };
 
 struct ReporterOptions {
@@ -136,6 +147,10 @@ class Reporter {
   // Hands the job's result to the sidecar, after the window so far. Waits for the sidecar at most `timeout`:
   // Unavailable when it was not there in time.
   virtual Status Finish(const FinalResult& result, Duration timeout) = 0;
+
+  // Something is to be known at once: ends the window early, though not before kSoon. Any thread.
+  virtual void ReportSoon() = 0;
+  static constexpr Duration kSoon = std::chrono::milliseconds(100);
 };
 
 }  // namespace attune::ps

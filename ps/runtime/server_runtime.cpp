@@ -27,7 +27,12 @@ ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
       reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
-  reporter_.reset();  // sends the last window
+  std::unique_ptr<Reporter> reporter;
+  {
+    const std::lock_guard lock(reporter_mutex_);
+    reporter = std::move(reporter_);
+  }
+  reporter.reset();  // sends the last window; its thread uses what goes below
   if (checkpoints_ != nullptr) checkpoints_->Cancel();
   if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
   coordinator_.reset();                 // sends what is queued
@@ -57,6 +62,7 @@ Status ServerRuntime::Open() {
   if (options_.coordinator_here) {
     CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
     coordinator.security = security;
+    coordinator.on_office_changed = [this] { ReportSoon(); };
     if (!options_.load_directory.empty()) {
       ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenToStart(options_.load_directory, options_.load_checkpoint));
       const CutRecord& cut = opened.manifest.cut;
@@ -107,7 +113,7 @@ Status ServerRuntime::Open() {
                                       Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
                                     }},
                                security);
-  reporter_ = Reporter::Start(
+  std::unique_ptr<Reporter> reporter = Reporter::Start(
       {.socket_path = options_.sidecar_socket,
        .job_uid = options_.job_uid,
        .role = contract::kRoleServer,
@@ -119,7 +125,14 @@ Status ServerRuntime::Open() {
              return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
            },
        .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
+  const std::lock_guard reporter_lock(reporter_mutex_);
+  reporter_ = std::move(reporter);
   return OkStatus();
+}
+
+void ServerRuntime::ReportSoon() {
+  const std::lock_guard lock(reporter_mutex_);
+  if (reporter_ != nullptr) reporter_->ReportSoon();
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
@@ -181,11 +194,13 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   options.core.job_uid = options_.job_uid;
   options.core.term = wanted.term;
   options.core.takeover = true;
+  options.core.voters = wanted.voters;
   options.core.host_index = options_.index;
   options.bind_address = options_.bind_address;
   options.port = options_.coordinator_port;
   options.retained_checkpoints = options_.retained_checkpoints;
   options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
+  options.on_office_changed = [this] { ReportSoon(); };
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
   const std::string address = started->address();
   {
@@ -396,6 +411,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
       server.rows += table->row_count();
       server.row_bytes += table->memory_bytes();
     }
+    server.coordinator_silent = core_->CoordinatorSilence(now);
   }
   const Transport::Counters bytes = transport_->counters();
   server.pulls = total.pulls - reported_.pulls;
@@ -411,6 +427,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
   TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
   const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
   const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
+  if (coordinator != nullptr) window.office = coordinator->OfficeOf(progress);
   if (coordinator != nullptr && !progress.taking_over) {
     window.job = JobTelemetry{.data_set = progress.data_set,
                               .epoch = progress.epoch,

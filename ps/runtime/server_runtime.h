@@ -88,6 +88,7 @@ class ServerRuntime {
   std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
                                                        Duration window);
   TelemetryWindow TakeWindow(MonotonicTime now);
+  void ReportSoon();
 
   const Options options_;
   const TimeSource& time_;
@@ -121,7 +122,8 @@ class ServerRuntime {
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;
   std::unique_ptr<CoordinatorClient> coordinator_;
-  std::unique_ptr<Reporter> reporter_;
+  std::mutex reporter_mutex_;
+  std::unique_ptr<Reporter> reporter_;  // guarded by reporter_mutex_
 };
 
 }  // namespace attune::ps

@@ -381,6 +381,24 @@ TEST_F(RelayTest, AnOperatorThatWantsFewerReportsGetsTheNewestOfEachInterval) {
   EXPECT_EQ(SentWindows(), (Windows{1, 6, 11, 12})) << "the last one tells how it ended";
 }
 
+TEST_F(RelayTest, WhatACoordinatorSaysOfItsOfficeDoesNotWaitForTheInterval) {
+  ConnectProcess();
+  ConnectOperator(5);
+  const auto with_office = [](uint64_t sequence, bool held) {
+    ProcessSaid said = Window(sequence);
+    said.message.mutable_window()->mutable_office()->set_term(1);
+    said.message.mutable_window()->mutable_office()->set_held(held);
+    return said;
+  };
+  Do(with_office(1, true));
+  Do(with_office(2, true));
+  EXPECT_EQ(SentWindows(), (Windows{1}));
+  Do(with_office(3, false));
+  EXPECT_EQ(SentWindows(), (Windows{1, 3}));
+  Do(with_office(4, false));
+  EXPECT_EQ(SentWindows(), (Windows{1, 3}));
+}
+
 TEST_F(RelayTest, TheFinalReportIsRepeatedUntilAStreamEndsCleanlyAfterIt) {
   ConnectProcess();
   ConnectOperator();

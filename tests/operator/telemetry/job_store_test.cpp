@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <set>
+#include <utility>
 
 namespace attune::telemetry {
 namespace {
@@ -217,6 +218,35 @@ TEST_F(JobStoreTest, WhatTheCoordinatorSaysAnewIsNewsAndItsCountersAreNot) {
   report.mutable_window()->mutable_job()->mutable_synchronization()->set_mode(v1::Synchronization::BSP);
   Report(Hello("server", 0), report);
   EXPECT_EQ(news, 2);
+}
+
+TEST_F(JobStoreTest, WhatSpeaksForOrAgainstTheCoordinatorIsNewsAtOnce) {
+  int news = 0;
+  Connect(Hello("server", 1));
+  v1::PodReport report = CoordinatorReport(10);
+  Report(Hello("server", 1), report);
+  store_->OnNews([&](const std::string&, const std::string&) { ++news; });
+  const auto said = [&] {
+    Report(Hello("server", 1), report);
+    return std::exchange(news, 0);
+  };
+  v1::WindowReport& window = *report.mutable_window();
+  window.mutable_server()->set_coordinator_silent_seconds(2.9);
+  EXPECT_EQ(said(), 0);
+  window.mutable_server()->set_coordinator_silent_seconds(3.1);
+  EXPECT_EQ(said(), 1);
+  window.mutable_server()->set_coordinator_silent_seconds(4.1);
+  EXPECT_EQ(said(), 0) << "known";
+  window.mutable_server()->set_coordinator_silent_seconds(0.1);
+  EXPECT_EQ(said(), 1);
+  window.mutable_office()->set_held(true);
+  EXPECT_EQ(said(), 1);
+  window.mutable_office()->set_map_version(8);
+  EXPECT_EQ(said(), 0) << "a newer map alone asks for nothing";
+  window.mutable_office()->add_wanted_voters(1);
+  EXPECT_EQ(said(), 1);
+  window.mutable_office()->set_held(false);
+  EXPECT_EQ(said(), 1);
 }
 
 TEST_F(JobStoreTest, AForgottenJobLeavesNothingAndDoesNotComeBack) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace attune::telemetry {
 namespace {
@@ -37,6 +39,9 @@ v1::PodReport ServerReport() {
   report.mutable_window()->mutable_server()->set_rows(7);
   report.mutable_window()->mutable_job()->set_items_done(3);
   report.mutable_window()->mutable_job()->add_server_states()->set_index(1);
+  report.mutable_window()->mutable_server()->set_coordinator_silent_seconds(0.5);
+  report.mutable_window()->mutable_office()->set_term(3);
+  for (const uint32_t node : {1U, 4U}) report.mutable_window()->mutable_office()->add_wanted_voters(node);
   return report;
 }
 
@@ -46,6 +51,26 @@ TEST(PlausibleTest, WhatCanBeTrueStaysAsItIs) {
     EXPECT_EQ(KeepPlausible(Hello(role), checked), "");
     EXPECT_TRUE(MessageDifferencer::Equals(checked, report));
   }
+}
+
+TEST(PlausibleTest, VotersAreNodesAscendingAndOfAServer) {
+  const auto check = [](const char* role, const std::vector<uint32_t>& wanted) {
+    v1::PodReport report;
+    report.mutable_window()->mutable_office()->set_held(true);
+    report.mutable_window()->mutable_office()->mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
+    const std::string problem = KeepPlausible(Hello(role), report);
+    EXPECT_EQ(report.window().has_office(), problem.empty());
+    return problem;
+  };
+  std::vector<uint32_t> many(1024);
+  std::iota(many.begin(), many.end(), 1);
+  EXPECT_EQ(check("server", many), "");
+  many.push_back(2000);
+  EXPECT_EQ(check("server", many), "window.office.wanted_voters: too many entries");
+  EXPECT_EQ(check("server", {2, 1}), "window.office.wanted_voters: not ascending");
+  EXPECT_EQ(check("server", {2, 2}), "window.office.wanted_voters: not ascending");
+  EXPECT_EQ(check("server", {0, 2}), "window.office.wanted_voters: no number of a node");
+  EXPECT_EQ(check("worker", {1}), "window.office.a worker's window has none");
 }
 
 TEST(PlausibleTest, ABadPartGoesByNameAndTheGoodOnesStay) {

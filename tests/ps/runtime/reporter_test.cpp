@@ -95,9 +95,11 @@ class ReporterTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  std::unique_ptr<Reporter> Start() {
+  std::unique_ptr<Reporter> Start(Duration every = milliseconds(20)) {
+    const ReporterOptions options{
+        .socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = every};
     return Reporter::Start(
-        {.socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = milliseconds(20)}, time_,
+        options, time_,
         {.take_window =
              [this](MonotonicTime) {
                TelemetryWindow window{.duration = milliseconds(20)};
@@ -137,6 +139,17 @@ TEST_F(ReporterTest, GreetsAndThenReportsWindowsInSequence) {
   const v1::ProcessMessage first = sidecar.Next();
   EXPECT_EQ(first.window().worker().samples(), 7U);
   EXPECT_EQ(sidecar.Next().window().sequence(), first.window().sequence() + 1);
+}
+
+TEST_F(ReporterTest, WhatMustBeKnownAtOnceEndsTheWindowEarly) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start(std::chrono::hours(1));
+  sidecar.Accept();
+  EXPECT_TRUE(sidecar.Next().has_hello());
+  reporter->ReportSoon();
+  EXPECT_EQ(sidecar.Next().window().sequence(), 1U);
+  reporter->ReportSoon();
+  EXPECT_EQ(sidecar.Next().window().sequence(), 2U);
 }
 
 TEST_F(ReporterTest, SidecarThatComesLateOrComesBackIsGreetedAgain) {
