@@ -1,6 +1,6 @@
 #include "operator/api/crd.h"
 
-#include "operator/api/fields.h"
+#include "operator/api/field_binding.h"
 
 namespace attune::api {
 namespace {
@@ -114,6 +114,12 @@ Json SchemaOf(const Field& field) {
       return PodTemplateSchema(field);
     case FieldType::kMetrics:
       schema = {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}};
+      break;
+    case FieldType::kNumbers:
+      schema = {{"type", "array"},
+                {"items", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}},
+                {"maxItems", kPodsMax},
+                {"x-kubernetes-list-type", "atomic"}};
       break;
     case FieldType::kConditions:
       return ConditionsSchema(field.description);

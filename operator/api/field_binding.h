@@ -72,6 +72,17 @@ struct Binding<std::map<std::string, double>> {
   static Json Get(const std::map<std::string, double>& source) { return source.empty() ? Json() : Json(source); }
 };
 
+template <>
+struct Binding<std::vector<uint32_t>> {
+  static constexpr FieldType kType = FieldType::kNumbers;
+  static void Set(std::vector<uint32_t>& target, const Json& value) {
+    for (const Json& each : value) {
+      if (each.is_number_unsigned() && each.get<uint64_t>() <= UINT32_MAX) target.push_back(each.get<uint32_t>());
+    }
+  }
+  static Json Get(const std::vector<uint32_t>& source) { return source; }
+};
+
 inline std::string TextAt(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";

@@ -64,6 +64,8 @@ std::string AllowedText(const Field& field) {
       return "a pod template: a mapping with metadata and spec";
     case FieldType::kMetrics:
       return "a mapping of names to numbers";
+    case FieldType::kNumbers:
+      return "a list of whole numbers";
     case FieldType::kConditions:
       return "a list of conditions";
   }

@@ -206,6 +206,14 @@ void AddStatus(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
   fields.push_back(Bound("status.coordinatorTerm", "Rises when another server is appointed; 0: the first.",
                          LENS(status.coordinator_term)));
+  constexpr auto kVoters = &TrainingJobStatus::coordinator_voters;
+  fields.push_back(PartObject("status.coordinatorVoters",
+                              "Servers that the coordinator was confirmed with when it could not have a majority.",
+                              kVoters));
+  fields.push_back(PartMember("status.coordinatorVoters.mapVersion", "From this shard map on.", kVoters,
+                              &CoordinatorVoters::map_version));
+  fields.push_back(PartMember("status.coordinatorVoters.nodes", "Their numbers in the job, ascending.", kVoters,
+                              &CoordinatorVoters::nodes));
   fields.push_back(
       OmitEmpty(Bound("status.begun", "All servers have joined once: training may have begun.", LENS(status.begun))));
   fields.push_back(OmitEmpty(Bound("status.secret",

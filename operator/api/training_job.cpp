@@ -106,6 +106,7 @@ class Parser {
         return field.set(job_, value);
       case FieldType::kMetrics:
         return value.is_object() ? field.set(job_, value) : Problem(field, FoundText(value));
+      case FieldType::kNumbers:
       case FieldType::kConditions:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }

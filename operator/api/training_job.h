@@ -185,6 +185,13 @@ struct RecoveryStatus {
   uint64_t steps_lost = 0;  // of all workers, since then
 };
 
+// Servers that decide about the coordinator's office from a map on, by node (docs/decisions/0029).
+struct CoordinatorVoters {
+  uint64_t map_version = 0;
+  std::vector<uint32_t> nodes;  // ascending
+  bool operator==(const CoordinatorVoters&) const = default;
+};
+
 // Where the tuner stands. `state` is for the operator: a new one carries on from it.
 struct TuningStatus {
   std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable
@@ -216,6 +223,7 @@ struct TrainingJobStatus {
   std::string coordinator;                         // pod that runs the coordinator
   std::string secret;                              // with the job's token, of the operator's making; "": none
   int64_t coordinator_term = 0;                    // rises with each appointment of another server; 0: the first
+  std::optional<CoordinatorVoters> coordinator_voters;  // confirmed last; every successor is appointed with them
   bool begun = false;                              // all servers have joined: rows may have been trained since
   std::optional<Synchronization> synchronization;  // in force
   std::optional<Abilities> abilities;
