@@ -35,7 +35,7 @@ const char* ColorOf(const JobEvent& event) {
     return kBlue;
   }
   if (is({kEventCheckpointWritten, kEventCheckpointFailed})) return kGreen;
-  if (is({kEventSynchronized, kEventCoordinatorAppointed})) return kPurple;
+  if (is({kEventSynchronized, kEventCoordinatorAppointed, kEventCoordinatorConfirmed})) return kPurple;
   if (event.reason.starts_with("Tuning")) return kOrange;
   return nullptr;
 }

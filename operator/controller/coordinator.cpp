@@ -3,117 +3,262 @@
 #include <algorithm>
 #include <vector>
 
+#include "operator/controller/evidence.h"
+#include "operator/controller/text.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kLookSoon = std::chrono::milliseconds(250);  // training stands meanwhile
 constexpr int64_t kFirstTerm = 1;  // of the coordinator that a job begins with; one appointed later must be above it
+constexpr uint32_t kRefusalsMax = 3;  // of a member that was appointed, while another server could be
 
-bool IsLeaving(const ServersView& servers, const ObservedPod& pod) {
-  return std::ranges::find(servers.leaving, &pod) != servers.leaving.end();
+// Why the coordinator's server cannot go on as such, and who may follow.
+struct Need {
+  std::string why;                        // "which is gone"; "": there is none
+  bool alive = false;                     // it goes on until another one has taken over
+  bool must_hear = false;                 // the next one must be heard of by this operator
+  std::vector<const ObservedPod*> among;  // empty: any server
+};
+
+v1::Voters ToProto(const api::CoordinatorVoters& voters) {
+  v1::Voters message;
+  message.set_map_version(voters.map_version);
+  message.mutable_nodes()->Assign(voters.nodes.begin(), voters.nodes.end());
+  return message;
 }
 
-// The lowest index, so that it is the last to be scaled away; one that has not joined yet, and would refuse, or that
-// leaves only when there is no other.
-const ObservedPod* FindSuccessor(const Observed& observed, const ServersView& servers, const ObservedPod* host,
-                                 bool leaving_too) {
-  const auto fits = [&](const ObservedPod* pod) {
-    return pod != nullptr && pod != host && IsAlive(*pod) && IsConnected(observed, *pod);
-  };
-  const auto& window = observed.sample.job;  // the last one's words
-  const auto has_joined = [&](const ObservedPod* pod) {
-    return fits(pod) && (!window || IsMember(*window, pod->index));
-  };
-  const auto member = std::ranges::find_if(servers.by_index, has_joined);
-  if (member != servers.by_index.end()) return *member;
-  const auto found = std::ranges::find_if(servers.by_index, fits);
-  if (found != servers.by_index.end()) return *found;
-  if (!leaving_too) return nullptr;
-  const auto leaving = std::ranges::find_if(servers.leaving, fits);
-  return leaving == servers.leaving.end() ? nullptr : *leaving;
-}
+std::string KeyOf(int64_t term) { return "coordinator of term " + std::to_string(term); }
 
-v1::NodeGone GoneNode(RoleName role, size_t index, const std::string& pod_uid) {
-  v1::NodeGone node;
-  node.set_role(role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
-  node.set_index(static_cast<uint32_t>(index));
-  node.set_pod_uid(pod_uid);
-  return node;
-}
+class CoordinatorPlanner {
+ public:
+  CoordinatorPlanner(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,
+                     Directives& directives, Draft& draft)
+      : observed_(observed),
+        status_(observed.job.status),
+        servers_(servers),
+        options_(options),
+        now_(now),
+        directives_(directives),
+        draft_(draft),
+        host_(CoordinatorPod(observed)),
+        view_(CoordinatorOf(status_)) {}
 
-// Whose process has ended for good: by its pod's word, or because a server has no pod any more.
-std::vector<v1::NodeGone> Gone(const Observed& observed, const ServersView& servers) {
-  std::vector<v1::NodeGone> gone;
-  for (const ObservedPod& pod : observed.pods) {
-    if (pod.index < 0 || pod.job_uid != observed.job.uid || !(HasFailed(pod) || HasSucceeded(pod))) continue;
-    gone.push_back(GoneNode(pod.role, static_cast<size_t>(pod.index), pod.uid));
+  CoordinatorView Run() {
+    const bool host_alive = host_ != nullptr && IsAlive(*host_);
+    if (!host_alive && servers_.unheard) {
+      view_.moving = true;
+      draft_.Requeue(kLookAgain, "reports of the servers: whether the job has begun");
+      return view_;
+    }
+    if (!host_alive && !servers_.begun) {
+      draft_.Requeue(kLookAgain, "the server that the coordinator ran in; the job begins anew there");
+      return view_;
+    }
+    const Need need = host_alive ? NeedOfAlive() : Need{.why = "which is gone"};
+    const ObservedPod* successor = need.why.empty() ? nullptr : FindSuccessor(need);
+    if (successor != nullptr) {
+      Appoint(*successor, need.why);
+    } else if (host_alive) {
+      GoOn();
+    } else {
+      view_.moving = true;
+      draft_.Requeue(kLookAgain, "a server that can run the coordinator");
+    }
+    return view_;
   }
-  for (size_t index = 0; index < servers.by_index.size(); ++index) {
-    const bool exists = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-      return pod.role == RoleName::kServer && pod.index == static_cast<int64_t>(index);
-    });
-    if (!exists) gone.push_back(GoneNode(RoleName::kServer, index, ""));
-  }
-  return gone;
-}
 
-}  // namespace
+ private:
+  // --- whether another one is needed
 
-CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& servers, Directives& directives,
-                                Draft& draft) {
-  const api::TrainingJobStatus& status = observed.job.status;
-  CoordinatorView view{status.coordinator, status.coordinator_term, false};
-  if (!servers.formed) {
-    if (servers.count > 0 && servers.all_started()) view.pod = PodName(observed.job.name, RoleName::kServer, 0);
-    return view;
+  Need NeedOfAlive() {
+    const bool covered = observed_.job.spec.backups > 0;
+    const Duration silence = covered ? options_.coordinator_silence : options_.coordinator_silence_without_backups;
+    const CoordinatorSigns signs = SignsOfCoordinator(observed_, *host_, silence, options_, now_);
+    if (servers_.begun && servers_.survivable) {
+      if (signs.any()) draft_.Requeue(kLookSoon, "word of the coordinator or of those that do not hear it");
+      if (signs.is_lost()) return {.why = "which is silent: " + Describe(signs), .must_hear = true};
+      if (signs.is_cut_off() && HadTime()) {
+        return {.why = "which is cut off: " + Describe(signs), .must_hear = true, .among = signs.missed_by};
+      }
+    }
+    if (HasRefused()) return {.why = "which refuses", .must_hear = true};
+    const bool leaves = std::ranges::find(servers_.leaving, host_) != servers_.leaving.end();
+    if (leaves) return {.why = "which is to leave", .alive = true};
+    return {};
   }
-  if (!status.abilities || !status.abilities->coordinator_failover || servers.finished > 0) return view;
-  const ObservedPod* host = CoordinatorPod(observed);
-  const bool host_alive = host != nullptr && IsAlive(*host);
-  if (!host_alive && servers.unheard) {
-    view.moving = true;
-    draft.Requeue(kLookAgain, "reports of the servers: whether the job has begun");
-    return view;
+
+  // One that has been appointed has no office before it has heard from half of the servers.
+  bool HadTime() const {
+    if (directives_.window() != nullptr) return true;
+    const auto sent = observed_.sent.find(KeyOf(status_.coordinator_term));
+    return sent != observed_.sent.end() && now_.monotonic - sent->second >= options_.takeover_patience;
   }
-  if (!host_alive && !servers.begun) {
-    draft.Requeue(kLookAgain, "the server that the coordinator ran in; the job begins anew there");
-    return view;
+
+  // It was released, or cannot run one for another reason: a member that has not joined yet gets some time.
+  bool HasRefused() const {
+    if (directives_.window() != nullptr || status_.coordinator_term == 0) return false;
+    const auto answer = observed_.sample.answers.find(KeyOf(status_.coordinator_term));
+    if (answer == observed_.sample.answers.end() || answer->second.refusals == 0) return false;
+    return !IsKnownMember(*host_) || answer->second.refusals >= kRefusalsMax;
   }
-  const ObservedPod* successor = FindSuccessor(observed, servers, host, !host_alive);
-  // One that leaves stays in office until there is somebody else.
-  if (host_alive && (successor == nullptr || !IsLeaving(servers, *host))) {
-    if (status.coordinator_term == 0 || directives.window() != nullptr) return view;
+
+  // --- who follows
+
+  // By the last coordinator's word; without any, every server may be one.
+  bool IsKnownMember(const ObservedPod& pod) const {
+    return !observed_.sample.job || IsMember(*observed_.sample.job, pod.index);
+  }
+
+  // The lowest index, so that it is the last to be scaled away; one that is not heard or has not joined yet, and would
+  // refuse, or that leaves, only when there is no other.
+  const ObservedPod* FindSuccessor(const Need& need) const {
+    const auto fits = [&](const ObservedPod* pod) {
+      if (pod == nullptr || pod == host_ || !IsAlive(*pod) || !IsConnected(observed_, *pod)) return false;
+      return need.among.empty() || std::ranges::find(need.among, pod) != need.among.end();
+    };
+    const auto heard = [&](const ObservedPod* pod) { return IsHeard(observed_, *pod, options_, now_); };
+    const auto find = [&](const std::vector<const ObservedPod*>& pods, bool only_heard, bool only_members) {
+      const auto found = std::ranges::find_if(pods, [&](const ObservedPod* pod) {
+        return fits(pod) && (!only_heard || heard(pod)) && (!only_members || IsKnownMember(*pod));
+      });
+      return found == pods.end() ? nullptr : *found;
+    };
+    const ObservedPod* found = find(servers_.by_index, true, true);
+    // One in office is not given up for one that would refuse.
+    const bool any_will_do = !need.must_hear;
+    if (found == nullptr && any_will_do) found = find(servers_.by_index, false, true);
+    if (found == nullptr && any_will_do) found = find(servers_.by_index, false, false);
+    if (found == nullptr && !need.alive) found = find(servers_.leaving, need.must_hear, need.must_hear);
+    return found;
+  }
+
+  void Appoint(const ObservedPod& successor, const std::string& why) {
+    const uint64_t heard = observed_.sample.job ? observed_.sample.job->term() : 0;
+    view_.moving = true;
+    view_.pod = successor.name;
+    view_.term = std::max({kFirstTerm, status_.coordinator_term, static_cast<int64_t>(heard)}) + 1;
+    view_.why = successor.name + " takes over the coordinator from " + status_.coordinator + ", " + why + " (term " +
+                std::to_string(view_.term) + ")";
+    draft_.Requeue(kLookSoon, "the record of the appointment");
+  }
+
+  // --- the one in office
+
+  void GoOn() {
+    Confirm();
+    if (status_.coordinator_term == 0 || directives_.window() != nullptr) return;
     v1::Directive directive;
-    directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status.coordinator_term));
-    directives.Ask(*host, "coordinator of term " + std::to_string(status.coordinator_term), directive,
-                   "it was appointed");
+    directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status_.coordinator_term));
+    if (status_.coordinator_voters) {
+      *directive.mutable_host_coordinator()->mutable_voters() = ToProto(*status_.coordinator_voters);
+    }
+    directives_.Ask(*host_, KeyOf(status_.coordinator_term), directive, "it was appointed");
     // It need not wait for the answers of these. A pod may vanish only after the order, too.
-    for (const v1::NodeGone& gone : Gone(observed, servers)) {
+    for (const v1::NodeGone& gone : Gone()) {
       v1::Directive word;
       *word.mutable_node_gone() = gone;
       const std::string name = gone.role() + " " + std::to_string(gone.index());
-      directives.Ask(*host, name + " is gone, term " + std::to_string(status.coordinator_term), word,
-                     name + " has no process any more");
+      directives_.Ask(*host_, name + " is gone, term " + std::to_string(status_.coordinator_term), word,
+                      name + " has no process any more");
     }
-    view.moving = true;
-    draft.Requeue(kLookAgain, "first word of the coordinator");
+    view_.moving = true;
+    draft_.Requeue(kLookAgain, "first word of the coordinator");
+  }
+
+  // It names voters that it would go on with. They are in the status before it may, so that every later coordinator has
+  // to ask these; and no other one was appointed before, or the status could not have been written.
+  void Confirm() {
+    const telemetry::PodSample* sample = SampleOf(observed_, *host_);
+    if (sample == nullptr || !IsHeard(observed_, *host_, options_, now_)) return;
+    const v1::Office& office = sample->window.office();
+    const int64_t term = std::max(kFirstTerm, status_.coordinator_term);
+    if (office.wanted_voters().empty() || office.term() != static_cast<uint64_t>(term)) return;
+    const api::CoordinatorVoters wanted{
+        .map_version = office.map_version(),
+        .nodes = {office.wanted_voters().begin(), office.wanted_voters().end()},
+    };
+    if (status_.coordinator_voters == wanted) return PassOn(wanted, term);
+    if (status_.coordinator_voters && status_.coordinator_voters->map_version > wanted.map_version) return;
+    view_.voters = wanted;
+    view_.why = host_->name + " goes on as coordinator with " +
+                Counted(static_cast<int64_t>(wanted.nodes.size()), "server") + "; the others do not support it (term " +
+                std::to_string(term) + ")";
+    draft_.Requeue(kLookSoon, "the record of the confirmation");
+  }
+
+  void PassOn(const api::CoordinatorVoters& voters, int64_t term) {
+    v1::Directive directive;
+    directive.mutable_confirm_office()->set_term(static_cast<uint64_t>(term));
+    *directive.mutable_confirm_office()->mutable_voters() = ToProto(voters);
+    std::string key = "confirmed in term " + std::to_string(term) + " from map " + std::to_string(voters.map_version);
+    for (const uint32_t node : voters.nodes) key += "," + std::to_string(node);
+    const Reply reply = directives_.Ask(*host_, key, directive, "the status records it");
+    if (reply.state != Reply::State::kDone) draft_.Requeue(kLookAgain, "the coordinator's answer");
+  }
+
+  // Whose process has ended for good: by its machine's word, or because a server has no pod any more.
+  std::vector<v1::NodeGone> Gone() const {
+    std::vector<v1::NodeGone> gone;
+    const auto add = [&](RoleName role, size_t index, const std::string& pod_uid) {
+      v1::NodeGone& node = gone.emplace_back();
+      node.set_role(role == RoleName::kServer ? contract::kRoleServer : contract::kRoleWorker);
+      node.set_index(static_cast<uint32_t>(index));
+      node.set_pod_uid(pod_uid);
+    };
+    for (const ObservedPod& pod : observed_.pods) {
+      if (pod.index < 0 || pod.job_uid != observed_.job.uid || !IsProvenEnded(pod)) continue;
+      add(pod.role, static_cast<size_t>(pod.index), pod.uid);
+    }
+    for (size_t index = 0; index < servers_.by_index.size(); ++index) {
+      const bool exists = std::ranges::any_of(observed_.pods, [&](const ObservedPod& pod) {
+        return pod.role == RoleName::kServer && pod.index == static_cast<int64_t>(index);
+      });
+      if (!exists) add(RoleName::kServer, index, "");
+    }
+    return gone;
+  }
+
+  const Observed& observed_;
+  const api::TrainingJobStatus& status_;
+  const ServersView& servers_;
+  const PlanOptions& options_;
+  const Now now_;
+  Directives& directives_;
+  Draft& draft_;
+  const ObservedPod* const host_;
+  CoordinatorView view_;
+};
+
+}  // namespace
+
+CoordinatorView CoordinatorOf(const api::TrainingJobStatus& status) {
+  return {.pod = status.coordinator, .term = status.coordinator_term, .voters = status.coordinator_voters};
+}
+
+CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                                Now now, Directives& directives, Draft& draft) {
+  const api::TrainingJobStatus& status = observed.job.status;
+  if (!servers.formed) {
+    CoordinatorView view = CoordinatorOf(status);
+    if (servers.count > 0 && servers.all_started()) view.pod = PodName(observed.job.name, RoleName::kServer, 0);
     return view;
   }
-  view.moving = true;
-  if (successor == nullptr) {
-    draft.Requeue(kLookAgain, "a server that can run the coordinator");
-    return view;
+  const bool can_move = status.abilities && status.abilities->coordinator_failover;
+  if (!can_move || servers.finished > 0) return CoordinatorOf(status);
+  return CoordinatorPlanner(observed, servers, options, now, directives, draft).Run();
+}
+
+void TellCoordinator(const api::TrainingJobStatus& before, const CoordinatorView& coordinator,
+                     const Draft::Needs& written, Draft& draft) {
+  if (coordinator.why.empty()) return;
+  if (before.coordinator_term != coordinator.term) {
+    draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator", coordinator.why, written);
+  } else {
+    draft.Normal(kEventCoordinatorConfirmed, "ConfirmCoordinator", coordinator.why, written);
   }
-  const uint64_t heard = observed.sample.job ? observed.sample.job->term() : 0;
-  view.pod = successor->name;
-  view.term = std::max({kFirstTerm, status.coordinator_term, static_cast<int64_t>(heard)}) + 1;
-  draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator",
-             successor->name + " takes over the coordinator from " + status.coordinator +
-                 (host_alive ? ", which is to leave" : ", which is gone") + " (term " + std::to_string(view.term) +
-                 ")");
-  return view;
 }
 
 }  // namespace attune::controller

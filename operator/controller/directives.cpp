@@ -4,6 +4,15 @@
 
 namespace attune::controller {
 
+namespace {
+
+// The job stands until it is carried out, and that takes no time.
+bool IsUrgent(const v1::Directive& directive) {
+  return directive.has_host_coordinator() || directive.has_confirm_office();
+}
+
+}  // namespace
+
 bool IsAlive(const ObservedPod& pod) {
   return HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod) && !IsBeingDeleted(pod);
 }
@@ -22,7 +31,7 @@ const ObservedPod* CoordinatorPod(const Observed& observed) {
 }
 
 Duration Directives::RetryDelay(const v1::Directive& directive, uint32_t refusals) const {
-  if (!directive.has_host_coordinator()) return options_.refused_retry;
+  if (!IsUrgent(directive)) return options_.refused_retry;
   Duration delay = options_.appointment_retry;
   for (uint32_t i = 1; i < refusals && delay < options_.refused_retry; ++i) delay *= 2;
   return std::min(delay, options_.refused_retry);
@@ -35,6 +44,7 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
   const auto sent = observed_.sent.find(key);
   const bool any_answer = answer != observed_.sample.answers.end();
   const bool answered = any_answer && (sent == observed_.sent.end() || answer->second.at > sent->second);
+  const Duration patience = IsUrgent(directive) ? options_.prompt_patience : options_.answer_patience;
   Reply reply{Reply::State::kWaiting, ""};
   if (any_answer && answer->second.outcome == Outcome::kRefused) {
     reply = {Reply::State::kRefused, answer->second.message};  // stands until there is a newer one
@@ -49,14 +59,14 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
     }
   } else if (!answered && sent != observed_.sent.end()) {
     const Duration waited = now_.monotonic - sent->second;
-    if (waited < options_.answer_patience) {
-      draft_.Requeue(options_.answer_patience - waited, "answer to " + key);
+    if (waited < patience) {
+      draft_.Requeue(patience - waited, "answer to " + key);
       return reply;
     }
   }
   if (!IsAlive(pod) || !IsConnected(observed_, pod)) return {Reply::State::kUnreachable, ""};
   draft_.Tell(pod, key, directive, reason);
-  draft_.Requeue(options_.answer_patience, "answer to " + key);
+  draft_.Requeue(patience, "answer to " + key);
   return reply;
 }
 

@@ -10,20 +10,16 @@ namespace {
 // A process that has reported so many windows, of a second at least, has joined long ago.
 constexpr uint64_t kWindowsOfAMember = 20;
 
-const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
-  const auto& samples = observed.sample.pods;
-  const auto found = std::ranges::find_if(samples, [&](const telemetry::PodSample& sample) {
-    return sample.pod == pod.name && (sample.pod_uid.empty() || sample.pod_uid == pod.uid);
-  });
-  return found == samples.end() ? nullptr : &*found;
-}
-
 // An operator that has just begun, or was paused, has not listened: its own silence is no sign.
-bool IsSilent(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+bool IsSilentFor(const Observed& observed, const ObservedPod& pod, Duration silence, Duration never_heard, Now now) {
   if (!observed.listening_since) return false;
   const telemetry::PodSample* sample = SampleOf(observed, pod);
-  if (sample == nullptr) return now.monotonic - *observed.listening_since >= options.never_heard_silence;
-  return now.monotonic - std::max(sample->reported_at, *observed.listening_since) >= options.lost_silence;
+  if (sample == nullptr) return now.monotonic - *observed.listening_since >= never_heard;
+  return now.monotonic - std::max(sample->reported_at, *observed.listening_since) >= silence;
+}
+
+bool IsSilent(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+  return IsSilentFor(observed, pod, options.lost_silence, options.never_heard_silence, now);
 }
 
 bool IsNodeLost(const Observed& observed, const ObservedPod& pod) {
@@ -44,7 +40,67 @@ bool IsExpelled(const Observed& observed, const ObservedPod& pod, const PlanOpti
   return has_joined && !window->server_states().empty() && !StateOf(*window, pod.index);
 }
 
+// A server that was stopped itself reports a window as long as its pause, and has heard no messages meanwhile.
+bool SaysThatItMisses(const telemetry::PodSample& sample, const PlanOptions& options) {
+  const bool was_stopped = sample.window.duration_seconds() > Seconds(options.heard_within);
+  return telemetry::MissesCoordinator(sample.window) && !was_stopped;
+}
+
+std::vector<const ObservedPod*> MissedBy(const Observed& observed, const ObservedPod& coordinator,
+                                         const PlanOptions& options, Now now) {
+  std::vector<const ObservedPod*> missed_by;
+  size_t heard = 0;
+  for (const ObservedPod& pod : observed.pods) {
+    const bool other = pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid &&
+                       pod.uid != coordinator.uid;
+    if (!other || !IsAlive(pod) || !IsHeard(observed, pod, options, now)) continue;
+    ++heard;
+    if (SaysThatItMisses(*SampleOf(observed, pod), options)) missed_by.push_back(&pod);
+  }
+  if (2 * missed_by.size() < heard) missed_by.clear();
+  return missed_by;
+}
+
 }  // namespace
+
+const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
+  const auto& samples = observed.sample.pods;
+  const auto found = std::ranges::find_if(samples, [&](const telemetry::PodSample& sample) {
+    return sample.pod == pod.name && (sample.pod_uid.empty() || sample.pod_uid == pod.uid);
+  });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  return sample != nullptr && sample->connected && sample->window.sequence() > 0 &&
+         now.monotonic - sample->reported_at <= options.heard_within;
+}
+
+CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod& pod, Duration silence,
+                                    const PlanOptions& options, Now now) {
+  CoordinatorSigns signs;
+  signs.silent = IsSilentFor(observed, pod, silence, std::max(silence, options.coordinator_never_heard), now);
+  signs.node_lost = IsNodeLost(observed, pod);
+  if (const telemetry::PodSample* sample = SampleOf(observed, pod); sample != nullptr && sample->window.has_office()) {
+    signs.without_office = !sample->window.office().held();
+    signs.supporters = static_cast<size_t>(sample->window.office().wanted_voters_size());
+  }
+  signs.missed_by = MissedBy(observed, pod, options, now);
+  return signs;
+}
+
+std::string Describe(const CoordinatorSigns& signs) {
+  std::string text;
+  const auto add = [&](bool sign, const std::string& words) {
+    if (sign) text += (text.empty() ? "" : ", ") + words;
+  };
+  add(signs.silent, "nothing is heard of its process");
+  add(signs.node_lost, "its node is not ready");
+  add(!signs.silent && signs.without_office, "too few servers support it");
+  for (const ObservedPod* pod : signs.missed_by) add(true, pod->name + " does not hear it");
+  return text;
+}
 
 Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   Signs signs;
@@ -71,6 +127,11 @@ bool IsOnCordonedNode(const Observed& observed, const ObservedPod& pod) {
   if (!observed.nodes || pod.node.empty()) return false;
   const auto node = observed.nodes->find(pod.node);
   return node != observed.nodes->end() && node->second.cordoned;
+}
+
+bool IsProvenEnded(const ObservedPod& pod) {
+  // A kubelet that has lost sight of a container says so with this reason.
+  return pod.container.state == RoleContainer::State::kTerminated && pod.container.reason != "ContainerStatusUnknown";
 }
 
 bool WasDisrupted(const ObservedPod& pod) {

@@ -3,6 +3,9 @@
 // a coordinator may be the one that is cut off. Nothing is removed on one sign.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
 
@@ -24,11 +27,42 @@ struct Signs {
 // Of a pod of this job that has started.
 Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
 
+// What speaks for another coordinator being needed although the pod of this one says that it runs. Whether it is safe
+// to appoint one is not decided here: the servers' votes see to that (docs/decisions/0029).
+struct CoordinatorSigns {
+  bool silent = false;          // its process has reported nothing to this operator for a while
+  bool node_lost = false;       // its node is not ready, or no longer there
+  bool without_office = false;  // it says itself that it may not act
+  size_t supporters = 0;        // with so many servers it asks to go on
+  // Other servers that report to this operator and say that it does not answer them; empty unless they are at least
+  // half of those that report.
+  std::vector<const ObservedPod*> missed_by;
+
+  bool is_lost() const { return silent && (node_lost || !missed_by.empty()); }
+  bool is_cut_off() const { return !silent && without_office && missed_by.size() > supporters; }
+  bool any() const { return silent || node_lost || without_office || !missed_by.empty(); }
+};
+
+// Of the pod that runs the coordinator. `silence`: after which its process counts as silent.
+CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod& pod, Duration silence,
+                                    const PlanOptions& options, Now now);
+// "nothing is heard of its process, and a-server-1 does not hear it".
+std::string Describe(const CoordinatorSigns& signs);
+
+// Its sidecar is connected and its process has reported a moment ago.
+bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
+// What its process said last; null: nothing yet.
+const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod);
+
 // "node node-2 is not ready, and nothing was heard of its process for 12 s"
 std::string Describe(const Signs& signs, const ObservedPod& pod);
 
 // Its node takes no new pods, as the first step of draining it.
 bool IsOnCordonedNode(const Observed& observed, const ObservedPod& pod);
+
+// Its machine has confirmed that the process has ended. A pod that was failed as a whole, or removed by force, proves
+// nothing of the kind.
+bool IsProvenEnded(const ObservedPod& pod);
 
 // The pod was ended by something else than its program: evicted, preempted, its node shut down, refused by its node.
 // Nobody's failure, and counted as none.

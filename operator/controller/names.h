@@ -75,6 +75,7 @@ inline constexpr char kEventServerLeft[] = "ServerLeft";
 inline constexpr char kEventServerFailed[] = "ServerFailed";
 inline constexpr char kEventServerReplaced[] = "ServerReplaced";
 inline constexpr char kEventCoordinatorAppointed[] = "CoordinatorAppointed";
+inline constexpr char kEventCoordinatorConfirmed[] = "CoordinatorConfirmed";
 inline constexpr char kEventSynchronized[] = "SynchronizationSwitched";
 inline constexpr char kEventCheckpointWritten[] = "CheckpointWritten";
 inline constexpr char kEventCheckpointFailed[] = "CheckpointFailed";

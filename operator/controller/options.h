@@ -42,6 +42,21 @@ struct PlanOptions {
   Duration lost_silence = std::chrono::seconds(8);
   // The same for one that this operator has never heard, counted from when it began to listen.
   Duration never_heard_silence = std::chrono::seconds(30);
+
+  // The process of the coordinator is silent after this time; the servers' own lease of it is a little longer, so that
+  // the next one need not wait for long.
+  Duration coordinator_silence = std::chrono::milliseconds(3500);
+  // The same for one that this operator has never heard, counted from when it began to listen: sidecars need a moment
+  // to come back.
+  Duration coordinator_never_heard = std::chrono::seconds(5);
+  // The same without backups: a machine that comes back brings its rows back, which are nowhere else.
+  Duration coordinator_silence_without_backups = std::chrono::seconds(10);
+  // A process that has reported within this time is heard.
+  Duration heard_within = std::chrono::milliseconds(2500);
+  // A coordinator that was appointed has that long to gather half of the servers.
+  Duration takeover_patience = std::chrono::seconds(15);
+  // An order to the coordinator that is carried out at once is given again when it is not answered within this time.
+  Duration prompt_patience = std::chrono::seconds(5);
 };
 
 }  // namespace attune::controller

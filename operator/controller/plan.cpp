@@ -181,13 +181,13 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
 
   Directives directives(observed, options, now, draft);
-  Progression progression{.coordinator = {observed.job.status.coordinator, observed.job.status.coordinator_term}};
+  Progression progression{.coordinator = CoordinatorOf(observed.job.status)};
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, draft);
-    progression.coordinator = PlanCoordinator(observed, servers, directives, draft);
+    progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
     if (servers.formed) {
       progression.servers =
           PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
@@ -210,6 +210,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   TellTransitions(observed, next, written, draft);
+  TellCoordinator(observed.job.status, progression.coordinator, written, draft);
   TellDataPlane(observed.job.status, next, written, draft);
   return std::move(draft).Finish();
 }

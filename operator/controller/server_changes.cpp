@@ -67,9 +67,10 @@ class ServerPlanner {
                                                std::to_string(servers_.count) + " servers are wanted"}));
   }
 
-  // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for.
+  // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
+  // proof of that it gets no word, and waits for the process' lease to run out.
   bool IsToldGone(const ObservedPod& pod, Duration since) {
-    if (pod.name == coordinator_.pod || !HasStarted(pod)) return true;
+    if (pod.name == coordinator_.pod || !HasStarted(pod) || !IsProvenEnded(pod)) return true;
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
@@ -163,7 +164,6 @@ class ServerPlanner {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
     if (signs.machine_is_gone()) {
       ++changes_.replaced;
-      if (!IsToldGone(pod, Duration::zero())) return;
       draft_.Warn(kEventNodeLost, "ReplaceServer",
                   pod.name + ": " + Describe(signs, pod) +
                       ". Removed it without confirmation, so that another server can take its place",
@@ -205,7 +205,7 @@ class ServerPlanner {
   void PlanOverdue(const ObservedPod& pod) {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
     if (!signs.machine_is_gone()) return LookAtDeletion(pod, signs);
-    if (IsToldGone(pod, Duration::zero())) PlanGoing(pod);
+    PlanGoing(pod);
   }
 
   void LookAtDeletion(const ObservedPod& pod, const Signs& signs) {

@@ -45,12 +45,6 @@ bool WaitsForServers(const Observed& observed, int32_t count) {
   return window && window->server_states().empty() && static_cast<int32_t>(window->servers()) < count;
 }
 
-const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod) {
-  const auto& samples = observed.sample.pods;
-  const auto found = std::ranges::find_if(samples, [&](const auto& sample) { return sample.pod == pod.name; });
-  return found == samples.end() ? nullptr : &*found;
-}
-
 // Said by the coordinator now or before, or seen in what servers and workers report.
 bool HasBegun(const Observed& observed, int32_t count) {
   if (observed.job.status.begun) return true;

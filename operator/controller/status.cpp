@@ -114,6 +114,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
                   TrainingJobStatus& status) {
   status.coordinator = progression.coordinator.pod;
   status.coordinator_term = progression.coordinator.term;
+  status.coordinator_voters = progression.coordinator.voters;
   status.begun = status.begun || servers.begun;
   if (const std::string& problem = progression.requests.regular_checkpoint_problem;
       !problem.empty()) {  // a newer checkpoint ends it

@@ -134,7 +134,6 @@ class WorkerPlanner {
   void PlanSilent(const ObservedPod& pod) {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
     if (signs.machine_is_gone()) {
-      TellGone(pod);
       draft_.Warn(kEventNodeLost, "ReplaceWorker",
                   pod.name + ": " + Describe(signs, pod) +
                       ". Removed it without confirmation, so that another worker can take its place",
@@ -147,7 +146,7 @@ class WorkerPlanner {
   // So that nobody waits for its lease to run out, least of all workers that keep pace with it.
   void TellGone(const ObservedPod& pod) {
     const v1::JobWindow* window = directives_.window();
-    if (window == nullptr || !window->has_abilities() || !HasStarted(pod)) return;
+    if (window == nullptr || !window->has_abilities() || !HasStarted(pod) || !IsProvenEnded(pod)) return;
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));

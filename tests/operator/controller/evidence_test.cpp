@@ -67,7 +67,7 @@ TEST_F(LostMachineTest, AWorkerWhoseNodeIsNotReadyAndThatIsSilentIsReplacedAtOnc
   EXPECT_NE(Uid("j-worker-1"), lost) << "without waiting for its name";
   EXPECT_TRUE(cluster_.HasEvent(kEventNodeLost));
   EXPECT_EQ(cluster_.status().workers.failed, 0) << "nobody's failure";
-  EXPECT_THAT(cluster_.told(), Contains("j-server-0 gone=" + lost));
+  EXPECT_THAT(cluster_.told(), Not(Contains("j-server-0 gone=" + lost))) << "it may run on, on its machine";
 }
 
 TEST_F(LostMachineTest, AServerWhoseNodeIsNotReadyAndThatIsSilentIsReplaced) {

@@ -134,14 +134,27 @@ void ExecutorRig::Round() {
   }
 }
 
+void ExecutorRig::Report() {
+  for (telemetry::PodSample& sample : store.sample.pods) {
+    if (!sample.connected || sample.pod == silent_) continue;
+    sample.reported_at = clock.Now();
+    if (sample.role != contract::kRoleServer) continue;
+    sample.window.mutable_server()->set_coordinator_silent_seconds(silent_.empty() ? 0 : 4);
+  }
+}
+
+void ExecutorRig::SayOffice(const std::string& pod, const v1::Office& office) {
+  for (telemetry::PodSample& sample : store.sample.pods) {
+    if (sample.pod == pod) *sample.window.mutable_office() = office;
+  }
+}
+
 void ExecutorRig::Run(Duration time) {
   constexpr Duration kEvery = std::chrono::seconds(1);
   const MonotonicTime end = clock.Now() + time;
   while (clock.Now() < end) {
     SyncCaches();
-    for (telemetry::PodSample& sample : store.sample.pods) {
-      if (sample.connected) sample.reported_at = clock.Now();
-    }
+    Report();
     Round();
     ConfirmDeletions();
     clock.Advance(std::min(again_.value_or(kEvery), kEvery));

@@ -134,6 +134,7 @@ class ExecutorRig {
   void Run(Duration time);
   void SyncCaches();  // all of them
   void SyncCache(size_t which);
+  void Report();  // by all processes, a moment ago
   static constexpr size_t kCaches = 5;
   void RestartOperator();
   uint64_t deaths() const { return deaths_; }  // by Fault::operator_dies
@@ -151,6 +152,10 @@ class ExecutorRig {
   void BringUp();
   // The coordinator's word: these servers serve.
   void Say(int servers, uint64_t term = 0);
+  // What the process of this server says of the office of the coordinator that it runs.
+  void SayOffice(const std::string& pod, const v1::Office& office);
+  // This server's process is stopped, and the other servers say that it does not answer; ended by an empty name.
+  void Silence(const std::string& pod) { silent_ = pod; }
   // Everything asked of the processes so far is answered so.
   void AnswerAll(telemetry::DirectiveAnswer::Outcome outcome);
 
@@ -176,6 +181,7 @@ class ExecutorRig {
   std::unique_ptr<Executor> executor_;
   const kube::ObjectKey key_{"default", "j"};
   std::optional<Duration> again_;
+  std::string silent_;
   uint64_t deaths_ = 0;
 };
 

@@ -255,6 +255,107 @@ INSTANTIATE_TEST_SUITE_P(Refused, ExecutorTest, testing::ValuesIn(Refusals()), [
   return name;
 });
 
+// --- appointments and confirmations: of two that contradict each other exactly one is recorded, whatever caches show
+
+v1::Office Wants(uint64_t term, const std::vector<uint32_t>& voters) {
+  v1::Office office;
+  office.set_term(term);
+  office.set_map_version(7);
+  office.mutable_wanted_voters()->Assign(voters.begin(), voters.end());
+  return office;
+}
+
+void PassWithStaleCaches(ExecutorRig& rig, seconds time) {
+  for (seconds passed{}; passed < time; passed += seconds(1)) {
+    rig.clock.Advance(seconds(1));
+    rig.Report();
+    rig.Round();
+  }
+}
+
+TEST(OfficeRaceTest, AConfirmationAfterAnAppointmentThatTheCacheDoesNotShowFails) {
+  ExecutorRig rig(2, 1);
+  rig.BringUp();
+  const std::string old(kube::Uid(*rig.Pod("j-server-0"))), successor(kube::Uid(*rig.Pod("j-server-1")));
+  rig.SyncCaches();  // for the last time
+  // One operator sees a silent coordinator and appoints the other server.
+  rig.Silence("j-server-0");
+  PassWithStaleCaches(rig, seconds(4));
+  ASSERT_EQ(rig.Status().coordinator, "j-server-1");
+  // Another one, whose caches are older, hears the old coordinator.
+  rig.RestartOperator();
+  rig.Silence("");
+  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.Report();
+  rig.api.ForgetCalls();
+  rig.Round();
+  EXPECT_THAT(rig.api.calls(), Contains(HasSubstr("apply TrainingJob"))) << "it tries";
+  EXPECT_FALSE(rig.Status().coordinator_voters);
+  rig.Run(seconds(5));
+  EXPECT_FALSE(rig.WasTold(old, "confirmed"));
+  EXPECT_FALSE(rig.Status().coordinator_voters);
+  EXPECT_EQ(rig.Status().coordinator_term, 2);
+  EXPECT_TRUE(rig.WasTold(successor, "coordinator of term 2"));
+}
+
+TEST(OfficeRaceTest, AnAppointmentAfterAConfirmationThatTheCacheDoesNotShowFailsAndThenNamesTheVoters) {
+  ExecutorRig rig(2, 1);
+  rig.BringUp();
+  const std::string successor(kube::Uid(*rig.Pod("j-server-1")));
+  rig.SyncCaches();  // for the last time
+  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.Report();
+  rig.Round();
+  ASSERT_TRUE(rig.Status().coordinator_voters);
+  // Another operator, whose caches are older, sees a silent coordinator.
+  rig.RestartOperator();
+  rig.Silence("j-server-0");
+  rig.api.ForgetCalls();
+  PassWithStaleCaches(rig, seconds(8));
+  EXPECT_THAT(rig.api.calls(), Contains(HasSubstr("apply TrainingJob"))) << "it tries";
+  EXPECT_EQ(rig.Status().coordinator, "j-server-0");
+  EXPECT_EQ(rig.Status().coordinator_term, 0);
+  EXPECT_THAT(rig.EventReasons(), testing::Not(Contains(kEventCoordinatorAppointed))) << "it did not happen";
+  rig.Run(seconds(3));
+  EXPECT_EQ(rig.Status().coordinator, "j-server-1");
+  ASSERT_TRUE(rig.WasTold(successor, "coordinator of term 2"));
+  for (const TestService::Sent& each : rig.service.sent) {
+    if (!each.directive.has_host_coordinator()) continue;
+    EXPECT_THAT(each.directive.host_coordinator().voters().nodes(), testing::ElementsAre(1U));
+  }
+}
+
+// The word to the coordinator needs the record, however often that fails.
+TEST(OfficeRaceTest, WithoutTheRecordTheCoordinatorGetsNoConfirmation) {
+  ExecutorRig rig(2, 1);
+  rig.BringUp();
+  const std::string host(kube::Uid(*rig.Pod("j-server-0")));
+  rig.api.SetJudge([](const ApiCall& call) {
+    return call.verb == "apply" ? std::optional<Fault>(Fault{.status = Error(StatusCode::kUnavailable, "500")})
+                                : std::nullopt;
+  });
+  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.Run(seconds(5));
+  EXPECT_FALSE(rig.WasTold(host, "confirmed"));
+  rig.api.SetJudge({});
+  rig.Run(seconds(35));
+  EXPECT_TRUE(rig.WasTold(host, "confirmed in term 1 from map 7,1"));
+}
+
+TEST(OfficeRaceTest, AnOperatorThatWasStoppedAppointsNoneOnItsReturn) {
+  ExecutorRig rig(2, 1);
+  rig.BringUp();
+  rig.clock.Advance(seconds(600));
+  rig.Silence("j-server-0");
+  rig.Report();  // the other server's is read first
+  rig.SyncCaches();
+  rig.Round();
+  EXPECT_EQ(rig.Status().coordinator_term, 0);
+  rig.Silence("");
+  rig.Run(seconds(10));
+  EXPECT_EQ(rig.Status().coordinator_term, 0);
+}
+
 // A pod that hangs in the API server's admission must not take the next look at the job with it.
 TEST(ExecutorRoundTest, ARoundOfCallsThatTimeOutEndsInTime) {
   ExecutorRig rig(1, 2);

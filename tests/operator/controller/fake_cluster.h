@@ -80,6 +80,7 @@ class FakeCluster {
   const std::vector<std::string>& drained() const { return drained_; }
   // Directives sent: "a-server-0 servers=3".
   const std::vector<std::string>& told() const { return told_; }
+  const std::vector<SendDirective>& directives() const { return directives_; }
   // Answers all directives sent whose key begins so.
   void Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
               const std::string& message = "");
@@ -115,6 +116,7 @@ class FakeCluster {
   std::optional<MonotonicTime> status_written_at_;
   std::vector<EmitEvent> events_;
   std::vector<std::string> drained_, told_;
+  std::vector<SendDirective> directives_;
   std::map<std::string, MonotonicTime> sent_;
   int32_t budget_min_available_ = 0;
   std::optional<Duration> requeue_;
