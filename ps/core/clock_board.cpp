@@ -168,7 +168,7 @@ bool StepGate::Update(const SyncState& state) {
 void StepGate::End() {
   ATTUNE_CHECK(in_step_);
   in_step_ = false;
-  ++clock_;
+  clock_ = CappedSum(clock_, 1);  // a coordinator may have lifted it to the largest number that a message can name
 }
 
 bool StepGate::TryBegin(bool regardless) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ps/core/limits.h"
 #include "ps/core/liveness_lease.h"
 
 namespace attune::ps {
@@ -75,6 +76,13 @@ TEST(StepGate, ANewcomerBelowTheHoldIsInItsStep) {
   gate.Join({.revision = 5, .floor = 6, .hold = 3, .hold_at = 7});
   EXPECT_TRUE(gate.in_step());
   EXPECT_EQ(gate.promise(), 3U);
+}
+
+TEST(StepGate, StepsEndAtTheLargestNumberThatAMessageCanName) {
+  StepGate gate;
+  gate.LiftTo(kNumberMax);
+  gate.End();
+  EXPECT_EQ(gate.clock(), kNumberMax);
 }
 
 TEST(StepGate, BspWaitsForTheFloorAndSspForLess) {
