@@ -43,6 +43,7 @@ class ServersTest : public testing::Test {
     std::vector<std::string> command = {ATTUNE_SERVER, "--servers",          std::to_string(count), "--data-port",
                                         "0",           "--coordinator-port", coordinator_port};
     Variables variables = VariablesOf(static_cast<uint32_t>(index), coordinator_);
+    variables[contract::kEnvPodUid] = "pod-of-server-" + std::to_string(index);
     if (index == 0) {
       command.push_back("--coordinator-here");
       command.insert(command.end(), more.begin(), more.end());
@@ -94,6 +95,7 @@ class ServersTest : public testing::Test {
     v1::Directive word, order;
     word.set_id(1);
     word.mutable_node_gone()->set_role(contract::kRoleServer);
+    word.mutable_node_gone()->set_pod_uid("pod-of-server-0");
     if (gone) {
       EXPECT_FALSE(sidecar_.Ask(word, seconds(1))) << "answered by a server that does not run the coordinator";
     }
