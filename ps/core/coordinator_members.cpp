@@ -329,8 +329,8 @@ bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
   });
 }
 
-// Proven gone, or silent for longer than any lease that the node can have. Outside of office nobody is declared lost:
-// another coordinator may know better.
+// Proven gone, or silent for longer than any lease that the node can have. Outside of office no member is declared
+// lost: another coordinator may know better.
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
   if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
     return FailJob(Error(StatusCode::kDataLoss,

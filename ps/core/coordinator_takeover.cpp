@@ -150,7 +150,7 @@ bool CoordinatorCore::HasLostItsServer(const ShardMap& map, CoordinatorOutputs& 
   return false;
 }
 
-// The platform has named its very process: nothing of it can be under way, and it supports nobody any more.
+// The platform has named its very process: nothing of it can be under way, and it supports no coordinator any more.
 bool CoordinatorCore::IsProven(const Member& member) const {
   const uint32_t pod = PodOf(member.incarnation);
   return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
