@@ -13,7 +13,7 @@ void CoordinatorSimulation::Order(Command command) {
   }
   const CommandId id(next_command_++);
   commands_[id] = {now() + kCallTimeout, offices_.size() - 1};
-  if (std::holds_alternative<SetServers>(command)) scalings_.insert(id);
+  if (const auto* scaling = std::get_if<SetServers>(&command)) scalings_.emplace(id, scaling->servers);
   StepCoordinator(offices_.size() - 1, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
 }
 

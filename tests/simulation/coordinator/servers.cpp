@@ -108,6 +108,8 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
       if (named) Violation("a server was released while shards lie on it");
       Break({true, place}, std::chrono::seconds(0));
       server.alive = false;
+      // It may be wanted again since.
+      After(FromMilliseconds(random().Uniform() * 500), [this, index = server.index] { StartMissingServer(index); });
     }
   } else if (std::holds_alternative<SessionLost>(message) || std::holds_alternative<JoinRefused>(message)) {
     any_failure_ = true;
@@ -193,6 +195,13 @@ void CoordinatorSimulation::KillServer(size_t place) {
 
 bool CoordinatorSimulation::HasServer(uint32_t index) const {
   return std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
+}
+
+// Numbers begin anew when a job does: one that died before may have had the same.
+CoordinatorSimulation::Server* CoordinatorSimulation::LiveServer(NodeId node) {
+  const auto found =
+      std::ranges::find_if(servers_, [&](const Server& server) { return server.alive && server.node == node; });
+  return found == servers_.end() ? nullptr : &*found;
 }
 
 // The platform runs one process of an index at a time.

@@ -144,6 +144,7 @@ class CoordinatorSimulation : public World {
   size_t StartServer(uint32_t index);
   void StartMissingServer(uint32_t index);
   bool HasServer(uint32_t index) const;
+  Server* LiveServer(NodeId node);
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
@@ -196,7 +197,7 @@ class CoordinatorSimulation : public World {
     size_t office;
   };
   std::map<CommandId, Asked> commands_;
-  std::set<CommandId> scalings_;
+  std::map<CommandId, uint32_t> scalings_;  // to so many servers
   uint32_t servers_wanted_ = 1;
   std::map<MapVersion, ShardMap> maps_;
   MapVersion last_map_;

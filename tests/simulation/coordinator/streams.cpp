@@ -144,7 +144,8 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
     if (result.status.code() == StatusCode::kDeadlineExceeded) {
       Violation("EveryCallEnds: a command was not carried out: " + attune::ToString(result.status));
     }
-    if (result.status.ok() && scalings_.erase(result.id) > 0) CheckEven();
+    const auto scaling = scalings_.extract(result.id);
+    if (result.status.ok() && !scaling.empty() && scaling.mapped() == servers_wanted_) CheckEven();
     commands_.erase(it);
   }
   if (out.begin_checkpoint) {

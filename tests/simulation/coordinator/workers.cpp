@@ -42,8 +42,8 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     const NodeId to = message.to;
     const size_t account = push_of_sequence_.at({place, push->sequence.value()});
     After(network_.Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
-      const auto server = std::ranges::find(servers_, to, &Server::node);
-      if (server == servers_.end() || !server->alive || server->released || !server->lease.Valid(now())) return;
+      Server* const server = LiveServer(to);
+      if (server == nullptr || server->released || !server->lease.Valid(now())) return;
       server->applied.insert(account);
       After(network_.Delay(), [this, place, to, ack = std::move(ack)]() mutable {
         StepWorker(place, Received{.from = to, .message = std::move(ack)});
@@ -77,9 +77,8 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
 // A server that has not heard its own id yet does not answer; it is dialed until the map changes.
 void CoordinatorSimulation::ConnectPeer(size_t place, NodeId peer) {
   if (!workers_[place]->alive || finished_) return;
-  const auto server = std::ranges::find(servers_, peer, &Server::node);
-  if (server != servers_.end()) {
-    if (server->alive) StepWorker(place, PeerConnected{.peer = peer});
+  if (LiveServer(peer) != nullptr) {
+    StepWorker(place, PeerConnected{.peer = peer});
   } else if (workers_[place]->core->map().Contains(peer)) {
     After(std::chrono::milliseconds(20), [this, place, peer] { ConnectPeer(place, peer); });
   }
