@@ -63,6 +63,23 @@ TEST_F(WorkerSilenceTest, TheSessionOutlivesAnySilence) {
   EXPECT_TRUE(std::holds_alternative<Join>(out_.send.front().message));
 }
 
+// The coordinator is lost before the job has formed: the job begins anew, in its first mode.
+TEST(WorkerOfAJobThatBeginsAnewTest, TakesTheModeOfTheCoordinatorThatAdmitsIt) {
+  WorkerCore core({.job_uid = "job", .incarnation = 7});
+  WorkerOutputs out;
+  const MonotonicTime now{seconds(1)};
+  const auto hear = [&](SyncState sync) {
+    core.Step(PeerConnected{kCoordinator}, now, out);
+    core.Step(Received{.from = kCoordinator, .message = Welcome{.node = NodeId(3), .map = {}, .sync = sync}, .term = 1},
+              now, out);
+    core.Step(PeerDisconnected{kCoordinator}, now, out);
+  };
+  hear({.revision = (uint64_t{1} << 32) + 5, .mode = SyncMode::Ssp(3), .mode_before = SyncMode::Ssp(3), .mode_from = 1});
+  ASSERT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(3));
+  hear({.revision = (uint64_t{1} << 32) + 1, .mode = SyncMode::Ssp(1), .mode_before = SyncMode::Ssp(1), .mode_from = 0});
+  EXPECT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(1));
+}
+
 // What this process did not do while it stood still is no fault of the servers.
 TEST_F(WorkerSilenceTest, CallsOfAStoppedProgramGetTheTimeTheyWouldHaveHad) {
   OpenTable(CallId(1), seconds(5));
