@@ -88,7 +88,11 @@ void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOut
   if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
   if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised, now);
   const auto known = connections_.find(input.from);
-  if (known == connections_.end()) return;  // has not introduced itself
+  if (known == connections_.end()) {
+    // It has not introduced itself, or only while this coordinator took over: a new connection begins with Join.
+    if (!taking_over_) out.close.push_back(input.from);
+    return;
+  }
   Node* node = Find(known->second);
   if (node == nullptr) return AnswerGone(input.from, known->second, input.message, out);
   if (rights_.Refuses(input.message, known->second, PartyOf(node->member.role), out.rejected)) return;

@@ -133,6 +133,12 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   }
   if (parameters_.crash_at_table && here.leads) CrashAtTable(out);
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));
+  for (const ConnectionId connection : out.close) {
+    const auto closed = connections_.find(connection);
+    if (closed == connections_.end()) continue;
+    Count("connections closed");
+    Break(Party(closed->second.party), network_.Delay());
+  }
   for (const CommandResult& result : out.command_results) {
     const auto it = commands_.find(result.id);
     if (it == commands_.end()) {

@@ -27,6 +27,12 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
     if (IsServer(dials) && std::holds_alternative<Finished>(message.message)) servers_[IndexOf(dials)]->released = true;
     Carry(leader.place, it->second.first, std::move(message.message));
   }
+  for (const ConnectionId connection : out.close) {
+    const auto it = to_coordinator_.find(connection);
+    if (it == to_coordinator_.end()) continue;
+    Count("connections closed");
+    Break(Place(it->second.first), leader.place, network_.Delay());
+  }
   if (out.superseded) {
     if (&leader == leader_) Violation("a coordinator ended although no other one was appointed");
     return EndLeader(leader);
