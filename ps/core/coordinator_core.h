@@ -208,7 +208,8 @@ class CoordinatorCore {
   const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
   bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
   bool IsProven(const Member& member) const;
-  void ConfigureTakeover(const ShardMap& map, MonotonicTime now);
+  void ConfigureTakeover(const ShardMap& map);
+  void WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now);
   bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
   bool OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
   bool IsCovered(const ShardMap& map) const;

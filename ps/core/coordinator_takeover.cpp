@@ -158,20 +158,27 @@ bool CoordinatorCore::IsProven(const Member& member) const {
 
 // Who decides about the office of the coordinators before: the voters of the newest map, or those that the operator has
 // confirmed since.
-void CoordinatorCore::ConfigureTakeover(const ShardMap& map, MonotonicTime now) {
+void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
   Voters newest = VotersOf(map);
   if (options_.voters && options_.voters->map_version >= map.version) newest = *options_.voters;
   if (takeover_voters_.nodes.empty() || takeover_voters_.map_version < newest.map_version) {
     takeover_voters_ = newest;
     office_.Confirm(newest);
   }
+  for (const Member& member : map.members) {
+    if (member.role == Role::kServer && IsProven(member)) office_.Exclude(member.node);
+  }
+}
+
+// Only once no earlier coordinator can be in office: what the operator records stands for all of them from then on.
+void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now) {
+  wanted_voters_.clear();
+  if (!OfficeCounts() || !old_office_ended) return;
   std::vector<NodeId> servers;
   for (const Member& member : map.members) {
-    if (member.role != Role::kServer) continue;
-    if (AnswerOf(member.node) != nullptr) servers.push_back(member.node);
-    if (IsProven(member)) office_.Exclude(member.node);
+    if (member.role == Role::kServer && AnswerOf(member.node) != nullptr) servers.push_back(member.node);
   }
-  wanted_voters_ = OfficeCounts() ? office_.Wanted(servers, now, options_.uncovered_patience) : std::vector<NodeId>();
+  wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
 }
 
 // The coordinator of that term, whose server the copy of its state names, acts no more.
@@ -253,8 +260,10 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   PassOnMap(*map, formers_, out);
   if (HasLostItsServer(*map, out)) return;
   const CoordinatorRecord* record = NewestRecord(*map);
-  ConfigureTakeover(*map, now);
-  if (!OldOfficeEnded(*map, record, now) || !InOffice(now)) {
+  ConfigureTakeover(*map);
+  const bool ended = OldOfficeEnded(*map, record, now);
+  WantConfirmationOfTakeover(*map, ended, now);
+  if (!ended || !InOffice(now)) {
     alone_since_ = kNever;
   } else if (alone_since_ == kNever) {
     alone_since_ = now;
