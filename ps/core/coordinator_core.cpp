@@ -79,7 +79,8 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   alone_since_ = MovedBy(pause, alone_since_);
   floor_watch_.since = MovedBy(pause, floor_watch_.since);
   out.events.push_back("the coordinator's process stood still for " +
-                       std::to_string(static_cast<int64_t>(Seconds(pause))) + " s; that time counts for no member's silence");
+                       std::to_string(static_cast<int64_t>(Seconds(pause))) +
+                       " s; that time counts for no member's silence");
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }

@@ -208,7 +208,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
 void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
   gone_.Add(join.node, join.incarnation, OkStatus(), now_);
   if (forgotten_.size() >= kMembersMax) forgotten_.erase(forgotten_.begin());
-  forgotten_.emplace(join.node, now_);
+  forgotten_.insert_or_assign(join.node, now_);  // on a new connection it asks again first
   connections_[from] = join.node;
 }
 

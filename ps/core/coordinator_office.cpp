@@ -55,8 +55,8 @@ void CoordinatorCore::WantConfirmation(MonotonicTime now) {
 void CoordinatorCore::AssignVotes(ShardMap& map) const {
   bool any = false;
   for (Member& member : map.members) {
-    member.votes = member.role == Role::kServer &&
-                   !member.leaving && (office_.Votes(member.node) || office_.IsFresh(member.node, now_));
+    member.votes = member.role == Role::kServer && !member.leaving &&
+                   (office_.Votes(member.node) || office_.IsFresh(member.node, now_));
     any = any || member.votes;
   }
   if (any && OfficeCounts() && office_.configured()) return;

@@ -117,8 +117,9 @@ bool Office::IsFresh(NodeId voter, MonotonicTime now) const {
 }
 
 bool Office::Votes(NodeId node) const {
-  return !configurations_.empty() && std::ranges::find(configurations_.back().nodes, node) !=
-                                         configurations_.back().nodes.end();
+  if (configurations_.empty()) return false;
+  const std::vector<NodeId>& nodes = configurations_.back().nodes;
+  return std::ranges::find(nodes, node) != nodes.end();
 }
 
 std::vector<NodeId> Office::Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience) {
