@@ -88,7 +88,7 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
 }
 
 // CutExact.
-void CoordinatorSimulation::CheckCut(const CutRecord& record) {
+void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t office) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const auto contained = [&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); };
   const bool exact = record.synchronization != "async";
@@ -102,8 +102,9 @@ void CoordinatorSimulation::CheckCut(const CutRecord& record) {
                              std::to_string(record.clock);
     const Worker& worker = *workers_[push.worker];
     // A worker follows another coordinator while this one, not heard of it, takes it for lost: its items are others'
-    // then.
-    const bool lost_to_this_one = worker.leaves_at > marked_at_ && !marked_members_.Contains(worker.core->node());
+    // then, also when it leaves there.
+    const bool has_left = worker.left_under && *worker.left_under <= office;
+    const bool lost_to_this_one = !has_left && !marked_members_.Contains(worker.core->node());
     if (!exact || worker.lost || lost_to_this_one) continue;
     // Under Async, before, one that has left may have been far ahead: all that it has done is contained.
     const bool in_cut = push.step < record.clock || worker.leaves_at <= marked_at_;

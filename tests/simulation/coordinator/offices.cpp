@@ -173,7 +173,8 @@ void CoordinatorSimulation::KillWhenSafe(size_t place) {
   After(std::chrono::milliseconds(500), [this, place] { KillWhenSafe(place); });
 }
 
-// The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while.
+// The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while. A wrong
+// word names no pod: that a pod's container has ended is said by its own machine, which knows.
 void CoordinatorSimulation::CrashCoordinator(bool really) {
   if (finished_ || !Settled()) return;
   const size_t host = offices_[chief_]->host;
@@ -181,7 +182,7 @@ void CoordinatorSimulation::CrashCoordinator(bool really) {
   any_failure_ = true;
   any_server_died_ = true;
   if (really) return KillServer(host);
-  const NodeGone gone{Role::kServer, servers_[host].index, PodOf(servers_[host].incarnation)};
+  const NodeGone gone{.role = Role::kServer, .index = servers_[host].index, .pod = 0};
   Tell("the coordinator is said to be dead");
   appointing_ = true;
   After(std::chrono::seconds(12), [this, host] { KillWhenSafe(host); });

@@ -33,12 +33,26 @@ size_t CoordinatorSimulation::StartServer(uint32_t index) {
   return place;
 }
 
+void CoordinatorSimulation::SayJoin(size_t place) {
+  const Server& server = servers_[place];
+  SayServer(place, Join{.incarnation = server.incarnation,
+                        .job_uid = kJob,
+                        .role = Role::kServer,
+                        .index = server.index,
+                        .address = "127.0.0.1:" + std::to_string(7000 + place),
+                        .node = server.node,
+                        .term = server.term});
+}
+
+// One without a number asks for it again: a coordinator that is taking over, or out of office, gives none.
 void CoordinatorSimulation::ServerHeartbeat(size_t place) {
-  Server& server = servers_[place];
+  const Server& server = servers_[place];
   if (!server.alive || server.finished) return;
   if (server.node != NodeId()) {
     SayHeartbeat(place);
     Report(place);
+  } else {
+    SayJoin(place);
   }
   After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
 }

@@ -71,7 +71,7 @@ class CoordinatorSimulation : public World {
     std::unique_ptr<WorkerCore> core;
     uint32_t index = 0;
     Stream stream;
-    bool alive = true, left = false, lost = false, asked_to_leave = false;
+    bool alive = true, lost = false, asked_to_leave = false;
     std::optional<MonotonicTime> wake;
     uint64_t next_call = 1;
     std::map<CallId, MonotonicTime> calls;
@@ -83,6 +83,7 @@ class CoordinatorSimulation : public World {
     uint64_t position = 0, pushes = 0;
     bool slow = false;
     MonotonicTime leaves_at = kNever;  // it pushes nothing from then on
+    std::optional<size_t> left_under;  // the office that has answered so
   };
   // One coordinator, in a server.
   struct Office {
@@ -138,7 +139,7 @@ class CoordinatorSimulation : public World {
   const CoordinatorCore& Chief() const { return *offices_[chief_]->core; }
   void OnMark(size_t place, const Mark& mark);
   void OnWriteSnapshot(size_t place, CutId cut);
-  void CheckCut(const CutRecord& record);
+  void CheckCut(const CutRecord& record, size_t office);
   void CheckEven();
 
   size_t StartServer(uint32_t index);
@@ -150,6 +151,7 @@ class CoordinatorSimulation : public World {
   void AdoptMap(size_t place, const ShardMap& map);
   void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
+  void SayJoin(size_t place);
   void ServerHeartbeat(size_t place);
   void SayHeartbeat(size_t place);
   void KillServer(size_t place);

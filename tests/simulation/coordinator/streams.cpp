@@ -16,15 +16,8 @@ void CoordinatorSimulation::Connect(Party party) {
   stream.connection = ConnectionId(next_connection_++);
   connections_[stream.connection] = {party, stream.office};
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
-  Server& server = servers_[party.place];
-  if (!server.map.formed()) server.node = NodeId();
-  SayServer(party.place, Join{.incarnation = server.incarnation,
-                              .job_uid = kJob,
-                              .role = Role::kServer,
-                              .index = server.index,
-                              .address = "127.0.0.1:" + std::to_string(7000 + party.place),
-                              .node = server.node,
-                              .term = server.term});
+  if (Server& server = servers_[party.place]; !server.map.formed()) server.node = NodeId();
+  SayJoin(party.place);
 }
 
 void CoordinatorSimulation::Break(Party party, Duration away) {
@@ -162,7 +155,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   }
   if (out.commit_checkpoint) {
     Count("checkpoints");
-    CheckCut(out.commit_checkpoint->record);
+    CheckCut(out.commit_checkpoint->record, office);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
           [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });

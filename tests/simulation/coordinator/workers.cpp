@@ -159,7 +159,7 @@ void CoordinatorSimulation::Completed(size_t place, const Completion& completion
       worker.at = kWork;
       return Work(place);
     case kLeave:
-      worker.left = true;
+      worker.left_under = worker.stream.office;
       worker.alive = false;
       steps_.IsGone(place);
       worker.at = kEnd;

@@ -91,6 +91,14 @@ void JobSimulation::OpenTo(Place from, NodeId node) {
   After(std::chrono::milliseconds(5), [this, from, node] { OpenTo(from, node); });
 }
 
+// As a transport does it: who dials has given the other one up, and whoever is dialed is dialed again.
+void JobSimulation::Disconnect(Place place, NodeId peer) {
+  const auto to = PlaceOf(place, peer);
+  if (!to) return;
+  const bool dials = WireBetween(place, *to).first == place;
+  Break(place, *to, dials ? kForGood : network_.Delay());
+}
+
 void JobSimulation::Break(Place a, Place b, Duration away) {
   const Wire wire = WireBetween(a, b);
   const auto [dials, listens] = wire;
@@ -110,7 +118,7 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
     After(Duration(0), [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
   }
   Step(dials, NodeAt(listens), false);
-  After(away, [this, wire] { OpenAgain(wire); });
+  if (away != kForGood) After(away, [this, wire] { OpenAgain(wire); });
 }
 
 void JobSimulation::BreakAll(Place place, Duration away) {

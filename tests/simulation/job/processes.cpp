@@ -150,6 +150,9 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     if (member.node <= server.core->node()) continue;
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(ServerPlace(index), node); });
   }
+  for (const NodeId node : out.disconnect) {
+    After(Duration(0), [this, index, node] { Disconnect(ServerPlace(index), node); });
+  }
   for (LoadOrder& order : out.load) Load(index, std::move(order));
   if (!out.restore.empty()) Violation("rows were lost although they had copies");
   if (out.finished) return EndServer(index, Fate::kLeft);
@@ -182,6 +185,9 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   }
   for (const Member& member : out.connect) {
     After(network_.Delay(), [this, index, node = member.node] { OpenTo(WorkerPlace(index), node); });
+  }
+  for (const NodeId node : out.disconnect) {
+    After(Duration(0), [this, index, node] { Disconnect(WorkerPlace(index), node); });
   }
   if (out.coordinator) Hears(WorkerPlace(index), out.coordinator->term);
   for (const RejectedMessage& rejected : out.rejected) {

@@ -138,7 +138,9 @@ class JobSimulation : public World {
   void OpenTo(Place from, NodeId node);
   void OpenToLeader(Place from);
   void OpenAgain(Wire wire);
+  static constexpr Duration kForGood = Duration::max();
   void Break(Place a, Place b, Duration away);
+  void Disconnect(Place place, NodeId peer);
   void BreakAll(Place place, Duration away);
   void BreakFromLeaders(Place place, Duration away);
   void Carry(Place from, Place to, Message message, LinkHeader header = {});
