@@ -79,13 +79,28 @@ void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
 void Link::Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out) {
   const bool others_wait = !connected_ || next_to_send_ < first_queued_ + queue_.size();
   if (others_wait) {
-    const auto repeatable = AsRepeatable(message);
-    if (repeatable && !unsent_.insert(*repeatable).second) return;
+    if (const auto repeatable = AsRepeatable(message)) {
+      const uint64_t last = first_queued_ + queue_.size();
+      const auto [waiting, is_new] = unsent_.try_emplace(*repeatable, last);
+      if (!is_new && waiting->second >= next_to_send_) {
+        if (std::holds_alternative<Pull>(message)) Replace(waiting->second, std::move(message));
+        return;
+      }
+      waiting->second = last;  // nothing waits: a peer may acknowledge what was never sent
+    }
   }
   bytes_.push_back(BytesOf(message));
   queued_bytes_ += bytes_.back();
   queue_.push_back(std::move(message));
   FillWindow(now, out);
+}
+
+void Link::Replace(uint64_t sequence, Message message) {
+  const auto place = static_cast<size_t>(sequence - first_queued_);
+  queued_bytes_ -= bytes_[place];
+  bytes_[place] = BytesOf(message);
+  queued_bytes_ += bytes_[place];
+  queue_[place] = std::move(message);
 }
 
 void Link::Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out) {

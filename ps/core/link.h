@@ -15,7 +15,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <vector>
 
@@ -53,8 +52,9 @@ class Link {
   explicit Link(LinkOptions options = {}, LinkMutations mutations = {})
       : options_(options), mutations_(mutations), resend_after_(options.resend_after) {}
 
-  // Takes nothing when a push, pull or Localize, or the question whether a copy contains a push, waits here already:
-  // who asked asks again.
+  // Takes nothing when a push or Localize, or the question whether a copy contains a push, waits here already: it is
+  // asked again. A pull takes the place of the one that waits: it names fewer pushes to wait for, and what it does not
+  // name any more may have been lost with the row since, after it was acknowledged.
   void Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out);
   // A frame has come. Appends what is to be delivered now, in order, to `delivered`.
   void Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& delivered, std::vector<LinkFrame>& out);
@@ -82,6 +82,7 @@ class Link {
   using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, uint64_t, MapVersion>;
   static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
+  void Replace(uint64_t sequence, Message message);
   void SendAllAgain();
   void KeepAhead(uint64_t sequence, Message message);
   void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
@@ -96,7 +97,7 @@ class Link {
   std::deque<size_t> bytes_;  // of each
   size_t queued_bytes_ = 0;
   uint64_t next_to_send_ = 1;    // first not sent on this connection
-  std::set<Repeatable> unsent_;  // queued behind others and never sent yet
+  std::map<Repeatable, uint64_t> unsent_;  // queued behind others and never sent yet, with their numbers
   size_t bytes_under_way_ = 0;   // of first_queued_ .. next_to_send_ - 1
   MonotonicTime resend_at_ = kNever;
   Duration resend_after_{};  // grows while there is no news
