@@ -230,6 +230,7 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
   void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
+  void TakeIntoCut(NodeId node);
   void SendCutOrder(const Node& node, CoordinatorOutputs& out);
   void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
   void CommitWhenWritten(CoordinatorOutputs& out);

@@ -152,6 +152,14 @@ void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
 }
 
+// It may own rows from now on, and those who have not copied theirs yet may hand it some: in their copies these are
+// missing, so it has to copy, too. Afterwards every row is in a copy already.
+void CoordinatorCore::TakeIntoCut(NodeId node) {
+  if (!Marking()) return;
+  Cut& cut = cuts_.front();
+  if (cut.parts.try_emplace(node, std::nullopt).second) cut.unmarked.insert(node);
+}
+
 // All have copied: workers go on, nodes write.
 void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();

@@ -42,7 +42,10 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     Heard(node, now);
     connections_[from] = id;
     if (id == mirror_) mirror_again_ = now;
-    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) PublishMembers(out);
+    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
+      TakeIntoCut(id);
+      PublishMembers(out);
+    }
     SendCutOrder(node, out);  // before a map that rows may move under again
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
@@ -124,6 +127,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     // A server that comes is wanted, told or not; it must have the tables before it gets rows.
     if (map_.formed()) servers_wanted_ = std::max(servers_wanted_, join.index + 1);
     for (TableEntry& table : tables_) table.missing.insert(id);
+  } else if (join.takes_rows) {
+    TakeIntoCut(id);
   }
   FormMapWhenComplete(out);
   if (last_server_lost_ != kNever && join.role == Role::kServer) {
@@ -132,6 +137,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     PublishMembers(out);
   }
   SendWelcome(node, out);
+  SendCutOrder(node, out);
   if (join.role == Role::kServer) SendOpenOrders(node, out);
 }
 

@@ -127,6 +127,30 @@ TEST_F(CoordinatorCheckpointTest, NodesWriteWhenAllHaveMarkedAndAllServersHearOf
   EXPECT_EQ(Said<NewestCheckpoint>(kServer)->point.checkpoint, 8U);
 }
 
+// Those who have not copied yet hand it rows, which are missing in their copies then.
+TEST_F(CoordinatorCheckpointTest, AWorkerThatBeginsToTakeRowsWhileOthersCopyTheirsTakesPart) {
+  Start({});
+  TakeCheckpoint();
+  const CutId cut = out_.begin_checkpoint->cut;
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
+  ASSERT_TRUE(Said<Mark>(kServer));
+  Say(kWorker, ps::Join{.incarnation = kWorker.value(),
+                        .job_uid = "job",
+                        .role = Role::kWorker,
+                        .index = 0,
+                        .address = "127.0.0.1:2",
+                        .takes_rows = true,
+                        .node = NodeId(2)});
+  ASSERT_TRUE(Said<Mark>(kWorker));
+  Join(kLater, Role::kWorker, 1);
+  EXPECT_FALSE(Said<Mark>(kLater)) << "it has no rows and gets none";
+  Say(kServer, MarkDone{.cut = cut});
+  EXPECT_FALSE(Said<WriteSnapshot>(kServer)) << "rows may be on their way to the worker";
+  Say(kWorker, MarkDone{.cut = cut});
+  EXPECT_TRUE(Said<WriteSnapshot>(kServer));
+  EXPECT_TRUE(Said<WriteSnapshot>(kWorker));
+}
+
 TEST_F(CoordinatorCheckpointTest, AFailedPartEndsTheCheckpointAndNamesTheServer) {
   Start({});
   TakeCheckpoint();
