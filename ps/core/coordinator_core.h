@@ -134,6 +134,7 @@ class CoordinatorCore {
   Status CheckJoin(const Join& join) const;
   void ForgetFormer(ConnectionId from, const Join& join);
   void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  void WantServer(Node& server);
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
   void PublishMembers(CoordinatorOutputs& out);
@@ -174,6 +175,7 @@ class CoordinatorCore {
   void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
+  bool AnyServerBelow(uint32_t index) const;
   bool Reports(const Node& node) const;
   bool AllReady() const;
   std::string WhatIsRestored(size_t uncovered) const;

@@ -124,9 +124,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
   }
   if (join.role == Role::kServer) {
-    // A server that comes is wanted, told or not; it must have the tables before it gets rows.
-    if (map_.formed()) servers_wanted_ = std::max(servers_wanted_, join.index + 1);
-    for (TableEntry& table : tables_) table.missing.insert(id);
+    WantServer(node);
+    for (TableEntry& table : tables_) table.missing.insert(id);  // it must have them before it gets rows
   } else if (join.takes_rows) {
     TakeIntoCut(id);
   }
@@ -139,6 +138,19 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   SendWelcome(node, out);
   SendCutOrder(node, out);
   if (join.role == Role::kServer) SendOpenOrders(node, out);
+}
+
+// A server that comes is wanted, told or not. Only while an order says how many there are to be, one above that number
+// is drained like those that were here when it came: it was started before the order and is late.
+void CoordinatorCore::WantServer(Node& server) {
+  if (!map_.formed()) return;
+  const bool ordered = std::ranges::any_of(
+      placement_orders_, [](const PlacementOrder& order) { return order.leaving == NodeId(); });
+  if (ordered && server.member.index >= servers_wanted_ && AnyServerBelow(servers_wanted_)) {
+    server.member.leaving = true;
+  } else {
+    servers_wanted_ = std::max(servers_wanted_, server.member.index + 1);
+  }
 }
 
 void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {

@@ -30,6 +30,13 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
 // Whoever may hold rows says where it stands with them.
 bool CoordinatorCore::Reports(const Node& node) const { return node.member.may_own_rows(); }
 
+bool CoordinatorCore::AnyServerBelow(uint32_t index) const {
+  return std::ranges::any_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role == Role::kServer && node.member.index < index && !node.lost;
+  });
+}
+
 bool CoordinatorCore::AllReady() const {
   return std::ranges::all_of(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
@@ -244,10 +251,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
   }
   servers_wanted_ = command.servers;
   record_changed_ = true;
-  const bool any_stays = std::ranges::any_of(nodes_, [&](const auto& entry) {
-    const Node& node = entry.second;
-    return node.member.role == Role::kServer && node.member.index < command.servers && !node.lost;
-  });
+  const bool any_stays = AnyServerBelow(command.servers);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != Role::kServer) continue;
     node.member.leaving = node.member.index >= command.servers && any_stays;

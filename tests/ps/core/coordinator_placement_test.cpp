@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "tests/ps/core/coordinated_job.h"
 
@@ -48,6 +49,35 @@ TEST_F(CoordinatorPlacementTest, AServerThatMissedItsReleaseHearsItWhenItComesBa
   constexpr ConnectionId kAgain{9};
   Say(kAgain, JoinOf(Role::kServer, 1, nodes_.at(kServer1)));
   EXPECT_NE(Sent<Finished>(kAgain), nullptr);
+}
+
+// It was started before the order that there are to be two, and joins while that is carried out.
+TEST_F(CoordinatorPlacementTest, AServerBeyondTheOrderedNumberIsDrainedThoughItComesLate) {
+  constexpr ConnectionId kLate{9};
+  Report(0);
+  Step(FromOperator{.id = CommandId(1), .command = SetServers{2}});
+  ASSERT_TRUE(out_.command_results.empty()) << "not all have the newest map yet";
+  Say(kLate, JoinOf(Role::kServer, 2));
+  EXPECT_EQ(core_->progress().servers_wanted, 2U);
+  bool released = false;
+  std::vector<CommandResult> results;
+  for (uint64_t number = 100; number < 110; ++number) {
+    for (const ConnectionId server : {kServer0, kServer1, kLate}) {
+      Say(server, RowsReport{.number = number, .map_version = map_.version});
+      released = released || Sent<Finished>(kLate) != nullptr;
+      results.insert(results.end(), out_.command_results.begin(), out_.command_results.end());
+    }
+  }
+  EXPECT_TRUE(released);
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(results[0].status.ok());
+  EXPECT_EQ(core_->progress().servers, 2U);
+}
+
+TEST_F(CoordinatorPlacementTest, AServerThatComesIsWantedWhileNoOrderSaysOtherwise) {
+  Report(0);
+  Say(ConnectionId(9), JoinOf(Role::kServer, 2));
+  EXPECT_EQ(core_->progress().servers_wanted, 3U);
 }
 
 }  // namespace
