@@ -387,10 +387,15 @@ void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
     const bool silent = node.proven_gone && !node.connection;
     if (silent || now - *node.said_gone >= kNoticeCheck) gone.push_back(id);
   }
+  bool excluded = false;
   for (const NodeId id : gone) {
-    if (Find(id)->proven_gone && Find(id)->member.role == Role::kServer) office_.Exclude(id);
+    const Node& node = nodes_.at(id);
+    excluded = (node.proven_gone && node.member.role == Role::kServer && office_.Exclude(id)) || excluded;
   }
-  if (!MayLose({gone.begin(), gone.end()}, now)) return;
+  if (!MayLose({gone.begin(), gone.end()}, now)) {
+    if (excluded) PublishMembers(out);
+    return;
+  }
   for (const NodeId id : gone) {
     if (Find(id) == nullptr) continue;
     LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);

@@ -51,12 +51,14 @@ void CoordinatorCore::WantConfirmation(MonotonicTime now) {
 
 // A server votes from when it supports the coordinator; one that votes already keeps its vote while it is silent, so
 // that a majority of the old voters has to know the map without it. One that leaves gives it up first: those that are
-// released learn of no later map.
+// released learn of no later map. One that is proven gone loses it at once, though it may have to stay a member until
+// there is a majority again: the next coordinator learns from the map alone that it need not be asked.
 void CoordinatorCore::AssignVotes(ShardMap& map) const {
   bool any = false;
   for (Member& member : map.members) {
     member.votes = member.role == Role::kServer && !member.leaving &&
-                   (office_.Votes(member.node) || office_.IsFresh(member.node, now_));
+                   ((office_.Votes(member.node) && !office_.IsExcluded(member.node)) ||
+                    office_.IsFresh(member.node, now_));
     any = any || member.votes;
   }
   if (any && OfficeCounts() && office_.configured()) return;

@@ -57,9 +57,9 @@ void Office::OnAnswer(NodeId voter, uint64_t number, MapVersion knows) {
   Knows(voter, knows);
 }
 
-void Office::Exclude(NodeId voter) {
-  excluded_.insert(voter);
+bool Office::Exclude(NodeId voter) {
   support_.erase(voter);
+  return excluded_.insert(voter).second;
 }
 
 std::vector<NodeId> Office::Counting(const Voters& voters) const {

@@ -49,8 +49,10 @@ class Office {
   void OnAnswer(NodeId voter, uint64_t number, MapVersion knows);
   // The newest map that the voter has said to have.
   void Knows(NodeId voter, MapVersion map);
-  // Its process is proven gone: it can support no other coordinator either, so it counts as no voter any more.
-  void Exclude(NodeId voter);
+  // Its process is proven gone: it can support no other coordinator either, so it counts as no voter any more. False:
+  // it did not before.
+  bool Exclude(NodeId voter);
+  bool IsExcluded(NodeId voter) const { return excluded_.contains(voter); }
   void Forget(NodeId voter) { support_.erase(voter); }
 
   // kNever before the first configuration: there is nothing to act on.

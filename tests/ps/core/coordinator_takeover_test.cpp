@@ -572,6 +572,20 @@ TEST_F(CoordinatorTakeoverTest, OneThatHearsNoOtherServerGivesNobodyTime) {
   EXPECT_GT(Sent<HeartbeatAck>(kWorker)->liveness, Duration::zero());
 }
 
+// The word is said once, to the coordinator of that time. Should that one be lost before it has a majority again, its
+// successor would wait for the dead.
+TEST_F(CoordinatorTakeoverTest, AServerThatIsProvenGoneHasNoVoteInLaterMapsThoughItCannotBeDeclaredLost) {
+  const NodeId gone = nodes_.at(kServer1);
+  ASSERT_TRUE(map_.Find(gone)->votes);
+  Step(ConnectionClosed{kServer1});
+  now_ += std::chrono::seconds(30);
+  Step(CoordinatorTimer{});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1, 11}});
+  ASSERT_TRUE(map_.Contains(gone)) << "out of office nobody is declared lost";
+  EXPECT_FALSE(map_.Find(gone)->votes);
+  EXPECT_TRUE(map_.Find(nodes_.at(kServer0))->votes);
+}
+
 TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasStoppedDeclaresNobodyLost) {
   Live({kServer0, kServer1, kWorker});
   Sleep(std::chrono::minutes(10));
