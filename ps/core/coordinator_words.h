@@ -1,10 +1,12 @@
 // What a node makes of CoordinatorAt, the word that another coordinator is to be obeyed: it counts only from a server
-// that is a member of the node's own map, about a server of that map, and for a term within reach of the one known.
-// Anything else would let one frame of a stranger end a job. Pure; externally synchronized.
+// that is a member of the node's own map, about a server of that map or a later one, and for a term within reach of the
+// one known. Anything else would let one frame of a stranger end a job. Pure; externally synchronized.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,20 +26,24 @@ class WordsOfCoordinators {
     return known == 0 || next <= known || next - known <= kTermJumpMax;
   }
 
-  // The member that the coordinator runs in; null when `from` has no say in it or the host is not known. The link may
-  // be older than the map here, and the word is said once on each link: it is kept until there is another map.
-  const Member* Check(NodeId from, const CoordinatorAt& word, const ShardMap& map, uint32_t known_term) {
+  // The address of the server that the coordinator runs in; nothing when `from` has no say in it. The link may be older
+  // than the map here, and the word is said once on each link: it is kept until there is another map. Of a host that
+  // has joined with a later map the word itself names the address: who published that map may be gone, so that it never
+  // comes here. Whoever answers there has to prove that it belongs to the job.
+  std::optional<std::string> Check(NodeId from, const CoordinatorAt& word, const ShardMap& map, uint32_t known_term) {
     if (!IsNear(known_term, word.term)) {
       ++ignored_;
-      return nullptr;
+      return std::nullopt;
     }
     const Member* sender = map.Find(from);
     const Member* host = map.Find(word.host);
-    if (sender != nullptr && host != nullptr && sender->role == Role::kServer && host->role == Role::kServer)
-      return host;
+    if (sender != nullptr && sender->role == Role::kServer) {
+      if (host != nullptr && host->role == Role::kServer) return host->address;
+      if (host == nullptr && !map.IsPast(word.host) && !word.address.empty()) return word.address;
+    }
     ++ignored_;
     if (sender == nullptr || sender->role == Role::kServer) Keep(from, word);
-    return nullptr;
+    return std::nullopt;
   }
   // Words that came before a map in which they count.
   std::vector<std::pair<NodeId, CoordinatorAt>> TakeEarly() { return std::exchange(early_, {}); }

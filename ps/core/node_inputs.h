@@ -26,8 +26,8 @@ struct CoordinatorPlace {
   uint32_t term = 0;
   std::string address;  // host:port
 };
-// host:port of the coordinator at this member, whose data plane has the same host. Empty when it has no address.
-std::string CoordinatorAddress(const Member& host, uint16_t port);
+// host:port of the coordinator at the member with this data plane, which has the same host. Empty when it has none.
+std::string CoordinatorAddress(const std::string& address, uint16_t port);
 
 // Nothing but time has passed.
 struct Timer {};

@@ -213,7 +213,10 @@ void Check(const SnapshotRows& rows, Verdict& verdict) {
   CheckRows(rows.rows, verdict);
   CheckRecords(rows.records, rows.rows.keys.size(), verdict);
 }
-void Check(const CoordinatorAt& at, Verdict& verdict) { CheckNode(at.host, verdict); }
+void Check(const CoordinatorAt& at, Verdict& verdict) {
+  CheckNode(at.host, verdict);
+  verdict.Require(at.address.size() <= kNameBytesMax, "an address that is too long");
+}
 
 }  // namespace
 

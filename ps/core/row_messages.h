@@ -331,7 +331,8 @@ struct SnapshotRowsAck {
 struct CoordinatorAt {
   uint32_t term = 0;
   NodeId host;
-  uint16_t port = 0;  // for control messages, at the host's address
+  uint16_t port = 0;    // for control messages, at the host's address
+  std::string address;  // of the host's data plane, for those whose map does not name the host
   bool operator==(const CoordinatorAt&) const = default;
 };
 

@@ -6,9 +6,9 @@
 
 namespace attune::ps {
 
-std::string CoordinatorAddress(const Member& host, uint16_t port) {
-  const size_t colon = host.address.rfind(':');
-  return colon == std::string::npos ? "" : host.address.substr(0, colon + 1) + std::to_string(port);
+std::string CoordinatorAddress(const std::string& address, uint16_t port) {
+  const size_t colon = address.rfind(':');
+  return colon == std::string::npos ? "" : address.substr(0, colon + 1) + std::to_string(port);
 }
 
 void ServerCore::KeepRecord(CoordinatorRecord record) {
@@ -49,17 +49,17 @@ void ServerCore::OnMessage(NodeId, Promise&& message, MonotonicTime now, ServerO
 void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
   if (ended_ || input.term <= coordinator_at_.term || input.term < term_) return;
   term_ = input.term;
-  coordinator_at_ = {.term = input.term, .host = node_, .port = input.port};
+  coordinator_at_ = {.term = input.term, .host = node_, .port = input.port, .address = options_.address};
   TellCoordinatorsPlace({}, out);
 }
 
 void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out) {
   if (message.term <= coordinator_at_.term || message.term < term_ || message.host == node_) return;
-  const Member* host = words_.Check(from, message, map(), term_);
-  if (host == nullptr) return;
+  const std::optional<std::string> address = words_.Check(from, message, map(), term_);
+  if (!address) return;
   coordinator_at_ = message;
   term_ = message.term;
-  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
+  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};
   TellCoordinatorsPlace({}, out);
 }
 

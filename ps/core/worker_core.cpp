@@ -273,10 +273,10 @@ void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Wo
 
 void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out) {
   if (message.term <= term_) return;
-  const Member* host = words_.Check(from, message, map_, term_);
-  if (host == nullptr) return;
+  const std::optional<std::string> address = words_.Check(from, message, map_, term_);
+  if (!address) return;
   term_ = message.term;
-  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*host, message.port)};
+  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};
 }
 
 void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {

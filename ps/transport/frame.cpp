@@ -102,6 +102,7 @@ class FrameWriter {
     header_.status_code = static_cast<uint16_t>(status.code());
     frame_.extra.append(attune::Message(status).substr(0, kStatusBytesMax));
   }
+  void Text(const std::string& text, size_t bytes_max) { frame_.extra.append(text, 0, bytes_max); }
   template <typename T, typename Put>
   void Counted(const std::vector<T>& items, size_t item_bytes, Put put) {
     Extra(static_cast<uint32_t>(items.size()));
@@ -173,6 +174,7 @@ class FrameParser {
     status = Error(known ? static_cast<StatusCode>(header_.status_code) : StatusCode::kUnknown,
                    extra_.substr(0, kStatusBytesMax));
   }
+  void Text(std::string& text, size_t bytes_max) { text = extra_.substr(0, bytes_max); }
   template <typename T, typename Take>
   void Counted(std::vector<T>& items, size_t item_bytes, Take take) {
     if (extra_.size() < sizeof(uint32_t)) return CutShort();

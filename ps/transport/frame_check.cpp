@@ -110,7 +110,7 @@ constexpr Shape ShapeOf(FrameKind kind) {
     case FrameKind::kSnapshotRowsAck:
       return {.name = "SnapshotRowsAck"};
     case FrameKind::kCoordinatorAt:
-      return {.name = "CoordinatorAt"};
+      return {.name = "CoordinatorAt", .extra = Shape::kText};
   }
   return {};
 }

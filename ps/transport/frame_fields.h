@@ -263,6 +263,7 @@ void Fields(Codec& codec, M& at) {
   codec.Number(&wire::FrameHeader::number, at.term);
   codec.Number(&wire::FrameHeader::node, at.host);
   codec.Number(&wire::FrameHeader::detail, at.port);
+  codec.Text(at.address, kNameBytesMax);
 }
 
 }  // namespace attune::ps

@@ -113,5 +113,20 @@ TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
   EXPECT_EQ(out_.coordinator->address, "127.0.0.9:7400");
 }
 
+// It was cut off from the coordinator that published the map with that server, and that one is gone.
+TEST_F(WorkerSilenceTest, FindsACoordinatorWhoseServerJoinedWithAMapThatNeverCame) {
+  constexpr NodeId kLater{9};
+  Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
+  const std::string address = "127.0.0.8:7000";
+  Step(Received{.from = kLater,
+                .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
+  EXPECT_FALSE(out_.coordinator.has_value()) << "it may be anybody";
+  Step(Received{.from = kServer,
+                .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
+  ASSERT_TRUE(out_.coordinator.has_value());
+  EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");
+}
+
 }  // namespace
 }  // namespace attune::ps

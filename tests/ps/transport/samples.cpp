@@ -87,7 +87,7 @@ std::vector<Message> OneOfEach() {
       Moved{MapVersion(1, 5), RequestId(9), SequenceNumber()},
       Moved{MapVersion(1, 5), RequestId(), SequenceNumber(9)},
       LinkAck{},
-      CoordinatorAt{7, NodeId(4), 7400},
+      CoordinatorAt{7, NodeId(4), 7400, "10.0.0.4:7000"},
       Localize{map, TableId(2), NodeId(4), std::vector<Key>{1, 2}},
       MoveOrder{map, TableId(2), NodeId(4), std::vector<Key>{1, 2}, std::vector<uint16_t>{7, 0}},
       Handover{map, 12, CutId(7), SomeRows(300, 9), SomeRecords()},
