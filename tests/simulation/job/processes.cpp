@@ -20,11 +20,10 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
     leader.taking_over = false;
     if (leader.term > 1) Count("takeovers");
   }
+  NoteReleased(leader);
   for (ToConnection& message : out.send) {
     const auto it = to_coordinator_.find(message.to);
     if (it == to_coordinator_.end()) continue;
-    const Place dials = it->second.first;
-    if (IsServer(dials) && std::holds_alternative<Finished>(message.message)) servers_[IndexOf(dials)]->released = true;
     Carry(leader.place, it->second.first, std::move(message.message));
   }
   for (const ConnectionId connection : out.close) {
@@ -46,6 +45,20 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   if (out.finished && !std::exchange(finished_, true)) finisher_ = &leader;
   WakeAt(leader.wake, core.WakeAt(), [this, &leader] { StepCoordinator(leader, CoordinatorTimer{}); });
+}
+
+// Whether those that were drained hear so or not.
+void JobSimulation::NoteReleased(Leader& leader) {
+  const ShardMap& map = leader.core->map();
+  if (map.version == leader.looked_at) return;
+  leader.looked_at = map.version;
+  for (const NodeId node : std::exchange(leader.leaving, {})) {
+    const auto place = places_.find(node);
+    if (!map.Contains(node) && place != places_.end()) servers_[IndexOf(place->second)]->released = true;
+  }
+  for (const Member& member : map.members) {
+    if (member.leaving && member.role == Role::kServer) leader.leaving.push_back(member.node);
+  }
 }
 
 void JobSimulation::OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out) {

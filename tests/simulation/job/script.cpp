@@ -260,16 +260,17 @@ Outcome JobSimulation::Simulate() {
   servers_wanted_ = parameters_.servers;
   StartJob();
   ScheduleChanges();
-  constexpr Duration kLongest = std::chrono::minutes(10);
+  // Through a network that is so slow an item may take many seconds.
+  const Duration longest = std::chrono::minutes(parameters_.delay_milliseconds_max > 100 ? 40 : 10);
   constexpr Duration kRest = std::chrono::seconds(10);  // lets the last rows arrive
   if (parameters_.IsHarsh()) {
-    After(kLongest / 2, [this] {
+    After(longest / 2, [this] {
       Tell("the network is good from now on");
       network_.Calm();
       network_.SlowNobody();
     });
   }
-  Run(MonotonicTime{} + kLongest, [this] { return !violated() && !(finished_ && RunningWorkers() == 0); });
+  Run(MonotonicTime{} + longest, [this] { return !violated() && !(finished_ && RunningWorkers() == 0); });
   Run(now() + kRest, [this] { return !violated(); });
   CheckEnd();
   Count("simulated seconds", static_cast<uint64_t>(Time()));

@@ -158,6 +158,8 @@ class JobSimulation : public World {
     size_t host = 0;          // the server it runs in
     bool taking_over = true;  // it does not lead the job yet
     bool alive = true;        // after a handover two are, until the old one's server has heard of the new one
+    MapVersion looked_at;         // of its maps the last one that NoteReleased has seen
+    std::vector<NodeId> leaving;  // servers that map names as such
     std::optional<MonotonicTime> wake;
   };
   CoordinatorOptions NextOptions(uint32_t term) const;
@@ -180,6 +182,7 @@ class JobSimulation : public World {
   void StepServer(size_t server, ServerInput input);
   void StepWorker(size_t worker, WorkerInput input);
   void Step(Place place, NodeId peer, bool connected);
+  void NoteReleased(Leader& leader);
   void OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out);
   void WriteSnapshot(size_t server, const SnapshotOrder& order);
   void Commit(Leader& leader, const CheckpointCommit& order);

@@ -345,6 +345,8 @@ Outcome RowSimulation::Simulate() {
   const MonotonicTime limit = now() + FromMilliseconds(p_.span * 3 + p_.delay_max * 2000 + p_.pause * p_.pauses +
                                                        p_.slow_link * p_.delay_max * 500);
   Run(limit, [this] { return !violated(); });
+  PullAgainWhatWasLost();
+  Run(now() + (limit - MonotonicTime{}), [this] { return !violated(); });
   CheckEnd();
   for (const auto& [id, node] : nodes_) {
     const RowCounters& counters = node->rows->counters();

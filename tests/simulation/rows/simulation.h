@@ -136,6 +136,7 @@ class RowSimulation : public World {
   void SendPush(Node& node, const SimPush& push, bool to_home);
   void IssuePull();
   void SendPull(Node& node, SimPull& pull, bool to_home);
+  void PullAgainWhatWasLost();
   void Reissue();
   void Recover(Node& node, bool somebody_gone);
   void IssueLocalize();

@@ -137,6 +137,19 @@ void RowSimulation::SendPull(Node& node, SimPull& pull, bool to_home) {
   }
 }
 
+// A pull may name a push of its worker that was acknowledged and then lost with its row, and wait for it where the row
+// is now. Its worker asks again, and does not name it any more.
+void RowSimulation::PullAgainWhatWasLost() {
+  for (const auto& [id, node] : nodes_) {
+    if (!node->alive || !map_->Contains(node->id)) continue;
+    for (auto& [request, pull] : node->pulls) {
+      const bool lost = std::ranges::any_of(
+          pull.keys, [&](Key key) { return exposed_.contains(ShardMap::ShardIndex(key, p_.shards)); });
+      if (pull.open && lost) SendPull(*node, pull, true);
+    }
+  }
+}
+
 // Any time, by any route.
 void RowSimulation::Reissue() {
   std::vector<size_t> open;
