@@ -572,6 +572,12 @@ class Server final : public ApiServer {
       return Error(StatusCode::kInvalidArgument,
                    "\"" + listen + "\" is no address to listen at; write it like 127.0.0.1:8001");
     }
+    if (!address.is_loopback()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "not listening at " + listen +
+                       ": other machines can reach it, and this API carries its token and Secrets in the clear; listen "
+                       "at a loopback address such as 127.0.0.1:8001");
+    }
     const tcp::endpoint endpoint(address, static_cast<uint16_t>(port));
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);

@@ -18,6 +18,7 @@
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/connection_limit.h"
 #include "base/log.h"
+#include "base/loopback.h"
 #include "operator/telemetry/authenticator.h"
 #include "operator/telemetry/expiring_cache.h"
 #include "operator/telemetry/message_allowance.h"
@@ -452,6 +453,11 @@ class GrpcService final : public Service {
     if (colon == std::string::npos) {
       return Error(StatusCode::kInvalidArgument,
                    "telemetry listens on \"" + listen + "\"; write host:port, for example 0.0.0.0:7410");
+    }
+    if (!shared_.options.authenticate && !IsLoopback(listen.substr(0, colon))) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "telemetry that reviews no tokens would believe anyone who reaches " + listen +
+                       "; listen at a loopback address such as 127.0.0.1:0, or have tokens reviewed");
     }
     int port = 0;
     grpc::ServerBuilder builder;

@@ -20,7 +20,8 @@ struct ServerCertificate {
 struct ServiceOptions {
   std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
   double report_seconds = 1;
-  bool authenticate = true;  // TokenReview of the sidecar's token, and the pod must belong to the job it names
+  // TokenReview of the sidecar's token, and the pod must belong to the job it names. Without it, loopback only.
+  bool authenticate = true;
   std::optional<ServerCertificate> certificate;
   Duration hello_timeout = std::chrono::seconds(10);  // from the begin of a stream
 };

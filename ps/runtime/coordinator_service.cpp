@@ -19,6 +19,7 @@
 #include "ps/core/limits.h"
 #include "ps/runtime/control_credentials.h"
 #include "ps/runtime/coordinator_codec.h"
+#include "ps/transport/listen_rule.h"
 
 namespace attune::ps {
 namespace {
@@ -263,6 +264,7 @@ class GrpcService final : public CoordinatorService {
   }
 
   Status Listen(const std::string& bind_address, uint16_t port) {
+    RETURN_IF_ERROR(CheckListenAddress(bind_address, security_.token, security_.tls_directory));
     RETURN_IF_ERROR(CanBind(bind_address, port));
     const std::string host = bind_address.find(':') == std::string::npos ? bind_address : "[" + bind_address + "]";
     int bound = 0;

@@ -29,7 +29,8 @@ class CoordinatorService {
   // Listens at `bind_address`:`port` (0: any free port). A port in use is ResourceExhausted and named in the text.
   // Nodes of other jobs, and nodes without the job's secret where it has one, are refused here and learn nothing; nodes
   // of another protocol version are told so; any other message that makes no sense ends its stream. Certificates that
-  // cannot be used are FailedPrecondition. `loop` must outlive the service. Every message it sends carries `term`.
+  // cannot be used are FailedPrecondition, and so is an address that other machines can reach where `security` has
+  // neither a token nor certificates (ps/transport/listen_rule.h). `loop` must outlive the service. Every message it sends carries `term`.
   static StatusOr<std::unique_ptr<CoordinatorService>> Start(const std::string& bind_address, uint16_t port,
                                                              EventLoop& loop, Events events,
                                                              const ControlSecurity& security = {}, uint32_t term = 1);

@@ -80,7 +80,8 @@ void Describe(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0U, 1U))
       ->capture_default_str();
   app.add_option("--bind", flags.bind,
-                 "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1");
+                 "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
+                 "certificates, loopback only");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "ps/transport/job_authority.h"
+#include "ps/transport/listen_rule.h"
 #include "ps/transport/tcp_socket.h"
 #include "ps/transport/tcp_state.h"
 
@@ -29,6 +30,7 @@ Status TcpState::Open() {
     ASSIGN_OR_RETURN(tls, TlsContext::Create(own, kSelfIssuedName));
   }
   if (!options.bind_address.empty()) {
+    RETURN_IF_ERROR(CheckListenAddress(options.bind_address, options.token, options.tls_directory));
     ASSIGN_OR_RETURN(ListeningSocket listening, ListenAt(options.bind_address, options.port));
     listener = std::move(listening.fd);
     address = std::move(listening.address);

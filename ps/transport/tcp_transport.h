@@ -16,7 +16,7 @@ namespace attune::ps {
 struct TcpOptions {
   std::string job_uid;
   NodeId self;                // may be given later, see SetSelf; until then dialers are told to try again
-  std::string bind_address;   // listens here; empty: a node nobody dials
+  std::string bind_address;   // listens here; empty: a node that none dials
   uint16_t port = 0;          // 0: any free port
   uint64_t seed = 1;          // of the jitter
   std::string token;          // the job's secret; both sides prove in every handshake that they know it
@@ -38,7 +38,8 @@ class TcpTransport : public Transport {
   static constexpr size_t kLinksMax = 8192;  // accepted; the longest unconnected ones make room
 
   // Events come on `loop`, which must outlive the transport. A port in use is ResourceExhausted and named in the text;
-  // certificates that cannot be used are FailedPrecondition.
+  // certificates that cannot be used are FailedPrecondition, and so is an address that other machines can reach where
+  // there is neither a token nor a certificate (ps/transport/listen_rule.h).
   static StatusOr<std::unique_ptr<TcpTransport>> Create(const TcpOptions& options, EventLoop& loop, Events events);
 
   // Any thread: this node's id, once the coordinator has given it.

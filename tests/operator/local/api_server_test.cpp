@@ -120,6 +120,15 @@ TEST_F(ApiServerTest, WithoutATokenItDoesNotServe) {
   EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(ApiServerTest, OtherMachinesDoNotReachIt) {
+  for (const char* open : {"0.0.0.0:0", "[::]:0", "10.1.2.3:0"}) {
+    const auto started = ApiServer::Start({.listen = open, .token = "t", .kinds = api.kinds()}, api);
+    EXPECT_FALSE(started.ok()) << open;
+  }
+  EXPECT_EQ(ApiServer::Start({.listen = "0.0.0.0:0", .token = "t", .kinds = api.kinds()}, api).status().code(),
+            StatusCode::kFailedPrecondition);
+}
+
 TEST_F(ApiServerTest, AnAddressInUseIsNamed) {
   const std::string address = server->url().substr(std::string("http://").size());
   const auto second = ApiServer::Start({.listen = address, .token = "t", .kinds = api.kinds()}, api);

@@ -400,6 +400,14 @@ std::optional<v1::OperatorMessage> FirstWord(const std::string& address, const s
   return future.get();
 }
 
+TEST_F(ServiceTest, TelemetryThatReviewsNoTokensListensOnLoopbackOnly) {
+  const auto open = Service::Start({.listen = "0.0.0.0:0", .report_seconds = 2, .authenticate = false}, api_, *store_);
+  EXPECT_EQ(open.status().code(), StatusCode::kFailedPrecondition) << open.status();
+  const auto reviewed =
+      Service::Start({.listen = "0.0.0.0:0", .report_seconds = 2, .authenticate = true}, api_, *store_);
+  EXPECT_TRUE(reviewed.ok()) << reviewed.status();
+}
+
 TEST_F(ServiceTest, WithACertificateOnlySidecarsThatTrustItsAuthorityAreServed) {
   const kube::TestCertificate own = kube::MakeTestCertificate(), other = kube::MakeTestCertificate();
   service_.reset();

@@ -147,6 +147,16 @@ TEST_F(ControlSecurityTest, NodeThatWasRefusedIsHeardByTheRightCoordinatorAtTheS
   EXPECT_TRUE(Await([&] { return heard_ == 1; })) << client_->last_error();
 }
 
+TEST_F(ControlSecurityTest, CoordinatorThatCannotTellStrangersApartListensOnLoopbackOnly) {
+  const Status status = CoordinatorService::Start("0.0.0.0", 0, *loop_, {}, Security("")).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(attune::Message(status).find("ATTUNE_JOB_TOKEN_FILE"), std::string_view::npos) << status;
+  for (const ControlSecurity& proves : {Security("job"), Security("", "the secret of this job")}) {
+    const Status accepted = CoordinatorService::Start("0.0.0.0", 0, *loop_, {}, proves).status();
+    EXPECT_TRUE(accepted.ok()) << accepted;
+  }
+}
+
 TEST_F(ControlSecurityTest, UnusableCertificatesAreTold) {
   std::filesystem::remove(root_ / "job/ca.crt");
   const Status status = CoordinatorService::Start("127.0.0.1", 0, *loop_, {}, Security("job")).status();

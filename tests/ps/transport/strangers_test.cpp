@@ -106,6 +106,22 @@ TEST(StrangersTest, TokenThatCanBeGuessedStopsTheNode) {
   EXPECT_NE(attune::Message(node.status()).find("openssl rand"), std::string_view::npos) << node.status();
 }
 
+// --- ports that other machines can reach
+
+TEST(StrangersTest, NodeThatCannotTellStrangersApartListensOnLoopbackOnly) {
+  for (const char* open : {"0.0.0.0", "::", "10.1.2.3"}) {
+    TcpOptions options = Options(kServer, "");
+    options.bind_address = open;
+    TestNode node(options);
+    EXPECT_EQ(node.status().code(), StatusCode::kFailedPrecondition) << open;
+    EXPECT_NE(attune::Message(node.status()).find("ATTUNE_JOB_TOKEN_FILE"), std::string_view::npos) << node.status();
+  }
+  TcpOptions member = Options(kServer);
+  member.bind_address = "0.0.0.0";
+  EXPECT_TRUE(TestNode(member).status().ok());
+  EXPECT_TRUE(TestNode(Options(kServer, "")).status().ok()) << "loopback needs no token";
+}
+
 // --- rows encrypted by nothing but the token
 
 TEST(StrangersTest, TokenAloneEncryptsRows) {
