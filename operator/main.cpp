@@ -47,6 +47,11 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
                  "host:port that sidecars are told (default: where it listens)");
   app.add_option("--telemetry-certificates", flags.options.telemetry_certificates,
                  "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
+  app.add_flag("--job-network-policies", flags.options.job_policies,
+               "Make a NetworkPolicy for each job: its pods reach each other, metrics can be read, all else is shut");
+  app.add_option("--job-metrics-from", flags.options.policy_metrics_from,
+                 "Who may read the metrics of jobs under those policies: a JSON list of NetworkPolicyPeer; []: all")
+      ->capture_default_str();
   app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();

@@ -11,6 +11,9 @@ struct Describer {
   std::string operator()(const CreatePodDisruptionBudget& a) const {
     return "CreatePodDisruptionBudget " + NameOf(a.budget) + Why(a.reason);
   }
+  std::string operator()(const CreateNetworkPolicy& a) const {
+    return "CreateNetworkPolicy " + NameOf(a.policy) + Why(a.reason);
+  }
   std::string operator()(const CreateSecret& a) const { return "CreateSecret " + a.name + Why(a.reason); }
   std::string operator()(const PatchPod& a) const { return "PatchPod " + a.name + Why(a.reason); }
   std::string operator()(const PatchJob& a) const { return "PatchJob " + a.patch.at("spec").dump() + Why(a.reason); }

@@ -38,6 +38,11 @@ struct CreateSecret {
   std::string name;
   std::string reason;
 };
+// Its name carries the job's uid, so one of that name that is there already is the one that was meant.
+struct CreateNetworkPolicy {
+  kube::Json policy;
+  std::string reason;
+};
 // Merge patch; carries the uid, so that a successor of the same name is left alone.
 struct PatchPod {
   std::string name, uid;
@@ -90,8 +95,8 @@ struct RequeueAfter {
 
 using Action =
     std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
-                 PatchPodDisruptionBudget, CreateSecret, CreatePod, SendDrain, SendDirective, DeletePod, DeleteJob,
-                 RequeueAfter>;
+                 PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, SendDrain, SendDirective,
+                 DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

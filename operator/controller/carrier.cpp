@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/act_failures.h"
+#include "operator/controller/job_policy.h"
 #include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "proto/contract.h"
@@ -65,6 +66,16 @@ Status Carrier::CarryOut(const CreateSecret& action) {
     return Annotate(created, "creating Secret " + kube::ObjectKey{key_.name_space, action.name}.ToString());
   }
   done_.secret_exists = true;
+  return OkStatus();
+}
+
+// Likewise without the right to read them.
+Status Carrier::CarryOut(const CreateNetworkPolicy& action) {
+  const Status created = api_.Create(kNetworkPolicies, action.policy, kCall).status();
+  if (!created.ok() && created.code() != StatusCode::kAlreadyExists) {
+    return Annotate(created, "creating NetworkPolicy " + kube::KeyOf(action.policy).ToString());
+  }
+  done_.policy_exists = true;
   return OkStatus();
 }
 

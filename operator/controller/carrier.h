@@ -23,6 +23,7 @@ struct Done {
   std::set<std::string> drain_sent;           // by pod uid
   std::map<std::string, MonotonicTime> sent;  // directives by key
   bool secret_exists = false;                 // of the job's token
+  bool policy_exists = false;                 // the job's NetworkPolicy
   Expectations expectations;
 };
 
@@ -55,6 +56,7 @@ class Carrier {
   Status CarryOut(const CreateService& action);
   Status CarryOut(const CreatePodDisruptionBudget& action);
   Status CarryOut(const CreateSecret& action);
+  Status CarryOut(const CreateNetworkPolicy& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
   Status CarryOut(const DeletePod& action);

@@ -82,6 +82,7 @@ struct Observed {
   // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
   std::string fresh_secret;
   bool secret_exists = false;  // as this process knows; it may not read Secrets
+  bool policy_exists = false;  // likewise the job's NetworkPolicy
   telemetry::JobSample sample;
   std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
   std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "operator/controller/executor.h"
+#include "operator/controller/job_policy.h"
 #include "operator/controller/machines.h"
 #include "operator/controller/metrics.h"
 #include "operator/controller/observed.h"
@@ -41,9 +42,11 @@ Json ProjectJob(Json job) {
 
 const Json& Either(const CacheChange& change) { return change.after != nullptr ? *change.after : *change.before; }
 
-PlanOptions ToPlanOptions(const OperatorOptions& options, const std::string& telemetry_address,
-                          const std::string& telemetry_authority) {
+PlanOptions ToPlanOptions(const OperatorOptions& options, const kube::Json& policy_metrics_from,
+                          const std::string& telemetry_address, const std::string& telemetry_authority) {
   PlanOptions plan;
+  plan.job_policies = options.job_policies;
+  plan.policy_metrics_from = policy_metrics_from;
   plan.telemetry_authority = telemetry_authority;
   plan.server_image = options.server_image;
   plan.sidecar_image = options.sidecar_image;
@@ -71,6 +74,7 @@ class OperatorImpl final : public Operator {
         events_(api, time, contract::kFieldManager) {}
 
   Status Begin() {
+    ASSIGN_OR_RETURN(const Json metrics_from, ParsePolicyPeers(options_.policy_metrics_from));
     // One is enough: the reflectors list them all, in pages.
     const Status installed =
         api_.List(kube::kTrainingJobs, {.name_space = options_.name_space, .items_max = 1}).status();
@@ -89,7 +93,8 @@ class OperatorImpl final : public Operator {
     if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
     executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_}, *store_,
-                                           *service_, events_, ToPlanOptions(options_, telemetry_address(), authority));
+                                           *service_, events_,
+                                           ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     threads_.emplace_back([this] { Tick(); });

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/time_source.h"
+#include "operator/kube/object.h"
 
 namespace attune::controller {
 
@@ -14,6 +15,8 @@ struct PlanOptions {
   std::string default_model_claim;  // "": an emptyDir per pod
   std::string telemetry_address;    // host:port told to sidecars
   std::string tuner_history;        // file of what the tuner learned of finished jobs; "": kept in memory only
+  bool job_policies = false;        // a NetworkPolicy per job (job_policy.h)
+  kube::Json policy_metrics_from = kube::Json::array();  // peers who may read the metrics of jobs; empty: all
   std::string telemetry_authority;  // PEM that they check its certificate with; "": telemetry is not encrypted
 
   Duration status_interval = std::chrono::seconds(10);  // least time between status writes that only move numbers

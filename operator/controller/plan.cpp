@@ -5,6 +5,7 @@
 #include "operator/controller/directives.h"
 #include "operator/controller/draft.h"
 #include "operator/controller/ending.h"
+#include "operator/controller/job_policy.h"
 #include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/requests.h"
@@ -187,6 +188,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, draft);
+    PlanJobPolicy(observed, options, draft);
     progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
     if (servers.formed) {
       progression.servers =

@@ -221,6 +221,8 @@ std::vector<KindInfo> BuiltInKinds() {
   kinds.push_back(Plain({"coordination.k8s.io", "v1", "leases", "Lease"}, "lease", {}, false));
   kinds.push_back(
       Plain({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "poddisruptionbudget", {"pdb"}));
+  // Kept, and enforced by nothing: pods of one machine have loopback addresses.
+  kinds.push_back(Plain({"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"}, "networkpolicy", {"netpol"}));
   return kinds;
 }
 

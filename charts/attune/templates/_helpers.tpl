@@ -77,6 +77,12 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
+{{- if .Values.networkPolicy.jobs.enabled }}
+# One per job: made, never read.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create]
+{{- end }}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "base/random.h"
+#include "operator/controller/job_policy.h"
 #include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/status.h"
@@ -155,7 +156,7 @@ class History {
     rig_.DeleteJob();
     rig_.Run(seconds(60));
     EXPECT_THAT(rig_.PodNames(), testing::IsEmpty());
-    for (const kube::ResourceType& type : {kube::kServices, kPodDisruptionBudgets, kSecrets}) {
+    for (const kube::ResourceType& type : {kube::kServices, kPodDisruptionBudgets, kSecrets, kNetworkPolicies}) {
       EXPECT_TRUE(rig_.real.List(type, {})->items.empty()) << type.kind;
     }
   }

@@ -172,7 +172,7 @@ class ExecutorRig {
   FaultyApi api;
   TestService service;
   TestStore store;
-  PlanOptions options;
+  PlanOptions options{.job_policies = true};
 
  private:
   struct Cached;

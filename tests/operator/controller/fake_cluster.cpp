@@ -118,6 +118,7 @@ Observed FakeCluster::Observe() const {
   observed.service_exists = service_;
   observed.budget_exists = budget_;
   observed.secret_exists = secrets_known_.contains(job_.status.secret);
+  observed.policy_exists = policy_known_;
   observed.fresh_secret = SecretName(job_.name, ++secrets_drawn_);
   observed.sample = sample;
   observed.tuning = tuning;
@@ -168,6 +169,7 @@ std::vector<std::string> FakeCluster::Settle() {
 void FakeCluster::RestartOperator() {
   drain_sent_.clear();
   secrets_known_.clear();
+  policy_known_ = false;
   sent_.clear();
   status_written_at_.reset();
   failures_in_a_row_.clear();
@@ -204,6 +206,8 @@ void FakeCluster::Carry(const Action& action) {
     ASSERT_EQ(secret->name, job_.status.secret) << "the name is on record first";
     secrets_.insert(secret->name);  // there already: done before
     secrets_known_.insert(secret->name);
+  } else if (std::holds_alternative<CreateNetworkPolicy>(action)) {
+    policy_ = policy_known_ = true;  // there already: done before
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "operator/api/training_job.h"
+#include "operator/controller/job_policy.h"
 #include "operator/local/memory_api.h"
 #include "proto/contract.h"
 
@@ -51,6 +52,7 @@ class OperatorTest : public testing::Test {
     OperatorOptions options;
     options.telemetry_listen = "127.0.0.1:0";
     options.status_interval = milliseconds(100);
+    options.job_policies = true;
     auto started = Operator::Start(options, api_, time_);
     ASSERT_TRUE(started.ok()) << started.status();
     operator_ = *std::move(started);
@@ -141,6 +143,9 @@ TEST_F(OperatorTest, AJobRunsFromManifestToSuccess) {
   EXPECT_EQ(Phase(), "Running");
   EXPECT_FALSE(Get(kube::kServices, "j").is_null());
   EXPECT_FALSE(Get({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "j-servers").is_null());
+  const auto policies = api_.List(kNetworkPolicies, {.name_space = "default"});
+  ASSERT_TRUE(policies.ok()) << policies.status();
+  EXPECT_EQ(policies->items.size(), 1U);
   Exit("j-worker-0", 0);
   Exit("j-worker-1", 0);
   EXPECT_TRUE(Eventually([&] { return Phase() == "Succeeded"; }));
