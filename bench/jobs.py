@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Measurements of whole jobs, side by side in one run: jobs.py word2vec|start|telemetry BIN [--rounds N]
+"""Measurements of whole jobs, side by side in one run: jobs.py word2vec|start|telemetry|strangers BIN [--rounds N]
 
 word2vec   words/s of 2 servers + 2 workers against the same training in one process with 2 threads, at equal epochs;
            held-out losses are printed beside, because the ratio only counts when they are about equal
 start      seconds from `attune run` to the first progress of training
 telemetry  words/s of 2 servers + 2 workers with sidecars and reports against the same processes without
+strangers  words/s of 2 servers + 2 workers with 100 slow clients on every port against the same without
 """
-import argparse, json, os, re, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, re, socket, statistics, struct, subprocess, sys, tempfile, threading, time
 
 EPOCHS = 8
+SLOW_CLIENTS = 100  # per port
 
 
 def job_manifest(directory, epochs=EPOCHS):
@@ -56,20 +58,83 @@ def standalone(bin_directory):
     return float(result["words"]), float(result["words_per_second"]), float(result["held_out_loss"])
 
 
-class Processes:
-    """2 servers and 2 workers started by hand, with or without sidecars."""
+class SlowClients:
+    """A hundred connections to each port, from this process: some silent, some with a byte now and then of what a node
+    or a TLS client would say; whoever is shut out comes back. `clients` 0: none, for the run beside it."""
 
-    def __init__(self, bin_directory, with_sidecars):
+    SAYS = (b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", struct.pack("<I", 0x484E5441) * 8)
+
+    def __init__(self, ports, clients):
+        self.places = [(place, self.SAYS[i % len(self.SAYS)]) for place in ports for i in range(clients)]
+        self.connections, self.dials, self.end = {}, 0, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join()
+        for connection, _ in self.connections.values():
+            connection.close()
+
+    def run(self):
+        while not self.end.wait(0.25):
+            for number, (place, says) in enumerate(self.places):
+                if number not in self.connections:
+                    self.dial(number, place)
+                elif not self.goes_on(number, says):
+                    self.connections.pop(number)[0].close()
+
+    def dial(self, number, place):
+        connection = socket.socket()
+        connection.setblocking(False)
+        connection.connect_ex(place)
+        self.connections[number] = (connection, 0)
+        self.dials += 1
+
+    def goes_on(self, number, says):
+        connection, said = self.connections[number]
+        try:
+            if said < len(says):
+                connection.send(says[said:said + 1])
+                self.connections[number] = (connection, said + 1)
+            return connection.recv(4096) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+
+class Processes:
+    """2 servers and 2 workers started by hand, with or without sidecars, with a token or without."""
+
+    def __init__(self, bin_directory, with_sidecars, token=None):
         self.directory = tempfile.TemporaryDirectory()
         self.bin, self.with_sidecars, self.started = bin_directory, with_sidecars, []
+        self.token = f"{self.directory.name}/job-token" if token else None
+        if token:
+            with open(os.open(self.token, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+                file.write(token)
+
+    @staticmethod
+    def address(role, index):
+        return f"127.{80 + (os.getpid() % 40)}.{1 if role == 'server' else 2}.{10 + index}"
+
+    def ports(self):
+        """Of coordinator and rows, of all processes."""
+        return [(self.address("server", 0), 7400)] + [(self.address(role, i), 7401) for role in ("server", "worker") for i in range(2)]
 
     def start(self, role, index, command):
-        address = f"127.{80 + (os.getpid() % 40)}.{1 if role == 'server' else 2}.{10 + index}"
+        address = self.address(role, index)
         environment = {**os.environ, "ATTUNE_JOB": "bench", "ATTUNE_NAMESPACE": "bench", "ATTUNE_JOB_UID": "bench",
                        "ATTUNE_ROLE": role, "ATTUNE_INDEX": str(index), "ATTUNE_POD_NAME": f"bench-{role}-{index}",
                        "ATTUNE_POD_UID": f"{role}{index}", "ATTUNE_POD_IP": address,
-                       "ATTUNE_COORDINATOR": f"127.{80 + (os.getpid() % 40)}.1.10:7400",
+                       "ATTUNE_COORDINATOR": f"{self.address('server', 0)}:7400",
                        "ATTUNE_MODEL_DIRECTORY": self.directory.name, "ATTUNE_LOG_LEVEL": "warn"}
+        if self.token:
+            environment["ATTUNE_JOB_TOKEN_FILE"] = self.token
         if self.with_sidecars:
             run = f"{self.directory.name}/{role}{index}"
             os.makedirs(run)
@@ -106,7 +171,7 @@ def spread(values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["word2vec", "start", "telemetry"])
+    parser.add_argument("what", choices=["word2vec", "start", "telemetry", "strangers"])
     parser.add_argument("bin")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
@@ -124,6 +189,19 @@ def main():
               f"{'met' if statistics.median(ratios) >= 0.5 else 'MISSED'}")
     elif arguments.what == "start":
         print("seconds from attune run to the first progress seen:", spread([run_job(arguments.bin)[2] for _ in range(arguments.rounds)]))
+    elif arguments.what == "strangers":
+        ratios = []
+        for _ in range(arguments.rounds):
+            seconds = {}
+            for clients in (0, SLOW_CLIENTS):
+                processes = Processes(arguments.bin, False, token="a token that slow clients do not have")
+                with SlowClients(processes.ports(), clients) as slow:
+                    seconds[clients] = processes.seconds()
+            ratios.append(seconds[0] / seconds[SLOW_CLIENTS])
+            print(f"whole run: {seconds[0]:.2f} s alone, {seconds[SLOW_CLIENTS]:.2f} s with {SLOW_CLIENTS} slow clients on each port "
+                  f"({slow.dials} dials)")
+        print(f"rate with {SLOW_CLIENTS} slow clients on every port / without: {spread(ratios)}, goal 0.98: "
+              f"{'met' if statistics.median(ratios) >= 0.98 else 'MISSED'}")
     else:
         ratios = []
         for _ in range(arguments.rounds):

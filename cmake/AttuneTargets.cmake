@@ -34,7 +34,7 @@ endfunction()
 # Puts a target into the package that training programs find (find_package(attune)): the parameter server and what it knows. The
 # control plane is programs only.
 function(attune_export name)
-  if(NOT name MATCHES "^(base|proto|ps|ps_.*)$")
+  if(NOT name MATCHES "^(base|grpc_port|proto|ps|ps_.*)$")
     return()
   endif()
   set_target_properties(attune_${name} PROPERTIES EXPORT_NAME ${name})

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -17,9 +18,11 @@
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/connection_limit.h"
+#include "base/grpc_port.h"
 #include "base/log.h"
 #include "base/loopback.h"
 #include "operator/telemetry/authenticator.h"
+#include "operator/telemetry/certificate.h"
 #include "operator/telemetry/expiring_cache.h"
 #include "operator/telemetry/message_allowance.h"
 #include "operator/telemetry/plausible.h"
@@ -38,6 +41,10 @@ constexpr size_t kSilentStreamsMax = 256;              // that have not sent the
 constexpr int kStreamsPerConnectionMax = 8;            // a sidecar needs one, and one more while it reconnects
 constexpr size_t kMemoryBytesMax = size_t{256} << 20;  // of gRPC's buffers, those before authentication included
 constexpr int kHandshakeTimeoutMs = 10'000;
+// Connections without an accepted sidecar. All sidecars come back at once when the operator starts, and the API server
+// reviews one token after the other, so the bound and the time are generous.
+constexpr size_t kStrangersMax = 2048;
+constexpr Duration kProofTimeout = std::chrono::seconds(60);
 constexpr int kConnectionIdleMs = 60'000;  // a connection without a stream is closed then
 constexpr Duration kSweep = std::chrono::milliseconds(500);
 constexpr int kAuthenticationThreads = 2;
@@ -46,6 +53,11 @@ constexpr int kKeepaliveTimeoutMs = 10'000;
 
 grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(Message(status))};
+}
+
+bool ParsePort(const std::string& text, uint16_t& port) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), port);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
 std::shared_ptr<grpc::ServerCredentials> Credentials(const ServiceOptions& options) {
@@ -118,6 +130,7 @@ struct Shared {
   const ServiceOptions options;
   JobStore& store;
   SystemTime time;
+  std::unique_ptr<GrpcPort> port;
   Authenticator authenticator;
   std::unique_ptr<BlockingCalls> calls = std::make_unique<BlockingCalls>(kAuthenticationThreads);
   std::atomic<bool> stopping = false;
@@ -294,6 +307,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     token_.clear();
     if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
     accepted_ = true;
+    shared_.port->Proved(context_.peer());
     {
       const std::lock_guard lock(mutex_);  // before the stream can be found, so that nothing is said before it
       v1::OperatorMessage message;
@@ -450,7 +464,8 @@ class GrpcService final : public Service {
   Status Listen() {
     const std::string& listen = shared_.options.listen;
     const size_t colon = listen.rfind(':');
-    if (colon == std::string::npos) {
+    uint16_t port = 0;
+    if (colon == std::string::npos || !ParsePort(listen.substr(colon + 1), port)) {
       return Error(StatusCode::kInvalidArgument,
                    "telemetry listens on \"" + listen + "\"; write host:port, for example 0.0.0.0:7410");
     }
@@ -459,7 +474,9 @@ class GrpcService final : public Service {
                    "telemetry that reviews no tokens would believe anyone who reaches " + listen +
                        "; listen at a loopback address such as 127.0.0.1:0, or have tokens reviewed");
     }
-    int port = 0;
+    if (const auto& certificate = shared_.options.certificate; certificate) {
+      RETURN_IF_ERROR(CheckCertificate(certificate->chain, certificate->private_key));
+    }
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(kMessageBytesMax);
     builder.SetMaxSendMessageSize(kMessageBytesMax);
@@ -471,17 +488,20 @@ class GrpcService final : public Service {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMs);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnectionMax);
     builder.SetResourceQuota(grpc::ResourceQuota("telemetry").Resize(kMemoryBytesMax));
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // an occupied port is an error, not shared
-    builder.AddListeningPort(listen, Credentials(shared_.options), &port);
+    auto taken = GrpcPort::Bind({.host = listen.substr(0, colon),
+                                 .port = port,
+                                 .strangers_max = kStrangersMax,
+                                 .proof_timeout = kProofTimeout},
+                                builder, Credentials(shared_.options), shared_.time);
+    if (!taken.ok()) return Annotate(taken.status(), "cannot listen on " + listen + " for telemetry");
+    shared_.port = *std::move(taken);
     builder.RegisterService(&handler_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return Error(StatusCode::kUnavailable,
-                   "cannot listen on " + listen +
-                       " for telemetry: the port is taken or the address is not of this machine; choose another one" +
-                       (shared_.options.certificate ? ". Or the certificate and its key do not fit together" : ""));
+    if (server_ == nullptr) {
+      return Error(StatusCode::kUnavailable, "cannot serve telemetry at " + listen);
     }
-    address_ = listen.substr(0, colon + 1) + std::to_string(port);
+    shared_.port->Open();
+    address_ = listen.substr(0, colon + 1) + std::to_string(shared_.port->port());
     sweeper_ = std::thread([this] { Sweep(); });
     return OkStatus();
   }
@@ -494,6 +514,7 @@ class GrpcService final : public Service {
     }
     if (sweeper_.joinable()) sweeper_.join();
     if (server_ != nullptr) {
+      shared_.port->Close();
       server_->Shutdown(std::chrono::system_clock::time_point{});  // in the past: cancels all streams now
       std::unique_lock lock(shared_.mutex);
       shared_.changed.wait(lock, [this] { return shared_.streams.empty(); });

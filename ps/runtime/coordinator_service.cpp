@@ -1,9 +1,5 @@
 #include "ps/runtime/coordinator_service.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -12,7 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "attune/v1/coordinator.grpc.pb.h"
-#include "base/file.h"
+#include "base/grpc_port.h"
 #include "base/log.h"
 #include "base/time_source.h"
 #include "proto/contract.h"
@@ -25,6 +21,8 @@ namespace attune::ps {
 namespace {
 
 constexpr Duration kShutdownGrace = std::chrono::seconds(1);
+// From accepting a connection to a stream whose caller has proved itself.
+constexpr Duration kProofTimeout = std::chrono::seconds(10);
 
 class Connection;
 
@@ -186,13 +184,19 @@ class Attendance final : public v1::Coordinator::CallbackService {
   Attendance(std::shared_ptr<Hub> hub, ControlSecurity security)
       : hub_(std::move(hub)), security_(std::move(security)) {}
 
+  // Before the first caller.
+  void SetPort(GrpcPort& port) { port_ = &port; }
+
   grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage>* Attend(
       grpc::CallbackServerContext* context) override {
     Status welcome = CheckCaller(security_, *context);
     if (welcome.ok() && Full()) {
       welcome = Error(StatusCode::kResourceExhausted, "too many nodes are connected to the coordinator");
     }
-    if (welcome.ok()) return new Connection(hub_, context);  // deletes itself
+    if (welcome.ok()) {
+      port_->Proved(context->peer());
+      return new Connection(hub_, context);  // deletes itself
+    }
     LogRefusal(context->peer(), welcome);
     return new Refusal;  // likewise
   }
@@ -216,40 +220,8 @@ class Attendance final : public v1::Coordinator::CallbackService {
 
   const std::shared_ptr<Hub> hub_;
   const ControlSecurity security_;
+  GrpcPort* port_ = nullptr;
 };
-
-// gRPC does not say why it cannot listen; a plain socket does.
-Status CanBind(const std::string& address, uint16_t port) {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
-  if (::inet_pton(AF_INET, address.c_str(), &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    length = sizeof *v4;
-  } else if (::inet_pton(AF_INET6, address.c_str(), &v6->sin6_addr) == 1) {
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    length = sizeof *v6;
-  } else {
-    return Error(StatusCode::kInvalidArgument, "bind address '" + address + "' is not an IP address");
-  }
-  const int fd = ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
-  const int yes = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const int result = ::bind(fd, reinterpret_cast<sockaddr*>(&storage), length);
-  const int error = errno;
-  ::close(fd);
-  if (result == 0) return OkStatus();
-  if (error == EADDRINUSE) {
-    return Error(StatusCode::kResourceExhausted, "port " + std::to_string(port) + " of " + address +
-                                                     " is in use by another process; end it or choose another port");
-  }
-  return Error(StatusCode::kUnavailable,
-               "cannot listen at " + address + ":" + std::to_string(port) + ": " + ErrnoText(error));
-}
 
 class GrpcService final : public CoordinatorService {
  public:
@@ -259,19 +231,21 @@ class GrpcService final : public CoordinatorService {
   ~GrpcService() override {
     hub_->alive = false;
     if (server_ == nullptr) return;
+    port_->Close();
     server_->Shutdown(SystemTime().WallNow() + kShutdownGrace);
     server_->Wait();
   }
 
   Status Listen(const std::string& bind_address, uint16_t port) {
     RETURN_IF_ERROR(CheckListenAddress(bind_address, security_.token, security_.tls_directory));
-    RETURN_IF_ERROR(CanBind(bind_address, port));
     const std::string host = bind_address.find(':') == std::string::npos ? bind_address : "[" + bind_address + "]";
-    int bound = 0;
     ASSIGN_OR_RETURN(const auto credentials, ListenerCredentials(security_));
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(host + ":" + std::to_string(port), credentials, &bound);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second coordinator must fail, not share
+    ASSIGN_OR_RETURN(port_, GrpcPort::Bind({.host = bind_address,
+                                            .port = port,
+                                            .strangers_max = kStrangersMax,
+                                            .proof_timeout = kProofTimeout},
+                                           builder, credentials, time_));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
@@ -281,11 +255,13 @@ class GrpcService final : public CoordinatorService {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 30'000);  // one without a stream
     builder.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
     builder.RegisterService(&attendance_);
+    attendance_.SetPort(*port_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || bound == 0) {
-      return Error(StatusCode::kUnavailable, "cannot listen at " + host + ":" + std::to_string(port));
+    if (server_ == nullptr) {
+      return Error(StatusCode::kUnavailable, "cannot serve at " + host + ":" + std::to_string(port));
     }
-    address_ = host + ":" + std::to_string(bound);
+    port_->Open();
+    address_ = host + ":" + std::to_string(port_->port());
     return OkStatus();
   }
 
@@ -305,6 +281,8 @@ class GrpcService final : public CoordinatorService {
   const ControlSecurity security_;
   const std::shared_ptr<Hub> hub_;
   Attendance attendance_;
+  const SystemTime time_;
+  std::unique_ptr<GrpcPort> port_;  // used by streams of the server
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
