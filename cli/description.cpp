@@ -61,6 +61,13 @@ std::string PaceText(const api::TrainingJob& job) {
   return text;
 }
 
+std::string TransportText(const api::Security& security) {
+  if (!security.tls_secret.empty()) return "Encrypted, by the certificates of Secret " + security.tls_secret;
+  const bool encrypted = security.transport == api::Transport::kEncrypted;
+  return std::string(ToString(security.transport)) +
+         (encrypted ? ", by certificates of the job's token" : ", rows in the clear");
+}
+
 std::string MovingText(const api::TrainingJobStatus& status) {
   if (!status.progress || !status.progress->moving_bytes_left) return "";
   return api::FormatCount(status.progress->moving_rows_per_second.value_or(0)) + " rows/s, " +
@@ -158,6 +165,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Pace", PaceText(job));
+  Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));
   Row(text, "Checkpoint", CheckpointText(job.status, now));
   Row(text, "Recovery", RecoveryText(job.status));

@@ -37,7 +37,12 @@ inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected servi
 inline constexpr char kEnvTlsDirectory[] =
     "ATTUNE_TLS_DIRECTORY";  // tls.crt, tls.key, ca.crt of the job; unset: no TLS
 inline constexpr char kEnvJobTokenFile[] = "ATTUNE_JOB_TOKEN_FILE";  // holds the job's secret; unset: it has none
+inline constexpr char kEnvTransport[] = "ATTUNE_TRANSPORT";          // one of the two below; unset: the first
 inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";   // "off": rows travel over TCP on one machine too
+
+// How rows travel between processes that have proved the job's token, in the words of spec.security.transport.
+inline constexpr char kTransportAuthenticated[] = "Authenticated";  // in the clear
+inline constexpr char kTransportEncrypted[] = "Encrypted";          // in TLS, by certificates that the token gives
 
 // Files of a certificate directory, named as in Kubernetes' TLS Secrets.
 inline constexpr char kCertificateFile[] = "tls.crt";

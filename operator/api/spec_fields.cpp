@@ -141,6 +141,12 @@ void AddSecurity(std::vector<Field>& fields) {
                        "operator makes one for the job.",
                        LENS(spec.security.token_secret)),
                  "Secret"));
+  fields.push_back(Default(
+      Bound("spec.security.transport",
+            "Authenticated: processes prove the token when they connect, rows travel in the clear. Encrypted: rows "
+            "travel in TLS by certificates that the token gives; costs processor time. tlsSecret encrypts rows too.",
+            LENS(spec.security.transport)),
+      "Authenticated"));
 }
 
 // Range and meaning of a knob come from its record; `least` and `greatest` say what an absent bound means.

@@ -374,6 +374,10 @@ Json SynchronizationFields(const Synchronization& synchronization) {
   return patch;
 }
 
+const char* ToString(Transport transport) {
+  return transport == Transport::kEncrypted ? "Encrypted" : "Authenticated";
+}
+
 const char* ToString(TuningMode mode) {
   switch (mode) {
     case TuningMode::kOff:

@@ -76,10 +76,18 @@ struct Checkpoint {
   std::string resume_from;       // directory of a checkpoint to begin with; "": from nothing
 };
 
+// How rows travel. Control messages are encrypted in either case.
+enum class Transport {
+  kAuthenticated,  // in the clear, between processes that have proved the job's token
+  kEncrypted,      // in TLS, by certificates that every process derives from the token
+};
+const char* ToString(Transport transport);
+
 // How the processes of a job trust each other. Secrets of the job's namespace, read by the pods alone.
 struct Security {
-  std::string tls_secret;    // with tls.crt, tls.key and ca.crt; "": rows and control messages travel in the clear
+  std::string tls_secret;    // with tls.crt, tls.key and ca.crt, which encrypt rows in place of those of the token
   std::string token_secret;  // with the key "token"; "": the operator makes one (status.secret)
+  Transport transport = Transport::kAuthenticated;
 };
 
 enum class TuningMode {

@@ -87,6 +87,9 @@ void AddSecurity(Json& container, const TrainingJob& job) {
         Variable(contract::kEnvJobTokenFile,
                  std::string(contract::kJobTokenDirectory) + "/" + contract::kJobTokenFile));
   }
+  if (job.spec.security.transport == api::Transport::kEncrypted) {
+    Put(Array(container, "env"), "name", Variable(contract::kEnvTransport, contract::kTransportEncrypted));
+  }
 }
 
 // PodSecurity "restricted" for a container, where the user did not decide.

@@ -30,6 +30,17 @@ std::string Environment::Optional(const char* name, const std::string& otherwise
   return lookup_(name).value_or(otherwise);
 }
 
+std::string Environment::OneOf(const char* name, std::initializer_list<const char*> allowed) {
+  const std::string value = Optional(name, *allowed.begin());
+  std::string names;
+  for (const char* each : allowed) {
+    if (value == each) return value;
+    names += (names.empty() ? "" : ", ") + std::string(each);
+  }
+  AddProblem(std::string(name) + "='" + value + "' is not one of " + names);
+  return *allowed.begin();
+}
+
 std::string Environment::OptionalSecret(const char* name) {
   const std::string path = Optional(name);
   if (path.empty()) return "";

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class Environment {
   std::string Required(const char* name);
   std::string Optional(const char* name, const std::string& otherwise = "");
   uint32_t RequiredNumber(const char* name);
+  // One of `allowed`, the first when not set; any other value is a problem.
+  std::string OneOf(const char* name, std::initializer_list<const char*> allowed);
   // Content of the file the variable names, without the line's end; a file that cannot be read is a problem. Empty when
   // not set.
   std::string OptionalSecret(const char* name);

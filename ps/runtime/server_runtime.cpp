@@ -99,6 +99,7 @@ Status ServerRuntime::Open() {
                                                      .seed = RandomSeed(),
                                                      .token = options_.token,
                                                      .tls_directory = options_.tls_directory,
+                                                     .encrypted = options_.encrypted,
                                                      .shared_memory = options_.shared_memory},
                                                     *loop_, std::move(events)));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.

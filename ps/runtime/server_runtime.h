@@ -47,6 +47,7 @@ class ServerRuntime {
     std::string sidecar_socket;                // empty: no telemetry
     std::string token;                         // the job's secret; empty: it has none
     std::string tls_directory;                 // certificates of the job (ps/transport/tls.h); empty: no TLS
+    bool encrypted = false;                    // rows in TLS by certificates that the token gives
     bool shared_memory = true;                 // with workers on this machine
     uint64_t table_bytes_max = 0;              // of all rows and copies; 0: what the container's limit leaves
   };

@@ -56,6 +56,7 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
                                                      .seed = RandomSeed(),
                                                      .token = options.token,
                                                      .tls_directory = options.tls_directory,
+                                                     .encrypted = options.encrypted,
                                                      .shared_memory = options.shared_memory},
                                                     *loop_, std::move(events)));
   core_.SetAddress(transport_->address());

@@ -30,9 +30,9 @@ constexpr char kFooter[] =
     "coordinator\n"
     "runs here; ATTUNE_POD_IP and ATTUNE_SIDECAR_SOCKET are used when set. ATTUNE_TLS_DIRECTORY (tls.crt, tls.key, "
     "ca.crt)\n"
-    "turns mutual TLS on, ATTUNE_JOB_TOKEN_FILE names a file with the job's secret, and ATTUNE_SHARED_MEMORY=off "
-    "keeps\n"
-    "rows on TCP on one machine.\n"
+    "turns mutual TLS on, ATTUNE_JOB_TOKEN_FILE names a file with the job's secret, ATTUNE_TRANSPORT=Encrypted puts "
+    "rows\n"
+    "into TLS by certificates that this secret gives, and ATTUNE_SHARED_MEMORY=off keeps rows on TCP on one machine.\n"
     "Ends with 0 only when the job is finished, 1 when it cannot go on, 2 on bad input, 143 when asked to end "
     "(SIGTERM).";
 
@@ -132,6 +132,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
+  options.encrypted = environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated,
+                                                                  contract::kTransportEncrypted}) ==
+                      contract::kTransportEncrypted;
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   options.coordinator_port = flags.coordinator_port;
   options.retained_checkpoints = flags.checkpoints_retained;

@@ -267,19 +267,6 @@ TEST_F(ServersTest, MissingEnvironmentIsListedAtOnce) {
   }
 }
 
-TEST_F(ServersTest, WithoutATokenNothingListensWhereOtherMachinesReachIt) {
-  Variables open = VariablesOf(0);
-  open[contract::kEnvPodIp] = "0.0.0.0";
-  ChildProcess server({ATTUNE_SERVER, "--coordinator-here", "--coordinator-port", "0", "--data-port", "0"}, open);
-  EXPECT_EQ(server.Wait(), 1);
-  EXPECT_NE(server.output().find(contract::kEnvJobTokenFile), std::string::npos) << server.output();
-  StartServers(1);
-  open[contract::kEnvCoordinator] = coordinator_;
-  ChildProcess worker({COUNTING_WORKER, "10", "0"}, open);
-  EXPECT_EQ(worker.Wait(), 1);
-  EXPECT_NE(worker.output().find(contract::kEnvJobTokenFile), std::string::npos) << worker.output();
-}
-
 TEST_F(ServersTest, HelpTeaches) {
   ChildProcess server({ATTUNE_SERVER, "--help"}, {});
   EXPECT_EQ(server.Wait(), 0);

@@ -193,6 +193,18 @@ TEST_F(JobWithStrangersTest, NothingIsLearnedAndNothingChanges) {
   EXPECT_EQ(server_->output().find(kToken), std::string::npos);
 }
 
+TEST_F(JobWithStrangersTest, WithoutATokenNothingListensWhereOtherMachinesReachIt) {
+  auto open = Variables();
+  open.erase(contract::kEnvJobTokenFile);
+  open[contract::kEnvPodIp] = "0.0.0.0";
+  ChildProcess server({ATTUNE_SERVER, "--coordinator-here", "--coordinator-port", "0", "--data-port", "0"}, open);
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_NE(server.output().find(contract::kEnvJobTokenFile), std::string::npos) << server.output();
+  ChildProcess worker({COUNTING_WORKER, "10", "0"}, open);
+  EXPECT_EQ(worker.Wait(), 1);
+  EXPECT_NE(worker.output().find(contract::kEnvJobTokenFile), std::string::npos) << worker.output();
+}
+
 // Some say nothing, some begin to speak, and all stay; members come and train meanwhile.
 TEST_F(JobWithStrangersTest, AHundredSlowClientsOnEveryPortKeepNoMemberOut) {
   constexpr size_t kClients = 100;

@@ -46,7 +46,7 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9,
     "threads": 2},
     "model": {"claim": "models"},
-    "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token"},
+    "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
                "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000}},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
@@ -71,6 +71,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(SynchronizationOf(SlackOf({})), Synchronization());
   EXPECT_EQ(spec.security.tls_secret, "word2vec-tls");
   EXPECT_EQ(spec.security.token_secret, "word2vec.token");
+  EXPECT_EQ(spec.security.transport, Transport::kEncrypted);
+  EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.security.transport, Transport::kAuthenticated);
   EXPECT_EQ(spec.model.claim, "models");
   EXPECT_EQ(spec.synchronization, (Synchronization{SyncMode::kSsp, 4}));
   EXPECT_EQ(spec.backups, 1);
@@ -123,6 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
              "spec.workers.min: found 5; allowed: at most spec.workers.max (4)"},
         Case{"too many replicas", R"({"workers": {"replicas": 65}})",
              "spec.workers.replicas: found 65; allowed: from spec.workers.min (1) to spec.workers.max (64)"},
+        Case{"a transport that does not exist", R"({"security": {"transport": "Plain"}})",
+             "spec.security.transport: found \"Plain\"; allowed: Authenticated, Encrypted"},
         Case{"a shortened name", R"({"goal": {"maxDuration": 5, "epochs": 1}})",
              "spec.goal.maxDuration: found an unknown field; allowed: maxDurationSeconds (nearest)"},
         Case{"a field at the wrong place", R"({"epochs": 3})",

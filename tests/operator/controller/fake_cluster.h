@@ -29,6 +29,7 @@ class JobBuilder {
     job_.spec.security = {tls, token};
     return *this;
   }
+  JobBuilder& Transport(api::Transport transport) { return job_.spec.security.transport = transport, *this; }
   JobBuilder& Tuning(api::TuningMode mode) { return job_.spec.tuning.mode = mode, *this; }
   JobBuilder& WorkerTemplate(kube::Json pod_template) {
     return job_.spec.workers.pod_template = std::move(pod_template), *this;

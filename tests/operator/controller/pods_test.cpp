@@ -145,6 +145,14 @@ TEST(PodsTest, CertificatesAndTokenGoToTheRolesOwnContainerOnly) {
   EXPECT_EQ(Worker(MakeTrainingJob("w").Build()).dump().find("attune-tls"), std::string::npos);
 }
 
+TEST(PodsTest, BothRolesAreToldHowRowsTravel) {
+  const auto encrypted = MakeTrainingJob("w").Transport(api::Transport::kEncrypted).Build();
+  for (const auto& [pod, role] : {std::pair(Server(encrypted), "server"), std::pair(Worker(encrypted), "worker")}) {
+    EXPECT_EQ(Env(Named(pod["spec"]["containers"], role), contract::kEnvTransport), contract::kTransportEncrypted);
+  }
+  EXPECT_EQ(Worker(MakeTrainingJob("w").Build()).dump().find(contract::kEnvTransport), std::string::npos);
+}
+
 TEST(PodsTest, AModelClaimIsMountedInEveryPod) {
   const auto job = MakeTrainingJob("w").Claim("models").Build();
   for (const Json& pod : {Server(job), Worker(job)}) {

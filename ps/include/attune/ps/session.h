@@ -311,9 +311,10 @@ struct SessionOptions {
   std::string pod_uid = {};  // by which the platform knows this process; empty: started by hand
   uint32_t index = 0;
   std::string coordinator = {};  // host:port
-  std::string bind_address = "127.0.0.1";
+  std::string bind_address = "127.0.0.1";               // any but loopback needs a token or certificates
   std::string token = {};                               // the job's secret; empty: it has none
   std::string tls_directory = {};                       // tls.crt, tls.key, ca.crt of the job; empty: no TLS
+  bool encrypted = false;                               // rows in TLS by certificates that the token gives
   bool shared_memory = true;                            // with servers on this machine
   std::string sidecar_socket = {};                      // empty: no telemetry
   std::string model_directory = {};                     // see Session::model_directory
