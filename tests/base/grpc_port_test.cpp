@@ -181,9 +181,20 @@ TEST_F(GrpcPortTest, ConnectionsThatEndAreForgotten) {
   EXPECT_TRUE(AwaitStrangers(0));
 }
 
+bool HasIpv6() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool bound = fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&loopback), sizeof loopback) == 0;
+  if (fd >= 0) ::close(fd);
+  return bound;
+}
+
 TEST_F(GrpcPortTest, PeersAreKnownByTheNamesThatGrpcGivesThem) {
   Start(100, kDeadline, "0.0.0.0");
   for (const char* host : {"127.0.0.1", "[::1]"}) {
+    if (host[0] == '[' && !HasIpv6()) continue;
     ASSERT_TRUE(Call(Channel(host))) << host;
     EXPECT_TRUE(AwaitStrangers(0)) << host;
   }

@@ -62,6 +62,7 @@ def register(check, namespace):
     @check("the tuner changes a job by itself, within its limits, and the job succeeds", needs=["install"])
     def tuner_at_work(run):
         tuned.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
+                             "security": {"transport": "Encrypted"},
                              "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"max": 2}, "workers": {"max": 3}}})
         seen = set()
 
