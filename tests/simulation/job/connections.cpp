@@ -63,6 +63,8 @@ void JobSimulation::Open(Wire wire) {
   }
   connection.up = true;
   connection.id = ConnectionId(next_connection_++);
+  connection.dialer = NodeAt(dials);
+  connection.listener = NodeAt(listens);
   if (to_leader) {
     to_coordinator_[connection.id] = wire;
     Obeys(dials, leaders_[listens - kFirstLeadersPlace]->term);
@@ -143,8 +145,9 @@ void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader head
                      " refuses: " + std::string(status.message()));
   }
   const auto carried = std::make_shared<const Message>(std::move(message));
-  const auto arrive = [this, from, to, id = it->second.id, header, carried] {
-    Deliver(from, to, id, *carried, header);
+  const NodeId sender = it->first.first == from ? it->second.dialer : it->second.listener;
+  const auto arrive = [this, from, to, sender, id = it->second.id, header, carried] {
+    Deliver(from, to, sender, id, *carried, header);
   };
   // Where the coordinator is, is said once on each connection, whose bytes come in order and wait while nothing passes.
   const bool said_once = std::holds_alternative<CoordinatorAt>(*carried);
@@ -159,7 +162,8 @@ void JobSimulation::Carry(Place from, Place to, Message message, LinkHeader head
   network_.MayBreak(from, to);
 }
 
-void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const Message& message, LinkHeader header) {
+void JobSimulation::Deliver(Place from, Place to, NodeId sender, ConnectionId connection, const Message& message,
+                            LinkHeader header) {
   if (!Runs(to)) return;
   ++outcome().messages;
   Digest(static_cast<uint64_t>((now() - MonotonicTime{}).count()));
@@ -173,10 +177,10 @@ void JobSimulation::Deliver(Place from, Place to, ConnectionId connection, const
   } else if (IsServer(to)) {
     // Servers end with the job; here they stay until its rows have been looked at.
     if (finished_ && std::holds_alternative<Finished>(message)) return;
-    StepServer(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
+    StepServer(IndexOf(to), Received{.from = sender, .message = message, .link = header, .term = term});
   } else if (const auto* reply = std::get_if<PullReply>(&message);
              reply == nullptr || !BeginReceiving(from, to, *reply)) {
-    StepWorker(IndexOf(to), Received{.from = NodeAt(from), .message = message, .link = header, .term = term});
+    StepWorker(IndexOf(to), Received{.from = sender, .message = message, .link = header, .term = term});
   }
   if (++deliveries_ % 64 == 0) CheckOwners();
 }

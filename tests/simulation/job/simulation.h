@@ -132,7 +132,8 @@ class JobSimulation : public World {
   static Wire WireBetween(Place a, Place b);
   struct Connection {
     bool up = false;
-    ConnectionId id;  // as the coordinator calls it
+    ConnectionId id;          // as the coordinator calls it
+    NodeId dialer, listener;  // as they have introduced themselves: one may give its number up
   };
   void Open(Wire wire);
   void OpenTo(Place from, NodeId node);
@@ -144,7 +145,8 @@ class JobSimulation : public World {
   void BreakAll(Place place, Duration away);
   void BreakFromLeaders(Place place, Duration away);
   void Carry(Place from, Place to, Message message, LinkHeader header = {});
-  void Deliver(Place from, Place to, ConnectionId connection, const Message& message, LinkHeader header);
+  void Deliver(Place from, Place to, NodeId sender, ConnectionId connection, const Message& message,
+               LinkHeader header);
   bool Runs(Place place) const;
   NodeId NodeAt(Place place) const;
   std::optional<Place> PlaceOf(Place from, NodeId node) const;
