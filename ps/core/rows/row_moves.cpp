@@ -431,10 +431,12 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOu
   std::vector<bool> gone(shards_.size());
   for (const uint32_t shard : shards) gone[shard] = true;
   std::vector<TableKey> erase;
+  KeyMap<uint8_t> listed;
   directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
     const uint32_t shard = ShardOf(key.key);
     if (!gone[shard]) return;
     erase.push_back(key);
+    listed[key] = 1;
     const NodeId home = map_.shards[shard].home;
     if (entry.owner == home && entry.sent_by_me) return;  // has arrived there before this message
     if (Mutant(RowMutation::kHandoffWithoutDirectory)) return;
@@ -453,7 +455,10 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOu
       foreign_rows_ += keys.size();
       if (keys.empty() || Mutant(RowMutation::kHandoffWithoutDirectory)) continue;
       auto& list = entries[{map_.shards[shard].home, table}];
-      rows_[i]->VisitRows(keys, [&](const RowView& row) { list.push_back({row.key, {self_, row.move_number}}); });
+      // A row may be here and be ordered away by an order that is still on its way: the directory knows the end of it.
+      rows_[i]->VisitRows(keys, [&](const RowView& row) {
+        if (!listed.Contains({table, row.key})) list.push_back({row.key, {self_, row.move_number}});
+      });
     }
   }
   if (!tell) return;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <vector>
 
 #include "ps/core/seen_versions.h"
 #include "tests/ps/core/map_store.h"
@@ -106,52 +108,72 @@ TEST_F(RowNodeTest, FetchedRowsKeepTheirRoomBelowTheLimit) {
 
 // A shard's home goes away and comes back, while the order to pass a row on is still on its way to where the row has
 // been all the time. That the row is there does not mean that it stays.
-TEST(RowNode, TheDirectoryOfAHomeThatComesBackNamesWhereItsRowsGo) {
-  constexpr NodeId kSelf(1), kOther(2), kThird(3);
-  constexpr Key kLeaves = 1, kStays = 2;
-  RowNode rows({.create_store = MapStore::Make, .call_back_from_servers = false});
-  rows.SetSelf(kSelf);
-  ShardMap map;
-  map.members = {{.node = kSelf, .role = Role::kServer},
-                 {.node = kOther, .role = Role::kServer},
-                 {.node = kThird, .role = Role::kServer}};
-  RowOutputs out;
-  const auto adopt = [&](uint32_t counter, NodeId home) {
-    map.version = MapVersion(1, counter);
-    map.shards = {{.home = home, .routing_since = map.version}};
-    rows.AdoptMap(map, {}, out);
-  };
-  adopt(0, kSelf);
-  ASSERT_TRUE(rows.InstallTable(kTable, {"rows", {.dim = 1}}).ok());
-  rows.Receive(kThird,
-               Push{.origin = kThird,
-                    .sequence = SequenceNumber(1),
-                    .table = kTable,
-                    .map_version = map.version,
-                    .positions = {.first = 0, .count = 2, .list = {}},
-                    .keys = std::vector<Key>{kLeaves, kStays},
-                    .gradients = std::vector<float>{1, 1}},
-               {}, out);
-  adopt(1, kOther);
-  const MoveOrder order{.map_version = map.version,
-                        .table = kTable,
-                        .to = kThird,
-                        .keys = std::vector<Key>{kLeaves},
-                        .move_numbers = std::vector<uint16_t>{1}};
-  adopt(2, kSelf);
-  rows.Receive(kOther,
-               HomeHandoff{.map_version = map.version,
-                           .entries = {.table = kTable,
-                                       .keys = std::vector<Key>{kLeaves, kStays},
-                                       .owners = std::vector<NodeId>{kThird, kSelf},
-                                       .move_numbers = std::vector<uint16_t>{1, 0}},
-                           .complete = std::vector<ShardId>{ShardId(0)}},
-               {}, out);
-  rows.Receive(kOther, order, {}, out);
-  EXPECT_EQ(rows.DirectoryOwner(kTable, kLeaves), kThird);
-  EXPECT_EQ(rows.DirectoryOwner(kTable, kStays), kSelf);
-  EXPECT_FALSE(rows.OwnsNow(kTable, kLeaves));
-  EXPECT_TRUE(rows.OwnsNow(kTable, kStays));
+class HomeThatComesBackTest : public testing::Test {
+ protected:
+  HomeThatComesBackTest() {
+    rows_.SetSelf(kSelf);
+    for (const NodeId node : {kSelf, kOther, kThird}) map_.members.push_back({.node = node, .role = Role::kServer});
+    Adopt(0, kSelf);
+    EXPECT_TRUE(rows_.InstallTable(kTable, {"rows", {.dim = 1}}).ok());
+    rows_.Receive(kThird,
+                  Push{.origin = kThird,
+                       .sequence = SequenceNumber(1),
+                       .table = kTable,
+                       .map_version = map_.version,
+                       .positions = {.first = 0, .count = 2, .list = {}},
+                       .keys = std::vector<Key>{kLeaves, kStays},
+                       .gradients = std::vector<float>{1, 1}},
+                  {}, out_);
+    Adopt(1, kOther);
+    order_ = {.map_version = map_.version,
+              .table = kTable,
+              .to = kThird,
+              .keys = std::vector<Key>{kLeaves},
+              .move_numbers = std::vector<uint16_t>{1}};
+    Adopt(2, kSelf);
+    rows_.Receive(kOther,
+                  HomeHandoff{.map_version = map_.version,
+                              .entries = {.table = kTable,
+                                          .keys = std::vector<Key>{kLeaves, kStays},
+                                          .owners = std::vector<NodeId>{kThird, kSelf},
+                                          .move_numbers = std::vector<uint16_t>{1, 0}},
+                              .complete = std::vector<ShardId>{ShardId(0)}},
+                  {}, out_);
+  }
+  void Adopt(uint32_t counter, NodeId home) {
+    map_.version = MapVersion(1, counter);
+    map_.shards = {{.home = home, .routing_since = map_.version}};
+    rows_.AdoptMap(map_, {}, out_);
+  }
+
+  static constexpr NodeId kSelf{1}, kOther{2}, kThird{3};
+  static constexpr Key kLeaves = 1, kStays = 2;
+  RowNode rows_{{.create_store = MapStore::Make, .call_back_from_servers = false}};
+  ShardMap map_;
+  MoveOrder order_;  // of the other home, late
+  RowOutputs out_;
+};
+
+TEST_F(HomeThatComesBackTest, ItsDirectoryNamesWhereItsRowsGo) {
+  rows_.Receive(kOther, order_, {}, out_);
+  EXPECT_EQ(rows_.DirectoryOwner(kTable, kLeaves), kThird);
+  EXPECT_EQ(rows_.DirectoryOwner(kTable, kStays), kSelf);
+  EXPECT_FALSE(rows_.OwnsNow(kTable, kLeaves));
+  EXPECT_TRUE(rows_.OwnsNow(kTable, kStays));
+}
+
+TEST_F(HomeThatComesBackTest, TheNextHomeIsToldWhereItsRowsGoBeforeTheyHaveLeft) {
+  out_.Clear();
+  Adopt(3, kOther);
+  std::map<Key, std::vector<NodeId>> told;
+  for (const Outgoing& sent : out_.send) {
+    const auto* handoff = std::get_if<HomeHandoff>(&sent.message);
+    for (size_t i = 0; handoff != nullptr && i < handoff->entries.keys.size(); ++i) {
+      told[handoff->entries.keys[i]].push_back(handoff->entries.owners[i]);
+    }
+  }
+  EXPECT_EQ(told[kLeaves], std::vector{kThird}) << "not also this node, where the row still is";
+  EXPECT_EQ(told[kStays], std::vector{kSelf});
 }
 
 // What a decoder cannot know: the tables here, and how long their rows are.
