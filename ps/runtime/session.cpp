@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/boot_time.h"
 #include "base/log.h"
 #include "proto/contract.h"
 #include "ps/runtime/data_leases.h"
@@ -22,7 +23,7 @@ constexpr Duration kFinishTimeout = std::chrono::seconds(5);
 constexpr Duration kSaveTimeout = std::chrono::minutes(10);  // large tables on slow disks
 
 const TimeSource& SystemClock() {
-  static const SystemTime time;
+  static const BootTime time;
   return time;
 }
 

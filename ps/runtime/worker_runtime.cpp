@@ -235,7 +235,7 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   };
   loop_->WaitFor(ended, [&] {
     std::unique_lock at_core(mutex_);
-    room_.wait_until(at_core, until, has_room);
+    room_.wait_for(at_core, until - time_.Now(), has_room);
   });
   lock.lock();
   --waiting_for_room_;

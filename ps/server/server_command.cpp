@@ -4,6 +4,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "base/boot_time.h"
 #include "base/log.h"
 #include "proto/contract.h"
 #include "ps/runtime/abilities.h"
@@ -187,7 +188,7 @@ std::optional<int> ServerCommand::Parse(int argc, const char* const* argv) {
 
 int ServerCommand::Run() {
   log::SetProcessName("server-" + std::to_string(options_.index));
-  const SystemTime time;
+  const BootTime time;
   const StatusOr<std::unique_ptr<ServerRuntime>> started = ServerRuntime::Start(options_, time);
   if (!started.ok()) {
     log::Error("server cannot start", {{"reason", started.status()}});
