@@ -59,6 +59,7 @@ void CheckFileName(const std::string& name, Verdict& verdict) {
 
 void CheckMap(const ShardMap& map, Verdict& verdict) {
   for (const Member& member : map.members) CheckNode(member.node, verdict);
+  for (const Member& member : map.former_voters) CheckNode(member.node, verdict);
   if (map.formed()) verdict.Require(Validate(map));
 }
 

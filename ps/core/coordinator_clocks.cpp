@@ -55,6 +55,7 @@ void CoordinatorCore::Answer(CommandId id, Status status, std::string text, Coor
 void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
   for (const SwitchOrder& order : std::exchange(switches_, {})) Answer(order.id, status, {}, out);
   for (const PlacementOrder& order : std::exchange(placement_orders_, {})) Answer(order.id, status, {}, out);
+  for (const GoneOrder& order : std::exchange(gone_orders_, {})) Answer(order.id, status, {}, out);
   for (const Cut& cut : std::exchange(cuts_, {})) {
     if (cut.command) Answer(*cut.command, status, {}, out);
   }

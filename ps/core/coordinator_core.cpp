@@ -24,7 +24,7 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
-      office_(options_.term, options_.office_lease),
+      office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
       clocks_(options_.term, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
@@ -57,10 +57,13 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   StopWaitingForTheGone(out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
   if (taking_over_) return GoOnWithTakeover(now, out);
+  GoOnWithMirror(out);
+  if (!InOffice(now)) return;  // another one may be at work: what it decides and says now is not to be relied on
   GoOnWithCut(now, out);
   GoOnWithSwitch(now, out);
   TellSync(out);
   GoOnWithPlacement(now, out);
+  AnswerGoneOrders(now, out);
   GoOnWithMirror(out);
 }
 
@@ -179,7 +182,8 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
-  if (MirrorHost() != nullptr && !options_.mutations.answer_before_mirror) return Hold(id, request, std::move(message));
+  const bool waits = MirrorHost() != nullptr || !InOffice(now_);
+  if (waits && !options_.mutations.answer_before_mirror) return Hold(id, request, std::move(message));
   Node* node = Find(id);
   if (node == nullptr) return;
   node->pending.erase(request);
@@ -206,12 +210,12 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
       }
     }
   }
-  if (node.member.role == Role::kWorker) {
+  if (node.member.role == Role::kWorker && InOffice(now)) {  // or steps would go on without the next one's workers
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
   if (node.member.role == Role::kServer) {
-    office_.OnAnswer(node.member.node, message.supports, message.map_version);
+    OnSupport(node.member.node, message.supports, message.map_version);
     if (suspended_) CheckOffice(now, out);
   }
   Send(node,
@@ -268,7 +272,7 @@ const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
 
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   CloseLossWindow(now);
-  if (!goal_reached_.empty()) return;
+  if (!goal_reached_.empty() || !InOffice(now)) return;
   const JobGoal& goal = options_.goal;
   if (const DataSet* trained = TrainedToTheEnd()) {
     const uint64_t epochs = trained->ledger.epochs();
@@ -298,7 +302,7 @@ void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
-  if (goal_reached_.empty() || finished_) return;
+  if (goal_reached_.empty() || finished_ || !InOffice(now_)) return;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
   }
@@ -321,7 +325,7 @@ JobProgress CoordinatorCore::progress() const {
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
   progress.office.held = taking_over_ ? alone_since_ != kNever : InOffice(now_);
-  progress.office.map_version = taking_over_ ? takeover_voters_.map_version : map_.version;
+  progress.office.map_version = taking_over_ ? takeover_map_ : map_.version;
   for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;

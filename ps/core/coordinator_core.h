@@ -43,6 +43,8 @@ class CoordinatorCore {
   MonotonicTime WakeAt() const;
 
   JobProgress progress() const;
+  // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
+  bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && InOffice(now); }
   const ShardMap& map() const { return map_; }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
@@ -119,6 +121,12 @@ class CoordinatorCore {
     MonotonicTime deadline;
     NodeId leaving;  // 0: until nothing is left to change
   };
+  // Words of the platform: answered when the process has no part in the job any more.
+  struct GoneOrder {
+    CommandId id;
+    NodeGone process;
+    MonotonicTime deadline;
+  };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
   void Heard(Node& node, MonotonicTime now) {
     node.silent_since = now;
@@ -159,11 +167,15 @@ class CoordinatorCore {
     return !OfficeCounts() || office_.HeldWithout(silent, now);
   }
   SupportQuestion AskForSupport(NodeId node, Role role);
+  void OnSupport(NodeId node, uint64_t number, MapVersion knows);
   Duration GrantedLiveness(MonotonicTime now) const;
   void CheckOffice(MonotonicTime now, CoordinatorOutputs& out);
-  void AssignVotes(ShardMap& map) const;
-  void ConfigureOffice(const ShardMap& map);
+  void AssignVotes(ShardMap& map);
+  bool MayVote(NodeId node) const;
+  void KeepAsFormerVoter(const Member& server);
+  void ExcludeFormerVoter(const NodeGone& gone);
   void WantConfirmation(MonotonicTime now);
+  void ConfirmItself();
   void OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime deadline, CoordinatorOutputs& out);
 
   // coordinator_placement.cpp
@@ -172,6 +184,7 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out);
   void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
@@ -214,6 +227,8 @@ class CoordinatorCore {
   void WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now);
   bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
   bool OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  bool OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
+                         const CoordinatorRecord* record, MonotonicTime now) const;
   bool IsCovered(const ShardMap& map) const;
   std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
@@ -320,6 +335,7 @@ class CoordinatorCore {
   bool moving_ = false;             // said so
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
+  std::vector<GoneOrder> gone_orders_;
   struct Restored {
     uint64_t shards = 0, rows = 0, begun_anew = 0;
   } restored_, restored_before_;  // totals; when the last recovery began
@@ -331,7 +347,7 @@ class CoordinatorCore {
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
 
-  // Answers that wait until the mirror knows what they tell.
+  // Answers that wait until the mirror knows what they tell, and while this coordinator is out of office.
   struct Held {
     uint64_t number;
     NodeId node;
@@ -356,12 +372,13 @@ class CoordinatorCore {
   std::map<NodeId, Former> formers_;
   std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
   std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime> proven_gone_;  // by the platform, as NodeGone names them
-  Voters takeover_voters_;
+  MapVersion takeover_map_;  // the newest one that a member has answered with
   bool taking_over_ = false;
   MonotonicTime alone_since_ = kNever;  // no other coordinator has been in office since
   MonotonicTime last_said_ = kNever;
 
   Office office_;
+  std::vector<Member> former_voters_;  // ascending NodeId, as in the map
   std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
   bool suspended_ = false;             // out of office: another coordinator may be at work
   bool superseded_ = false;            // one is

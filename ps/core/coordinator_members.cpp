@@ -204,7 +204,6 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.members = Members();
   AssignVotes(map_);
-  ConfigureOffice(map_);
   placement_changed_ = true;
   settled_ = false;
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
@@ -213,6 +212,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
   if (BreaksCut(id, why)) cut_failed_ = true;
+  if (MayVote(id)) KeepAsFormerVoter(it->second.member);
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
   office_.Forget(id);

@@ -82,7 +82,9 @@ void CoordinatorCore::Hold(NodeId id, RequestId request, Message message) {
                    .message = std::move(message)});
 }
 
+// Nothing is acknowledged out of office: the next coordinator may not know of it.
 void CoordinatorCore::Release(uint64_t up_to, CoordinatorOutputs& out) {
+  if (!InOffice(now_)) return;
   while (!held_.empty() && held_.front().number <= up_to) {
     Held held = std::move(held_.front());
     held_.pop_front();
@@ -108,6 +110,7 @@ void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
     mirror_ = NodeId();
     return Release(UINT64_MAX, out);
   }
+  Release(mirrored_, out);  // what waited for the office
   const bool moved = std::exchange(mirror_, host->member.node) != host->member.node;
   const bool under_way = mirrored_ < record_number_;
   if (under_way && !moved) {

@@ -4,17 +4,33 @@
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
+#include "ps/core/incarnation.h"
+#include "ps/core/limits.h"
 
 namespace attune::ps {
+namespace {
+
+bool IsNamed(const std::vector<Voters>& sets, NodeId node) {
+  return std::ranges::any_of(
+      sets, [&](const Voters& voters) { return std::ranges::find(voters.nodes, node) != voters.nodes.end(); });
+}
+
+}  // namespace
+
 
 SupportQuestion CoordinatorCore::AskForSupport(NodeId node, Role role) {
   if (role != Role::kServer || !OfficeCounts()) return {};
   return {.number = office_.Ask(node, now_), .lasts = options_.office_lease};
 }
 
+void CoordinatorCore::OnSupport(NodeId node, uint64_t number, MapVersion knows) {
+  if (options_.mutations.support_counts_from_arrival && number != 0) number = office_.Ask(node, now_);
+  office_.OnAnswer(node, number, knows);
+}
+
 // What a node is allowed to do ends with the office that allows it.
 Duration CoordinatorCore::GrantedLiveness(MonotonicTime now) const {
-  if (!OfficeCounts()) return options_.liveness_lease;
+  if (!OfficeCounts() || options_.mutations.grants_outlast_the_office) return options_.liveness_lease;
   if (!office_.Held(now)) return Duration::zero();
   if (office_.ends() == kNever) return options_.liveness_lease;
   return std::min(options_.liveness_lease, office_.ends() - now);
@@ -29,11 +45,14 @@ void CoordinatorCore::CheckOffice(MonotonicTime now, CoordinatorOutputs& out) {
   }
   WantConfirmation(now);
   if (suspended || !OfficeCounts() || !map_.formed()) return;
-  const bool more = std::ranges::any_of(map_.members, [&](const Member& member) {
-    return member.role == Role::kServer && !member.leaving && !office_.Votes(member.node) &&
-           office_.IsFresh(member.node, now);
-  });
-  if (more) PublishMembers(out);
+  const bool more = office_.configurations().size() < kVoterSetsMax &&
+                    std::ranges::any_of(map_.members, [&](const Member& member) {
+                      return member.role == Role::kServer && !member.leaving && !office_.Votes(member.node) &&
+                             office_.IsFresh(member.node, now);
+                    });
+  // A successor needs no half of those that count no more, once it knows.
+  const bool fewer = map_.voters != office_.configurations();
+  if (more || fewer) PublishMembers(out);
 }
 
 void CoordinatorCore::WantConfirmation(MonotonicTime now) {
@@ -47,26 +66,53 @@ void CoordinatorCore::WantConfirmation(MonotonicTime now) {
     host = host || (member.index == *options_.host_index && office_.IsFresh(member.node, now));
   }
   if (host) wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
+  ConfirmItself();
+}
+
+// Mutations.
+void CoordinatorCore::ConfirmItself() {
+  if (!options_.mutations.confirms_itself || wanted_voters_.empty()) return;
+  office_.Confirm({.map_version = taking_over_ ? takeover_map_ : map_.version, .nodes = wanted_voters_});
 }
 
 // A server votes from when it supports the coordinator; one that votes already keeps its vote while it is silent, so
 // that a majority of the old voters has to know the map without it. One that leaves gives it up first: those that are
 // released learn of no later map. One that is proven gone loses it at once, though it may have to stay a member until
 // there is a majority again: the next coordinator learns from the map alone that it need not be asked.
-void CoordinatorCore::AssignVotes(ShardMap& map) const {
-  bool any = false;
-  for (Member& member : map.members) {
-    member.votes = member.role == Role::kServer && !member.leaving &&
-                   ((office_.Votes(member.node) && !office_.IsExcluded(member.node)) ||
-                    office_.IsFresh(member.node, now_));
-    any = any || member.votes;
+void CoordinatorCore::AssignVotes(ShardMap& map) {
+  map.voters.clear();
+  if (!OfficeCounts()) return;
+  std::vector<NodeId> servers, voters;
+  for (const Member& member : map.members) {
+    if (member.role != Role::kServer) continue;
+    servers.push_back(member.node);
+    if (member.leaving) continue;
+    const bool keeps = office_.Votes(member.node) && !office_.IsExcluded(member.node);
+    if (keeps || office_.IsFresh(member.node, now_)) voters.push_back(member.node);
   }
-  if (any && OfficeCounts() && office_.configured()) return;
-  for (Member& member : map.members) member.votes = member.role == Role::kServer;
+  const bool first = voters.empty() || office_.configurations().empty();
+  office_.Configure({.map_version = map.version, .nodes = first ? servers : voters});
+  map.voters = office_.configurations();
+  std::erase_if(former_voters_, [&](const Member& former) { return !IsNamed(map.voters, former.node); });
+  map.former_voters = former_voters_;
 }
 
-void CoordinatorCore::ConfigureOffice(const ShardMap& map) {
-  if (OfficeCounts()) office_.Configure(VotersOf(map));
+// Whether the map names it as one whose support counts.
+bool CoordinatorCore::MayVote(NodeId node) const { return IsNamed(map_.voters, node); }
+
+// A server that is a member no more, and that some set of voters names still: the platform may prove later that its
+// process has ended.
+void CoordinatorCore::KeepAsFormerVoter(const Member& server) {
+  const auto place = std::ranges::lower_bound(former_voters_, server.node, {}, &Member::node);
+  if (former_voters_.size() >= kMembersMax) return;
+  former_voters_.insert(place, server);
+}
+
+void CoordinatorCore::ExcludeFormerVoter(const NodeGone& gone) {
+  for (const Member& former : former_voters_) {
+    if (gone.role != Role::kServer || former.index != gone.index || gone.pod == 0) continue;
+    if (PodOf(former.incarnation) == gone.pod) office_.Exclude(former.node);
+  }
 }
 
 void CoordinatorCore::OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime, CoordinatorOutputs& out) {

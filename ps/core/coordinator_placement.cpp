@@ -106,7 +106,7 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : nodes_) {
     const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
-    if (node.member.leaving && !host && Empty(node) && !HasOpenPart(id)) released.push_back(id);
+    if (node.member.leaving && !host && Empty(node) && !HasOpenPart(id) && !MayVote(id)) released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = nodes_.at(id);
@@ -178,6 +178,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
 }
 
 void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
+  const bool acts = InOffice(now);
   bool any_leaves = false;  // and is still here
   uint32_t servers = 0;
   for (const auto& [id, node] : nodes_) {
@@ -186,9 +187,9 @@ void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutput
     servers += node.member.leaving ? 0 : 1;
   }
   std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
-    if (order.leaving != NodeId() && Find(order.leaving) == nullptr) {
+    if (acts && order.leaving != NodeId() && Find(order.leaving) == nullptr) {
       Answer(order.id, OkStatus(), "drained", out);
-    } else if (order.leaving == NodeId() && settled_ && !any_leaves && servers == servers_wanted_) {
+    } else if (acts && order.leaving == NodeId() && settled_ && !any_leaves && servers == servers_wanted_) {
       Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
     } else if (now >= order.deadline) {
       Answer(order.id,
@@ -270,9 +271,14 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
   Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
 }
 
-void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime, CoordinatorOutputs& out) {
-  Answer(id, OkStatus(), {}, out);
+void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  if (gone_orders_.size() >= kCommandsMax) {
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many such words wait; wait for some"), {}, out);
+  }
+  gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
   if (taking_over_) proven_gone_.try_emplace({command.role, command.index, command.pod}, now_);
+  ExcludeFormerVoter(command);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
     const uint32_t pod = PodOf(node.member.incarnation);
@@ -283,6 +289,27 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
     node.proven_gone = is_known;
     return LoseTheGone(now_, out);
   }
+}
+
+// A coordinator that is lost itself takes the word along, so it is answered only when it has done what it can: the
+// process is no member, and no voter. The operator tells the next coordinator what the last one has not answered.
+void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
+  std::erase_if(gone_orders_, [&](const GoneOrder& order) {
+    const NodeGone& gone = order.process;
+    const auto is_it = [&](const Member& member) {
+      return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
+    };
+    const bool has_an_effect_to_come =
+        gone.role == Role::kServer && gone.pod != 0 &&
+        (std::ranges::any_of(nodes_, [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; }) ||
+         std::ranges::any_of(former_voters_, is_it));
+    if (has_an_effect_to_come && now < order.deadline) return false;
+    Answer(order.id,
+           has_an_effect_to_come ? Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again")
+                                 : OkStatus(),
+           {}, out);
+    return true;
+  });
 }
 
 // --- losses

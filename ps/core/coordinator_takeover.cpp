@@ -68,7 +68,7 @@ void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, Mon
     if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
     former.answer = message;
     former.support_ends = now + message.support_left;
-    office_.OnAnswer(id, message.standing.supports, message.map.version);
+    OnSupport(id, message.standing.supports, message.map.version);
   }
 }
 
@@ -156,17 +156,18 @@ bool CoordinatorCore::IsProven(const Member& member) const {
   return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
 }
 
-// Who decides about the office of the coordinators before: the voters of the newest map, or those that the operator has
-// confirmed since.
+// Who decides about the office of the coordinators before: the voters that the newest map names, or those that the
+// operator has confirmed since.
 void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
-  Voters newest = VotersOf(map);
-  if (options_.voters && options_.voters->map_version >= map.version) newest = *options_.voters;
-  if (takeover_voters_.nodes.empty() || takeover_voters_.map_version < newest.map_version) {
-    takeover_voters_ = newest;
-    office_.Confirm(newest);
+  if (takeover_map_ < map.version) {
+    takeover_map_ = map.version;
+    office_.Adopt(VotersOf(map));
+    if (options_.voters) office_.Confirm(*options_.voters);
   }
-  for (const Member& member : map.members) {
-    if (member.role == Role::kServer && IsProven(member)) office_.Exclude(member.node);
+  for (const std::vector<Member>& servers : {map.members, map.former_voters}) {
+    for (const Member& member : servers) {
+      if (member.role == Role::kServer && IsProven(member)) office_.Exclude(member.node);
+    }
   }
 }
 
@@ -179,6 +180,7 @@ void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_o
     if (member.role == Role::kServer && AnswerOf(member.node) != nullptr) servers.push_back(member.node);
   }
   wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
+  ConfirmItself();
 }
 
 // The coordinator of that term, whose server the copy of its state names, acts no more.
@@ -188,14 +190,22 @@ bool CoordinatorCore::HasEnded(uint32_t term, const ShardMap& map, const Coordin
   return AnswerOf(record->host) != nullptr || (host != nullptr && IsProven(*host));
 }
 
-// Whether no coordinator before this one can be in office any more: at least half of the voters have promised to obey
-// this one, and none of their support for earlier ones counts any longer. A strict majority is what those would need.
+// Whether no coordinator before this one can be in office any more: at least half of the voters of each configuration
+// have promised to obey this one, and none of their support for earlier ones counts any longer. A strict majority of
+// each is what those would need, and one configuration they have in common (ps/core/office.h).
 bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
   if (options_.mutations.silence_is_death) return true;
   const bool last_has_ended =
       record != nullptr && record->number >> 32 >= map.version.term() && HasEnded(record->number >> 32, map, record);
+  return std::ranges::all_of(office_.configurations(), [&](const Voters& voters) {
+    return OldOfficeEndedFor(voters, last_has_ended, map, record, now);
+  });
+}
+
+bool CoordinatorCore::OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
+                                        const CoordinatorRecord* record, MonotonicTime now) const {
   size_t voters = 0, free = 0;
-  for (const NodeId node : takeover_voters_.nodes) {
+  for (const NodeId node : configuration.nodes) {
     const auto former = formers_.find(node);
     if (former != formers_.end() && former->second.answer) {
       const Promised& answer = *former->second.answer;
@@ -204,7 +214,7 @@ bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecor
       continue;
     }
     // One that is gone has no say, once its last answers count no more.
-    const Member* member = map.Find(node);
+    const Member* member = map.FindVoter(node);
     const auto gone = member == nullptr ? proven_gone_.end()
                                         : proven_gone_.find({member->role, member->index, PodOf(member->incarnation)});
     const bool counts_no_more = gone != proven_gone_.end() && IsProven(*member) &&
@@ -320,6 +330,10 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
       if (record.tables[i].opened && !has) without_tables.push_back(id);
     }
   }
+  former_voters_ = map.former_voters;
+  for (const NodeId node : dead) {
+    if (const Member* member = map.Find(node); member->role == Role::kServer) KeepAsFormerVoter(*member);
+  }
   map_ = dead.empty() ? map : WithoutFailed(map, dead, without_tables);
   map_.version = MapVersion(options_.term, 1);
   if (recovery) {
@@ -359,7 +373,6 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   newcomers_.clear();
   map_.members = Members();
   AssignVotes(map_);
-  ConfigureOffice(map_);
   placement_changed_ = true;
   record_changed_ = true;
   std::vector<ClockBoard::Standing> standing;

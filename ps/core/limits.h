@@ -34,6 +34,7 @@ inline constexpr uint32_t kShardsDefault = 1024;
 inline constexpr uint32_t kShardsMax = 1 << 16;
 inline constexpr size_t kMembersMax = 4096;
 inline constexpr uint32_t kServersMax = 1024;
+inline constexpr size_t kVoterSetsMax = 16;  // that one map names
 inline constexpr size_t kTablesMax = 4096;
 inline constexpr size_t kDataSetsMax = 256;
 inline constexpr uint64_t kLeasesPerEpochMax = 1 << 20;  // smaller leases are made larger

@@ -99,6 +99,12 @@ struct Mutations {
   bool late_step_is_evidence = false;   // a coordinator that was stopped takes that time for the silence of others
   bool silence_is_death = false;        // members count as dead although the old coordinator may be giving them time
 
+  // The coordinator's office.
+  bool half_is_a_majority = false;
+  bool support_counts_from_arrival = false;  // of the answer, not from when the question left
+  bool confirms_itself = false;              // without the operator's record
+  bool grants_outlast_the_office = false;
+
   // Checkpoints.
   bool mark_before_all_stand = false;     // workers are still in steps below the cut
   bool release_before_all_marks = false;  // workers go on while nodes have not copied

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/limits.h"
+
 namespace attune::ps {
 namespace {
 
@@ -11,26 +13,39 @@ constexpr int64_t kMarginDivisor = 10;  // two clocks may differ in speed
 
 }  // namespace
 
-Voters VotersOf(const ShardMap& map) {
-  Voters voters{.map_version = map.version, .nodes = {}};
-  const bool named = std::ranges::any_of(map.members, &Member::votes);
+std::vector<Voters> VotersOf(const ShardMap& map) {
+  if (!map.voters.empty()) return map.voters;
+  Voters servers{.map_version = map.version, .nodes = {}};
   for (const Member& member : map.members) {
-    if (named ? member.votes : member.role == Role::kServer) voters.nodes.push_back(member.node);
+    if (member.role == Role::kServer) servers.nodes.push_back(member.node);
   }
-  return voters;
+  return {servers};
 }
 
 void Office::Configure(const Voters& voters) {
   if (!configurations_.empty() && configurations_.back().nodes == voters.nodes) return;
+  if (configurations_.size() >= kVoterSetsMax) return;
   configurations_.push_back(voters);
   DropSuperseded();
 }
 
-bool Office::Confirm(const Voters& voters) {
-  if (!configurations_.empty() && voters.map_version < configurations_.front().map_version) return false;
-  std::erase_if(configurations_, [&](const Voters& old) { return old.map_version <= voters.map_version; });
-  configurations_.insert(configurations_.begin(), voters);
+void Office::Adopt(std::vector<Voters> configurations) {
+  configurations_ = std::move(configurations);
+  if (confirmed_) ReplaceBy(*confirmed_);
   DropSuperseded();
+}
+
+bool Office::Confirm(const Voters& voters) {
+  if (!ReplaceBy(voters)) return false;
+  confirmed_ = voters;
+  DropSuperseded();
+  return true;
+}
+
+bool Office::ReplaceBy(const Voters& confirmed) {
+  if (!configurations_.empty() && confirmed.map_version < configurations_.front().map_version) return false;
+  std::erase_if(configurations_, [&](const Voters& old) { return old.map_version <= confirmed.map_version; });
+  configurations_.insert(configurations_.begin(), confirmed);
   return true;
 }
 
@@ -98,7 +113,7 @@ MonotonicTime Office::EndsIn(const Voters& voters, const std::set<NodeId>& silen
   }
   if (ends.empty()) return MonotonicTime::min();
   std::ranges::sort(ends, std::greater());
-  return ends[ends.size() / 2];
+  return ends[(ends.size() - (half_is_a_majority_ ? 1 : 0)) / 2];
 }
 
 MonotonicTime Office::ends() const {

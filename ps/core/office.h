@@ -4,8 +4,10 @@
 //
 // The voters are the servers that a map names as such. Each answer of a voter supports the coordinator for one lease,
 // counted from the time when the question left the coordinator: an answer that was long under way, or that waited in
-// front of a process that stood still, lengthens nothing. While two configurations may each be the newest that some
-// majority knows, a majority of both is needed.
+// front of a process that stood still, lengthens nothing. While several configurations may each be the newest that some
+// majority knows, a majority of each is needed. Every map names all of these, so that a successor asks the same ones:
+// whichever coordinators two maps are of, one of the later configurations of the older map is in the newer one, or a
+// majority of its voters knows a newer map than that.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -23,23 +25,20 @@
 
 namespace attune::ps {
 
-// Who decides about the coordinator's office, from this map on.
-struct Voters {
-  MapVersion map_version;
-  std::vector<NodeId> nodes;  // ascending
-  bool operator==(const Voters&) const = default;
-};
-
-// The servers that a map names as voters; all of them when it names none.
-Voters VotersOf(const ShardMap& map);
+// The sets of voters that a map names; all its servers when it names none.
+std::vector<Voters> VotersOf(const ShardMap& map);
 
 class Office {
  public:
   // `lease`: how long an answer counts.
-  Office(uint32_t term, Duration lease) : lease_(lease), last_ask_(uint64_t{term} << 32) {}
+  Office(uint32_t term, Duration lease, bool half_is_a_majority = false)
+      : lease_(lease), half_is_a_majority_(half_is_a_majority), last_ask_(uint64_t{term} << 32) {}
 
-  // The next map names these voters. The same as before: nothing changes.
+  // The next map is to name these voters. The same as before: nothing changes; nor when kVoterSetsMax configurations
+  // are not superseded yet.
   void Configure(const Voters& voters);
+  // Goes on from the configurations that a map of a coordinator before names, with what has been confirmed since.
+  void Adopt(std::vector<Voters> configurations);
   // The operator has recorded that the coordinator goes on with these: they replace all configurations of maps up to
   // theirs. False when they are older than what is in force, and nothing changes.
   bool Confirm(const Voters& voters);
@@ -71,7 +70,8 @@ class Office {
   // Empty: no need, or no use.
   std::vector<NodeId> Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience);
 
-  bool configured() const { return !configurations_.empty(); }
+  // By map, the oldest that counts first: what every map has to name.
+  const std::vector<Voters>& configurations() const { return configurations_; }
 
  private:
   struct Question {
@@ -84,12 +84,15 @@ class Office {
     MapVersion knows;
   };
   std::vector<NodeId> Counting(const Voters& voters) const;
+  bool ReplaceBy(const Voters& confirmed);
   void DropSuperseded();
   MonotonicTime EndsIn(const Voters& voters, const std::set<NodeId>& silent) const;
 
   Duration lease_;
+  bool half_is_a_majority_;  // Mutations
   uint64_t last_ask_;
-  std::vector<Voters> configurations_;  // by map, the oldest that counts first
+  std::vector<Voters> configurations_;
+  std::optional<Voters> confirmed_;  // last
   std::map<NodeId, Support> support_;
   std::set<NodeId> excluded_;
   MonotonicTime minority_since_ = kNever;  // fewer than half are fresh

@@ -12,6 +12,12 @@ const Member* ShardMap::Find(NodeId node) const {
   return it != members.end() && it->node == node ? &*it : nullptr;
 }
 
+const Member* ShardMap::FindVoter(NodeId node) const {
+  if (const Member* member = Find(node)) return member;
+  const auto it = std::ranges::lower_bound(former_voters, node, {}, &Member::node);
+  return it != former_voters.end() && it->node == node ? &*it : nullptr;
+}
+
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since) {
   std::vector<Shard> shards(shard_count);
   const size_t count = servers.size();
@@ -60,6 +66,43 @@ ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std:
   return next;
 }
 
+namespace {
+
+Status ValidateVoters(const ShardMap& map) {
+  const auto bad = [](const std::string& what) {
+    return Error(StatusCode::kInvalidArgument, "shard map refused: " + what);
+  };
+  if (map.voters.size() > kVoterSetsMax) {
+    return bad(std::to_string(map.voters.size()) + " sets of voters, at most " + std::to_string(kVoterSetsMax) +
+               " are allowed");
+  }
+  if (map.former_voters.size() > kMembersMax) {
+    return bad(std::to_string(map.former_voters.size()) + " former voters, at most " + std::to_string(kMembersMax) +
+               " are allowed");
+  }
+  NodeId last;
+  for (const Member& former : map.former_voters) {
+    if (former.node <= last || former.role != Role::kServer) return bad("former voters that are no servers in order");
+    last = former.node;
+  }
+  MapVersion before;
+  for (const Voters& voters : map.voters) {
+    if (voters.map_version <= before || voters.map_version > map.version) return bad("voters that are out of order");
+    before = voters.map_version;
+    if (voters.nodes.empty() || voters.nodes.size() > kServersMax) {
+      return bad(std::to_string(voters.nodes.size()) + " voters, 1 to " + std::to_string(kServersMax) +
+                 " are possible");
+    }
+    if (voters.nodes[0] == NodeId() || std::ranges::adjacent_find(voters.nodes, std::greater_equal()) !=
+                                           voters.nodes.end()) {
+      return bad("voters are not in order of their node ids");
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 Status Validate(const ShardMap& map) {
   const auto bad = [](const std::string& what) {
     return Error(StatusCode::kInvalidArgument, "shard map refused: " + what);
@@ -77,6 +120,7 @@ Status Validate(const ShardMap& map) {
   for (size_t i = 1; i < map.members.size(); ++i) {
     if (map.members[i - 1].node >= map.members[i].node) return bad("members are not in order of their node ids");
   }
+  RETURN_IF_ERROR(ValidateVoters(map));
   NodeId known;  // nodes repeat: look each up once in a row
   const auto is_server = [&](NodeId node) {
     if (node == known) return true;

@@ -23,7 +23,6 @@ struct Member {
   bool leaving = false;      // homes call back the rows it holds; it is removed once it holds none
   bool takes_rows = false;   // a worker that may own rows (Localize); servers always may
   uint64_t incarnation = 0;  // of its process (Join): who comes back without a map is known by it
-  bool votes = false;        // a server that decides about the coordinator's office (ps/core/office.h)
   bool operator==(const Member&) const = default;
   bool may_own_rows() const { return takes_rows || role == Role::kServer; }
 };
@@ -38,12 +37,21 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
+// Who decides about the coordinator's office, from this map on (ps/core/office.h).
+struct Voters {
+  MapVersion map_version;
+  std::vector<NodeId> nodes;  // servers, ascending; some may be gone
+  bool operator==(const Voters&) const = default;
+};
+
 struct ShardMap {
   MapVersion version;           // 0: no map yet; shards are empty
   MapVersion recovered_at;      // last version that removed a failed node; 0: none did
   uint16_t recoveries = 0;      // how many did: the era of rows that a recovery rebuilds; wraps
   std::vector<Shard> shards;    // by ShardId; their number is fixed for the job
   std::vector<Member> members;  // ascending NodeId
+  std::vector<Voters> voters;   // ascending versions; all but the last until a majority of each knows a newer map
+  std::vector<Member> former_voters;  // ascending NodeId; those of `voters` that are members no more
 
   uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
   bool formed() const { return version > MapVersion(); }
@@ -54,6 +62,8 @@ struct ShardMap {
 
   // nullptr when not a member.
   const Member* Find(NodeId node) const;
+  // nullptr when it is neither a member nor named among the voters.
+  const Member* FindVoter(NodeId node) const;
   bool Contains(NodeId node) const { return Find(node) != nullptr; }
   // It is no member and will not be one: numbers rise, and a map has every member up to its newest one.
   bool IsPast(NodeId node) const { return !members.empty() && node < members.back().node && !Contains(node); }
@@ -76,8 +86,8 @@ std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> serv
 ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed,
                        std::span<const NodeId> without_tables = {});
 
-// For maps received: versions, sizes, members in order; every home, backup and next backup a server among them, and
-// three different ones.
+// For maps received: versions, sizes, members and voters in order; every home, backup and next backup a server among
+// the members, and three different ones.
 Status Validate(const ShardMap& map);
 
 // "server 1 (node 3, 127.0.0.1:7401)" for messages; "node 3" when it is not a member.

@@ -11,6 +11,16 @@ void Put(const Status& from, v1::JobStatus* to) {
   to->set_message(std::string(attune::Message(from).substr(0, kStatusBytesMax)));
 }
 
+void Put(const Member& from, v1::JobMember* to) {
+  to->set_node(from.node.value());
+  to->set_role(from.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
+  to->set_index(from.index);
+  to->set_address(from.address);
+  to->set_leaving(from.leaving);
+  to->set_takes_rows(from.takes_rows);
+  to->set_incarnation(from.incarnation);
+}
+
 void Put(const ShardMap& from, v1::ShardMap* to) {
   to->set_version(from.version.value());
   to->set_recovered_at(from.recovered_at.value());
@@ -22,16 +32,12 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
     to->add_join_ids(shard.join_id.value());
     to->add_routing_since(shard.routing_since.value());
   }
-  for (const Member& member : from.members) {
-    v1::JobMember* out = to->add_members();
-    out->set_node(member.node.value());
-    out->set_role(member.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
-    out->set_index(member.index);
-    out->set_address(member.address);
-    out->set_leaving(member.leaving);
-    out->set_takes_rows(member.takes_rows);
-    out->set_incarnation(member.incarnation);
-    out->set_votes(member.votes);
+  for (const Member& member : from.members) Put(member, to->add_members());
+  for (const Member& member : from.former_voters) Put(member, to->add_former_voters());
+  for (const Voters& voters : from.voters) {
+    v1::Voters* out = to->add_voters();
+    out->set_map_version(voters.map_version.value());
+    for (const NodeId node : voters.nodes) out->add_nodes(node.value());
   }
 }
 
@@ -85,6 +91,18 @@ StatusOr<Role> Get(v1::NodeRole from) {
   return Error(StatusCode::kInvalidArgument, "control message with unknown role " + std::to_string(from));
 }
 
+StatusOr<Member> Get(const v1::JobMember& from) {
+  RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
+  ASSIGN_OR_RETURN(const Role role, Get(from.role()));
+  return Member{.node = NodeId(from.node()),
+                .role = role,
+                .index = from.index(),
+                .address = from.address(),
+                .leaving = from.leaving(),
+                .takes_rows = from.takes_rows(),
+                .incarnation = from.incarnation()};
+}
+
 StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   ShardMap map;
   map.version = MapVersion(from.version());
@@ -105,18 +123,23 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
                           .join_id = MapVersion(from.join_ids(i)),
                           .routing_since = MapVersion(from.routing_since(i))});
   }
+  const auto former = static_cast<size_t>(from.former_voters_size());
+  if (former > kMembersMax) return TooMany("former voters", former, kMembersMax);
   map.members.reserve(members);
   for (const v1::JobMember& member : from.members()) {
-    RETURN_IF_ERROR(CheckText(member.address(), kNameBytesMax, "bytes of address"));
-    ASSIGN_OR_RETURN(const Role role, Get(member.role()));
-    map.members.push_back({.node = NodeId(member.node()),
-                           .role = role,
-                           .index = member.index(),
-                           .address = member.address(),
-                           .leaving = member.leaving(),
-                           .takes_rows = member.takes_rows(),
-                           .incarnation = member.incarnation(),
-                           .votes = member.votes()});
+    ASSIGN_OR_RETURN(map.members.emplace_back(), Get(member));
+  }
+  for (const v1::JobMember& member : from.former_voters()) {
+    ASSIGN_OR_RETURN(map.former_voters.emplace_back(), Get(member));
+  }
+  if (static_cast<size_t>(from.voters_size()) > kVoterSetsMax) {
+    return TooMany("sets of voters", static_cast<size_t>(from.voters_size()), kVoterSetsMax);
+  }
+  for (const v1::Voters& voters : from.voters()) {
+    const auto nodes = static_cast<size_t>(voters.nodes_size());
+    if (nodes > kServersMax) return TooMany("voters", nodes, kServersMax);
+    map.voters.push_back(
+        {.map_version = MapVersion(voters.map_version()), .nodes = {voters.nodes().begin(), voters.nodes().end()}});
   }
   return map;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ps/core/limits.h"
 #include "ps/core/support_given.h"
 
 namespace attune::ps {
@@ -26,7 +27,7 @@ class OfficeTest : public testing::Test {
 
 TEST_F(OfficeTest, BeforeAnyMapThereIsNothingToActOn) {
   EXPECT_TRUE(office_.Held(At(0)));
-  EXPECT_FALSE(office_.configured());
+  EXPECT_TRUE(office_.configurations().empty());
 }
 
 TEST_F(OfficeTest, TheOnlyServerIsItsOwnMajority) {
@@ -101,6 +102,33 @@ TEST_F(OfficeTest, AConfirmationForAnOlderMapDoesNotReplaceANewerOne) {
   Supports(kA, 0);
   EXPECT_FALSE(office_.Confirm({.map_version = MapVersion(1, 2), .nodes = {kA}}));
   EXPECT_FALSE(office_.Held(At(1)));
+}
+
+TEST_F(OfficeTest, ASuccessorNeedsTheMajoritiesThatTheCoordinatorBeforeNeeded) {
+  office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}},
+                 {.map_version = MapVersion(1, 2), .nodes = {kA, kB, kC}}});
+  Supports(kB, 0);
+  Supports(kC, 0);
+  EXPECT_FALSE(office_.Held(At(1))) << "A and B may have gone on with the map before C joined";
+  Supports(kB, 1, MapVersion(1, 2));
+  Supports(kA, 1, MapVersion(1, 2));
+  EXPECT_TRUE(office_.Held(At(1)));
+  EXPECT_EQ(office_.configurations().size(), 1u) << "what A and B know supersedes it";
+}
+
+TEST_F(OfficeTest, WhatTheOperatorHasConfirmedHoldsForANewerMapThatIsFoundLater) {
+  office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}}});
+  EXPECT_TRUE(office_.Confirm({.map_version = MapVersion(1, 1), .nodes = {kB}}));
+  office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}}, {.map_version = MapVersion(1, 3), .nodes = {kB, kC}}});
+  Supports(kB, 0);
+  EXPECT_FALSE(office_.Held(At(1))) << "nothing is recorded about the voters of the newer map";
+  Supports(kC, 0);
+  EXPECT_TRUE(office_.Held(At(1))) << "A is not needed";
+}
+
+TEST_F(OfficeTest, AMapNamesABoundedNumberOfVoterSets) {
+  for (uint32_t version = 1; version < 100; ++version) Configure(version, {kA, NodeId(1 + version)});
+  EXPECT_EQ(office_.configurations().size(), kVoterSetsMax);
 }
 
 TEST_F(OfficeTest, AServerThatIsProvenGoneCountsNeitherForNorAgainst) {
