@@ -1,5 +1,6 @@
 // The coordinator of a job with real workers and servers that hold no rows, from one seed in one thread: streams to the
-// coordinator delay and break, workers and servers join, leave, die and are slow, the operator changes its mind.
+// coordinator delay and break, workers and servers join, leave, die, stand still and are slow, clocks drift, the operator
+// changes its mind.
 // Checkers:
 //
 //   StepBound     no worker begins step c before every worker with work has finished c - s (BSP: s = 0)
@@ -12,6 +13,7 @@
 //   say
 //                 exactly which items these were; under Async every item it calls done is in the rows
 //   OneTable      a table's number means the same table at every server
+//   OneOffice     no two coordinators may act at one time, whoever is stopped, cut off or wrongly taken for dead
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 

@@ -32,6 +32,9 @@ void CoordinatorSimulation::EndOffice(size_t office) {
   std::erase_if(commands_, [&](const auto& entry) {
     if (entry.second.office != office) return false;
     scaling = scalings_.erase(entry.first) > 0 || scaling;
+    if (const auto word = words_.extract(entry.first); !word.empty()) {
+      After(std::chrono::milliseconds(100), [this, gone = word.mapped()] { Order(gone); });
+    }
     return true;
   });
   if (scaling) After(std::chrono::milliseconds(300), [this] { Scale(); });
@@ -59,6 +62,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
     const Server& server = servers_[place];
     if (place == offices_.back()->host || !server.alive || server.finished || server.index >= index_below) continue;
     if (!Chief().map().Contains(server.node) || !server.map.formed()) continue;  // it refuses without a map
+    if (IsStopped({true, place}) && random().Chance(0.9)) continue;               // silent as well
     if (host == servers_.size() || server.index < servers_[host].index) host = place;
   }
   if (host == servers_.size()) {
@@ -85,6 +89,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   for (const NodeGone& node : gone) {
     const CommandId id(next_command_++);
     commands_[id] = {now() + kCallTimeout, office};
+    words_.emplace(id, node);
     StepCoordinator(office, FromOperator{.id = id, .command = node, .timeout = kCallTimeout});
   }
   Tell("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
@@ -120,12 +125,19 @@ void CoordinatorSimulation::ConfirmWhenWanted() {
   if (office.wanted.empty()) return;
   Voters voters{.map_version = office.map_version, .nodes = {}};
   for (const uint32_t node : office.wanted) voters.nodes.emplace_back(node);
+  // What the operator has read may be old when it records it.
+  After(FromMilliseconds(random().Uniform() * 800), [this, last, voters] { Confirm(last, voters); });
+}
+
+void CoordinatorSimulation::Confirm(size_t office, const Voters& voters) {
+  if (finished_ || office + 1 != offices_.size() || appointing_) return;
+  if (confirmed_ && voters.map_version < confirmed_->map_version) return;
   confirmed_ = voters;
   Count("confirmations");
   const CommandId id(next_command_++);
-  commands_[id] = {now() + kCallTimeout, last};
-  After(FromMilliseconds(random().Uniform() * 500), [this, last, id, voters, term = offices_[last]->term] {
-    StepCoordinator(last, FromOperator{.id = id, .command = ConfirmOffice{term, voters}, .timeout = kCallTimeout});
+  commands_[id] = {now() + kCallTimeout, office};
+  After(FromMilliseconds(random().Uniform() * 500), [this, office, id, voters, term = offices_[office]->term] {
+    StepCoordinator(office, FromOperator{.id = id, .command = ConfirmOffice{term, voters}, .timeout = kCallTimeout});
   });
 }
 
@@ -148,6 +160,9 @@ void CoordinatorSimulation::BeginAnew() {
 // It hears where the new coordinator is.
 void CoordinatorSimulation::Redirect(Party party, size_t office) {
   if (!Alive(party) || StreamOf(party).office >= office) return;
+  if (IsStopped(party)) {
+    return network_.WhenAwake(PlaceOf(party), [this, party, office] { Redirect(party, office); });
+  }
   const NodeId host = servers_[offices_[office]->host].node;
   if (party.is_server) {
     Server& server = servers_[party.place];
@@ -168,7 +183,7 @@ void CoordinatorSimulation::Redirect(Party party, size_t office) {
 
 // The coordinator and its copy at once are the end of the job, and not of interest here.
 void CoordinatorSimulation::KillWhenSafe(size_t place) {
-  const bool safe = Settled() && (place != offices_[chief_]->host || CopyIsSafe(place));
+  const bool safe = Settled() && !any_stopped_ && (place != offices_[chief_]->host || CopyIsSafe(place));
   if (safe || finished_) return KillServer(place);
   After(std::chrono::milliseconds(500), [this, place] { KillWhenSafe(place); });
 }
@@ -176,7 +191,7 @@ void CoordinatorSimulation::KillWhenSafe(size_t place) {
 // The server that runs the coordinator dies, or (not really) the platform says so and it runs on for a while. A wrong
 // word names no pod: that a pod's container has ended is said by its own machine, which knows.
 void CoordinatorSimulation::CrashCoordinator(bool really) {
-  if (finished_ || !Settled()) return;
+  if (finished_ || any_stopped_ || !Settled()) return;
   const size_t host = offices_[chief_]->host;
   if (!CopyIsSafe(host)) return;
   any_failure_ = true;

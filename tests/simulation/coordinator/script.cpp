@@ -14,6 +14,7 @@ void CoordinatorSimulation::Order(Command command) {
   const CommandId id(next_command_++);
   commands_[id] = {now() + kCallTimeout, offices_.size() - 1};
   if (const auto* scaling = std::get_if<SetServers>(&command)) scalings_.emplace(id, scaling->servers);
+  if (const auto* gone = std::get_if<NodeGone>(&command)) words_.emplace(id, *gone);
   StepCoordinator(offices_.size() - 1, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
 }
 
@@ -64,7 +65,7 @@ void CoordinatorSimulation::ScheduleChanges() {
       for (size_t place = 0; place < servers_.size(); ++place) {
         if (servers_[place].alive && servers_[place].node != NodeId()) places.push_back(place);
       }
-      if (places.empty() || finished_ || !Settled()) return;
+      if (places.empty() || finished_ || any_stopped_ || !Settled()) return;
       const size_t place = places[random().Below(places.size())];
       if (place == offices_[chief_]->host && !CopyIsSafe(place)) return;
       any_failure_ = true;
@@ -86,6 +87,7 @@ void CoordinatorSimulation::ScheduleChanges() {
       if (!finished_ && Settled() && Chief().map().formed()) Appoint({}, UINT32_MAX);
     });
   }
+  for (uint32_t i = 0; i < parameters_.stops; ++i) After(some_time(), [this] { StopProcess(); });
   for (uint32_t i = 0; i < parameters_.checkpoints; ++i) {
     After(some_time(), [this] {
       if (Settled() && Chief().map().formed()) Order(TakeCheckpoint{"checkpoints"});
@@ -129,7 +131,7 @@ Outcome CoordinatorSimulation::Simulate() {
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();
   ConfirmWhenWanted();
-  constexpr Duration kLongest = std::chrono::seconds(300);
+  constexpr Duration kLongest = std::chrono::seconds(600);  // many small leases, each over slow streams
   Run(MonotonicTime{} + kLongest, [this] { return !violated() && !(finished_ && commands_.empty()); });
   CheckEnd();
   return std::move(outcome());

@@ -16,7 +16,7 @@ void CoordinatorSimulation::OnMark(size_t place, const Mark& mark) {
 }
 
 void CoordinatorSimulation::OnWriteSnapshot(size_t place, CutId cut) {
-  After(FromMilliseconds(random().Uniform() * 100), [this, place, cut] {
+  AfterAt(place, FromMilliseconds(random().Uniform() * 100), [this, place, cut] {
     if (servers_[place].alive) SayServer(place, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
   });
 }
@@ -26,10 +26,11 @@ size_t CoordinatorSimulation::StartServer(uint32_t index) {
   server.index = index;
   server.incarnation = NewIncarnation(next_pod_++, 1);
   server.stream.office = offices_.size() - 1;
+  if (parameters_.drift_max > 0) server.clock_rate += parameters_.drift_max * (2 * random().Uniform() - 1);
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
   After(network_.Delay(), [this, place] { Connect({true, place}); });
-  After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
+  AfterAt(place, std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
   return place;
 }
 
@@ -54,12 +55,12 @@ void CoordinatorSimulation::ServerHeartbeat(size_t place) {
   } else {
     SayJoin(place);
   }
-  After(std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
+  AfterAt(place, std::chrono::milliseconds(200), [this, place] { ServerHeartbeat(place); });
 }
 
 void CoordinatorSimulation::SayHeartbeat(size_t place) {
   Server& server = servers_[place];
-  server.lease.Sent(++server.heartbeat, now());
+  server.lease.Sent(++server.heartbeat, ClockOf(place));
   SayServer(place, Heartbeat{.number = server.heartbeat,
                              .map_version = server.map.version,
                              .leases = {},
@@ -83,19 +84,19 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
   Server& server = servers_[place];
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
     server.node = welcome->node;
-    server.support.OnQuestion(server.term, welcome->support.number, welcome->support.lasts, now());
+    server.support.OnQuestion(server.term, welcome->support.number, welcome->support.lasts, ClockOf(place));
     if (welcome->map.formed()) AdoptMap(place, welcome->map);
     SayHeartbeat(place);
   } else if (const auto* update = std::get_if<MapUpdate>(&message)) {
     AdoptMap(place, update->map);
   } else if (const auto* ack = std::get_if<HeartbeatAck>(&message)) {
     server.lease.Answered(ack->number, ack->liveness);
-    server.support.OnQuestion(server.term, ack->support.number, ack->support.lasts, now());
+    server.support.OnQuestion(server.term, ack->support.number, ack->support.lasts, ClockOf(place));
   } else if (const auto* mirror = std::get_if<MirrorUpdate>(&message)) {
     if (!server.mirror || server.mirror->number < mirror->record.number) server.mirror = mirror->record;
     SayServer(place, MirrorAck{.number = mirror->record.number});
   } else if (const auto* promise = std::get_if<Promise>(&message)) {
-    server.support.OnQuestion(server.term, promise->support.number, promise->support.lasts, now());
+    server.support.OnQuestion(server.term, promise->support.number, promise->support.lasts, ClockOf(place));
     SayServer(place, Promised{.map = server.map,
                               .standing = {.number = server.heartbeat,
                                            .map_version = server.map.version,
@@ -104,8 +105,8 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
                               .sync = {},
                               .tables = server.tables,
                               .mirror = server.mirror,
-                              .supported_term = server.support.FormerTerm(now()),
-                              .support_left = server.support.FormerLeft(now())});
+                              .supported_term = server.support.FormerTerm(ClockOf(place)),
+                              .support_left = server.support.FormerLeft(ClockOf(place))});
   } else if (const auto* install = std::get_if<InstallTable>(&message)) {
     OnInstall(server, *install);
     SayServer(place, TableInstalled{.table = install->table, .status = OkStatus()});
@@ -158,17 +159,17 @@ void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
   server.not_ready += changed;
   server.rows_to_come += changed;
   if (server.not_ready > 0) {
-    After(FromMilliseconds(random().Uniform() * 50), [this, place] {
+    AfterAt(place, FromMilliseconds(random().Uniform() * 50), [this, place] {
       servers_[place].not_ready = 0;
       if (servers_[place].alive) Report(place);
-      After(FromMilliseconds(random().Uniform() * 100), [this, place] {
+      AfterAt(place, FromMilliseconds(random().Uniform() * 100), [this, place] {
         servers_[place].rows_to_come = 0;
         if (servers_[place].alive) Report(place);
       });
     });
   }
   if (joins) {
-    After(FromMilliseconds(random().Uniform() * 100), [this, place, change] {
+    AfterAt(place, FromMilliseconds(random().Uniform() * 100), [this, place, change] {
       Server& late = servers_[place];
       if (!late.alive || late.map_change != change) return;
       for (const Shard& shard : late.map.shards) {
@@ -186,6 +187,7 @@ void CoordinatorSimulation::KillServer(size_t place) {
   Tell("server " + std::to_string(server.index) + " dies");
   any_server_died_ = true;
   server.alive = false;
+  network_.Resume(PlaceOf({true, place}));
   Break({true, place}, std::chrono::seconds(0));
   const uint32_t index = server.index;
   const NodeId node = server.node;
@@ -212,10 +214,11 @@ bool CoordinatorSimulation::HasServer(uint32_t index) const {
 }
 
 // Numbers begin anew when a job does: one that died before may have had the same.
-CoordinatorSimulation::Server* CoordinatorSimulation::LiveServer(NodeId node) {
+std::optional<size_t> CoordinatorSimulation::LiveServer(NodeId node) const {
   const auto found =
       std::ranges::find_if(servers_, [&](const Server& server) { return server.alive && server.node == node; });
-  return found == servers_.end() ? nullptr : &*found;
+  if (found == servers_.end()) return std::nullopt;
+  return static_cast<size_t>(found - servers_.begin());
 }
 
 // The platform runs one process of an index at a time.

@@ -1,6 +1,6 @@
 // The world of this simulation: real CoordinatorCores, real WorkerCores, servers that only answer. The parts of the
-// class are in files of their own: streams, servers, workers, offices (one coordinator after the other), script (what
-// is done to the job), checkers.
+// class are in files of their own: streams, servers, workers, offices (one coordinator after the other), stopped
+// (processes that stand still, clocks), script (what is done to the job), checkers.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +66,7 @@ class CoordinatorSimulation : public World {
     std::vector<InstallTable> tables;
     LivenessLease lease;
     SupportGiven support;
+    double clock_rate = 1;  // of its machine: of the coordinators in it too
   };
   struct Worker {
     std::unique_ptr<WorkerCore> core;
@@ -128,6 +129,7 @@ class CoordinatorSimulation : public World {
   void EndOffice(size_t office);
   void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
   void ConfirmWhenWanted();
+  void Confirm(size_t office, const Voters& voters);
   void BeginAnew();
   void Redirect(Party party, size_t office);
   void CrashCoordinator(bool really);
@@ -142,10 +144,21 @@ class CoordinatorSimulation : public World {
   void CheckCut(const CutRecord& record, size_t office);
   void CheckEven();
 
+  // stopped.cpp
+  void StopProcess();
+  void Resume(Party party, Duration stopped);
+  void FollowTheSilent(size_t office);
+  bool IsStopped(Party party) const { return network_.IsPaused(PlaceOf(party)); }
+  // What a server does by itself, when it runs.
+  void AfterAt(size_t place, Duration delay, std::function<void()> run);
+  MonotonicTime ClockOf(size_t place) const;
+  MonotonicTime WhenClockShows(size_t place, MonotonicTime time) const;
+  void CheckOneOffice();
+
   size_t StartServer(uint32_t index);
   void StartMissingServer(uint32_t index);
   bool HasServer(uint32_t index) const;
-  Server* LiveServer(NodeId node);
+  std::optional<size_t> LiveServer(NodeId node) const;
   void SayServer(size_t place, Message message) { ToCoordinator({true, place}, std::move(message)); }
   void OnServer(size_t place, const Message& message);
   void AdoptMap(size_t place, const ShardMap& map);
@@ -158,6 +171,7 @@ class CoordinatorSimulation : public World {
 
   size_t StartWorker(uint32_t index);
   void StepWorker(size_t place, WorkerInput input);
+  void OnPush(size_t server, size_t worker, size_t account, PushAck ack);
   void ConnectPeer(size_t place, NodeId peer);
   void Ask(size_t place, Worker::At at);
   void Completed(size_t place, const Completion& completion);
@@ -200,6 +214,7 @@ class CoordinatorSimulation : public World {
   };
   std::map<CommandId, Asked> commands_;
   std::map<CommandId, uint32_t> scalings_;  // to so many servers
+  std::map<CommandId, NodeGone> words_;     // that processes have ended
   uint32_t servers_wanted_ = 1;
   std::map<MapVersion, ShardMap> maps_;
   MapVersion last_map_;
@@ -213,6 +228,7 @@ class CoordinatorSimulation : public World {
   std::set<size_t> copied_;                                         // by it
   std::set<size_t> moved_;                                          // applied by servers that were drained since
   bool crashed_at_table_ = false;
+  bool any_stopped_ = false;  // now
   bool any_server_died_ = false;
   bool any_failure_ = false;
 };

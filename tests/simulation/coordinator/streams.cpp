@@ -11,6 +11,7 @@ namespace attune::ps::simulation {
 void CoordinatorSimulation::Connect(Party party) {
   Stream& stream = StreamOf(party);
   if (!Alive(party) || stream.connected) return;
+  if (IsStopped(party)) return network_.WhenAwake(PlaceOf(party), [this, party] { Connect(party); });
   if (!offices_[stream.office]->alive) return After(std::chrono::milliseconds(50), [this, party] { Connect(party); });
   stream.connected = true;
   stream.connection = ConnectionId(next_connection_++);
@@ -74,6 +75,9 @@ void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message mes
 
 void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& message) {
   if (!Alive(party)) return;
+  if (IsStopped(party)) {
+    return network_.WhenAwake(PlaceOf(party), [this, party, term, message] { Arrive(party, term, message); });
+  }
   ++outcome().messages;
   Digest(message.index() * 31 + party.place);
   if (keeps_history()) {
@@ -102,14 +106,19 @@ void CoordinatorSimulation::CrashAtTable(const CoordinatorOutputs& out) {
 void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
   Office& here = *offices_[office];
   if (!here.alive) return;
+  if (const Party host{true, here.host}; IsStopped(host)) {
+    return network_.WhenAwake(
+        PlaceOf(host), [this, office, input = std::move(input)]() mutable { StepCoordinator(office, std::move(input)); });
+  }
   CoordinatorOutputs out;
-  here.core->Step(std::move(input), now(), out);
+  here.core->Step(std::move(input), ClockOf(here.host), out);
   for (const std::string& event : out.events) Tell("event: " + event);
   for (const RejectedMessage& rejected : out.rejected) {
     Violation("Checked: the coordinator rejects a message: " + rejected.why);
   }
   if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is told to end
   if (out.superseded) return EndOffice(office);
+  CheckOneOffice();
   if (!here.leads && !here.core->progress().taking_over) {
     Count("takeovers");
     here.leads = true;
@@ -143,6 +152,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
     if (result.status.code() == StatusCode::kDeadlineExceeded) {
       Violation("EveryCallEnds: a command was not carried out: " + attune::ToString(result.status));
     }
+    words_.erase(result.id);
     const auto scaling = scalings_.extract(result.id);
     if (result.status.ok() && !scaling.empty() && scaling.mapped() == servers_wanted_) CheckEven();
     commands_.erase(it);
@@ -162,7 +172,8 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   }
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   finished_ = finished_ || out.finished;
-  WakeAt(here.wake, here.core->WakeAt(), [this, office] { StepCoordinator(office, CoordinatorTimer{}); });
+  WakeAt(here.wake, WhenClockShows(here.host, here.core->WakeAt()),
+         [this, office] { StepCoordinator(office, CoordinatorTimer{}); });
 }
 
 }  // namespace attune::ps::simulation

@@ -28,6 +28,11 @@ size_t CoordinatorSimulation::StartWorker(uint32_t index) {
 void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
   Worker& worker = *workers_[place];
   if (!worker.alive) return;
+  if (IsStopped({false, place})) {
+    return network_.WhenAwake(PlaceOf({false, place}), [this, place, input = std::move(input)]() mutable {
+      StepWorker(place, std::move(input));
+    });
+  }
   WorkerOutputs out;
   worker.core->Step(std::move(input), now(), out);
   for (Outgoing& message : out.send) {
@@ -42,12 +47,7 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     const NodeId to = message.to;
     const size_t account = push_of_sequence_.at({place, push->sequence.value()});
     After(network_.Delay(), [this, place, to, account, ack = std::move(ack)]() mutable {
-      Server* const server = LiveServer(to);
-      if (server == nullptr || server->released || !server->lease.Valid(now())) return;
-      server->applied.insert(account);
-      After(network_.Delay(), [this, place, to, ack = std::move(ack)]() mutable {
-        StepWorker(place, Received{.from = to, .message = std::move(ack)});
-      });
+      if (const auto server = LiveServer(to)) OnPush(*server, place, account, std::move(ack));
     });
   }
   for (const Member& member : out.connect) {
@@ -74,10 +74,21 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
   WakeAt(worker.wake, worker.core->WakeAt(), [this, place] { StepWorker(place, Timer{}); });
 }
 
+void CoordinatorSimulation::OnPush(size_t server, size_t worker, size_t account, PushAck ack) {
+  network_.WhenAwake(PlaceOf({true, server}), [this, server, worker, account, ack = std::move(ack)] {
+    Server& here = servers_[server];
+    if (!here.alive || here.released || !here.lease.Valid(ClockOf(server))) return;
+    here.applied.insert(account);
+    After(network_.Delay(), [this, worker, from = here.node, ack] {
+      StepWorker(worker, Received{.from = from, .message = ack});
+    });
+  });
+}
+
 // A server that has not heard its own id yet does not answer; it is dialed until the map changes.
 void CoordinatorSimulation::ConnectPeer(size_t place, NodeId peer) {
   if (!workers_[place]->alive || finished_) return;
-  if (LiveServer(peer) != nullptr) {
+  if (LiveServer(peer)) {
     StepWorker(place, PeerConnected{.peer = peer});
   } else if (workers_[place]->core->map().Contains(peer)) {
     After(std::chrono::milliseconds(20), [this, place, peer] { ConnectPeer(place, peer); });
