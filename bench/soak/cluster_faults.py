@@ -7,6 +7,7 @@ from cluster_job import cluster, command, get, kubectl
 from faults import Fault, Measure
 
 HERE = cluster.HERE
+LISTENS_SECONDS = 15  # until an operator that was moved has heard everybody: one that has just begun is another fault
 
 
 def number(node):
@@ -40,8 +41,8 @@ class OfNode(Fault):
         else:
             nodes = job.pod_nodes(self.under)
             node = next((n for n in sorted(nodes.values()) if n != coordinator), coordinator)
-        if self.alone:
-            cluster_job.move_operator(job.system, node)
+        if self.alone and cluster_job.move_operator(job.system, node):
+            job.sleep(LISTENS_SECONDS)
         return node
 
     def goal_on(self, job, node):

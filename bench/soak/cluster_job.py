@@ -133,13 +133,16 @@ class ClusterJob:
     def result(self):
         state = self.status()
         failed = next((c["message"] for c in state.get("conditions", []) if c["type"] == "Failed" and c["status"] == "True"), "")
-        return {"outcome": state.get("phase"), "message": failed, "reprocessedItems": (state.get("progress") or {}).get("reprocessedItems", 0)}
+        return {"outcome": state.get("phase"), "message": failed, "reprocessedItems": (state.get("progress") or {}).get("reprocessedItems", 0),
+                "restoredRows": (state.get("recovery") or {}).get("restoredRows", 0)}
 
     def violations(self):
         result = self.result()
         if result["outcome"] != "Succeeded":
             return [f"the job did not succeed: {result['outcome']}: {result['message']}"]
-        return self.account().violations
+        restored = result["restoredRows"]
+        found = [f"{restored} rows went back although every row has a copy"] if restored and self.shape.backups else []
+        return found + self.account().violations
 
     def outcome(self):
         return "sums exact"
@@ -157,14 +160,16 @@ class ClusterJob:
     def end(self):
         self.status()
         kubectl("delete", "tj", JOB, "-n", self.team, "--wait=false", check=False)
+        mine = ["pods", "-n", self.team, "-l", f"attune.dev/job={JOB}"]
         deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and items("pods", "-n", self.team):
+        while time.monotonic() < deadline and items(*mine):
             time.sleep(1)
-        for pod in items("pods", "-n", self.team):  # of a node that never came back
+        for pod in items(*mine):  # of a node that never came back
             kubectl("patch", "pod", pod["metadata"]["name"], "-n", self.team, "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False)
             kubectl("delete", "pod", pod["metadata"]["name"], "-n", self.team, "--grace-period=0", "--force", "--wait=false", check=False)
-        kubectl("delete", "pvc", CLAIM, "-n", self.team, "--wait=false", check=False)
-        kubectl("delete", "pv", CLAIM, "--wait=false", check=False)
+        # Waited for: the next job's are of the same names.
+        kubectl("delete", "pvc", CLAIM, "-n", self.team, "--timeout=60s", check=False, timeout=90)
+        kubectl("delete", "pv", CLAIM, "--timeout=60s", check=False, timeout=90)
 
 
 def install(bin_directory):
@@ -194,12 +199,13 @@ def operator_node(system):
 
 
 def move_operator(system, node):
-    """To any node but that one."""
+    """To any node but that one. True when it had to move."""
     if operator_node(system) != node:
-        return
+        return False
     kubectl("cordon", node)
     try:
         kubectl("delete", "pod", "-n", system, "-l", "app.kubernetes.io/component=operator", timeout=90)
         kubectl("rollout", "status", "deployment", "-n", system, "--timeout=60s", timeout=90)
     finally:
         kubectl("uncordon", node)
+    return True
