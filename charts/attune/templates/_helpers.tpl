@@ -35,6 +35,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- end }}
 
+{{/* A machine that is lost gives the operator up after 5 s instead of Kubernetes' five minutes, unless the values say
+otherwise: meanwhile no job is looked after. */}}
+{{- define "attune.tolerations" -}}
+{{- $stated := list }}
+{{- range .Values.tolerations }}
+{{- $stated = append $stated (get . "key") }}
+{{- end }}
+{{- with .Values.tolerations }}
+{{- toYaml . }}
+{{- end }}
+{{- range list "node.kubernetes.io/not-ready" "node.kubernetes.io/unreachable" }}
+{{- if not (has . $stated) }}
+- {key: {{ . }}, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* What PodSecurity "restricted" asks of a container, and a read-only root. */}}
 {{- define "attune.containerSecurity" -}}
 allowPrivilegeEscalation: false
