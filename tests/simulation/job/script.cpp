@@ -63,7 +63,8 @@ void JobSimulation::ChangeWorker(Fate how) {
   const size_t victim = candidates[random().Below(candidates.size())];
   if (how == Fate::kLeft) {
     if (RunningWorkers() > 1) workers_[victim]->asked_to_leave = true;
-  } else if (how == Fate::kLost) {  // runs on, is declared lost, learns it when it comes back
+  } else if (how == Fate::kLost) {  // runs on, is declared lost, learns it when it comes back, if the job still runs
+    any_failure_ = true;
     BreakFromLeaders(WorkerPlace(victim), std::chrono::seconds(15));
   } else if (random().Chance(0.5)) {
     KillWorker(victim);
