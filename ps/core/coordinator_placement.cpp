@@ -299,15 +299,13 @@ void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& ou
     const auto is_it = [&](const Member& member) {
       return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
     };
+    const auto is_member = [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; };
     const bool has_an_effect_to_come =
         gone.role == Role::kServer && gone.pod != 0 &&
-        (std::ranges::any_of(nodes_, [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; }) ||
-         std::ranges::any_of(former_voters_, is_it));
+        (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it));
     if (has_an_effect_to_come && now < order.deadline) return false;
-    Answer(order.id,
-           has_an_effect_to_come ? Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again")
-                                 : OkStatus(),
-           {}, out);
+    const Status late = Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again");
+    Answer(order.id, has_an_effect_to_come ? late : OkStatus(), {}, out);
     return true;
   });
 }

@@ -94,7 +94,10 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
       {"backup is the home", [](ShardMap& map) { map.shards[0].backup = map.shards[0].home; }, "shard 0: backup 1"},
       {"next backup is the backup", [](ShardMap& map) { map.shards[0].next_backup = map.shards[0].backup; },
        "next backup 2"},
-      {"voters twice for one map", [](ShardMap& map) { map.voters = {{MapVersion(1), {NodeId(1)}}, {MapVersion(1), {NodeId(2)}}}; },
+      {"voters twice for one map",
+       [](ShardMap& map) {
+         map.voters = {{MapVersion(1), {NodeId(1)}}, {MapVersion(1), {NodeId(2)}}};
+       },
        "voters that are out of order"},
       {"voters of a later map", [](ShardMap& map) { map.voters = {{map.version.Next(), {NodeId(1)}}}; }, "out of order"},
       {"no voters", [](ShardMap& map) { map.voters = {{map.version, {}}}; }, "0 voters"},

@@ -107,8 +107,9 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   Office& here = *offices_[office];
   if (!here.alive) return;
   if (const Party host{true, here.host}; IsStopped(host)) {
-    return network_.WhenAwake(
-        PlaceOf(host), [this, office, input = std::move(input)]() mutable { StepCoordinator(office, std::move(input)); });
+    return network_.WhenAwake(PlaceOf(host), [this, office, input = std::move(input)]() mutable {
+      StepCoordinator(office, std::move(input));
+    });
   }
   CoordinatorOutputs out;
   here.core->Step(std::move(input), ClockOf(here.host), out);
