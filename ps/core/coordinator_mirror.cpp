@@ -1,6 +1,7 @@
 // The copy of what only the coordinator knows, at another server. One copy is under way at a time, and it holds
 // everything, so nothing is merged; answers wait for the copy that knows what they tell.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "ps/core/coordinator_core.h"
@@ -8,14 +9,20 @@
 
 namespace attune::ps {
 
-// The first other server by index; one that leaves only when there is no other. When the copy moves, the old place
-// keeps an older one; it is outnumbered.
+// The first other server by index that every majority counts which may decide for the next coordinator; one that leaves
+// only when there is no other. Of a server that has just joined a successor may not have heard. When the copy moves, the
+// old place keeps an older one; it is outnumbered.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const Node* host = nullptr;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
-    const auto rank = [](const Node& of) { return std::pair(of.member.leaving, of.member.index); };
+    const auto rank = [&](const Node& of) {
+      const bool votes = std::ranges::all_of(office_.configurations(), [&](const Voters& voters) {
+        return std::ranges::find(voters.nodes, of.member.node) != voters.nodes.end();
+      });
+      return std::tuple(!votes, of.member.leaving, of.member.index);
+    };
     if (host == nullptr || rank(node) < rank(*host)) host = &node;
   }
   return host;

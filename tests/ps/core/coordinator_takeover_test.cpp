@@ -112,6 +112,33 @@ TEST_F(CoordinatorTakeoverTest, AnAnswerWaitsUntilTheCopyKnowsIt) {
   EXPECT_NE(Sent<DataSetOpened>(kWorker), nullptr);
 }
 
+// A successor may be in office before it hears that another server has joined.
+TEST_F(CoordinatorTakeoverTest, TheCopyStaysWithAServerThatVotesUntilTheNextOneDoes) {
+  Mirror();
+  Appoint({{Role::kServer, 0, 10}});
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_FALSE(core_->progress().taking_over);
+  constexpr ConnectionId kServer2{8}, kServer0Again{9};
+  Say(kServer2, JoinOf(Role::kServer, 2));
+  for (int i = 0; i < 3; ++i) {
+    Live({kServer1, kServer2});
+    Wait(seconds(1));
+  }
+  Join join = JoinOf(Role::kServer, 0);
+  join.incarnation = NewIncarnation(99, 1);
+  Say(kServer0Again, join);
+  ASSERT_TRUE(nodes_.contains(kServer0Again));
+  EXPECT_EQ(Sent<MirrorUpdate>(kServer0Again), nullptr);
+  bool copied = false;
+  for (int i = 0; i < 5; ++i) {
+    Live({kServer1, kServer2, kServer0Again});
+    Wait(seconds(1));
+    copied = copied || Sent<MirrorUpdate>(kServer0Again) != nullptr;
+  }
+  EXPECT_TRUE(copied) << "it votes by now, and is the first by index";
+}
+
 TEST_F(CoordinatorTakeoverTest, TheNextOneGoesOnWithLeasesAndMapUnderItsTerm) {
   const LeaseGrant grant = TakeLease();
   Appoint({{Role::kServer, 0}});
