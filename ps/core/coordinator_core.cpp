@@ -57,13 +57,13 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   StopWaitingForTheGone(out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
   if (taking_over_) return GoOnWithTakeover(now, out);
-  GoOnWithMirror(out);
-  if (!InOffice(now)) return;  // another one may be at work: what it decides and says now is not to be relied on
-  GoOnWithCut(now, out);
-  GoOnWithSwitch(now, out);
-  TellSync(out);
-  GoOnWithPlacement(now, out);
-  AnswerGoneOrders(now, out);
+  if (InOffice(now)) {  // else another coordinator may be at work
+    GoOnWithCut(now, out);
+    GoOnWithSwitch(now, out);
+    TellSync(out);
+    GoOnWithPlacement(now, out);
+    AnswerGoneOrders(now, out);
+  }
   GoOnWithMirror(out);
 }
 

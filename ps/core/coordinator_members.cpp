@@ -140,8 +140,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   if (join.role == Role::kServer) SendOpenOrders(node, out);
 }
 
-// A server that comes is wanted, told or not. Only while an order says how many there are to be, one above that number
-// is drained like those that were here when it came: it was started before the order and is late.
+// A server that joins is wanted, ordered or not. Only while an order says how many there are to be, one above that
+// number is drained like those that were here when it came: it was started before the order and is late.
 void CoordinatorCore::WantServer(Node& server) {
   if (!map_.formed()) return;
   const bool ordered = std::ranges::any_of(

@@ -273,8 +273,9 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline,
                                 CoordinatorOutputs& out) {
-  if (gone_orders_.size() >= kCommandsMax) {
-    return Answer(id, Error(StatusCode::kResourceExhausted, "too many such words wait; wait for some"), {}, out);
+  if (gone_orders_.size() >= kMembersMax) {  // a whole rack may be lost at once
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many ended processes are reported; ask again"), {},
+                  out);
   }
   gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
   if (taking_over_) proven_gone_.try_emplace({command.role, command.index, command.pod}, now_);

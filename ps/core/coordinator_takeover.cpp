@@ -164,8 +164,8 @@ void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
     office_.Adopt(VotersOf(map));
     if (options_.voters) office_.Confirm(*options_.voters);
   }
-  for (const std::vector<Member>& servers : {map.members, map.former_voters}) {
-    for (const Member& member : servers) {
+  for (const std::vector<Member>* servers : {&map.members, &map.former_voters}) {
+    for (const Member& member : *servers) {
       if (member.role == Role::kServer && IsProven(member)) office_.Exclude(member.node);
     }
   }

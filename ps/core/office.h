@@ -5,9 +5,10 @@
 // The voters are the servers that a map names as such. Each answer of a voter supports the coordinator for one lease,
 // counted from the time when the question left the coordinator: an answer that was long under way, or that waited in
 // front of a process that stood still, lengthens nothing. While several configurations may each be the newest that some
-// majority knows, a majority of each is needed. Every map names all of these, so that a successor asks the same ones:
-// whichever coordinators two maps are of, one of the later configurations of the older map is in the newer one, or a
-// majority of its voters knows a newer map than that.
+// majority knows, a majority of each is needed. Every map names all of these configurations, and a
+// successor needs half of each that the newest map it finds names. So it shares at least one with the coordinator
+// before, and breaks its majority there: a majority of any configuration that has been left behind knows a newer map,
+// and the successor would have found that map among the answers.
 //
 // Pure; externally synchronized.
 #pragma once
