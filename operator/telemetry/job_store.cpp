@@ -37,6 +37,7 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
     *kept.mutable_abilities() = window.abilities();
     *kept.mutable_synchronization() = window.synchronization();
     *kept.mutable_server_states() = window.server_states();
+    *kept.mutable_lost_pods() = window.lost_pods();
     *kept.mutable_checkpoint() = window.checkpoint();
     *kept.mutable_recovery() = window.recovery();
     kept.set_term(window.term());

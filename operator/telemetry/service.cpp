@@ -308,18 +308,18 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
     accepted_ = true;
     shared_.port->Proved(context_.peer());
+    v1::OperatorMessage message;
+    message.mutable_accepted()->set_protocol_version(contract::kProtocolVersion);
+    message.mutable_accepted()->set_report_seconds(shared_.options.report_seconds);
     {
-      const std::lock_guard lock(mutex_);  // before the stream can be found, so that nothing is said before it
-      v1::OperatorMessage message;
-      message.mutable_accepted()->set_protocol_version(contract::kProtocolVersion);
-      message.mutable_accepted()->set_report_seconds(shared_.options.report_seconds);
-      Enqueue(std::move(message));
-    }
-    {
+      // In one step. Found first, it might say something before; said first, a reconnect that follows the word could be
+      // found earlier, and be taken for the older of the two.
       const std::lock_guard lock(shared_.mutex);
       Stream*& present = shared_.accepted_by_pod[hello_.pod_uid()];
       if (present != nullptr) present->Cancel();  // a pod has one stream: a reconnect ends the one it replaces
       present = this;
+      const std::lock_guard own_lock(mutex_);
+      Enqueue(std::move(message));
     }
     StartRead(&incoming_);
   }
