@@ -128,7 +128,10 @@ void Interrupts::Install() {
   action.sa_handler = OnSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaction(signal_number, &action, nullptr);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGWINCH}) sigaction(signal_number, &action, nullptr);
+  // Who starts a program with hang-ups ignored (nohup) wants it to outlive the shell.
+  struct sigaction hang_up {};
+  if (sigaction(SIGHUP, nullptr, &hang_up) != 0 || hang_up.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 

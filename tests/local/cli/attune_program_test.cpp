@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
@@ -105,6 +106,18 @@ TEST_F(AttuneProgram, InterruptEndsEveryProcessWithinSeconds) {
   EXPECT_EQ(outcome.code, 130) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("no process is left"));
   EXPECT_EQ(CountProcesses("599.25"), 0);
+}
+
+// Started with nohup: the shell that did so may end.
+TEST_F(AttuneProgram, AHangUpThatIsToBeIgnoredEndsNothing) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  auto run = Start({"run", WriteJob("echo at work\nexec sleep 2"), "--plain"});
+  std::signal(SIGHUP, before);
+  ASSERT_TRUE(run->AwaitOutput("workers 2/2")) << run->AwaitEnd(std::chrono::seconds(1)).output;
+  run->Signal(SIGHUP);
+  const Outcome outcome = run->AwaitEnd(std::chrono::seconds(60));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("toy succeeded after"));
 }
 
 TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
