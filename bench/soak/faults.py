@@ -305,7 +305,8 @@ class Pace(Fault):
 
 
 class CutLink(OfPod):
-    """No packet reaches or leaves the address of a pod. Its loopback is the job's whole network, so its own sidecar stays."""
+    """No packet reaches or leaves a pod, its sidecar included; the platform's agent for it, which is the operator's process, stays, and may start
+    another process in its place, which is cut off as well."""
     weight, needs_network = 10, True
 
     def draw(self, draw):
@@ -316,13 +317,10 @@ class CutLink(OfPod):
         return f"cut the network of {self.who()} for {self.seconds} s"
 
     def disturb(self, job):
+        pod = self.pod(job)
         began = time.time()
-        address = job.address(self.pod(job))
-        network.cut(address)
-        try:
+        with network.Cut(job.address(pod), lambda: [process.pid for process in job.of_pod(pod) if process.program != "pod-shim"]):
             job.sleep(self.seconds)
-        finally:
-            network.heal(address)
         return Measure(str(self), began, self.goal_of())
 
 
