@@ -7,6 +7,11 @@
 #include "base/pause_watch.h"
 
 namespace attune::ps {
+namespace {
+
+constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long ago
+
+}  // namespace
 
 void CoordinatorOutputs::Clear() {
   send.clear();
@@ -47,6 +52,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   if (superseded_) return;
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
   if (next_check_ == kNever) {
+    began_ = now;
     next_check_ = now + options_.check_interval;
     next_again_ = now + options_.send_again_after;
     window_end_ = now + options_.loss_window;
@@ -56,7 +62,10 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
   StopWaitingForTheGone(out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
-  if (taking_over_) return GoOnWithTakeover(now, out);
+  if (taking_over_) {
+    AnswerGoneOrders(now, out);
+    return GoOnWithTakeover(now, out);
+  }
   if (InOffice(now)) {  // else another coordinator may be at work
     GoOnWithCut(now, out);
     GoOnWithSwitch(now, out);
@@ -72,18 +81,36 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
 void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
   if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
-  for (auto& [id, node] : nodes_) {
-    node.silent_since = MovedBy(pause, node.silent_since);
-    if (node.said_gone && !node.proven_gone) node.said_gone = MovedBy(pause, *node.said_gone);
-  }
+  ForgiveSilence(pause);
+  others_heard_ = MovedBy(pause, others_heard_);
   for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
   for (Cut& cut : cuts_) cut.marked_at = MovedBy(pause, cut.marked_at);
   last_server_lost_ = MovedBy(pause, last_server_lost_);
+  began_ = MovedBy(pause, began_);
   alone_since_ = MovedBy(pause, alone_since_);
   floor_watch_.since = MovedBy(pause, floor_watch_.since);
   out.events.push_back("the coordinator's process stood still for " +
                        std::to_string(static_cast<int64_t>(Seconds(pause))) +
                        " s; that time counts for no member's silence");
+}
+
+void CoordinatorCore::ForgiveSilence(Duration time) {
+  for (auto& [id, node] : nodes_) {
+    node.silent_since = std::min(now_, MovedBy(time, node.silent_since));
+    if (node.said_gone && !node.proven_gone) node.said_gone = std::min(now_, MovedBy(time, *node.said_gone));
+  }
+}
+
+// While nobody at all is heard it is this process that is cut off, or its machine that starves: those that come back a
+// moment later than the first have been no more silent than that one.
+void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
+  if (!IsHost(node.member)) {
+    const Duration deaf = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
+    if (deaf > options_.pause_tolerance) ForgiveSilence(deaf);
+    others_heard_ = now;
+  }
+  node.silent_since = now;
+  node.said_gone.reset();  // that was another process
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
@@ -325,7 +352,7 @@ JobProgress CoordinatorCore::progress() const {
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
   progress.office.held = taking_over_ ? alone_since_ != kNever : InOffice(now_);
-  progress.office.map_version = taking_over_ ? takeover_map_ : map_.version;
+  progress.office.map_version = !wanted_voters_.empty() ? wanted_map_ : taking_over_ ? takeover_map_ : map_.version;
   for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
@@ -334,6 +361,7 @@ JobProgress CoordinatorCore::progress() const {
   progress.rows_begun_anew = restored_.begun_anew;
   if (restored_.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
   progress.recoveries = map_.recoveries;
+  progress.lost_pods = gone_.LostPods(kLostPodsNamed);
   progress.checkpoints = checkpoints_;
   progress.checkpoint_clock = checkpoint_clock_;
   progress.servers_wanted = servers_wanted_;

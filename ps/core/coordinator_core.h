@@ -126,12 +126,12 @@ class CoordinatorCore {
     CommandId id;
     NodeGone process;
     MonotonicTime deadline;
+    MapVersion done_by = {};  // the map that says so; 0: not yet
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
-  void Heard(Node& node, MonotonicTime now) {
-    node.silent_since = now;
-    node.said_gone.reset();  // that was another process
-  }
+  // What nobody could have said, or nobody heard, for so long is no evidence against anybody.
+  void ForgiveSilence(Duration time);
+  void Heard(Node& node, MonotonicTime now);
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
   void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
@@ -175,6 +175,10 @@ class CoordinatorCore {
   void KeepAsFormerVoter(const Member& server);
   void ExcludeFormerVoter(const NodeGone& gone);
   void WantConfirmation(MonotonicTime now);
+  std::vector<NodeId> ServersToGoOnWith(const ShardMap& map) const;
+  bool IsHost(const Member& member) const {
+    return member.role == Role::kServer && member.index == options_.host_index;
+  }
   void ConfirmItself();
   void OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime deadline, CoordinatorOutputs& out);
 
@@ -185,6 +189,7 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out);
+  MapVersion KnownMap(const Node& node) const;
   void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
@@ -210,6 +215,8 @@ class CoordinatorCore {
   void Hold(NodeId node, RequestId request, Message message);
   void GoOnWithMirror(CoordinatorOutputs& out);
   void Release(uint64_t up_to, CoordinatorOutputs& out);
+  void DropOlderCopies(CoordinatorOutputs& out);
+  void ReleaseMirrored(CoordinatorOutputs& out);
 
   // coordinator_takeover.cpp
   struct Former;
@@ -230,10 +237,12 @@ class CoordinatorCore {
   bool OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
                          const CoordinatorRecord* record, MonotonicTime now) const;
   bool IsCovered(const ShardMap& map) const;
+  bool MayStillCome(NodeId host, MonotonicTime now) const;
   std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
   void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
+  void RestoreSteps();
   void RestoreTables(const CoordinatorRecord& record);
   void RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out);
   bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
@@ -360,6 +369,9 @@ class CoordinatorCore {
   uint64_t mirrored_ = 0;        // acknowledged
   bool record_changed_ = false;  // though nobody waits for it
   NodeId mirror_;                // who has it
+  uint64_t first_record_there_ = 0;  // the first copy sent to it
+  MapVersion records_told_;          // the map that says so
+  std::set<NodeId> older_copies_;    // who may have one still
   MonotonicTime mirror_again_ = kNever;
 
   // Until all members of the job have answered.
@@ -374,12 +386,15 @@ class CoordinatorCore {
   std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime> proven_gone_;  // by the platform, as NodeGone names them
   MapVersion takeover_map_;  // the newest one that a member has answered with
   bool taking_over_ = false;
+  MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
+  MonotonicTime began_ = kNever;        // with its first step
   MonotonicTime alone_since_ = kNever;  // no other coordinator has been in office since
   MonotonicTime last_said_ = kNever;
 
   Office office_;
   std::vector<Member> former_voters_;  // ascending NodeId, as in the map
   std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
+  MapVersion wanted_map_;              // of the map that they were chosen by
   bool suspended_ = false;             // out of office: another coordinator may be at work
   bool superseded_ = false;            // one is
 

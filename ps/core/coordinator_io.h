@@ -152,11 +152,12 @@ struct JobProgress {
   RestorePoint restored_from;
   uint64_t steps_lost = 0;
   uint32_t servers_wanted = 0, backups = 0;
+  std::vector<uint32_t> lost_pods;  // of members that this coordinator has declared lost, the last one first
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   struct {
     bool held = true;              // it may act (ps/core/office.h)
-    MapVersion map_version;        // of the map that it leads
+    MapVersion map_version;        // of the map that it leads, or that `wanted` was chosen by
     std::vector<uint32_t> wanted;  // ask to be confirmed with these voters, by node id, ascending; empty: no need
   } office;
   bool serving = false;

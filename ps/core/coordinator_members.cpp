@@ -358,11 +358,14 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   }
   CheckOffice(now, out);
   LoseTheGone(now, out);
+  // While nobody is heard it may be this machine that is cut off: its office ends soon then, and who is its only
+  // partner is given more time.
+  const bool deaf = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
   std::set<NodeId> silent, lost;
   for (const auto& [id, node] : nodes_) {
     if (node.lost || now - node.silent_since < options_.liveness_lease) continue;
     silent.insert(id);
-    if (now - node.silent_since < options_.uncovered_patience && WouldCostRows(node, now)) continue;
+    if (now - node.silent_since < options_.uncovered_patience && (deaf || WouldCostRows(node, now))) continue;
     lost.insert(id);
   }
   if (!MayLose(silent, now)) lost.clear();

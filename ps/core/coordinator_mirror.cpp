@@ -1,5 +1,9 @@
 // The copy of what only the coordinator knows, at another server. One copy is under way at a time, and it holds
 // everything, so nothing is merged; answers wait for the copy that knows what they tell.
+//
+// No server keeps an older one: should the coordinator be lost together with the copy, its successor would take the
+// older one for the newest, and hand out again what has been done since. So when the copy has moved, a map says from
+// which number on copies count, and answers wait, too, until all who had an older one have that map.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -10,8 +14,7 @@
 namespace attune::ps {
 
 // The first other server by index that every majority counts which may decide for the next coordinator; one that leaves
-// only when there is no other. Of a server that has just joined a successor may not have heard. When the copy moves, the
-// old place keeps an older one; it is outnumbered.
+// only when there is no other. Of a server that has just joined a successor may not have heard.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const Node* host = nullptr;
@@ -108,7 +111,26 @@ void CoordinatorCore::Release(uint64_t up_to, CoordinatorOutputs& out) {
 void CoordinatorCore::OnMessage(Node& node, const MirrorAck& message, MonotonicTime, CoordinatorOutputs& out) {
   if (node.member.node != mirror_ || message.number > record_number_) return;
   mirrored_ = std::max(mirrored_, message.number);
-  Release(mirrored_, out);
+  ReleaseMirrored(out);
+}
+
+// Whose copy is out of date and not dropped yet.
+void CoordinatorCore::DropOlderCopies(CoordinatorOutputs& out) {
+  std::erase_if(older_copies_, [&](NodeId id) {
+    const Node* node = Find(id);
+    if (node == nullptr || id == mirror_) return true;
+    return map_.records_from >= first_record_there_ && KnownMap(*node) >= records_told_;
+  });
+  const bool arrived = mirrored_ >= first_record_there_;
+  if (older_copies_.empty() || !arrived || map_.records_from >= first_record_there_ || !InOffice(now_)) return;
+  map_.records_from = first_record_there_;
+  PublishMembers(out);
+  records_told_ = map_.version;
+}
+
+void CoordinatorCore::ReleaseMirrored(CoordinatorOutputs& out) {
+  DropOlderCopies(out);
+  if (older_copies_.empty() && mirrored_ >= first_record_there_) Release(mirrored_, out);
 }
 
 void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
@@ -117,8 +139,13 @@ void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
     mirror_ = NodeId();
     return Release(UINT64_MAX, out);
   }
-  Release(mirrored_, out);  // what waited for the office
-  const bool moved = std::exchange(mirror_, host->member.node) != host->member.node;
+  const NodeId before = std::exchange(mirror_, host->member.node);
+  const bool moved = before != mirror_;
+  if (moved) {
+    if (before != NodeId()) older_copies_.insert(before);
+    first_record_there_ = record_number_ + 1;
+  }
+  ReleaseMirrored(out);  // what waited for the office, or for servers with an older copy
   const bool under_way = mirrored_ < record_number_;
   if (under_way && !moved) {
     if (now_ < mirror_again_) return;  // else the same number again: it may be lost

@@ -58,21 +58,31 @@ void CoordinatorCore::CheckOffice(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::WantConfirmation(MonotonicTime now) {
   wanted_voters_.clear();
   if (!OfficeCounts() || !map_.formed() || finished_) return;
-  std::vector<NodeId> servers;
-  bool host = false;
-  for (const Member& member : map_.members) {
-    if (member.role != Role::kServer) continue;
-    servers.push_back(member.node);
-    host = host || (member.index == *options_.host_index && office_.IsFresh(member.node, now));
-  }
-  if (host) wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
+  const bool host = std::ranges::any_of(map_.members, [&](const Member& member) {
+    return IsHost(member) && office_.IsFresh(member.node, now);
+  });
+  if (host) wanted_voters_ = office_.Wanted(ServersToGoOnWith(map_), now, options_.uncovered_patience);
+  wanted_map_ = map_.version;
   ConfirmItself();
+}
+
+// The operator may record it late. Whoever votes gives its vote up in a newer map before it is released, and a record
+// for this one counts no more then: so none that counts names a server that has been released, whose end the platform
+// could prove to no successor. One that leaves has given up its vote; the server that this coordinator runs in is not
+// released.
+std::vector<NodeId> CoordinatorCore::ServersToGoOnWith(const ShardMap& map) const {
+  std::vector<NodeId> servers;
+  for (const Member& member : map.members) {
+    const bool stays = office_.Votes(member.node) && !member.leaving;
+    if (member.role == Role::kServer && (stays || IsHost(member))) servers.push_back(member.node);
+  }
+  return servers;
 }
 
 // Mutations.
 void CoordinatorCore::ConfirmItself() {
   if (!options_.mutations.confirms_itself || wanted_voters_.empty()) return;
-  office_.Confirm({.map_version = taking_over_ ? takeover_map_ : map_.version, .nodes = wanted_voters_});
+  office_.Confirm({.map_version = wanted_map_, .nodes = wanted_voters_});
 }
 
 // A server votes from when it supports the coordinator; one that votes already keeps its vote while it is silent, so

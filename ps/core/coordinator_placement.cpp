@@ -293,22 +293,42 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
 }
 
 // A coordinator that is lost itself takes the word along, so it is answered only when it has done what it can: the
-// process is no member, and no voter. The operator tells the next coordinator what the last one has not answered.
+// process is no member, and no voter, and every server, in which the next one may run, has the map that says so. The
+// operator tells the next coordinator what the last one has not answered. While this one takes over it has done nothing
+// yet.
 void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
-  std::erase_if(gone_orders_, [&](const GoneOrder& order) {
+  const auto knows = [&](MapVersion map) {
+    return [this, map](const auto& entry) {
+      const Node& node = entry.second;
+      return node.member.role != Role::kServer || node.lost || KnownMap(node) >= map;
+    };
+  };
+  std::erase_if(gone_orders_, [&](GoneOrder& order) {
     const NodeGone& gone = order.process;
     const auto is_it = [&](const Member& member) {
       return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
     };
     const auto is_member = [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; };
-    const bool has_an_effect_to_come =
-        gone.role == Role::kServer && gone.pod != 0 &&
-        (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it));
+    const bool is_a_server = gone.role == Role::kServer && gone.pod != 0;
+    bool has_an_effect_to_come =
+        taking_over_ ||
+        (is_a_server && (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it)));
+    if (has_an_effect_to_come) {
+      order.done_by = {};
+    } else if (is_a_server) {
+      if (order.done_by == MapVersion()) order.done_by = map_.version;
+      has_an_effect_to_come = !std::ranges::all_of(nodes_, knows(order.done_by));
+    }
     if (has_an_effect_to_come && now < order.deadline) return false;
     const Status late = Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again");
     Answer(order.id, has_an_effect_to_come ? late : OkStatus(), {}, out);
     return true;
   });
+}
+
+// The newest one that the node has said to have.
+MapVersion CoordinatorCore::KnownMap(const Node& node) const {
+  return std::max(node.last.map_version, node.rows ? node.rows->map_version : MapVersion());
 }
 
 // --- losses

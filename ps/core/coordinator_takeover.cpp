@@ -26,6 +26,12 @@ bool HostHasAnswered(const auto& formers, std::optional<uint32_t> host_index) {
   });
 }
 
+// It has left, or was lost, before the copy was made; else it came later.
+bool WasRemovedBefore(const CoordinatorRecord& record, NodeId node) {
+  return std::ranges::find(record.nodes, node, &CoordinatorRecord::Node::node) == record.nodes.end() &&
+         node.value() + static_cast<uint32_t>(kMembersMax) < record.next_node.value();
+}
+
 // A server hears where the coordinator is from the others, and those only from maps that it is there: the last map may
 // have reached nobody but the server that joined with it. Not the map of a recovery, before which a server has to hear
 // of the newest checkpoint.
@@ -66,7 +72,10 @@ void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, Mon
     if (former.connection != from) continue;
     const Member* self = message.map.Find(id);
     if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
+    std::optional<CoordinatorRecord> copy = former.answer ? std::move(former.answer->mirror) : std::nullopt;
     former.answer = message;
+    // It drops an old copy with the map that it is passed on. Nobody has been told then what that one does not know.
+    if (!former.answer->mirror) former.answer->mirror = std::move(copy);
     former.support_ends = now + message.support_left;
     OnSupport(id, message.standing.supports, message.map.version);
   }
@@ -175,11 +184,10 @@ void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
 void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now) {
   wanted_voters_.clear();
   if (!OfficeCounts() || !old_office_ended) return;
-  std::vector<NodeId> servers;
-  for (const Member& member : map.members) {
-    if (member.role == Role::kServer && AnswerOf(member.node) != nullptr) servers.push_back(member.node);
-  }
+  std::vector<NodeId> servers = ServersToGoOnWith(map);
+  std::erase_if(servers, [&](NodeId node) { return AnswerOf(node) == nullptr; });
   wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
+  wanted_map_ = map.version;
   ConfirmItself();
 }
 
@@ -231,8 +239,15 @@ bool CoordinatorCore::IsCovered(const ShardMap& map) const {
   });
 }
 
-// Who is still to answer. Once the old office has ended, so have all leases that it has given: silent members get a
-// lease's time to answer, the old coordinator's server none, and more where rows depend on it.
+// The old coordinator's own server. It lives when it has been here: its connection has broken. Until it has had the
+// time to hear of this one and to come, nobody knows whether the change is an orderly one.
+bool CoordinatorCore::MayStillCome(NodeId host, MonotonicTime now) const {
+  return formers_.contains(host) || now - began_ < options_.office_lease / 3;
+}
+
+// Who is still to answer, of those who can. Once the old office has ended, so have all leases that it has given: silent
+// members get a lease's time to answer, the old coordinator's server less, if nothing has been heard of it, and more
+// where rows depend on it.
 std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
   const bool covered = IsCovered(map);
   const bool alone = alone_since_ != kNever;
@@ -241,7 +256,9 @@ std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecor
   std::string missing;
   for (const Member& member : map.members) {
     if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
-    if (alone && covered && record != nullptr && member.node == record->host) continue;
+    if (record != nullptr && WasRemovedBefore(*record, member.node)) continue;  // nobody there to answer
+    const bool was_host = record != nullptr && member.node == record->host;
+    if (alone && covered && was_host && !MayStillCome(member.node, now)) continue;
     if (options_.mutations.act_before_all_promises && record != nullptr) continue;
     missing += (missing.empty() ? "" : ", ") + Describe(map, member.node);
   }
@@ -308,18 +325,9 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
                                CoordinatorOutputs& out) {
   taking_over_ = false;
   RestoreFrom(record, now);
-  SyncState told;
-  for (const auto& [id, former] : formers_) {
-    if (former.answer && former.answer->sync.revision > told.revision) told = former.answer->sync;
-  }
-  for (const auto& [id, former] : formers_) {
-    if (!former.answer) continue;
-    told.floor = std::max(told.floor, former.answer->sync.floor);
-    told.hold_at = std::max(told.hold_at, former.answer->sync.hold_at);
-  }
-  if (told.revision > 0) clocks_.Restore(told);
   std::vector<NodeId> dead;
   const bool recovery = RestoreMembers(map, record, now, dead);
+  RestoreSteps();
   RestoreTables(record);
   RestoreLeases(record, out);
   std::vector<NodeId> without_tables;
@@ -397,9 +405,7 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     next_node_ = std::max(next_node_, member.node.Next());
     const auto former = formers_.find(member.node);
     const auto recorded = std::ranges::find(record.nodes, member.node, &CoordinatorRecord::Node::node);
-    // Not in the copy: it has left or was lost before the copy was made, or it came later.
-    const bool removed_before = recorded == record.nodes.end() &&
-                                member.node.value() + static_cast<uint32_t>(kMembersMax) < record.next_node.value();
+    const bool removed_before = WasRemovedBefore(record, member.node);
     if (former == formers_.end() || !former->second.answer || removed_before) {
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
@@ -415,6 +421,7 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     node.last = former->second.answer->standing;
     node.uses_leases = recorded != record.nodes.end() && recorded->uses_leases;
     if (node.connection) connections_[*node.connection] = member.node;
+    if (former->second.answer->mirror) older_copies_.insert(member.node);
   }
   return recovery;
 }
@@ -439,6 +446,23 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   if (record.trained_seconds) {
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
   }
+}
+
+// From what members have been told. One that is none any more, and has gone on under a coordinator that is followed no
+// longer, says nothing about where the others are.
+void CoordinatorCore::RestoreSteps() {
+  SyncState told;
+  for (const auto& [id, node] : nodes_) {
+    const SyncState& sync = AnswerOf(id)->sync;
+    if (sync.revision > told.revision) told = sync;
+  }
+  if (told.revision == 0) return;
+  for (const auto& [id, node] : nodes_) {
+    const SyncState& sync = AnswerOf(id)->sync;
+    told.floor = std::max(told.floor, sync.floor);
+    told.hold_at = std::max(told.hold_at, sync.hold_at);
+  }
+  clocks_.Restore(told);
 }
 
 // Servers may have installed tables that no opener was told of: their ids are taken. A table that was not open yet is

@@ -1,6 +1,9 @@
 #include "ps/core/gone_members.h"
 
+#include <ranges>
 #include <utility>
+
+#include "ps/core/incarnation.h"
 
 namespace attune::ps {
 
@@ -21,6 +24,15 @@ const GoneMembers::Gone* GoneMembers::Find(NodeId node) const {
 NodeId GoneMembers::NodeOf(uint64_t incarnation) const {
   const auto process = processes_.find(incarnation);
   return process == processes_.end() ? NodeId() : process->second;
+}
+
+std::vector<uint32_t> GoneMembers::LostPods(size_t max) const {
+  std::vector<uint32_t> pods;
+  for (const NodeId node : std::views::reverse(lost_)) {
+    if (pods.size() >= max) break;
+    if (const uint32_t pod = PodOf(gone_.at(node).incarnation); pod != 0) pods.push_back(pod);
+  }
+  return pods;
 }
 
 void GoneMembers::Expire(MonotonicTime now) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -45,6 +46,8 @@ class GoneMembers {
   const Gone* Find(NodeId node) const;
   // The node that this process was; 0: not known, or forgotten.
   NodeId NodeOf(uint64_t incarnation) const;
+  // Pods (incarnation.h) of at most `max` members that were lost, the last one first.
+  std::vector<uint32_t> LostPods(size_t max) const;
   // Forgets what is too old.
   void Expire(MonotonicTime now);
   size_t size() const { return gone_.size(); }

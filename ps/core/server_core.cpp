@@ -68,8 +68,7 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
   if (node_ == NodeId()) return;
-  // Others may have taken its place. What is not taken now comes again: links and workers resend.
-  if (!lease_.Valid(now)) return;
+  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   const NodeId from = input.from;
   std::vector<Message> delivered;
   if (!rows_.HasRoomFor(from, input.message)) {
@@ -82,10 +81,18 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
   Forward(rows, now, out);
 }
 
+void ServerCore::TakeUpWhatWaited(MonotonicTime now, ServerOutputs& out) {
+  if (!lease_.Valid(now)) return;
+  for (Received& input : fenced_.Take()) On(std::move(input), now, out);
+}
+
 void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
   out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
+    // What has waited here runs when a map or rows come. Without a lease others may have taken this server's place: it
+    // acknowledges and shows nothing, and whoever waits asks again.
+    if (IsAnswer(outgoing.message) && !lease_.Valid(now)) continue;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
     return Lose(
         Error(StatusCode::kResourceExhausted, Describe(map(), to) + " takes too little of what this server sends it"),
@@ -168,11 +175,11 @@ void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerO
 }
 
 void ServerCore::OnMessage(NodeId, JoinRefused&& message, MonotonicTime, ServerOutputs& out) {
-  Lose(Annotate(message.status, "joining the job"), out);
+  EndAsNoMember(Annotate(message.status, "joining the job"), out);
 }
 
 void ServerCore::OnMessage(NodeId, SessionLost&& message, MonotonicTime, ServerOutputs& out) {
-  Lose(std::move(message.status), out);
+  EndAsNoMember(std::move(message.status), out);
 }
 
 void ServerCore::OnMessage(NodeId, Finished&&, MonotonicTime, ServerOutputs& out) {
@@ -183,6 +190,15 @@ void ServerCore::OnMessage(NodeId, Finished&&, MonotonicTime, ServerOutputs& out
 void ServerCore::Lose(Status status, ServerOutputs& out) {
   ended_ = true;
   out.lost = std::move(status);
+}
+
+// One that was to leave has nothing to do here any more: its release may have been lost with the coordinator that gave
+// it, and the next one knows no such member. Aborted: start it again; other errors say that the job has failed.
+void ServerCore::EndAsNoMember(Status status, ServerOutputs& out) {
+  const Member* self = map().Find(node_);
+  if (status.code() != StatusCode::kAborted || self == nullptr || !self->leaving) return Lose(std::move(status), out);
+  ended_ = true;
+  out.finished = true;
 }
 
 void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
@@ -197,8 +213,9 @@ void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
   SendReport(out);
 }
 
-void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, ServerOutputs&) {
+void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out) {
   lease_.Answered(message.number, message.liveness);
+  TakeUpWhatWaited(now, out);
   OnQuestion(message.support, now);
   // A coordinator that is out of office returns to it with the next answers: they need not wait for the usual time.
   if (message.liveness == Duration::zero() && message.support.number != 0) {
@@ -219,9 +236,9 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
                                                      " shards in a job of " + std::to_string(map().shard_count())});
   }
   if (!next.Contains(node_)) {
-    return Lose(Error(StatusCode::kAborted,
-                      "this server (node " + std::to_string(node_.value()) + ") is no longer a member of the job"),
-                out);
+    return EndAsNoMember(Error(StatusCode::kAborted, "this server (node " + std::to_string(node_.value()) +
+                                                         ") is no longer a member of the job"),
+                         out);
   }
   for (const Member& member : map().members) {
     if (next.Contains(member.node)) continue;
@@ -236,6 +253,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
     }
   }
   support_.OnMap(next.version.term());
+  if (mirror_ && mirror_->number < next.records_from) mirror_.reset();  // another server has a newer one
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);

@@ -18,6 +18,7 @@
 #include "base/time_source.h"
 #include "ps/core/coordinator_words.h"
 #include "ps/core/cut_part.h"
+#include "ps/core/fenced_inbox.h"
 #include "ps/core/ids.h"
 #include "ps/core/limits.h"
 #include "ps/core/liveness_lease.h"
@@ -166,11 +167,13 @@ class ServerCore {
   void AdoptMap(ShardMap map, MonotonicTime now, ServerOutputs& out);
   void AskForMap(MonotonicTime now, ServerOutputs& out);
   void OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out);
+  void TakeUpWhatWaited(MonotonicTime now, ServerOutputs& out);
   // Sends on what a step of the rows has brought.
   void Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out);
   void SendReport(ServerOutputs& out);
   void SendJoin(MonotonicTime now, ServerOutputs& out);
   void Lose(Status status, ServerOutputs& out);
+  void EndAsNoMember(Status status, ServerOutputs& out);
   void SendHeartbeat(MonotonicTime now, ServerOutputs& out);
 
   ServerOptions options_;
@@ -184,6 +187,7 @@ class ServerCore {
   WordsOfCoordinators words_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
+  FencedInbox fenced_;  // while the lease has run out
   SupportGiven support_;
   std::set<NodeId> linked_;  // peers with a connection
   RowNode rows_;

@@ -12,6 +12,7 @@ std::string CoordinatorAddress(const std::string& address, uint16_t port) {
 }
 
 void ServerCore::KeepRecord(CoordinatorRecord record) {
+  if (record.number < map().records_from) return;
   if (!mirror_ || mirror_->number < record.number) mirror_ = std::move(record);
 }
 

@@ -52,6 +52,7 @@ struct ShardMap {
   std::vector<Member> members;  // ascending NodeId
   std::vector<Voters> voters;   // ascending versions; all but the last until a majority of each knows a newer map
   std::vector<Member> former_voters;  // ascending NodeId; those of `voters` that are members no more
+  uint64_t records_from = 0;  // copies of the coordinator's state of lower numbers are out of date: who has one drops it
 
   uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
   bool formed() const { return version > MapVersion(); }

@@ -265,6 +265,7 @@ Heartbeat WorkerCore::NextHeartbeat() {
 
 void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
   lease_.Answered(message.number, message.liveness);
+  TakeUpWhatWaited(now, out);
   AdoptSync(message.sync, now, out);
   BeginStep(now, out);
 }

@@ -29,6 +29,7 @@
 #include "ps/core/clock_board.h"
 #include "ps/core/coordinator_words.h"
 #include "ps/core/cut_part.h"
+#include "ps/core/fenced_inbox.h"
 #include "ps/core/ids.h"
 #include "ps/core/key_index.h"
 #include "ps/core/limits.h"
@@ -411,6 +412,7 @@ class WorkerCore {
 
   // Rows of this node (worker_rows.cpp).
   void OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out);
+  void TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out);
   void ToRows(Message message, MonotonicTime now, WorkerOutputs& out);  // an operation of this worker
   void Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out);
   void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
@@ -544,6 +546,7 @@ class WorkerCore {
   RightsCheck rights_{Party::kWorker};
   WordsOfCoordinators words_;
   LivenessLease lease_;
+  FencedInbox fenced_;  // while the lease has run out
   MonotonicTime now_{};  // of the step under way
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};

@@ -16,7 +16,8 @@ constexpr uint64_t kRowOverheadBytes = 32;  // index and side record
 // --- messages
 
 void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
-  if (node_ == NodeId() || !lease_.Valid(now)) return;  // what is not taken now comes again
+  if (node_ == NodeId()) return;
+  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   const NodeId from = input.from;
   std::vector<Message> delivered;
   if (!rows_.HasRoomFor(from, input.message)) {
@@ -27,6 +28,11 @@ void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& 
   RowOutputs rows;
   for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
   Forward(rows, now, out);
+}
+
+void WorkerCore::TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out) {
+  if (!lease_.Valid(now)) return;
+  for (Received& input : fenced_.Take()) On(std::move(input), now, out);
 }
 
 void WorkerCore::ToRows(Message message, MonotonicTime now, WorkerOutputs& out) {
@@ -41,6 +47,8 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
     const NodeId to = outgoing.to;
     if (to == node_) {
       to_self_.push_back(std::move(outgoing.message));
+    } else if (IsAnswer(outgoing.message) && !lease_.Valid(now)) {
+      continue;  // others may have taken its place; whoever waits asks again
     } else if (map_.Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
       rows.lost =
           Error(StatusCode::kResourceExhausted, Describe(map_, to) + " takes too little of what this worker sends it");

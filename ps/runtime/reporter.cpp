@@ -125,6 +125,7 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
     state->set_index(server.index);
     state->set_state(ToProto(server.state));
   }
+  to->mutable_lost_pods()->Add(from.lost_pods.begin(), from.lost_pods.end());
   if (from.relocation) {
     to->mutable_relocation()->set_bytes_left(from.relocation->bytes_left);
     to->mutable_relocation()->set_rows_per_second(from.relocation->rows_per_second);

@@ -101,6 +101,7 @@ struct JobTelemetry {
   std::optional<SyncMode> synchronization;  // in force
   std::optional<uint32_t> slowest_worker;   // index
   std::vector<Server> server_states;
+  std::vector<uint32_t> lost_pods;  // of members declared lost, the last one first
   std::optional<Relocation> relocation;
   std::optional<Checkpoint> checkpoint;
   std::optional<Recovery> recovery;

@@ -447,6 +447,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,
                               .server_states = coordinator->servers(),
+                              .lost_pods = progress.lost_pods,
                               .relocation = RelocationOf(progress, server, window.duration),
                               .checkpoint = coordinator->checkpoint(),
                               .recovery = std::nullopt};

@@ -196,6 +196,18 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
   }
 }
 
+// Who may have owned rows and is lost. Of several recoveries, and of nodes that this one has never heard of, nothing is
+// known: 0 stands for them.
+std::vector<NodeId> RowNode::OwnersLostSince(const ShardMap& old) const {
+  std::vector<NodeId> lost;
+  for (const Member& member : old.members) {
+    if (member.may_own_rows() && !IsMember(member.node)) lost.push_back(member.node);
+  }
+  const bool one_recovery = map_.recoveries == static_cast<uint16_t>(old.recoveries + 1);
+  if (lost.empty() || !one_recovery) lost.push_back(NodeId());
+  return lost;
+}
+
 void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away) {
   ShardState& state = shards_[shard];
   const bool home_here = map_.shards[shard].home == self_;
@@ -208,7 +220,7 @@ void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::ve
       if (old.home == self_) given_away.push_back(shard);  // by a change that this node has not seen
       state.home = HomeState::kNotHome;
       state.directory_complete = false;
-      state.was_backup = false;
+      state.was_backup = state.owner_lost = false;
       return;
     }
     if (old.home != self_) {
@@ -220,6 +232,7 @@ void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::ve
     return;
   }
   if (map_.shards[shard].home == old.home) return;
+  state.owner_lost = false;
   if (old.home == self_) {
     given_away.push_back(shard);
     state.home = HomeState::kNotHome;
@@ -263,10 +276,14 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = TakeWaiting();
   }
   std::vector<uint32_t> given_away, dropped;
+  const std::vector<NodeId> owners_lost = recovery ? OwnersLostSince(old) : std::vector<NodeId>();
   for (uint32_t i = 0; i < count; ++i) {
     const Shard before = first ? Shard{} : old.shards[i];
     const Shard& after = map_.shards[i];
     AdoptHome(i, before, recovery, given_away);
+    // A backup owns no row of its shard.
+    const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) { return lost != before.backup || first; });
+    shards_[i].owner_lost = shards_[i].owner_lost || (after.home == self_ && any_lost);
     const bool had_copies = before.backup == self_ || before.next_backup == self_;
     const bool has_copies = after.backup == self_ || after.next_backup == self_;
     if (had_copies && !has_copies && !(recovery && after.home == self_)) dropped.push_back(i);

@@ -189,6 +189,7 @@ class RowNode {
     bool directory_complete = false;  // it was kActive once since this node became home
     bool was_backup = false;          // kCollecting: this node's copies become the rows
     bool copies_partial = false;      // and they were still being made
+    bool owner_lost = false;  // since it was complete, a member was lost that may have owned rows of it
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
     uint32_t exceptions = 0;          // directory entries
     uint32_t handovers = 0;           // rows sent and not acknowledged
@@ -287,6 +288,7 @@ class RowNode {
                                      std::span<const uint32_t> shards) const;
   void RemoveOrigins(const ShardMap& next);
   void AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away);
+  std::vector<NodeId> OwnersLostSince(const ShardMap& old) const;
   void RefreshHere(const ShardMap& old, bool recovery, MonotonicTime now, RowOutputs& out);
 
   // --- row_operations.cpp

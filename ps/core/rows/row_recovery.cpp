@@ -175,9 +175,11 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
     const bool complete = shards_[shard].directory_complete;
     const NodeId backup = map_.shards[shard].backup;
     if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
+    // Where only a backup was lost, all rows are with members that have answered.
+    const bool may_lack = !complete && shards_[shard].owner_lost;
     if (!shards_[shard].was_backup && !complete && backup != NodeId()) {
       all_but[backup].push_back(shard);
-    } else if (has_lost[shard] || (!complete && (!shards_[shard].was_backup || shards_[shard].copies_partial))) {
+    } else if (has_lost[shard] || (may_lack && (!shards_[shard].was_backup || shards_[shard].copies_partial))) {
       restored.push_back(shard);
     } else {
       active.push_back(shard);
@@ -407,7 +409,7 @@ void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowO
   for (const uint32_t shard : shards) {
     shards_[shard].home = HomeState::kActive;
     shards_[shard].directory_complete = true;
-    shards_[shard].was_backup = false;
+    shards_[shard].was_backup = shards_[shard].owner_lost = false;
   }
   UpdatePlain();
   PlanCallBacks();

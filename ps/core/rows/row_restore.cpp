@@ -22,6 +22,7 @@ void RowNode::BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime no
     shards_[shard].home = HomeState::kRestoring;
     // Should another recovery begin before this one ends, the whole shard is asked for again.
     shards_[shard].directory_complete = false;
+    shards_[shard].owner_lost = true;
     ids.push_back(ShardId(shard));
   }
   for (size_t i = 0; i < rows_.size() && restore_point_.checkpoint != 0; ++i) {

@@ -38,6 +38,7 @@ class CoordinatorTakeoverTest : public CoordinatedJob {
       Step(CoordinatorTimer{});
       for (const ToConnection& sent : out_.send) all.send.push_back(sent);
       all.events.insert(all.events.end(), out_.events.begin(), out_.events.end());
+      all.command_results.insert(all.command_results.end(), out_.command_results.begin(), out_.command_results.end());
       PromiseAgain();
     }
     out_ = std::move(all);
@@ -139,6 +140,49 @@ TEST_F(CoordinatorTakeoverTest, TheCopyStaysWithAServerThatVotesUntilTheNextOneD
   EXPECT_TRUE(copied) << "it votes by now, and is the first by index";
 }
 
+// A successor that finds the older copy alone would take it for the newest.
+TEST_F(CoordinatorTakeoverTest, AnAnswerWaitsUntilNoServerHasAnOlderCopy) {
+  Mirror();
+  Follow();
+  for (const ConnectionId server : {kServer0, kServer1}) {
+    JoinAgain(server);
+    Say(server, AnswerOf({}, record_));
+  }
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_FALSE(core_->progress().taking_over);
+  Say(kWorker, OpenDataSet{.header = NextHeader(), .name = "train", .options = {}});
+  for (int i = 0; i < 2; ++i) {
+    Say(kServer0, MirrorAck{.number = record_.number});
+    EXPECT_EQ(Sent<DataSetOpened>(kWorker), nullptr) << "server 1 has a copy of the coordinator before";
+  }
+  EXPECT_GT(map_.records_from >> 32, 1U);
+  Say(kServer1, RowsReport{.number = 1, .map_version = map_.version});
+  EXPECT_NE(Sent<DataSetOpened>(kWorker), nullptr) << "it has dropped that";
+}
+
+TEST_F(CoordinatorTakeoverTest, WhenTheCopyMovesItsFormerPlaceDropsIt) {
+  Mirror();
+  constexpr ConnectionId kServer2{4};
+  Say(kServer2, JoinOf(Role::kServer, 2));
+  for (int i = 0; i < 3; ++i) {
+    Live({kServer0, kServer1, kServer2});
+    Wait(seconds(1));
+  }
+  Mirror();
+  EXPECT_EQ(map_.records_from, 0U) << "nobody has an older one";
+  Step(FromOperator{.id = CommandId(1), .command = DrainServer{1}});
+  ASSERT_NE(Sent<MirrorUpdate>(kServer2), nullptr);
+  Say(kWorker, OpenDataSet{.header = NextHeader(), .name = "train", .options = {}});
+  for (int i = 0; i < 2; ++i) {
+    Say(kServer2, MirrorAck{.number = record_.number});
+    EXPECT_EQ(Sent<DataSetOpened>(kWorker), nullptr);
+  }
+  EXPECT_GT(map_.records_from, 0U);
+  Live({kServer1});
+  EXPECT_NE(Sent<DataSetOpened>(kWorker), nullptr);
+}
+
 TEST_F(CoordinatorTakeoverTest, TheNextOneGoesOnWithLeasesAndMapUnderItsTerm) {
   const LeaseGrant grant = TakeLease();
   Appoint({{Role::kServer, 0}});
@@ -209,13 +253,56 @@ TEST_F(CoordinatorTakeoverTest, ASilentOneIsFollowedOnceItsOfficeHasEndedAndTheO
   Say(kWorker, WorkersAnswer({}));
   EXPECT_TRUE(core_->progress().office.wanted.empty()) << "server 1 may still count for the old one";
   promised_.at(kServer1).support_left = {};
-  now_ += std::chrono::milliseconds(4500);
+  for (int i = 0; i < 9; ++i) {  // nobody says anything
+    now_ += std::chrono::milliseconds(500);
+    Step(CoordinatorTimer{});
+  }
   Say(kServer1, Promised(promised_.at(kServer1)));
   EXPECT_TRUE(core_->progress().taking_over);
   ConfirmWhenWanted();
   EXPECT_FALSE(core_->progress().taking_over) << "its server is not waited for, since all rows have their copies";
   EXPECT_EQ(core_->progress().servers, 1U);
   EXPECT_EQ(map_.recovered_at, MapVersion(2, 1));
+}
+
+// An orderly change. The one before was in office for no moment, so nothing else is to be waited for.
+class OldServerWhoseConnectionBreaksTest : public CoordinatorTakeoverTest {
+ protected:
+  OldServerWhoseConnectionBreaksTest() {
+    Mirror();
+    for (Shard& shard : map_.shards) {  // every row has its copy
+      shard.backup = shard.home == nodes_.at(kServer0) ? nodes_.at(kServer1) : nodes_.at(kServer0);
+    }
+    Follow();
+  }
+  void OthersAnswer() {
+    JoinAgain(kServer1);
+    Say(kServer1, AnswerOf({}, record_));
+    JoinAgain(kWorker);
+    Say(kWorker, WorkersAnswer({}));
+    ConfirmWhenWanted();
+  }
+};
+
+TEST_F(OldServerWhoseConnectionBreaksTest, ItHasTheTimeToCome) {
+  OthersAnswer();
+  Wait(seconds(3));
+  ASSERT_TRUE(core_->progress().taking_over);
+  JoinAgain(kServer0);
+  Say(kServer0, WorkersAnswer({}));
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().servers, 2U);
+}
+
+TEST_F(OldServerWhoseConnectionBreaksTest, OneThatHasBeenHereIsWaitedForLikeOthers) {
+  JoinAgain(kServer0);
+  Step(ConnectionClosed{kServer0});
+  OthersAnswer();
+  Wait(seconds(9));
+  EXPECT_TRUE(core_->progress().taking_over);
+  Wait(seconds(2));
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().servers, 1U);
 }
 
 TEST_F(CoordinatorTakeoverTest, AMapNamesTheVotersThatAMajorityHasYetToLeaveBehind) {
@@ -230,6 +317,26 @@ TEST_F(CoordinatorTakeoverTest, AMapNamesTheVotersThatAMajorityHasYetToLeaveBehi
   Live({kServer0, kServer1, server2});
   Wait(seconds(1));
   EXPECT_EQ(map_.voters.size(), 1U);
+}
+
+// The operator may record that late, when server 2 is released: nobody could prove then that its process has ended.
+TEST_F(CoordinatorTakeoverTest, ItAsksToGoOnWithServersThatKeepTheirVotesOnly) {
+  constexpr ConnectionId kServer2{4};
+  Say(kServer2, JoinOf(Role::kServer, 2));
+  for (int i = 0; i < 3; ++i) {
+    Live({kServer0, kServer1, kServer2});
+    Wait(seconds(1));
+  }
+  ASSERT_TRUE(Votes(nodes_.at(kServer2)));
+  Step(FromOperator{.id = CommandId(1), .command = SetServers{2}});
+  ASSERT_FALSE(Votes(nodes_.at(kServer2)));
+  for (int i = 0; i < 8; ++i) {  // server 1 is silent
+    Live({kServer0, kServer2});
+    Wait(seconds(1));
+  }
+  const auto office = core_->progress().office;
+  EXPECT_EQ(office.wanted, std::vector<uint32_t>{nodes_.at(kServer0).value()});
+  EXPECT_EQ(office.map_version, map_.version);
 }
 
 // Server 2 (node 9) was declared lost in the map that server 1 knows; whether server 0 knew it, nobody can say.
@@ -267,6 +374,39 @@ TEST_F(VotersOfTheMapBeforeTest, TheirProcessesCanBeProvenGone) {
   Step(FromOperator{.id = CommandId(++command_), .command = NodeGone{Role::kServer, 2, 12}});
   Wait(seconds(13));  // its last answers count no more
   EXPECT_FALSE(core_->progress().taking_over);
+}
+
+// It left before the copy was made, and the map that says so has reached nobody.
+TEST_F(CoordinatorTakeoverTest, WhoHadLeftIsNotWaitedFor) {
+  (void)TakeLease();
+  Appoint({{Role::kServer, 0, 10}});
+  ShardMap older = map_;
+  older.members.push_back({.node = NodeId(77), .role = Role::kWorker, .index = 5});
+  promised_.at(kServer1).map = older;
+  promised_.at(kServer1).mirror->next_node = NodeId(78 + static_cast<uint32_t>(kMembersMax));
+  Say(kServer1, Promised(promised_.at(kServer1)));
+  JoinAgain(kWorker);
+  Promised answer = WorkersAnswer({});
+  answer.map = older;
+  Say(kWorker, answer);
+  EXPECT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().workers, 1U);
+}
+
+// Else the operator would ask nobody else, and a call of its never end.
+TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredInTimeAlsoWhileItTakesOver) {
+  Mirror();
+  Follow();
+  Step(FromOperator{.id = CommandId(5), .command = NodeGone{Role::kServer, 0, 10}, .timeout = seconds(20)});
+  EXPECT_TRUE(out_.command_results.empty()) << "nothing has been done yet";
+  Wait(seconds(19));
+  EXPECT_TRUE(out_.command_results.empty());
+  now_ += seconds(2);
+  Step(CoordinatorTimer{});
+  ASSERT_EQ(out_.command_results.size(), 1U);
+  EXPECT_EQ(out_.command_results[0].id, CommandId(5));
+  EXPECT_EQ(out_.command_results[0].status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(core_->progress().taking_over);
 }
 
 // In an orderly change the old one's server answers with what that one knew last, which no copy may have.
@@ -432,6 +572,26 @@ TEST_F(CoordinatorTakeoverTest, AServerThatNoCoordinatorKnowsStartsAgain) {
   EXPECT_NE(Sent<SessionLost>(kEarly), nullptr);
   Say(kLate, JoinOf(Role::kServer, 3, NodeId(78), 2));
   EXPECT_NE(Sent<JoinRefused>(kLate), nullptr);
+}
+
+// It has followed the coordinator before for longer, and was declared lost meanwhile.
+TEST_F(CoordinatorTakeoverTest, TheClockOfAWorkerThatIsNoMemberCountsForNobody) {
+  Mirror();
+  Appoint({{Role::kServer, 0, 10}});
+  constexpr ConnectionId kLost{8};
+  Say(kLost, JoinOf(Role::kWorker, 5, NodeId(77), 2));
+  Promised late = AnswerOf();
+  late.map.version = MapVersion(1, 0);
+  late.map.members.push_back({.node = NodeId(77), .role = Role::kWorker, .index = 5});
+  late.sync = {.revision = (uint64_t{1} << 32) + 900, .floor = 800, .mode = SyncMode::Ssp(9), .hold_at = 900};
+  Say(kLost, late);
+  JoinAgain(kWorker);
+  Promised answer = WorkersAnswer({});
+  answer.sync = {.revision = (uint64_t{1} << 32) + 7, .floor = 3, .mode = SyncMode::Bsp()};
+  Say(kWorker, answer);
+  ASSERT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().floor_clock, 3U);
+  EXPECT_EQ(core_->progress().synchronization, "bsp");
 }
 
 // Its worker has done all its items and is still in a step with it: others may not run ahead of that worker.
@@ -670,6 +830,30 @@ TEST_F(CoordinatorTakeoverTest, AServerThatIsProvenGoneHasNoVoteInLaterMapsThoug
   EXPECT_TRUE(Votes(nodes_.at(kServer0)));
 }
 
+// Should the coordinator be lost before, the next one may know only a map of which the process is a voter still, and the
+// operator would not tell it again that the process has ended.
+TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveTheMapThatSaysSo) {
+  constexpr ConnectionId kServer2{4};
+  Say(kServer2, JoinOf(Role::kServer, 2));
+  for (int i = 0; i < 3; ++i) {
+    Live({kServer0, kServer1, kServer2});
+    Wait(seconds(1));
+  }
+  Step(ConnectionClosed{kServer2});
+  Step(FromOperator{.id = CommandId(7), .command = NodeGone{Role::kServer, 2, 12}, .timeout = seconds(30)});
+  EXPECT_TRUE(out_.command_results.empty());
+  Live({kServer0, kServer1});
+  Wait(seconds(1));
+  ASSERT_FALSE(map_.Contains(nodes_.at(kServer2)));
+  ASSERT_TRUE(map_.former_voters.empty());
+  EXPECT_TRUE(out_.command_results.empty()) << "nobody else knows";
+  Live({kServer0});
+  EXPECT_TRUE(out_.command_results.empty()) << "the next one runs in server 1";
+  Live({kServer1});
+  ASSERT_EQ(out_.command_results.size(), 1U);
+  EXPECT_TRUE(out_.command_results[0].status.ok());
+}
+
 TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasStoppedDeclaresNobodyLost) {
   Live({kServer0, kServer1, kWorker});
   Sleep(std::chrono::minutes(10));
@@ -680,6 +864,36 @@ TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasStoppedDeclaresNobodyLost) {
   Live({kServer0, kServer1, kWorker});
   ASSERT_NE(Sent<HeartbeatAck>(kWorker), nullptr);
   EXPECT_GT(Sent<HeartbeatAck>(kWorker)->liveness, Duration::zero());
+}
+
+TEST_F(CoordinatorTakeoverTest, WhileNobodyIsHeardNobodyIsDeclaredLost) {
+  Live({kServer0, kServer1, kWorker});
+  Wait(seconds(1));
+  Live({kServer0, kServer1});  // the last word of anybody else
+  for (int i = 0; i < 6; ++i) {
+    Wait(std::chrono::milliseconds(500));
+    Live({kServer0});
+  }
+  EXPECT_EQ(core_->progress().workers, 1U) << "silent for 4 s, and so are all others for 3 s";
+}
+
+// Its own machine was cut off. With the first server that comes back it is in office again; the others need a moment.
+TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasCutOffDeclaresNobodyLostWhoComesBackALittleLater) {
+  Live({kServer0, kServer1, kWorker});
+  for (int i = 0; i < 40; ++i) {
+    Wait(std::chrono::milliseconds(500));
+    Live({kServer0});
+  }
+  Live({kServer0, kServer1});
+  Wait(std::chrono::milliseconds(500));
+  Live({kServer0, kServer1});
+  EXPECT_EQ(core_->progress().workers, 1U);
+  Live({kWorker});
+  for (int i = 0; i < 12; ++i) {
+    Wait(seconds(1));
+    Live({kServer0, kServer1});
+  }
+  EXPECT_EQ(core_->progress().workers, 0U) << "silent while others are heard";
 }
 
 // It has heard no other server for ten minutes of real time: there may be another coordinator.

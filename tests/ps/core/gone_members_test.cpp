@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ps/core/incarnation.h"
 #include "tests/ps/core/coordinated_job.h"
 
 namespace attune::ps {
@@ -29,6 +30,18 @@ TEST(GoneMembersTest, KnowsWhyByNodeAndByProcess) {
   EXPECT_TRUE(gone.Find(NodeId(4))->why.ok());
   EXPECT_EQ(gone.NodeOf(0), NodeId()) << "an incarnation that is not known names no process";
   EXPECT_EQ(gone.size(), 2U);
+}
+
+TEST(GoneMembersTest, NamesThePodsOfTheLostTheLastOneFirst) {
+  GoneMembers gone;
+  gone.Add(NodeId(1), NewIncarnation(71, 1), kLost, kStart);
+  gone.Add(NodeId(2), NewIncarnation(72, 2), OkStatus(), kStart);
+  gone.Add(NodeId(3), NewIncarnation(0, 3), kLost, kStart);  // started by hand
+  gone.Add(NodeId(4), NewIncarnation(74, 4), kLost, kStart);
+  EXPECT_EQ(gone.LostPods(8), (std::vector<uint32_t>{74, 71}));
+  EXPECT_EQ(gone.LostPods(1), (std::vector<uint32_t>{74}));
+  gone.Expire(kStart + hours(25));
+  EXPECT_TRUE(gone.LostPods(8).empty());
 }
 
 TEST(GoneMembersTest, BeyondItsBoundTheOldestThatLeftCleanlyAreForgottenFirst) {

@@ -32,9 +32,10 @@ ShardMap ThreeServers() {
 
 class Node {
  public:
-  explicit Node(NodeId self) : rows({.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); }}) {
+  explicit Node(NodeId self, const ShardMap& map = ThreeServers())
+      : rows({.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); }}) {
     rows.SetSelf(self);
-    rows.AdoptMap(ThreeServers(), {}, out);
+    rows.AdoptMap(map, {}, out);
     EXPECT_TRUE(rows.InstallTable(kTable, kSpec).ok());
     rows.SetRestorePoint(kPoint);
     Collect();
@@ -164,6 +165,43 @@ TEST(RowRestoreTest, LostRowsComeFromTheCheckpointInANewEraAndOperationsWaitForT
   EXPECT_EQ(home.rows.Report().shards_not_ready, 0U);
   EXPECT_EQ(home.rows.Report().rows_restored, 4U);
   EXPECT_EQ(home.rows.Report().rows_begun_anew, 0U);
+}
+
+// A has just become home of B's shards, and has not heard from B where their rows are, when their backup is lost.
+TEST(RowRestoreTest, AServerThatWasOnlyABackupTakesNoRowAlong) {
+  ShardMap map = ThreeServers();
+  for (Shard& shard : map.shards) shard = {.home = kB, .backup = kLost, .routing_since = map.version};
+  Node a(kA, map), b(kB, map);
+  b.Push({1, 2, 3}, 1);
+  map.version = map.version.Next();
+  for (Shard& shard : map.shards) shard = {.home = kA, .backup = kLost, .routing_since = map.version};
+  a.Adopt(map);
+  b.Adopt(map);
+  b.sent.clear();
+  const ShardMap next = WithoutFailed(map, std::array{kLost});
+  a.Adopt(next);
+  b.Adopt(next);
+  Carry(a, b);
+  EXPECT_THAT(a.orders, IsEmpty());
+  EXPECT_EQ(a.rows.Report().shards_restored, 0U);
+  EXPECT_EQ(a.rows.Report().shards_not_ready, 0U);
+  for (const Key key : {1, 2, 3}) EXPECT_EQ(a.Value(key), 1) << "B had it, and was asked";
+}
+
+// Then A hears of B's loss as well, before it has heard where the rows are.
+TEST(RowRestoreTest, WhoWasHomeTakesRowsAlong) {
+  ShardMap map = ThreeServers();
+  for (Shard& shard : map.shards) shard = {.home = kB, .backup = kLost, .routing_since = map.version};
+  Node a(kA, map);
+  map.version = map.version.Next();
+  for (Shard& shard : map.shards) shard = {.home = kA, .backup = kLost, .routing_since = map.version};
+  a.Adopt(map);
+  map = WithoutFailed(map, std::array{kLost});
+  a.Adopt(map);
+  EXPECT_THAT(a.orders, IsEmpty());
+  a.Adopt(WithoutFailed(map, std::array{kB}));
+  ASSERT_THAT(a.orders, SizeIs(1));
+  EXPECT_THAT(a.orders[0].shards, SizeIs(map.shard_count()));
 }
 
 TEST(RowRestoreTest, APushThatTheCheckpointContainsCountsOnceWhenItIsIssuedAgain) {

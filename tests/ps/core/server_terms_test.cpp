@@ -16,11 +16,14 @@ class ServerTermsTest : public testing::Test {
  protected:
   static constexpr NodeId kSelf{1}, kOther{2}, kWorker{3};
 
-  ServerTermsTest()
-      : core_({.job_uid = "job", .incarnation = 7, .address = "127.0.0.1:1", .create_store = MapStore::Make}) {
+  ServerTermsTest() { Begin(false); }
+
+  void Begin(bool leaving) {
+    core_.emplace(
+        ServerOptions{.job_uid = "job", .incarnation = 7, .address = "127.0.0.1:1", .create_store = MapStore::Make});
     map_.version = MapVersion(1, 0);
     map_.shards = {{.home = kSelf}};
-    map_.members = {{kSelf, Role::kServer, 0, "127.0.0.1:1"},
+    map_.members = {{kSelf, Role::kServer, 0, "127.0.0.1:1", leaving},
                     {kOther, Role::kServer, 1, "127.0.0.9:2"},
                     {kWorker, Role::kWorker, 0, ""}};
     Step(PeerConnected{kCoordinator});
@@ -31,7 +34,7 @@ class ServerTermsTest : public testing::Test {
 
   void Step(ServerInput input) {
     out_.Clear();
-    core_.Step(std::move(input), now_, out_);
+    core_->Step(std::move(input), now_, out_);
     for (const Outgoing& sent : out_.send) {
       if (const auto* heartbeat = std::get_if<Heartbeat>(&sent.message)) heartbeat_ = heartbeat->number;
     }
@@ -58,7 +61,7 @@ class ServerTermsTest : public testing::Test {
     return nullptr;
   }
 
-  ServerCore core_;
+  std::optional<ServerCore> core_;
   ServerOutputs out_;
   ShardMap map_;
   MonotonicTime now_{seconds(1)};
@@ -75,6 +78,39 @@ TEST_F(ServerTermsTest, ServesAsLongAsTheCoordinatorAnswers) {
   Step(Timer{});
   Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
   EXPECT_TRUE(AnswersAPush());
+}
+
+// The push has waited for a map, which comes when others may have taken the server's place.
+TEST_F(ServerTermsTest, WhatHasWaitedIsNotAcknowledgedWithoutALease) {
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  map_.version = map_.version.Next();
+  EXPECT_FALSE(AnswersAPush()) << "sent under a map that has not come";
+  now_ += seconds(20);
+  Hear(1, MapUpdate{.map = map_});
+  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr);
+  Step(Timer{});
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(10)});
+  --sequence_;
+  EXPECT_TRUE(AnswersAPush()) << "asked again";
+}
+
+// Else it would come again only when the link to it tries again, seconds later.
+TEST_F(ServerTermsTest, WhatComesWithoutALeaseWaitsForOne) {
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(3)});
+  now_ += seconds(5);
+  EXPECT_FALSE(AnswersAPush());
+  Step(Timer{});
+  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr);
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = Duration::zero()});
+  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr) << "the coordinator is out of office";
+  now_ += seconds(1);
+  Step(Timer{});
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(3)});
+  EXPECT_NE(Sent<PushAck>(kWorker), nullptr);
+  now_ += seconds(1);
+  Step(Timer{});
+  Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(3)});
+  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr) << "once";
 }
 
 TEST_F(ServerTermsTest, AClockThatGoesBackGivesNoTime) {
@@ -95,7 +131,7 @@ TEST_F(ServerTermsTest, FollowsTheHighestTermAndTellsOthers) {
   EXPECT_FALSE(out_.coordinator.has_value()) << "an older one";
   map_.version = MapVersion(1, 1);
   Hear(1, MapUpdate{.map = map_});
-  EXPECT_EQ(core_.map().version, MapVersion(1, 0)) << "of a coordinator that is obeyed no longer";
+  EXPECT_EQ(core_->map().version, MapVersion(1, 0)) << "of a coordinator that is obeyed no longer";
   Hear(3, Promise{});
   const auto* promised = Sent<Promised>(kCoordinator);
   ASSERT_NE(promised, nullptr);
@@ -113,9 +149,9 @@ TEST_F(ServerTermsTest, TheWordOfAStrangerIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value()) << "a worker has no say in it";
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 9, .host = kWorker, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "a worker runs no coordinator";
-  EXPECT_EQ(core_.term(), 1U);
-  EXPECT_EQ(core_.words_ignored(), 2U);
-  EXPECT_EQ(core_.without_right(), 1U);
+  EXPECT_EQ(core_->term(), 1U);
+  EXPECT_EQ(core_->words_ignored(), 2U);
+  EXPECT_EQ(core_->without_right(), 1U);
   EXPECT_TRUE(AnswersAPush());
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
   EXPECT_TRUE(out_.coordinator.has_value());
@@ -126,7 +162,7 @@ TEST_F(ServerTermsTest, ATermOutOfReachIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value());
   Hear(4'000'000'000, Promise{});
   EXPECT_EQ(Sent<Promised>(kCoordinator), nullptr);
-  EXPECT_EQ(core_.term(), 1U) << "no coordinator could follow that one";
+  EXPECT_EQ(core_->term(), 1U) << "no coordinator could follow that one";
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 100, .host = kOther, .port = 7400}});
   EXPECT_TRUE(out_.coordinator.has_value()) << "it may have missed many";
 }
@@ -160,13 +196,13 @@ TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
   Hear(1, MapUpdate{.map = map_});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");
-  EXPECT_EQ(core_.term(), 3U);
+  EXPECT_EQ(core_->term(), 3U);
 }
 
 TEST_F(ServerTermsTest, KeepsWhatItsOwnCoordinatorKnewLast) {
   Hear(1, MirrorUpdate{.record = {.number = 5}});
-  core_.KeepRecord({.number = 7});
-  core_.KeepRecord({.number = 6});
+  core_->KeepRecord({.number = 7});
+  core_->KeepRecord({.number = 6});
   Hear(2, Promise{});
   ASSERT_TRUE(Sent<Promised>(kCoordinator)->mirror.has_value());
   EXPECT_EQ(Sent<Promised>(kCoordinator)->mirror->number, 7U);
@@ -188,6 +224,44 @@ TEST(ServerBeforeTheJob, TakesTheNumberThatAnotherCoordinatorGivesIt) {
   EXPECT_EQ(std::get<Join>(out.send.front().message).node, NodeId()) << "it is no member of anything yet";
   hear(Welcome{.node = NodeId(2), .map = {}});
   EXPECT_EQ(core.node(), NodeId(2));
+}
+
+// Its release was lost with the coordinator that gave it; the next one knows no such member.
+TEST_F(ServerTermsTest, OneThatWasToLeaveEndsWellWhenItIsNoMemberAnyMore) {
+  const Status no_member = Error(StatusCode::kAborted, "no longer a member");
+  const auto ends_well = [&](bool leaving, Message word) {
+    Begin(leaving);
+    Hear(2, std::move(word));
+    EXPECT_NE(out_.finished, out_.lost.has_value());
+    return out_.finished;
+  };
+  ShardMap without = map_;
+  without.version = MapVersion(2, 1);
+  without.shards[0].home = kOther;
+  std::erase_if(without.members, [](const Member& member) { return member.node == kSelf; });
+  for (const Message& word : {Message(SessionLost{no_member}), Message(JoinRefused{no_member}),
+                              Message(MapUpdate{without})}) {
+    EXPECT_TRUE(ends_well(true, word));
+    EXPECT_FALSE(ends_well(false, word)) << "it was declared lost, and does not know why";
+  }
+  EXPECT_FALSE(ends_well(true, SessionLost{Error(StatusCode::kDataLoss, "the job has failed")}));
+}
+
+TEST_F(ServerTermsTest, DropsACopyThatIsOutOfDate) {
+  core_->KeepRecord({.number = 7});
+  map_.version = map_.version.Next();
+  map_.records_from = 7;
+  Hear(1, MapUpdate{.map = map_});
+  Hear(1, Promise{});
+  ASSERT_NE(Sent<Promised>(kCoordinator), nullptr);
+  EXPECT_TRUE(Sent<Promised>(kCoordinator)->mirror.has_value());
+  map_.version = map_.version.Next();
+  map_.records_from = 8;
+  Hear(1, MapUpdate{.map = map_});
+  core_->KeepRecord({.number = 7});
+  Hear(1, Promise{});
+  ASSERT_NE(Sent<Promised>(kCoordinator), nullptr);
+  EXPECT_FALSE(Sent<Promised>(kCoordinator)->mirror.has_value());
 }
 
 TEST_F(ServerTermsTest, KeepsTheNewestCopy) {

@@ -20,7 +20,8 @@ void CoordinatorSimulation::EndOffice(size_t office) {
   if (!std::exchange(offices_[office]->alive, false)) return;
   if (Server& host = servers_[offices_[office]->host]; host.alive) {  // it keeps what the coordinator knew
     std::optional<CoordinatorRecord> record = offices_[office]->core->LastRecord();
-    if (record && (!host.mirror || host.mirror->number < record->number)) host.mirror = std::move(record);
+    const bool counts = record && record->number >= host.map.records_from;
+    if (counts && (!host.mirror || host.mirror->number < record->number)) host.mirror = std::move(record);
   }
   Tell("the coordinator of term " + std::to_string(offices_[office]->term) + " ends");
   std::vector<Party> parties;

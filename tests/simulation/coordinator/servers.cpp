@@ -154,6 +154,7 @@ void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
   }
   if (!server.map.formed()) changed = 0;
   server.map = map;
+  if (server.mirror && server.mirror->number < map.records_from) server.mirror.reset();
   server.support.OnMap(map.version.term());
   const uint64_t change = ++server.map_change;
   server.not_ready += changed;

@@ -114,6 +114,7 @@ void CoordinatorSimulation::Ask(size_t place, Worker::At at) {
       return StepWorker(place, StepCall{.call = call, .deadline = deadline, .loss = 1, .samples = 1});
     case Worker::At::kLeave:
       worker.leaves_at = now();
+      steps_.IsGone(place);  // in the step that it had begun last it has nothing to do
       return StepWorker(place, LeaveCall{.call = call, .deadline = deadline});
     case Worker::At::kWork:
     case Worker::At::kEnd:

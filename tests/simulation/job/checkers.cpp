@@ -157,6 +157,9 @@ void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   for (size_t i = first_server_; i < servers_.size(); ++i) {
     if (servers_[i]->fate != Fate::kRunning) dead.insert(servers_[i]->core->node());
   }
+  for (const auto& server : servers_) {  // of a job that has begun anew, with its numbers
+    if (server->fate == Fate::kRunning) dead.erase(server->core->node());
+  }
   for (const auto& server : servers_) {
     if (server->fate != Fate::kRunning || !map.Contains(server->core->node())) continue;
     for (uint32_t table = 1; table <= kTables; ++table) {

@@ -176,7 +176,7 @@ void JobSimulation::Deliver(Place from, Place to, NodeId sender, ConnectionId co
     StepCoordinator(*leaders_[to - kFirstLeadersPlace], FromConnection{.from = connection, .message = message});
   } else if (IsServer(to)) {
     // Servers end with the job; here they stay until its rows have been looked at.
-    if (finished_ && std::holds_alternative<Finished>(message)) return;
+    if (std::holds_alternative<Finished>(message) && StaysWhenFinished(IndexOf(to))) return;
     StepServer(IndexOf(to), Received{.from = sender, .message = message, .link = header, .term = term});
   } else if (const auto* reply = std::get_if<PullReply>(&message);
              reply == nullptr || !BeginReceiving(from, to, *reply)) {

@@ -31,6 +31,12 @@ void JobSimulation::StartLeader(CoordinatorOptions options, size_t host) {
   copy_ = {};
 }
 
+JobSimulation::Leader& JobSimulation::LeaderOfTerm(uint32_t term) const {
+  size_t found = leaders_.size() - 1;
+  while (found > first_leader_ && leaders_[found]->term != term) --found;
+  return *leaders_[found];
+}
+
 // Its server dies, or obeys another one and keeps what it knew last. What was asked of it is asked again of the next
 // one by those who want it.
 void JobSimulation::EndLeader(Leader& leader) {
@@ -138,8 +144,8 @@ void JobSimulation::Obeys(Place place, uint32_t term) {
 void JobSimulation::Hears(Place place, uint32_t term) {
   Obeys(place, term);
   After(Duration(0), [this, place, term] {  // its step is not over
-    for (size_t i = first_leader_; i < leaders_.size() && leaders_[i]->term < term; ++i) {
-      Break(place, leaders_[i]->place, network_.Delay());
+    for (size_t i = first_leader_; i < leaders_.size(); ++i) {
+      if (leaders_[i]->term < term) Break(place, leaders_[i]->place, network_.Delay());
     }
   });
 }

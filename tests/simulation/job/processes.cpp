@@ -64,6 +64,7 @@ void JobSimulation::NoteReleased(Leader& leader) {
 void JobSimulation::OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out) {
   for (const CommandResult& result : out.command_results) {
     Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
+    if (OnCommandResult(result)) continue;
     const auto it = commands_.find(result.id);
     if (it == commands_.end()) {
       Violation("EveryCallEnds: a command was answered twice");
@@ -174,14 +175,18 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
   }
   if (out.lost) {
     Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
-    // One that was started too late is refused, and ends as it should.
-    const bool too_late = finished_ && server.core->node() == NodeId();
-    // So does one that was released under a coordinator before, and has missed the word: the next one knows it not.
-    if (!server.taken_for_dead && !too_late && !server.released)
-      Violation("a server was lost: " + attune::ToString(*out.lost));
+    if (!MayBeLost(index)) Violation("a server was lost: " + attune::ToString(*out.lost));
     return EndServer(index, Fate::kLost);
   }
   WakeAt(server.wake, server.core->WakeAt(), [this, index] { StepServer(index, Timer{}); });
+}
+
+bool JobSimulation::MayBeLost(size_t index) const {
+  const Server& server = *servers_[index];
+  // One that was started too late is refused, and ends as it should.
+  const bool too_late = finished_ && server.core->node() == NodeId();
+  // So does one that was released under a coordinator before, and has missed the word: the next one knows it not.
+  return server.taken_for_dead || too_late || server.released;
 }
 
 void JobSimulation::StepWorker(size_t index, WorkerInput input) {
@@ -284,6 +289,7 @@ void JobSimulation::EndServer(size_t server, Fate fate) {
   Tell(Name(ServerPlace(server)) + (fate == Fate::kDead ? " dies" : " ends"));
   servers_[server]->fate = fate;
   BreakAll(ServerPlace(server), std::chrono::seconds(1));
+  OnServerEnded(server);
 }
 
 size_t JobSimulation::StartWorker(uint32_t index) {
@@ -291,7 +297,7 @@ size_t JobSimulation::StartWorker(uint32_t index) {
   worker->process = static_cast<uint32_t>(workers_.size());
   worker->index = index;
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
-                                                            .incarnation = 1000 + workers_.size(),
+                                                            .incarnation = IncarnationOfWorker(workers_.size()),
                                                             .index = index,
                                                             .address = "worker-" + std::to_string(workers_.size()),
                                                             .pushes_in_flight_max = parameters_.pushes_in_flight_max,
@@ -332,7 +338,11 @@ void JobSimulation::EndWorker(Worker& worker, Fate fate) {
       accounts_[table].sure[{key, worker.column()}] += sum - worker.counted[table][key];
     }
   }
-  // What the platform would do: start a failed worker again.
+  OnWorkerEnded(worker, failed);
+}
+
+// What the platform would do: start a failed worker again.
+void JobSimulation::OnWorkerEnded(const Worker& worker, bool failed) {
   const bool again = failed && random().Chance(0.5);
   After(std::chrono::seconds(1), [this, index = worker.index, again] {
     if (!finished_ && (again || RunningWorkers() == 0)) StartWorker(index);

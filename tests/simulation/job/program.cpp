@@ -15,7 +15,7 @@ MonotonicTime JobSimulation::CallDeadline(bool may_be_short) {
   if (may_be_short && random().Chance(parameters_.short_deadline_chance)) {
     return now() + FromMilliseconds(random().Uniform() * 2 * parameters_.delay_milliseconds_max);
   }
-  return now() + std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60);
+  return now() + Patience();
 }
 
 void JobSimulation::Ask(size_t index, Worker::At at) {
@@ -45,6 +45,7 @@ void JobSimulation::Ask(size_t index, Worker::At at) {
     case kSave:
       return StepWorker(index, SaveCall{.call = call("save"), .deadline = deadline, .directory = "m"});
     case kLeave:
+      steps_.IsGone(index);  // in the step that it had begun last it has nothing to do
       return StepWorker(index, LeaveCall{.call = call("leave"), .deadline = deadline});
     case kWork:
     case kEnd:
@@ -71,6 +72,7 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
   // A disk may be full, and a server may be drained or die while it writes.
   const bool full = worker.at == Worker::At::kSave &&
                     (parameters_.full_disk_chance > 0 || completion.status.code() == StatusCode::kAborted);
+  if (!completion.status.ok() && EndsProgram(worker, completion.status)) return EndWorker(worker, Fate::kLost);
   if (!completion.status.ok() && !late && !full && completion.status.code() != StatusCode::kOutOfRange) {
     return Violation(std::string("EveryCallEnds: ") + what + " failed: " + attune::ToString(completion.status));
   }
@@ -103,7 +105,7 @@ void JobSimulation::Acknowledged(Worker& worker, const PushCheck& push) {
 
 void JobSimulation::EndStepSoon(size_t index) {
   workers_[index]->waiting_for_pull = false;
-  After(FromMilliseconds(random().Uniform() * 3), [this, index] {
+  After(FromMilliseconds(ComputeMilliseconds()), [this, index] {
     const Worker& again = *workers_[index];
     if (again.fate == Fate::kRunning && again.at == Worker::At::kWork) Ask(index, Worker::At::kStep);
   });

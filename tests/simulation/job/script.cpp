@@ -187,7 +187,8 @@ void JobSimulation::Part() {
   });
 }
 
-void JobSimulation::StartJob() {
+// Of the coordinator that a job begins with.
+CoordinatorOptions JobSimulation::FirstOptions() const {
   CoordinatorOptions options = NextOptions(1);
   options.servers = servers_wanted_;
   options.goal = {.epochs = parameters_.epochs};
@@ -199,6 +200,11 @@ void JobSimulation::StartJob() {
     options.load = {.directory = "checkpoints", .checkpoint = checkpoints_};
     options.resume = checkpoint_->record;
   }
+  return options;
+}
+
+void JobSimulation::StartJob() {
+  CoordinatorOptions options = FirstOptions();
   if (MayMove()) options.host_index = 0;
   first_leader_ = leaders_.size();
   heard_.clear();

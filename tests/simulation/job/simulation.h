@@ -51,9 +51,11 @@ class JobSimulation : public World {
                   .late_copy = parameters.late_copy_chance},
                  [this](Place a, Place b) { Break(a, b, FromMilliseconds(random().Uniform() * 400)); }) {}
 
+  virtual ~JobSimulation() = default;
+
   Outcome Simulate();
 
- private:
+ protected:
   enum class Fate { kRunning, kDead, kLost, kLeft };
 
   struct Server {
@@ -149,7 +151,7 @@ class JobSimulation : public World {
                LinkHeader header);
   bool Runs(Place place) const;
   NodeId NodeAt(Place place) const;
-  std::optional<Place> PlaceOf(Place from, NodeId node) const;
+  virtual std::optional<Place> PlaceOf(Place from, NodeId node) const;
   std::string Name(Place place) const;
 
   // --- leaders
@@ -164,7 +166,8 @@ class JobSimulation : public World {
     std::vector<NodeId> leaving;  // servers that map names as such
     std::optional<MonotonicTime> wake;
   };
-  CoordinatorOptions NextOptions(uint32_t term) const;
+  virtual CoordinatorOptions NextOptions(uint32_t term) const;
+  CoordinatorOptions FirstOptions() const;
   void StartLeader(CoordinatorOptions options, size_t host);
   void EndLeader(Leader& leader);
   void Appoint(std::optional<NodeGone> gone, uint32_t index_below);
@@ -175,7 +178,7 @@ class JobSimulation : public World {
   bool IsHost(size_t server) const { return leader_ != nullptr && MayMove() && leader_->host == server; }
   bool CopyIsSafe(size_t but) const;
   Leader* LeaderOf(Place place) const;
-  Leader& LeaderOfTerm(uint32_t term) const { return *leaders_[first_leader_ + term - 1]; }  // 1, 2, ... in each life
+  Leader& LeaderOfTerm(uint32_t term) const;  // of this life; the last one, should there be several
   void Obeys(Place place, uint32_t term);
   void Hears(Place place, uint32_t term);
 
@@ -200,7 +203,21 @@ class JobSimulation : public World {
   void EndWorker(Worker& worker, Fate fate);
   size_t RunningWorkers() const;
 
+  // --- the platform's part, where another one plays it
+  virtual void OnServerEnded(size_t /*server*/) {}
+  virtual void OnWorkerEnded(const Worker& worker, bool failed);
+  // The coordinator's word that the job is over; false: the server ends.
+  virtual bool StaysWhenFinished(size_t /*server*/) { return finished_; }
+  // Whether a server may hear that it is no member any more.
+  virtual bool MayBeLost(size_t server) const;
+  virtual bool OnCommandResult(const CommandResult& /*result*/) { return false; }  // false: the script has asked for it
+  virtual uint64_t IncarnationOfWorker(size_t worker) const { return 1000 + worker; }
+
   // --- a worker's program
+  virtual double ComputeMilliseconds() { return random().Uniform() * 3; }  // of a batch
+  virtual Duration Patience() const { return std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60); }
+  // A call that has ended badly, by right: the program ends.
+  virtual bool EndsProgram(const Worker& /*worker*/, const attune::Status& /*status*/) { return false; }
   CallId NewCall(Worker& worker, const char* what, MonotonicTime deadline);
   MonotonicTime CallDeadline(bool may_be_short);
   void Ask(size_t worker, Worker::At at);
