@@ -75,7 +75,7 @@ Status Carrier::CarryOut(const CreateNetworkPolicy& action) {
   if (!created.ok() && created.code() != StatusCode::kAlreadyExists) {
     return Annotate(created, "creating NetworkPolicy " + kube::KeyOf(action.policy).ToString());
   }
-  done_.policy_exists = true;
+  done_.policy_seen_at = time_.Now();
   return OkStatus();
 }
 

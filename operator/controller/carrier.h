@@ -23,7 +23,7 @@ struct Done {
   std::set<std::string> drain_sent;           // by pod uid
   std::map<std::string, MonotonicTime> sent;  // directives by key
   bool secret_exists = false;                 // of the job's token
-  bool policy_exists = false;                 // the job's NetworkPolicy
+  std::optional<MonotonicTime> policy_seen_at;  // when the job's NetworkPolicy was there for certain
   Expectations expectations;
 };
 

@@ -20,6 +20,7 @@ struct Need {
   std::string why;                        // "which is gone"; "": there is none
   bool alive = false;                     // it goes on until another one has taken over
   bool must_hear = false;                 // the next one must be heard of by this operator
+  bool refused = false;                   // by the one that was appointed
   std::vector<const ObservedPod*> among;  // empty: any server
 };
 
@@ -84,9 +85,10 @@ class CoordinatorPlanner {
         return {.why = "which is cut off: " + Describe(signs), .must_hear = true, .among = signs.missed_by};
       }
     }
-    if (HasRefused()) return {.why = "which refuses", .must_hear = true};
+    if (HasRefused()) return {.why = "which refuses", .must_hear = true, .refused = true};
+    // One that is in office hands over. One that was appointed because no other may know the job's rows has to begin first.
     const bool leaves = std::ranges::find(servers_.leaving, host_) != servers_.leaving.end();
-    if (leaves) return {.why = "which is to leave", .alive = true};
+    if (leaves && directives_.window() != nullptr) return {.why = "which is to leave", .alive = true};
     return {};
   }
 
@@ -126,11 +128,19 @@ class CoordinatorPlanner {
       });
       return found == pods.end() ? nullptr : *found;
     };
-    const ObservedPod* found = find(servers_.by_index, true, true);
+    // Where nobody knows who is a member, each is asked in turn; it may be that only one that is to leave is one.
+    std::vector<const ObservedPod*> pods = servers_.by_index;
+    if (need.refused) {
+      pods.insert(pods.end(), servers_.leaving.begin(), servers_.leaving.end());
+      if (const auto host = std::ranges::find(pods, host_); host != pods.end()) {
+        std::rotate(pods.begin(), host + 1, pods.end());
+      }
+    }
+    const ObservedPod* found = find(pods, true, true);
     // One in office is not given up for one that would refuse.
     const bool any_will_do = !need.must_hear;
-    if (found == nullptr && any_will_do) found = find(servers_.by_index, false, true);
-    if (found == nullptr && any_will_do) found = find(servers_.by_index, false, false);
+    if (found == nullptr && any_will_do) found = find(pods, false, true);
+    if (found == nullptr && any_will_do) found = find(pods, false, false);
     if (found == nullptr && !need.alive) found = find(servers_.leaving, need.must_hear, need.must_hear);
     return found;
   }
@@ -246,7 +256,9 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     if (servers.count > 0 && servers.all_started()) view.pod = PodName(observed.job.name, RoleName::kServer, 0);
     return view;
   }
-  const bool can_move = status.abilities && status.abilities->coordinator_failover;
+  // A server that cannot run one refuses the appointment.
+  const auto abilities = AbilitiesOf(observed);
+  const bool can_move = !abilities || abilities->coordinator_failover;
   if (!can_move || servers.finished > 0) return CoordinatorOf(status);
   return CoordinatorPlanner(observed, servers, options, now, directives, draft).Run();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/directives.h"
+#include "proto/pod_number.h"
 
 namespace attune::controller {
 namespace {
@@ -14,7 +15,13 @@ constexpr uint64_t kWindowsOfAMember = 20;
 bool IsSilentFor(const Observed& observed, const ObservedPod& pod, Duration silence, Duration never_heard, Now now) {
   if (!observed.listening_since) return false;
   const telemetry::PodSample* sample = SampleOf(observed, pod);
-  if (sample == nullptr) return now.monotonic - *observed.listening_since >= never_heard;
+  if (sample == nullptr) {
+    // A process that has only just started has not had the time to report. A start in the future comes from a clock that
+    // differs from this one, and is ignored.
+    const auto& started = pod.container.started_at;
+    const bool just_begun = started && now.wall >= *started && now.wall - *started < never_heard;
+    return !just_begun && now.monotonic - *observed.listening_since >= never_heard;
+  }
   return now.monotonic - std::max(sample->reported_at, *observed.listening_since) >= silence;
 }
 
@@ -28,13 +35,19 @@ bool IsNodeLost(const Observed& observed, const ObservedPod& pod) {
   return node == observed.nodes->end() || !node->second.ready;
 }
 
-// Of servers only: a worker that has left by itself may go on computing, and the coordinator tells no more than how many
-// workers there are.
+bool IsNamedLost(const v1::JobWindow& window, const ObservedPod& pod) {
+  return std::ranges::find(window.lost_pods(), contract::PodNumber(pod.uid)) != window.lost_pods().end();
+}
+
+// A process that is named has been lost. One that is merely missing from the list of servers, after a coordinator that
+// knew more was lost, must have been a member: it may be about to join. Of workers there is no such list, and one that
+// has left by itself may go on computing.
 bool IsExpelled(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
-  if (pod.role != RoleName::kServer) return false;
   const v1::JobWindow* window = CurrentWindow(observed);
   const ObservedPod* coordinator = CoordinatorPod(observed);
   if (window == nullptr || coordinator == nullptr || IsSilent(observed, *coordinator, options, now)) return false;
+  if (IsNamedLost(*window, pod)) return true;
+  if (pod.role != RoleName::kServer) return false;
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   const bool has_joined = sample != nullptr && sample->window.sequence() >= kWindowsOfAMember;
   return has_joined && !window->server_states().empty() && !StateOf(*window, pod.index);

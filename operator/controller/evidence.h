@@ -14,7 +14,7 @@ namespace attune::controller {
 struct Signs {
   bool node_lost = false;  // its node is not ready, or no longer there
   bool silent = false;     // its process has reported nothing to this operator for a while
-  bool expelled = false;   // a server that the coordinator, which is heard, does not count any more
+  bool expelled = false;   // the coordinator, which is heard, has declared it lost or does not count it any more
   bool overdue = false;    // it is being deleted, and its machine has not confirmed its end in time
 
   // Its machine is gone: nobody will confirm the end of the pod.

@@ -161,7 +161,7 @@ class Executor::Round {
     }
     observed_.fresh_secret = SecretName(key_.name, RandomSeed());
     observed_.secret_exists = memory_.done.secret_exists;
-    observed_.policy_exists = memory_.done.policy_exists;
+    observed_.policy_seen_at = memory_.done.policy_seen_at;
     observed_.sent = memory_.done.sent;
     {
       const std::lock_guard lock(executor_.mutex_);

@@ -39,8 +39,12 @@ Json BuildJobPolicy(const api::TrainingJob& job, const Json& metrics_from) {
             {"ingress", Json::array({each_other, std::move(metrics)})}}}};
 }
 
-void PlanJobPolicy(const Observed& observed, const PlanOptions& options, Draft& draft) {
-  if (!options.job_policies || observed.policy_exists) return;
+void PlanJobPolicy(const Observed& observed, const PlanOptions& options, Now now, Draft& draft) {
+  if (!options.job_policies) return;
+  if (observed.policy_seen_at) {
+    const Duration seen = now.monotonic - *observed.policy_seen_at;
+    if (seen < options.policy_renewal) return draft.Requeue(options.policy_renewal - seen, "the job's NetworkPolicy");
+  }
   draft.Create(CreateNetworkPolicy{BuildJobPolicy(observed.job, options.policy_metrics_from),
                                    "keeps other pods away from the job's"});
 }

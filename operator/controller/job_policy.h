@@ -7,7 +7,7 @@
 //
 // What the pods connect to is not restricted: data comes from anywhere. Like the job's Secret it is created and never
 // read, so the operator needs no other right; its name carries the job's uid, so one that exists already is the one
-// that was meant.
+// that was meant. One that somebody deletes is not seen to be gone either, so it is created again from time to time.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ std::string JobPolicyName(const api::TrainingJob& job);
 // `metrics_from`: a list of NetworkPolicyPeer; empty: metrics may be read from everywhere.
 kube::Json BuildJobPolicy(const api::TrainingJob& job, const kube::Json& metrics_from);
 // Nothing waits for it: a job trains where the policy is refused, and its condition says so.
-void PlanJobPolicy(const Observed& observed, const PlanOptions& options, Draft& draft);
+void PlanJobPolicy(const Observed& observed, const PlanOptions& options, Now now, Draft& draft);
 
 // The list of peers in a flag's words. InvalidArgument: it is none.
 StatusOr<kube::Json> ParsePolicyPeers(const std::string& text);

@@ -82,7 +82,7 @@ struct Observed {
   // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
   std::string fresh_secret;
   bool secret_exists = false;  // as this process knows; it may not read Secrets
-  bool policy_exists = false;  // likewise the job's NetworkPolicy
+  std::optional<MonotonicTime> policy_seen_at;  // likewise when the job's NetworkPolicy was there for certain
   telemetry::JobSample sample;
   std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
   std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life

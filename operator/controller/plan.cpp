@@ -188,18 +188,14 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, draft);
-    PlanJobPolicy(observed, options, draft);
+    PlanJobPolicy(observed, options, now, draft);
     progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
-    if (servers.formed) {
-      progression.servers =
-          PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
-      progression.requests = PlanRequests(observed, servers, now, directives, draft);
-    } else {
-      PlanFirstServers(observed, servers, options, draft);
-    }
+    progression.servers =
+        PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
+    if (servers.formed) progression.requests = PlanRequests(observed, servers, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     PlanTuning(observed, draft);
-    if (servers.finished > 0) {
+    if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");
       draft.Requeue(options.servers_ended_grace, "end of the workers");
     }

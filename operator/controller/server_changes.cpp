@@ -41,7 +41,7 @@ class ServerPlanner {
       } else if (HasFailed(*pod)) {
         ++changes_.replaced;
         PlanFailed(*pod);
-      } else if (IsAlive(*pod)) {
+      } else if (!HasSucceeded(*pod)) {
         PlanSilent(*pod);
       }
     }
@@ -52,7 +52,7 @@ class ServerPlanner {
   }
 
  private:
-  bool ended_by_itself() const { return servers_.finished > 0; }  // the goal is reached; nothing is made any more
+  bool ended_by_itself() const { return servers_.finished > 0 || servers_.goal_reached; }  // the goal is reached; nothing is made any more
 
   void PlanMissing(int32_t index) {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
@@ -64,13 +64,14 @@ class ServerPlanner {
       return;
     }
     created_.push_back(draft_.Create(CreatePod{BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
-                                               std::to_string(servers_.count) + " servers are wanted"}));
+                                               "the job has " + Counted(servers_.count, "server")}));
   }
 
   // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
   // proof of that it gets no word, and waits for the process' lease to run out.
   bool IsToldGone(const ObservedPod& pod, Duration since) {
     if (pod.name == coordinator_.pod || !HasStarted(pod) || !IsProvenEnded(pod)) return true;
+    if (!servers_.formed) return true;  // its successor takes its place when it joins
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
@@ -157,7 +158,7 @@ class ServerPlanner {
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
-  // Its pod says that it runs. The coordinator's own is replaced once another one is in office (coordinator.h), and
+  // Its pod says that it runs, or is about to. The coordinator's own is replaced once another one is in office (coordinator.h), and
   // without anything that brings its rows back a server is waited for.
   void PlanSilent(const ObservedPod& pod) {
     if (!servers_.survivable || ended_by_itself() || pod.name == coordinator_.pod) return;
@@ -190,7 +191,8 @@ class ServerPlanner {
 
   // Kept until its process has ended, so that the end is known; not for ever, when its machine is not heard from.
   void PlanDeletedFromOutside(const ObservedPod& pod) {
-    const bool ended = HasFailed(pod) || HasSucceeded(pod) || !HasStarted(pod);
+    // Of a job that has not formed nothing is to be recorded.
+    const bool ended = HasFailed(pod) || HasSucceeded(pod) || !HasStarted(pod) || !servers_.formed;
     if (!ended) return PlanOverdue(pod);
     const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
     if (!IsToldGone(pod, since)) return;
@@ -309,7 +311,10 @@ class ServerPlanner {
 
   void TellEvents() {
     const auto count = [](const Draft::Needs& acts) { return static_cast<int64_t>(acts.size()); };
-    if (!created_.empty()) {
+    if (!created_.empty() && !servers_.formed) {
+      draft_.Normal(kEventServersCreated, "CreateServers", "Created " + Counted(count(created_), "server pod"),
+                    created_);
+    } else if (!created_.empty()) {
       draft_.Normal(kEventServersJoining, "ScaleServers",
                     "Created " + Counted(count(created_), "server pod") + " (" + std::to_string(servers_.count) +
                         " wanted); rows move there while training goes on",

@@ -1,5 +1,6 @@
-// Servers that join, leave and are replaced while the job runs. A server is emptied by the coordinator before its pod
-// goes; one that is lost is told to the coordinator before its successor, a new node, is made.
+// Servers that a job begins with, and those that join, leave and are replaced while it runs. A server is emptied by the
+// coordinator before its pod goes; one that is lost is told to the coordinator before its successor, a new node, is
+// made.
 #pragma once
 
 #include <string>
@@ -18,7 +19,6 @@ struct ServerChanges {
   std::string refused;                             // by the coordinator, why; "" when it was not
 };
 
-// Of a job that has formed.
 ServerChanges PlanServerChanges(const Observed& observed, const ServersView& servers,
                                 const CoordinatorView& coordinator, const PlanOptions& options, Now now,
                                 Directives& directives, Draft& draft);

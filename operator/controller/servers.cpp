@@ -7,6 +7,7 @@
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
+#include "operator/controller/timestamp.h"
 
 namespace attune::controller {
 namespace {
@@ -18,8 +19,13 @@ bool IsOurs(const Observed& observed, const ObservedPod& pod) {
   return pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid;
 }
 
-// The number the job was started with, as its pods tell; the spec's while there are none.
+// The number the job was started with, as its pods tell, the coordinator's before all others: it waits for so many. The
+// spec's while there are none.
 int32_t FirstCount(const Observed& observed) {
+  for (const ObservedPod& pod : observed.pods) {
+    const bool waits = IsOurs(observed, pod) && pod.index == 0 && pod.servers.value_or(0) > 0;
+    if (waits && !HasFailed(pod) && !IsBeingDeleted(pod)) return *pod.servers;
+  }
   for (RoleName role : {RoleName::kServer, RoleName::kWorker}) {
     for (const ObservedPod& pod : observed.pods) {
       if (pod.role == role && pod.index >= 0 && pod.job_uid == observed.job.uid && pod.servers.value_or(0) > 0) {
@@ -48,7 +54,8 @@ bool WaitsForServers(const Observed& observed, int32_t count) {
 // Said by the coordinator now or before, or seen in what servers and workers report.
 bool HasBegun(const Observed& observed, int32_t count) {
   if (observed.job.status.begun) return true;
-  if (observed.sample.job) return !WaitsForServers(observed, count);
+  if (observed.sample.job && !WaitsForServers(observed, count)) return true;
+  // The coordinator's last word may be older than what others say.
   return std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
     return sample.window.server().rows() > 0 || sample.window.worker().clock() > 0;
   });
@@ -61,6 +68,21 @@ bool MissesReports(const Observed& observed) {
     const telemetry::PodSample* sample = SampleOf(observed, pod);
     return sample == nullptr || !sample->window.has_server();
   });
+}
+
+// Workers run, and what one of the servers, which may have ended since, had to say has never come to this operator: they
+// may have trained.
+bool MayHaveBegunUnheard(const Observed& observed) {
+  if (observed.sample.job) return false;
+  bool worker_started = false, server_unheard = false;
+  for (const ObservedPod& pod : observed.pods) {
+    if (pod.job_uid != observed.job.uid || !HasStarted(pod)) continue;
+    worker_started = worker_started || pod.role == RoleName::kWorker;
+    if (!IsOurs(observed, pod)) continue;
+    const telemetry::PodSample* sample = SampleOf(observed, pod);
+    server_unheard = server_unheard || sample == nullptr || !sample->window.has_server();
+  }
+  return worker_started && server_unheard;
 }
 
 // A worker that has not trained, and with all servers gone never will: it was made, or began, too late.
@@ -87,8 +109,8 @@ bool AllWorkersCameTooLate(const Observed& observed, bool never_seen_is_late) {
 
 // Somebody could run the coordinator in place of `lost`.
 bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
-  const auto& abilities = observed.job.status.abilities;
-  return abilities && abilities->coordinator_failover &&
+  const auto abilities = AbilitiesOf(observed);
+  return (!abilities || abilities->coordinator_failover) &&
          std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
            return IsOurs(observed, pod) && &pod != lost && IsAlive(pod);
          });
@@ -131,7 +153,7 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
 std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
                                 const PlanOptions& options, Now now) {
   if (IsBeingDeleted(pod) || (!HasFailed(pod) && !EndedTooEarly(pod, options, now))) return std::nullopt;
-  if (HasFailed(pod) && servers.formed && servers.survivable) {
+  if (HasFailed(pod) && servers.survivable) {
     const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
@@ -169,23 +191,57 @@ std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView&
   return std::nullopt;
 }
 
+// The goal is reached: the job is over when its workers have ended, or when no server is left that they could reach.
+std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions& options, Now now) {
+  const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
+  WallTime last = reached == nullptr ? now.wall : ParseRfc3339(reached->last_transition_time).value_or(now.wall);
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsOurs(observed, pod)) continue;
+    if (IsAlive(pod) || (IsBeingDeleted(pod) && HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod))) {
+      return std::nullopt;
+    }
+    if (pod.container.finished_at) last = std::max(last, *pod.container.finished_at);
+  }
+  const Duration since = now.wall - last;
+  if (since < options.servers_ended_grace && !AllWorkersCameTooLate(observed, false) &&
+      (since < options.late_workers_grace || !AllWorkersCameTooLate(observed, true))) {
+    return std::nullopt;
+  }
+  return Verdict{true, kReasonTrainingFinished,
+                 "the goal was reached and all servers are gone; workers that came too late are not waited for"};
+}
+
 }  // namespace
 
 bool NameInUse(const Observed& observed, const std::string& name) {
   return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return pod.name == name; });
 }
 
+std::optional<api::Abilities> AbilitiesOf(const Observed& observed) {
+  if (observed.job.status.abilities) return observed.job.status.abilities;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  if (window == nullptr || !window->has_abilities()) return std::nullopt;
+  const v1::Abilities& can = window->abilities();
+  return api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
+                        can.synchronization_modes(), can.checkpoints()};
+}
+
 ServersView ViewServers(const Observed& observed) {
   ServersView view;
-  const auto& abilities = observed.job.status.abilities;
+  const auto abilities = AbilitiesOf(observed);
   view.formed = !observed.job.status.coordinator.empty();
-  view.elastic = view.formed && abilities && abilities->elastic_servers;
   const auto& checkpoint = observed.job.status.checkpoint;
-  view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : FirstCount(observed), 0);
-  view.begun = view.formed && HasBegun(observed, view.count);
+  const int32_t first = FirstCount(observed);
+  view.begun = view.formed && HasBegun(observed, first);
+  view.elastic = view.begun && abilities && abilities->elastic_servers;
+  view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
   view.unheard = view.formed && !view.begun && !observed.sample.job && MissesReports(observed);
-  view.survivable = view.formed && abilities && abilities->server_recovery &&
-                    (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty()) || !view.begun);
+  view.goal_reached =
+      api::IsTrue(observed.job.status, kGoalReached) || (observed.sample.job && observed.sample.job->goal_reached());
+  // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to recover.
+  const bool nothing_to_lose = !view.begun && !MayHaveBegunUnheard(observed);
+  view.survivable = nothing_to_lose || ((!abilities || abilities->server_recovery) &&
+                                        (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty())));
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
   view.marked_failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {
@@ -209,6 +265,11 @@ ServersView ViewServers(const Observed& observed) {
     if (pod.ready) ++view.ready;
     if (HasSucceeded(pod)) ++view.finished;
   }
+  // A server ends with 0 only when the job is finished; one alone may have lied.
+  const ObservedPod* host = CoordinatorPod(observed);
+  const bool any_alive =
+      std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && IsAlive(pod); });
+  view.goal_reached = view.goal_reached || (host != nullptr && HasSucceeded(*host) && !any_alive);
   std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;
 }
@@ -225,6 +286,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
     return Verdict{true, kReasonTrainingFinished,
                    "all servers ended after the goal was reached; workers that came too late are not waited for"};
   }
+  if (servers.goal_reached) return JudgeFinished(observed, options, now);
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
     const auto index = static_cast<int32_t>(i);
@@ -243,25 +305,6 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
     }
   }
   return std::nullopt;
-}
-
-void PlanFirstServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft) {
-  Draft::Needs created;
-  for (size_t i = 0; i < servers.by_index.size(); ++i) {
-    const auto index = static_cast<int32_t>(i);
-    if (const ObservedPod* pod = servers.by_index[i]; pod != nullptr) {
-      if (IsBeingDeleted(*pod)) draft.Release(*pod, "deleted before the job had formed; a new one follows");
-      continue;
-    }
-    // Taken by an earlier job of this name: its end wakes us.
-    if (NameInUse(observed, PodName(observed.job.name, RoleName::kServer, index))) continue;
-    created.push_back(draft.Create(CreatePod{BuildPod(observed, RoleName::kServer, index, servers.count, options),
-                                             "the job has " + Counted(servers.count, "server")}));
-  }
-  if (!created.empty()) {
-    draft.Normal(kEventServersCreated, "CreateServers",
-                 "Created " + Counted(static_cast<int64_t>(created.size()), "server pod"), created);
-  }
 }
 
 }  // namespace attune::controller

@@ -1,8 +1,9 @@
-// Policy of servers: who is created at the start, and when losing one ends the job. What changes their number, and what
-// replaces a lost one, is server_changes.h.
+// Policy of servers: when losing one ends the job. Who is created, what changes their number, and what replaces a lost
+// one, is server_changes.h.
 //
 // A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
-// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word.
+// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and after
+// its goal was reached, nothing depends on a server.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,10 @@
 
 namespace attune::controller {
 
+// A condition: the coordinator has said that the goal is reached. On record before processes that have finished go, so
+// that no end of theirs, however it looks, is taken for a failure.
+inline constexpr char kGoalReached[] = "GoalReached";
+
 // The end of a job, decided.
 struct Verdict {
   bool success = false;
@@ -23,7 +28,7 @@ struct Verdict {
 };
 
 struct ServersView {
-  int32_t count = 0;                         // what the job is to have; fixed once it has formed, unless `elastic`
+  int32_t count = 0;                         // what the job is to have; of its start, unless `elastic`
   std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
   std::vector<const ObservedPod*> leaving;   // highest index first: beyond `count`, or asked to leave before
   int32_t existing = 0, started = 0, ready = 0;
@@ -36,21 +41,22 @@ struct ServersView {
   // whatever is lost begins anew.
   bool begun = false;
   bool unheard = false;     // nobody can tell yet whether it has begun: this operator has not heard of all servers
-  bool elastic = false;     // formed, and its servers may join and leave
+  bool elastic = false;     // begun, and its servers may join and leave
   bool survivable = false;  // losing a server does not end the job
+  bool goal_reached = false;
   bool all_started() const { return started == count; }
 };
 
 ServersView ViewServers(const Observed& observed);
 
+// What the job's servers can do, as the status or their coordinator says; nullopt: nobody has said it yet.
+std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
+
 // The job cannot go on: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends by
 // itself, with 0, when the coordinator says that the goal is reached and all workers have left; their processes may
-// take a moment longer, and get it.
+// take a moment longer, and get it. Once the goal is reached, servers may end in any way.
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);
-
-// Pods of servers that a job begins with.
-void PlanFirstServers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Draft& draft);
 
 // True when `name` is taken by a pod, of this job or an earlier one.
 bool NameInUse(const Observed& observed, const std::string& name);

@@ -56,7 +56,7 @@ std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, c
                                ", and its coordinator has not said yet whether servers can join and leave"};
   }
   if (servers.existing > 0 && asked != servers.count) {
-    const std::string why = servers.formed ? "this number cannot change during a run of these servers"
+    const std::string why = servers.begun ? "this number cannot change during a run of these servers"
                                            : "this number cannot change before all servers run";
     return Reconfiguration{false, kReasonServersFixed,
                            "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
@@ -297,6 +297,10 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   SetDataPlane(observed, servers, progression, status);
+  if (servers.goal_reached) {
+    SetCondition(status, kGoalReached, true, kGoalReached, "the coordinator has said that the goal is reached",
+                 observed.job.generation, now.wall);
+  }
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);

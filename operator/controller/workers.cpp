@@ -17,6 +17,7 @@ namespace {
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
 constexpr int64_t kGraceAfterDeadlineSeconds = 5;          // a worker that let its deadline pass had its time
+constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
 
 bool IsOurs(const Observed& observed, const ObservedPod& pod) {
   return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
@@ -68,7 +69,7 @@ class WorkerPlanner {
         PlanDeletedFromOutside(*pod);
       } else if (HasFailed(*pod)) {
         PlanFailed(*pod, next_number);
-      } else if (IsAlive(*pod)) {
+      } else if (!HasSucceeded(*pod)) {
         PlanSilent(*pod);
       }
     }
@@ -82,7 +83,7 @@ class WorkerPlanner {
 
  private:
   void Create(int32_t index) {
-    if (!servers_.formed || servers_.finished > 0) return;  // nobody to connect to
+    if (!servers_.formed || servers_.finished > 0 || servers_.goal_reached) return;  // nobody to connect to
     const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
     const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
                                          [&](const ObservedPod& pod) { return pod.name == name; });
@@ -130,7 +131,7 @@ class WorkerPlanner {
                 draft_.Remove(pod, 0, "it was ended from outside; a new worker follows"));
   }
 
-  // Its pod says that it runs.
+  // Its pod says that it runs, or is about to.
   void PlanSilent(const ObservedPod& pod) {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
     if (signs.machine_is_gone()) {
@@ -138,6 +139,10 @@ class WorkerPlanner {
                   pod.name + ": " + Describe(signs, pod) +
                       ". Removed it without confirmation, so that another worker can take its place",
                   draft_.Remove(pod, 0, "its machine is lost"));
+    } else if (signs.is_hung()) {
+      draft_.Warn(kEventProcessHung, "ReplaceWorker",
+                  pod.name + ": " + Describe(signs, pod) + ", while its container runs. A new worker follows",
+                  draft_.Remove(pod, kGraceOfHungSeconds, "its process hangs"));
     } else if (signs.any()) {
       draft_.Requeue(kLookAgain, "word of " + pod.name);
     }

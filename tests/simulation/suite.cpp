@@ -19,6 +19,11 @@ uint64_t FreshSeed() {
   return ((uint64_t{entropy()} << 32) | entropy()) % kBelow;
 }
 
+Outcome RunSeed(const Suite& suite, uint64_t seed, const Mutant* mutant, bool keep_history) {
+  if (mutant == nullptr) return suite.run(seed, {}, keep_history);
+  return mutant->run ? mutant->run(seed, keep_history) : suite.run(seed, mutant->mutations, keep_history);
+}
+
 SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count) {
   const auto start = std::chrono::steady_clock::now();
   SeedsResult result;
@@ -34,7 +39,7 @@ SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count) {
 }
 
 std::string Explain(const Suite& suite, uint64_t seed, const Mutant* mutant) {
-  const Outcome again = suite.run(seed, mutant == nullptr ? Mutations() : mutant->mutations, true);
+  const Outcome again = RunSeed(suite, seed, mutant, true);
   const std::string command = "attune-simulate --" + suite.name + " --first-seed " + std::to_string(seed) +
                               " --seeds 1" + (mutant == nullptr ? "" : " --mutant " + mutant->number) + " --history";
   std::string text = "seed " + std::to_string(seed) + " of the simulation \"" + suite.name + "\"" +
@@ -64,7 +69,7 @@ std::optional<std::string> FoundBy(const Mutant& mutant, const Outcome& outcome)
 
 std::optional<Catch> Hunt(const Suite& suite, const Mutant& mutant, uint64_t first, uint64_t seeds_max) {
   for (uint64_t seed = first; seed < first + seeds_max; ++seed) {
-    const std::optional<std::string> violation = FoundBy(mutant, suite.run(seed, mutant.mutations, false));
+    const std::optional<std::string> violation = FoundBy(mutant, RunSeed(suite, seed, &mutant, false));
     if (!violation) continue;
     if (!suite.run(seed, {}, false).violations.empty()) continue;  // not the mistake's doing
     return Catch{seed - first + 1, *violation};

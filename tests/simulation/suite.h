@@ -19,6 +19,8 @@ struct Mutant {
   std::string name;
   Mutations mutations;
   std::string checker;  // who must see it, whoever else does: "VersionsRise"; empty: anyone
+  // A mistake outside the cores: how a run with it goes. Empty: with `mutations`.
+  std::function<Outcome(uint64_t seed, bool keep_history)> run = {};
 };
 
 struct Suite {
@@ -27,6 +29,9 @@ struct Suite {
   std::function<Outcome(uint64_t seed, const Mutations& mutations, bool keep_history)> run;
   std::vector<Mutant> mutants;
 };
+
+// With this mistake; null: with none.
+Outcome RunSeed(const Suite& suite, uint64_t seed, const Mutant* mutant, bool keep_history);
 
 // Drawn by every run that is not told where to begin: seeds that are looked at again and again are mended one by one,
 // and say nothing about the others. From the machine's entropy, of at most 12 digits; whoever draws one prints it.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/pod_number.h"
 #include "tests/operator/controller/running_job.h"
 
 namespace attune::controller {
@@ -106,6 +107,60 @@ TEST_F(LostMachineTest, AServerThatTheCoordinatorDroppedAndThatIsSilentIsAskedTo
   EXPECT_EQ(Uid("j-server-1"), hung) << "asked first";
   Pass(seconds(20), {"j-server-1"});
   EXPECT_NE(Uid("j-server-1"), hung) << "then by force";
+}
+
+// Servers that have just joined included: nobody has to guess whether they ever were members.
+TEST_F(LostMachineTest, WhoIsDeclaredLostByNameAndSilentIsAskedToEndAtOnce) {
+  for (const std::string name : {"j-server-1", "j-worker-1"}) {
+    const std::string hung = Uid(name);
+    cluster_.LoseNodeOf(name);  // its container does not end
+    cluster_.sample.job->add_lost_pods(contract::PodNumber(hung));
+    for (telemetry::PodSample& sample : cluster_.sample.pods) {
+      if (sample.pod == name) sample.window.set_sequence(1);
+    }
+    Pass(seconds(9), {name});
+    EXPECT_TRUE(cluster_.HasEvent(kEventProcessHung)) << name;
+    Pass(seconds(20), {name});
+    EXPECT_NE(Uid(name), hung) << "then by force";
+    const std::string next = Uid(name);
+    cluster_.StartAll();
+    cluster_.Connect(name);
+    Pass(seconds(20));
+    EXPECT_EQ(Uid(name), next) << "its successor of the same name is another process";
+  }
+  EXPECT_EQ(cluster_.status().workers.failed + cluster_.status().servers.failed, 0) << "nobody's failure";
+}
+
+TEST_F(LostMachineTest, WhoIsDeclaredLostButHeardEndsByItself) {
+  const std::string heard = Uid("j-worker-1");
+  cluster_.sample.job->add_lost_pods(contract::PodNumber(heard));
+  Pass(seconds(60));
+  EXPECT_EQ(Uid("j-worker-1"), heard) << "it may only have been cut off from the coordinator";
+}
+
+TEST_F(LostMachineTest, APodThatNeverStartedOnALostNodeIsMadeAgain) {
+  for (const std::string name : {"j-server-2", "j-worker-2"}) {
+    cluster_.DeleteFromOutside(name, 0);
+    Pass(seconds(2));
+    cluster_.pod(name)["spec"]["nodeName"] = "node-of-" + name;
+    const std::string stuck = Uid(name);
+    (*cluster_.nodes)["node-of-" + name].ready = false;
+    Pass(seconds(40), {name});
+    EXPECT_NE(Uid(name), stuck) << name;
+  }
+}
+
+TEST_F(LostMachineTest, AProcessThatHasOnlyJustBegunIsNotSilent) {
+  cluster_.DeleteFromOutside("j-worker-1", 0);
+  Pass(seconds(40), {"j-worker-1"});  // no word of the new one ever came
+  cluster_.pod("j-worker-1")["spec"]["nodeName"] = "node-of-j-worker-1";
+  cluster_.Start("j-worker-1");
+  const std::string fresh = Uid("j-worker-1");
+  (*cluster_.nodes)["node-of-j-worker-1"].ready = false;
+  Pass(seconds(20), {"j-worker-1"});
+  EXPECT_EQ(Uid("j-worker-1"), fresh) << "its node alone says that it is lost";
+  Pass(seconds(20), {"j-worker-1"});
+  EXPECT_NE(Uid("j-worker-1"), fresh);
 }
 
 TEST_F(LostMachineTest, AnOperatorThatWasPausedTakesItsPauseForNobodysDeath) {

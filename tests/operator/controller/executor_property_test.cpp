@@ -49,36 +49,10 @@ class History {
 
  private:
   std::optional<Fault> AnyFault() {
-    if (!random_.Chance(fault_rate_)) return std::nullopt;
-    ++faults;
-    Fault fault;
-    switch (random_.Below(7)) {
-      case 0:
-        fault.status = Error(StatusCode::kPermissionDenied, "forbidden: exceeded quota: q");
-        break;
-      case 1:
-        fault.status = Error(StatusCode::kAborted, "the object has been modified");
-        break;
-      case 2:
-        fault.status = Error(StatusCode::kInvalidArgument, "admission webhook denied the request");
-        break;
-      case 3:
-        fault.status = Error(StatusCode::kUnavailable, "too many requests");
-        break;
-      case 4:
-        fault.status = Error(StatusCode::kDeadlineExceeded, "silent");
-        fault.takes = Carrier::kCallTimeout;
-        break;
-      case 5:
-        fault.status = Error(StatusCode::kDeadlineExceeded, "silent");
-        fault.carried_out = true;
-        break;
-      case 6:
-        fault.operator_dies = true;
-        fault.carried_out = random_.Chance(0.5);
-        fault.status = Error(StatusCode::kCancelled, "the operator died");
-        break;
-    }
+    const double rate = fault_rate_ / 7;
+    const std::optional<Fault> fault =
+        DrawFault(random_, {.refused = 4 * rate, .times_out = 2 * rate, .dies = rate});
+    faults += fault ? 1 : 0;
     return fault;
   }
 

@@ -5,6 +5,7 @@
 #include "operator/controller/pods.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
+#include "tests/operator/controller/abilities.h"
 
 namespace attune::controller {
 
@@ -26,78 +27,11 @@ Json JobManifest(int servers, int workers, int backups) {
 
 }  // namespace
 
-template <typename Result>
-Result FaultyApi::Judged(const ApiCall& call, const std::function<Result()>& carry_out) {
-  if (call.kind == "Event") return carry_out();
-  calls_.push_back(call.ToString());
-  const std::optional<Fault> fault = judge_ ? judge_(call) : std::nullopt;
-  if (!fault) return carry_out();
-  clock_.Advance(fault->takes);
-  if (fault->carried_out) (void)carry_out();
-  if (fault->operator_dies) throw OperatorDied{};
-  return fault->status;
-}
-
-StatusOr<Json> FaultyApi::Get(const kube::ResourceType& type, const kube::ObjectKey& key, const kube::CallOptions&) {
-  return Judged<StatusOr<Json>>({"get", type.kind, key.name, "", {}}, [&] { return real_.Get(type, key); });
-}
-StatusOr<kube::ListResult> FaultyApi::List(const kube::ResourceType& type, const kube::ListOptions& options,
-                                           const kube::CallOptions&) {
-  return real_.List(type, options);
-}
-StatusOr<Json> FaultyApi::Create(const kube::ResourceType& type, const Json& object, const kube::CallOptions&) {
-  return Judged<StatusOr<Json>>({"create", type.kind, std::string(kube::Name(object)), "", object},
-                                [&] { return real_.Create(type, object); });
-}
-StatusOr<Json> FaultyApi::Update(const kube::ResourceType& type, const Json& object, const std::string& subresource,
-                                 const kube::CallOptions&) {
-  return real_.Update(type, object, subresource);
-}
-StatusOr<Json> FaultyApi::Patch(const kube::ResourceType& type, const kube::ObjectKey& key, kube::PatchType patch_type,
-                                const Json& patch, const std::string& subresource, const kube::CallOptions&) {
-  return Judged<StatusOr<Json>>({"patch", type.kind, key.name, subresource, patch},
-                                [&] { return real_.Patch(type, key, patch_type, patch, subresource); });
-}
-StatusOr<Json> FaultyApi::Apply(const kube::ResourceType& type, const Json& object, const kube::ApplyOptions& options,
-                                const kube::CallOptions&) {
-  return Judged<StatusOr<Json>>({"apply", type.kind, std::string(kube::Name(object)), options.subresource, object},
-                                [&] { return real_.Apply(type, object, options); });
-}
-Status FaultyApi::Delete(const kube::ResourceType& type, const kube::ObjectKey& key, const kube::DeleteOptions& options,
-                         const kube::CallOptions&) {
-  return Judged<Status>({"delete", type.kind, key.name, "", {}}, [&] { return real_.Delete(type, key, options); });
-}
-StatusOr<Json> FaultyApi::GetSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
-                                         const std::string& subresource, const kube::CallOptions&) {
-  return real_.GetSubresource(type, key, subresource);
-}
-StatusOr<std::unique_ptr<kube::Watch>> FaultyApi::StartWatch(const kube::ResourceType& type,
-                                                             const kube::WatchOptions& options,
-                                                             std::function<void(kube::WatchSignal)> on_signal) {
-  return real_.StartWatch(type, options, std::move(on_signal));
-}
-Status FaultyApi::ReadLog(const kube::ObjectKey& pod, const kube::LogOptions& options,
-                          const std::function<bool(std::string_view)>& on_text, const kube::CallOptions&) {
-  return Judged<Status>({"log", "Pod", pod.name, "", {}}, [&] { return real_.ReadLog(pod, options, on_text); });
-}
-
-struct ExecutorRig::Cached {
-  Cached(kube::ResourceType of, kube::WatchCacheOptions options) : type(std::move(of)), cache(std::move(options)) {}
-  kube::ResourceType type;
-  kube::WatchCache cache;
-};
-
 ExecutorRig::ExecutorRig(int servers, int workers)
-    : real(clock, {.own_thread = false}), api(real, clock), events_(real, clock, "test") {
-  const auto add = [&](const kube::ResourceType& type, kube::WatchCacheOptions cache) {
-    caches_.push_back(std::make_unique<Cached>(type, std::move(cache)));
-  };
-  add(kube::kTrainingJobs, {});
-  add(kube::kPods,
-      {.project = [](Json pod) { return ProjectPod(pod); }, .index_label = contract::kLabelJob, .on_change = {}});
-  add(kube::kServices, {});
-  add(kPodDisruptionBudgets, {});
-  add(kube::kNodes, {});
+    : real(clock, {.own_thread = false}),
+      api(real, [this](Duration time) { clock.Advance(time); }),
+      view_(real),
+      events_(real, clock, "test") {
   EXPECT_TRUE(real.Create(kube::kTrainingJobs, JobManifest(servers, workers, servers > 1 ? 1 : 0)).ok());
   RestartOperator();
   SyncCaches();
@@ -106,17 +40,11 @@ ExecutorRig::ExecutorRig(int servers, int workers)
 ExecutorRig::~ExecutorRig() { executor_.reset(); }
 
 void ExecutorRig::RestartOperator() {
-  executor_ = std::make_unique<Executor>(
-      api, clock, Caches{caches_[0]->cache, caches_[1]->cache, caches_[2]->cache, caches_[3]->cache, caches_[4]->cache},
-      store, service, events_, options);
+  executor_ = std::make_unique<Executor>(api, clock, view_.caches(), store, service, events_, options);
   again_.reset();
 }
 
-void ExecutorRig::SyncCache(size_t which) {
-  const auto list = real.List(caches_[which]->type, {});
-  ASSERT_TRUE(list.ok()) << list.status();
-  caches_[which]->cache.Take({kube::WatchEvent::Kind::kReplaced, list->items});
-}
+void ExecutorRig::SyncCache(size_t which) { view_.Show(which, view_.Look(which)); }
 
 void ExecutorRig::SyncCaches() {
   for (size_t i = 0; i < kCaches; ++i) SyncCache(i);
@@ -255,12 +183,7 @@ void ExecutorRig::Say(int servers, uint64_t term) {
   }
   window.set_servers(static_cast<uint32_t>(servers));
   window.set_term(term);
-  v1::Abilities& can = *window.mutable_abilities();
-  can.set_elastic_servers(true);
-  can.set_server_recovery(true);
-  can.set_coordinator_failover(true);
-  can.set_synchronization_modes(true);
-  can.set_checkpoints(true);
+  *window.mutable_abilities() = AllAbilities();
   store.sample.job = window;
 }
 

@@ -13,6 +13,7 @@
 
 #include "operator/controller/executor.h"
 #include "operator/local/memory_api.h"
+#include "tests/operator/controller/faulty_api.h"
 
 namespace attune::controller {
 
@@ -25,68 +26,6 @@ class TestClock final : public TimeSource {
 
  private:
   std::atomic<int64_t> now_ = Duration(std::chrono::hours(1)).count();
-};
-
-// One call to the API server.
-struct ApiCall {
-  std::string verb;  // create, patch, apply, delete, get
-  std::string kind, name, subresource;
-  kube::Json body;  // of a create, patch or apply
-  std::string ToString() const {
-    return verb + " " + kind + " " + name + (subresource.empty() ? "" : "/" + subresource);
-  }
-};
-
-// What becomes of a call instead of success.
-struct Fault {
-  Status status;
-  bool carried_out = false;    // the server did it; only the answer is lost
-  bool operator_dies = false;  // before the call, or after it when it was carried out
-  Duration takes{};            // of the test's clock
-};
-
-// Thrown through the executor, and caught by the rig: the process is gone at this point.
-struct OperatorDied {};
-
-// Hands every call to the test first, then to `real`. Events are never disturbed: they come from another thread.
-class FaultyApi final : public kube::Api {
- public:
-  using Judge = std::function<std::optional<Fault>(const ApiCall&)>;
-  FaultyApi(kube::Api& real, TestClock& clock) : real_(real), clock_(clock) {}
-  void SetJudge(Judge judge) { judge_ = std::move(judge); }
-  const std::vector<std::string>& calls() const { return calls_; }
-  void ForgetCalls() { calls_.clear(); }
-
-  StatusOr<kube::Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key,
-                           const kube::CallOptions& call) override;
-  StatusOr<kube::ListResult> List(const kube::ResourceType& type, const kube::ListOptions& options,
-                                  const kube::CallOptions& call) override;
-  StatusOr<kube::Json> Create(const kube::ResourceType& type, const kube::Json& object,
-                              const kube::CallOptions& call) override;
-  StatusOr<kube::Json> Update(const kube::ResourceType& type, const kube::Json& object, const std::string& subresource,
-                              const kube::CallOptions& call) override;
-  StatusOr<kube::Json> Patch(const kube::ResourceType& type, const kube::ObjectKey& key, kube::PatchType patch_type,
-                             const kube::Json& patch, const std::string& subresource,
-                             const kube::CallOptions& call) override;
-  StatusOr<kube::Json> Apply(const kube::ResourceType& type, const kube::Json& object,
-                             const kube::ApplyOptions& options, const kube::CallOptions& call) override;
-  Status Delete(const kube::ResourceType& type, const kube::ObjectKey& key, const kube::DeleteOptions& options,
-                const kube::CallOptions& call) override;
-  StatusOr<kube::Json> GetSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
-                                      const std::string& subresource, const kube::CallOptions& call) override;
-  StatusOr<std::unique_ptr<kube::Watch>> StartWatch(const kube::ResourceType& type, const kube::WatchOptions& options,
-                                                    std::function<void(kube::WatchSignal)> on_signal) override;
-  Status ReadLog(const kube::ObjectKey& pod, const kube::LogOptions& options,
-                 const std::function<bool(std::string_view)>& on_text, const kube::CallOptions& call) override;
-
- private:
-  template <typename Result>
-  Result Judged(const ApiCall& call, const std::function<Result()>& carry_out);
-
-  kube::Api& real_;
-  TestClock& clock_;
-  Judge judge_;
-  std::vector<std::string> calls_;
 };
 
 // Sidecars that are connected take every directive.
@@ -135,7 +74,7 @@ class ExecutorRig {
   void SyncCaches();  // all of them
   void SyncCache(size_t which);
   void Report();  // by all processes, a moment ago
-  static constexpr size_t kCaches = 5;
+  static constexpr size_t kCaches = OperatorsView::kKinds;
   void RestartOperator();
   uint64_t deaths() const { return deaths_; }  // by Fault::operator_dies
 
@@ -175,8 +114,7 @@ class ExecutorRig {
   PlanOptions options{.job_policies = true};
 
  private:
-  struct Cached;
-  std::vector<std::unique_ptr<Cached>> caches_;
+  OperatorsView view_;
   kube::EventRecorder events_;
   std::unique_ptr<Executor> executor_;
   const kube::ObjectKey key_{"default", "j"};

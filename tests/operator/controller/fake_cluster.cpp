@@ -27,13 +27,15 @@ JobBuilder::JobBuilder(const std::string& name) {
 void FakeCluster::Start(const std::string& name) {
   Json& pod = pods_.at(name);
   if (kube::StringAt(pod, {"spec", "nodeName"}).empty()) pod["spec"]["nodeName"] = "node-1";
-  const std::string started(kube::StringAt(pod, {"status", "startTime"}));
+  const std::string before(kube::StringAt(pod, {"status", "startTime"}));
+  const std::string started = before.empty() ? ToRfc3339(now_.wall) : before;
   pod["status"] = {
       {"phase", "Running"},
-      {"startTime", started.empty() ? ToRfc3339(now_.wall) : started},
+      {"startTime", started},
       {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
       {"containerStatuses",
-       Json::array({{{"name", kube::Label(pod, contract::kLabelRole)}, {"state", {{"running", Json::object()}}}}})}};
+       Json::array({{{"name", kube::Label(pod, contract::kLabelRole)},
+                     {"state", {{"running", {{"startedAt", started}}}}}}})}};
 }
 
 void FakeCluster::StartAll() {
@@ -118,7 +120,7 @@ Observed FakeCluster::Observe() const {
   observed.service_exists = service_;
   observed.budget_exists = budget_;
   observed.secret_exists = secrets_known_.contains(job_.status.secret);
-  observed.policy_exists = policy_known_;
+  observed.policy_seen_at = policy_seen_at_;
   observed.fresh_secret = SecretName(job_.name, ++secrets_drawn_);
   observed.sample = sample;
   observed.tuning = tuning;
@@ -169,7 +171,7 @@ std::vector<std::string> FakeCluster::Settle() {
 void FakeCluster::RestartOperator() {
   drain_sent_.clear();
   secrets_known_.clear();
-  policy_known_ = false;
+  policy_seen_at_.reset();
   sent_.clear();
   status_written_at_.reset();
   failures_in_a_row_.clear();
@@ -207,7 +209,8 @@ void FakeCluster::Carry(const Action& action) {
     secrets_.insert(secret->name);  // there already: done before
     secrets_known_.insert(secret->name);
   } else if (std::holds_alternative<CreateNetworkPolicy>(action)) {
-    policy_ = policy_known_ = true;  // there already: done before
+    policy_ = true;  // there already: done before
+    policy_seen_at_ = now_.monotonic;
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";

@@ -86,6 +86,7 @@ class FakeCluster {
   void Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
               const std::string& message = "");
   bool policy() const { return policy_; }
+  void DeletePolicy() { policy_ = false; }
   int32_t budget() const { return budget_min_available_; }
   std::optional<Duration> requeue() const { return requeue_; }
   bool job_deleted() const { return job_deleted_; }
@@ -109,7 +110,8 @@ class FakeCluster {
   std::map<std::string, std::string> logs_;  // by uid
   std::set<std::string> lost_;
   bool service_ = false, budget_ = false, job_deleted_ = false;
-  bool policy_ = false, policy_known_ = false;  // there, and known to this process of the operator
+  bool policy_ = false;
+  std::optional<MonotonicTime> policy_seen_at_;  // by this process of the operator
   std::set<std::string> secrets_, secrets_known_;  // all; to the operator of now
   mutable uint64_t secrets_drawn_ = 0;
   std::set<std::string> drain_sent_;

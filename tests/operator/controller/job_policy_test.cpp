@@ -76,6 +76,21 @@ TEST(JobPolicyTest, OneIsMadePerJobWhereTheInstallationWantsIt) {
   EXPECT_THAT(without.Settle(), Not(Contains(StartsWith("CreateNetworkPolicy"))));
 }
 
+TEST(JobPolicyTest, OneThatSomebodyDeletesComesBack) {
+  FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).Build());
+  cluster.options.job_policies = true;
+  cluster.Settle();
+  cluster.DeletePolicy();
+  cluster.Advance(cluster.options.policy_renewal - std::chrono::seconds(1));
+  cluster.Settle();
+  EXPECT_FALSE(cluster.policy()) << "it may not look, and does not ask all the time";
+  ASSERT_TRUE(cluster.requeue());
+  EXPECT_LE(*cluster.requeue(), std::chrono::seconds(1));
+  cluster.Advance(std::chrono::seconds(1));
+  EXPECT_THAT(cluster.Settle(), Contains(StartsWith("CreateNetworkPolicy")));
+  EXPECT_TRUE(cluster.policy());
+}
+
 // A second line of defense keeps no job from training.
 TEST(JobPolicyTest, NothingWaitsForIt) {
   FakeCluster cluster(MakeTrainingJob("a").Servers(1).Workers(1).Build());

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/random.h"
+#include "operator/controller/servers.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
 #include "tests/operator/controller/fake_cluster.h"
@@ -25,6 +28,17 @@ FakeCluster Running(JobBuilder job) {
   cluster.StartAll();
   cluster.Settle();
   cluster.StartAll();
+  cluster.Settle();
+  return cluster;
+}
+
+// Its servers report that they hold rows.
+FakeCluster Training(JobBuilder job) {
+  FakeCluster cluster = Running(std::move(job));
+  for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
+  for (telemetry::PodSample& pod : cluster.sample.pods) {
+    if (pod.role == contract::kRoleServer) pod.window.mutable_server()->set_rows(1);
+  }
   cluster.Settle();
   return cluster;
 }
@@ -196,7 +210,7 @@ TEST(PlanTest, OneFailureTooManyFailsTheJobWithTheEndOfTheLog) {
 }
 
 TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2));
+  FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(2));
   cluster.Exit("a-server-1", 139, "rows_max reached");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerFailed: a-server-1 was killed by signal 11"));
@@ -206,7 +220,7 @@ TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
 }
 
 TEST(PlanTest, AServerDeletedFromOutsideFailsARunningJob) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.DeleteFromOutside("a-server-1");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed),
@@ -214,10 +228,104 @@ TEST(PlanTest, AServerDeletedFromOutsideFailsARunningJob) {
 }
 
 TEST(PlanTest, AServerThatIsGoneFailsARunningJob) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.Vanish("a-server-0");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerLost: a-server-0 is gone"));
+}
+
+TEST(PlanTest, AServerThatDiesBeforeTheJobHasBegunIsReplacedAndCounted) {
+  for (const bool formed : {false, true}) {
+    FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).BackoffLimit(1).Build());
+    cluster.Settle();
+    cluster.Start("a-server-1");
+    if (formed) cluster.Start("a-server-0");
+    cluster.Settle();
+    EXPECT_EQ(!cluster.status().coordinator.empty(), formed);
+    for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
+    for (telemetry::PodSample& pod : cluster.sample.pods) pod.window.mutable_server();
+    cluster.Exit("a-server-1", 137);
+    cluster.Settle();
+    EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr) << "it held nothing";
+    cluster.Advance(seconds(30));
+    cluster.Settle();
+    ASSERT_TRUE(cluster.Has("a-server-1"));
+    EXPECT_TRUE(cluster.pod("a-server-1")["status"].is_null()) << "another one";
+    EXPECT_EQ(cluster.status().servers.failed, 1);
+    cluster.Start("a-server-1");
+    cluster.Exit("a-server-1", 137);
+    cluster.Settle();
+    EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/BackoffLimitExceeded")) << "not for ever";
+  }
+}
+
+// What the servers of a finished job come to is no failure: they may be killed, drained or lost before they end.
+TEST(PlanTest, AJobThatHasFinishedIsNotFailedByWhatHappensToItsServers) {
+  const std::vector<std::pair<const char*, std::function<void(FakeCluster&, const std::string&)>>> ends = {
+      {"killed", [](FakeCluster& cluster, const std::string& pod) { cluster.Exit(pod, 137); }},
+      {"deleted", [](FakeCluster& cluster, const std::string& pod) { cluster.DeleteFromOutside(pod); }},
+      {"evicted", [](FakeCluster& cluster, const std::string& pod) { cluster.Evict(pod); }},
+      {"gone", [](FakeCluster& cluster, const std::string& pod) { cluster.Vanish(pod); }}};
+  for (const auto& [how, end] : ends) {
+    SCOPED_TRACE(how);
+    FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(1));
+    cluster.sample.job.emplace();
+    cluster.sample.job->set_goal_reached(true);
+    cluster.Settle();
+    EXPECT_THAT(cluster.Condition(kGoalReached), StartsWith("True/"));
+    cluster.RestartOperator();  // nobody says it any more
+    end(cluster, "a-server-0");
+    cluster.Settle();
+    EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+    end(cluster, "a-server-1");
+    cluster.Settle();
+    EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+    cluster.Advance(seconds(61));
+    cluster.Settle();
+    EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
+  }
+}
+
+TEST(PlanTest, ACoordinatorThatEndedWithZeroTellsThatTheJobIsFinishedThoughNobodyHeardIt) {
+  FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.RestartOperator();
+  cluster.Exit("a-worker-0", 1);
+  cluster.Exit("a-server-0", 0);
+  cluster.Exit("a-server-1", 137);
+  cluster.Settle();
+  EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
+  cluster.Advance(seconds(61));
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kSucceeded), StartsWith("True/TrainingFinished"));
+}
+
+TEST(PlanTest, ServersThatHaveNotSaidWhatTheyCanMayBeAbleToGoOn) {
+  for (const char* lost : {"a-server-0", "a-server-1"}) {
+    FakeCluster cluster = Training(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
+    EXPECT_TRUE(cluster.status().begun);
+    EXPECT_FALSE(cluster.status().abilities);
+    cluster.Exit(lost, 137);
+    cluster.Settle();
+    EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr) << lost;
+  }
+}
+
+// The coordinator waits for as many servers as it was started with, whatever the spec says meanwhile.
+TEST(PlanTest, AnEditOfTheNumberOfServersWaitsUntilTheJobHasBegun) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1));
+  cluster.job().status.abilities = api::Abilities{true, true, true, true, true};
+  for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
+  for (telemetry::PodSample& pod : cluster.sample.pods) {
+    if (pod.role == contract::kRoleServer) pod.window.mutable_server();
+  }
+  cluster.job().spec.servers.replicas = 2;
+  cluster.Exit("a-server-2", 137);
+  for (int i = 0; i < 3; ++i) {
+    cluster.Settle();
+    cluster.Advance(seconds(10));
+  }
+  ASSERT_TRUE(cluster.Has("a-server-2"));
+  EXPECT_TRUE(cluster.pod("a-server-2")["status"].is_null()) << "another one";
 }
 
 TEST(PlanTest, AServerDeletedBeforeTheJobFormedIsCreatedAgain) {
@@ -459,7 +567,7 @@ TEST(PlanTest, CleanPodsDecidesWhatStays) {
   };
   for (const Case& c : {Case{api::CleanPods::kNone, {"a-server-0", "a-worker-0", "a-worker-1"}},
                         Case{api::CleanPods::kRunning, {"a-server-0", "a-worker-0"}}, Case{api::CleanPods::kAll, {}}}) {
-    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).Clean(c.clean));
+    FakeCluster cluster = Training(MakeTrainingJob("a").Servers(1).Workers(2).Clean(c.clean));
     cluster.Exit("a-worker-0", 0);
     cluster.Exit("a-server-0", 1);
     cluster.Settle();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/operator/controller/abilities.h"
 #include "tests/operator/controller/fake_cluster.h"
 
 namespace attune::controller {
@@ -23,18 +24,8 @@ inline constexpr auto kJoining = v1::ServerState::JOINING;
 inline constexpr auto kDraining = v1::ServerState::DRAINING;
 inline constexpr auto kDrained = v1::ServerState::DRAINED;
 
-inline v1::Abilities All() {
-  v1::Abilities can;
-  can.set_elastic_servers(true);
-  can.set_server_recovery(true);
-  can.set_coordinator_failover(true);
-  can.set_synchronization_modes(true);
-  can.set_checkpoints(true);
-  return can;
-}
-
 // All pods run and are connected, and the coordinator has spoken.
-inline FakeCluster Running(JobBuilder job, const v1::Abilities& abilities = All()) {
+inline FakeCluster Running(JobBuilder job, const v1::Abilities& abilities = AllAbilities()) {
   FakeCluster cluster(job.Build());
   for (int round = 0; round < 3; ++round) {
     cluster.Settle();

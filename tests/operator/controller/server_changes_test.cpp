@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tests/operator/controller/running_job.h"
@@ -325,6 +326,22 @@ TEST(Coordinator, LostBeforeAllServersHaveJoinedTheJobBeginsAnewThere) {
   EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null()) << "it is another one, which has not started yet";
 }
 
+// Its last word was that it waits, and then its machine was cut off: rows at another server say that the job had begun.
+TEST(Coordinator, AJobWithRowsDoesNotBeginAnewThoughItsCoordinatorWasLastHeardWaiting) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  Say(cluster, {});
+  cluster.sample.job->set_servers(1);
+  cluster.job().status.begun = false;
+  cluster.Settle();
+  for (telemetry::PodSample& pod : cluster.sample.pods) {
+    if (pod.pod == "a-server-1") pod.window.mutable_server()->set_rows(5);
+  }
+  cluster.Exit("a-server-0", 137);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-1");
+  EXPECT_EQ(cluster.status().coordinator_term, 2);
+}
+
 TEST(Coordinator, AServerThatHasNotJoinedYetDoesNotTakeOver) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
   Say(cluster, {kServing, kDrained, kServing});
@@ -378,6 +395,44 @@ FakeCluster RestartedWithoutItsCoordinator(bool begun) {
   return cluster;
 }
 
+// An operator that has never heard a coordinator does not know who is a member: servers that are none refuse.
+TEST(Coordinator, WhereNobodyKnowsTheMembersEveryServerIsAskedInTurn) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(4).Workers(1).Backups(1));
+  cluster.Exit("a-server-0", 137);
+  cluster.RestartOperator();
+  std::set<std::string> appointed;
+  for (int i = 0; i < 60; ++i) {
+    for (int server = 1; server < 4; ++server) cluster.Connect("a-server-" + std::to_string(server));
+    cluster.Settle();
+    cluster.Answer("coordinator of term", Outcome::kRefused, "no member");
+    appointed.insert(cluster.status().coordinator);
+    cluster.Advance(seconds(1));
+  }
+  EXPECT_THAT(appointed, testing::IsSupersetOf({"a-server-1", "a-server-2", "a-server-3"}));
+}
+
+// The only member left is beyond the wanted number.
+TEST(Coordinator, AlsoOneThatIsToLeaveIsAskedInItsTurn) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
+  cluster.job().spec.servers.replicas = 2;
+  cluster.Settle();
+  cluster.Exit("a-server-0", 137);
+  cluster.RestartOperator();
+  std::set<std::string> appointed;
+  for (int i = 0; i < 60; ++i) {
+    cluster.StartAll();
+    for (int server = 0; server < 3; ++server) {
+      const std::string name = "a-server-" + std::to_string(server);
+      if (cluster.Has(name)) cluster.Connect(name);
+    }
+    cluster.Settle();
+    cluster.Answer("coordinator of term", Outcome::kRefused, "no member");
+    appointed.insert(cluster.status().coordinator);
+    cluster.Advance(seconds(1));
+  }
+  EXPECT_THAT(appointed, testing::Contains("a-server-2"));
+}
+
 TEST(Coordinator, AfterTheOperatorsRestartAJobThatHadBegunGetsAnotherOne) {
   FakeCluster cluster = RestartedWithoutItsCoordinator(true);
   cluster.Connect("a-server-1");
@@ -424,7 +479,7 @@ TEST(Coordinator, ItsServerIsScaledAwayOnlyAfterAnotherHasTakenOver) {
 }
 
 TEST(Coordinator, WithoutFailoverItsLossEndsTheJobAndNamesTheCheckpoint) {
-  v1::Abilities abilities = All();
+  v1::Abilities abilities = AllAbilities();
   abilities.set_coordinator_failover(false);
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1), abilities);
   cluster.sample.job->mutable_checkpoint()->set_directory("/c/9");

@@ -1,0 +1,363 @@
+// The processes that pods of the operated simulation become: what their runtimes do around the cores.
+#include "tests/simulation/job/operated.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "proto/contract.h"
+#include "proto/pod_number.h"
+#include "ps/runtime/directives.h"
+#include "tests/operator/controller/abilities.h"
+
+namespace attune::ps::simulation {
+namespace {
+
+constexpr int kAskedToEnd = 128 + 15;
+constexpr int kKilled = 128 + 9;
+constexpr int kCannotGoOn = 1;
+
+kube::Json JobManifest(const OperatedParameters& p) {
+  const kube::Json container = {{"name", "worker"}, {"image", "x"}, {"command", kube::Json::array({"train"})}};
+  return {{"apiVersion", "attune.dev/v1alpha1"},
+          {"kind", "TrainingJob"},
+          {"metadata", {{"name", "j"}, {"namespace", "default"}}},
+          {"spec",
+           {{"goal", {{"epochs", p.job.epochs}}},
+            {"runPolicy", {{"backoffLimit", 100000}, {"drainSeconds", 20}}},
+            {"servers", {{"replicas", p.job.servers}, {"backups", p.job.backups}}},
+            {"workers",
+             {{"replicas", p.job.workers},
+              {"template", {{"spec", {{"containers", kube::Json::array({container})}}}}}}}}}};
+}
+
+std::optional<uint32_t> ArgumentOf(const Pod& pod, const std::string& flag) {
+  const auto found = std::ranges::find(pod.arguments, flag);
+  if (found == pod.arguments.end() || found + 1 == pod.arguments.end()) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(*(found + 1)));
+}
+
+v1::Synchronization ToProto(SyncMode mode) {
+  v1::Synchronization message;
+  message.set_mode(!mode.bounded()    ? v1::Synchronization::ASYNC
+                   : *mode.slack == 0 ? v1::Synchronization::BSP
+                                      : v1::Synchronization::SSP);
+  message.set_staleness(mode.slack.value_or(0));
+  return message;
+}
+
+}  // namespace
+
+OperatedSimulation::OperatedSimulation(const OperatedParameters& parameters, OperatorMistake mistake,
+                                       bool keep_history)
+    : JobSimulation(parameters.job, {}, keep_history), operated_(parameters), mistake_(mistake) {
+  platform_ = std::make_unique<Platform>(*this, *this, parameters.platform, JobManifest(parameters));
+  if (mistake == OperatorMistake::kEndOnOneSign) platform_->EndOnOneSign();
+  platform_->SetMistakes({.status_without_version = mistake == OperatorMistake::kStatusWithoutVersion});
+}
+
+// --- Processes
+
+size_t OperatedSimulation::Start(const Pod& pod) {
+  const auto is = [&](uint32_t number) { pod_numbers_[pod.uid] = number, pod_uids_[number] = pod.uid; };
+  if (!pod.is_server) {
+    const size_t worker = StartWorker(pod.index);
+    is(PodOf(IncarnationOfWorker(worker)));
+    return worker;
+  }
+  const size_t server = StartServer(pod.index);
+  is(PodOfServer(server));
+  if (std::ranges::find(pod.arguments, "--coordinator-here") != pod.arguments.end()) {
+    BeginAsCoordinator(server, ArgumentOf(pod, "--servers").value_or(1));
+  }
+  return server;
+}
+
+void OperatedSimulation::AskToEnd(const Pod& pod) {
+  const size_t process = *pod.process;
+  if (!pod.is_server) {
+    workers_[process]->asked_to_leave = true;
+    return;
+  }
+  if (finished_ && !checked_) {  // its rows have yet to be looked at
+    after_check_.push_back([this, process] { EndProcess(process, kAskedToEnd); });
+    return;
+  }
+  CheckNeeded(process);
+  EndProcess(process, kAskedToEnd);
+}
+
+void OperatedSimulation::Kill(const Pod& pod) {
+  const size_t process = *pod.process;
+  if (!pod.is_server) return KillWorker(process);
+  if (finished_ && !checked_) {
+    after_check_.push_back([this, process] { EndProcess(process, kKilled); });
+    return;
+  }
+  CheckNeeded(process);
+  EndProcess(process, kKilled);
+}
+
+// The platform ends it, though nobody else wanted that.
+void OperatedSimulation::CheckNeeded(size_t server) {
+  CheckVerdict();
+  const ShardMap* map = NewestMap();
+  const Server& one = *servers_[server];
+  if (finished_ || ended_at_ || map == nullptr || one.taken_for_dead || one.released || !map->Contains(one.core->node())) return;
+  Violation("Needed: " + Name(ServerPlace(server)) + " is ended by the operator while others count on it");
+}
+
+void OperatedSimulation::EndProcess(size_t server, int exit_code) {
+  if (servers_[server]->fate != Fate::kRunning) return;
+  servers_[server]->taken_for_dead = true;
+  any_server_died_ = true;
+  exit_code_ = exit_code;
+  EndServer(server, Fate::kDead);
+}
+
+void OperatedSimulation::OnServerEnded(size_t server) {
+  const Fate fate = servers_[server]->fate;
+  for (const auto& leader : leaders_) {
+    if (leader->alive && leader->host == server) EndLeader(*leader);
+  }
+  const int code = fate == Fate::kLeft ? 0 : fate == Fate::kLost ? kCannotGoOn : exit_code_;
+  early_words_.erase(server);
+  troubled_.erase(server);
+  platform_->OnEnd(server, true, code);
+}
+
+void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
+  const int code = worker.fate == Fate::kLeft ? 0 : worker.fate == Fate::kLost ? kCannotGoOn : kKilled;
+  platform_->OnEnd(worker.process, false, code);
+}
+
+// A job that nobody trained in begins anew with this one; otherwise it must not.
+void OperatedSimulation::BeginAsCoordinator(size_t server, uint32_t servers) {
+  Leader* const before = leader_;
+  if (before != nullptr || !leaders_.empty()) {
+    Count("jobs begun anew");
+    for (const Account& account : accounts_) {
+      if (!account.sure.empty()) Violation("BegunAnew: pushes had been acknowledged");
+    }
+    for (const auto& each : servers_) each->taken_for_dead = true;
+    servers_[server]->taken_for_dead = false;
+    any_failure_ = true;
+    items_.BeginAgain([](uint64_t, uint64_t) { return false; });
+  }
+  servers_wanted_ = servers;
+  CoordinatorOptions options = FirstOptions();
+  options.host_index = servers_[server]->index;
+  StartLeader(std::move(options), server);
+  if (before != nullptr && before->alive && before->term > 1) leader_ = before;
+}
+
+JobSimulation::Leader* OperatedSimulation::LeaderIn(size_t server) const {
+  for (const auto& leader : leaders_) {
+    if (leader->alive && leader->host == server) return leader.get();
+  }
+  return nullptr;
+}
+
+// As ServerRuntime::Host.
+attune::Status OperatedSimulation::Host(size_t server, const HostCoordinator& wanted, std::string& text) {
+  const std::string who = "coordinator of term " + std::to_string(wanted.term);
+  Leader* const present = LeaderIn(server);
+  text = who + " is at work";
+  if (present != nullptr && present->term == wanted.term) return OkStatus();
+  const ServerCore& core = *servers_[server]->core;
+  if (core.term() >= wanted.term || core.node() == NodeId() || !core.map().formed()) {
+    return Error(StatusCode::kFailedPrecondition, who + " cannot begin at server " +
+                                                      std::to_string(servers_[server]->index) + ", which obeys term " +
+                                                      std::to_string(core.term()) + " or is no member yet");
+  }
+  for (const auto& leader : leaders_) {
+    if (leader->term == wanted.term && leader->host != server) {
+      Violation("OneOfATerm: another server was appointed with term " + std::to_string(wanted.term) + ", too");
+    }
+  }
+  if (present != nullptr) EndLeader(*present);
+  Count("appointments");
+  CoordinatorOptions options = NextOptions(wanted.term);
+  options.takeover = true;
+  options.host_index = servers_[server]->index;
+  if (mistake_ != OperatorMistake::kVotersForgotten) options.voters = wanted.voters;
+  Leader* const before = leader_;
+  StartLeader(std::move(options), server);
+  if (before != nullptr && before->alive && before->term > wanted.term) leader_ = before;
+  Tell(Name(ServerPlace(server)) + " runs the " + who);
+  Hears(ServerPlace(server), wanted.term);
+  StepServer(server, CoordinatorHere{.term = wanted.term, .port = 7400});
+  text = who + " begins";
+  return OkStatus();
+}
+
+void OperatedSimulation::Ask(Leader& leader, Command command, Answer answer) {
+  const CommandId id(next_command_++);
+  asked_[id] = std::move(answer);
+  StepCoordinator(leader, FromOperator{.id = id, .command = std::move(command), .timeout = std::chrono::minutes(2)});
+}
+
+bool OperatedSimulation::OnCommandResult(const CommandResult& result) {
+  auto asked = asked_.extract(result.id);
+  if (asked.empty()) return false;
+  asked.mapped()(result.status, result.text);
+  return true;
+}
+
+// As the reporters of the two runtimes do it.
+void OperatedSimulation::Direct(const Pod& pod, const v1::Directive& directive, Answer answer) {
+  if (!pod.is_server) {
+    if (!directive.has_drain()) return answer(Error(StatusCode::kUnimplemented, "a worker"), "");
+    workers_[*pod.process]->asked_to_leave = true;
+    Count("drains");
+    return answer(OkStatus(), "");
+  }
+  const size_t server = *pod.process;
+  StatusOr<Command> command = ToCommand(directive);
+  if (!command.ok()) return answer(command.status(), "");
+  if (auto* host = std::get_if<HostCoordinator>(&*command)) {
+    std::string text;
+    const attune::Status hosted = Host(server, *host, text);
+    answer(hosted, text);
+    if (Leader* leader = LeaderIn(server)) {
+      for (auto& [gone, waiting] : std::exchange(early_words_[server], {})) Ask(*leader, gone, waiting);
+    }
+    return;
+  }
+  if (auto* gone = std::get_if<NodeGone>(&*command); gone != nullptr && !directive.node_gone().pod_uid().empty()) {
+    const auto number = pod_numbers_.find(directive.node_gone().pod_uid());
+    if (number != pod_numbers_.end()) gone->pod = number->second;
+    Count("words of ended processes");
+  }
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&*command)) checkpoint->directory = "checkpoints";
+  if (std::holds_alternative<ConfirmOffice>(*command)) Count("confirmations");
+  Leader* const leader = LeaderIn(server);
+  if (leader != nullptr) return Ask(*leader, *std::move(command), std::move(answer));
+  if (const auto* gone = std::get_if<NodeGone>(&*command)) {  // it may overtake the order to run the coordinator
+    early_words_[server].emplace_back(*gone, std::move(answer));
+    return;
+  }
+  answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
+}
+
+// --- reports
+
+void OperatedSimulation::Fill(const Pod& pod, v1::WindowReport& window) {
+  if (pod.is_server) return FillServer(*pod.process, window);
+  const Worker& worker = *workers_[*pod.process];
+  window.mutable_worker()->set_clock(worker.core->gate().clock());
+  window.mutable_worker()->set_samples(1);
+}
+
+void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
+  const ServerCore& core = *servers_[server]->core;
+  uint64_t rows = 0;
+  for (const auto& table : core.tables()) rows += table == nullptr ? 0 : table->row_count();
+  window.mutable_server()->set_rows(rows);
+  window.mutable_server()->set_coordinator_silent_seconds(Seconds(core.CoordinatorSilence(now())));
+  const Leader* const leader = LeaderIn(server);
+  if (leader == nullptr) return;
+  const JobProgress progress = leader->core->progress();
+  v1::Office& office = *window.mutable_office();
+  office.set_term(leader->term);
+  office.set_held(progress.office.held);
+  office.set_map_version(progress.office.map_version.value());
+  office.mutable_wanted_voters()->Assign(progress.office.wanted.begin(), progress.office.wanted.end());
+  if (!progress.taking_over) FillJob(*leader, progress, *window.mutable_job());
+}
+
+void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progress, v1::JobWindow& window) const {
+  window.set_epochs(progress.epochs);
+  window.set_items(progress.items);
+  window.set_items_done(progress.items_done);
+  window.set_items_total(progress.items_total);
+  window.set_servers(progress.servers);
+  window.set_workers(progress.workers);
+  window.set_steps(progress.steps);
+  window.set_goal_reached(!progress.goal_reached.empty());
+  window.set_term(leader.term);
+  for (const uint32_t pod : progress.lost_pods) {
+    if (const auto uid = pod_uids_.find(pod); uid != pod_uids_.end()) {
+      window.add_lost_pods(contract::PodNumber(uid->second));
+    }
+  }
+  *window.mutable_abilities() = controller::AllAbilities();
+  if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) {
+    *window.mutable_synchronization() = ToProto(*mode);
+  }
+  const ShardMap& map = leader.core->map();
+  std::set<NodeId> homes;
+  for (const Shard& shard : map.shards) homes.insert(shard.home);
+  std::map<uint32_t, v1::ServerState::State> states;
+  for (const Member& member : map.members) {
+    if (member.role != Role::kServer) continue;
+    states[member.index] = member.leaving                ? v1::ServerState::DRAINING
+                           : homes.contains(member.node) ? v1::ServerState::SERVING
+                                                         : v1::ServerState::JOINING;
+  }
+  for (const auto& [index, state] : states) {
+    v1::ServerState& said = *window.add_server_states();
+    said.set_index(index);
+    said.set_state(state);
+  }
+}
+
+// What a coordinator says of its office travels at once.
+void OperatedSimulation::LookAtOffices() {
+  for (const auto& leader : leaders_) {
+    if (!leader->alive) continue;
+    const auto office = leader->core->progress().office;
+    OfficeSaid& said = offices_[leader.get()];
+    if (office.held == said.held && office.wanted == said.wanted) continue;
+    said = {office.held, office.wanted};
+    if (!office.held) Count("offices lost");
+    platform_->ReportSoon(leader->host);
+  }
+  After(std::chrono::milliseconds(200), [this] { LookAtOffices(); });
+}
+
+// --- what the platform does in the job's simulation
+
+// By the address in the map of who asks: numbers are given anew when a job begins anew.
+std::optional<Place> OperatedSimulation::PlaceOf(Place from, NodeId node) const {
+  if (node == kCoordinator || IsLeader(from)) return JobSimulation::PlaceOf(from, node);
+  const ShardMap& map =
+      IsServer(from) ? servers_[IndexOf(from)]->core->map() : workers_[IndexOf(from)]->core->map();
+  const Member* member = map.Find(node);
+  if (member == nullptr || member->address.empty()) return JobSimulation::PlaceOf(from, node);
+  const std::string& address = member->address;
+  size_t number = 0;
+  (void)std::from_chars(address.data() + address.find('-') + 1, address.data() + address.size(), number);
+  return member->role == Role::kServer ? ServerPlace(number) : WorkerPlace(number);
+}
+
+// As the operator's patience expects them.
+CoordinatorOptions OperatedSimulation::NextOptions(uint32_t term) const {
+  const CoordinatorOptions real;
+  CoordinatorOptions options = JobSimulation::NextOptions(term);
+  options.liveness_lease = real.liveness_lease;
+  options.office_lease = real.office_lease;
+  options.uncovered_patience = real.uncovered_patience;
+  return options;
+}
+
+// Its process ends when the rows have been looked at.
+bool OperatedSimulation::StaysWhenFinished(size_t server) {
+  if (checked_) return false;
+  heard_finished_.insert(server);
+  return true;
+}
+
+bool OperatedSimulation::MayBeLost(size_t server) const { return JobSimulation::MayBeLost(server); }
+
+uint64_t OperatedSimulation::IncarnationOfWorker(size_t worker) const {
+  constexpr uint32_t kFirstWorkersPod = 100000;
+  return NewIncarnation(kFirstWorkersPod + static_cast<uint32_t>(worker), 1);
+}
+
+// One that was started too late is refused.
+bool OperatedSimulation::EndsProgram(const Worker& worker, const attune::Status& /*status*/) {
+  return finished_ && worker.at == Worker::At::kJoin;
+}
+
+}  // namespace attune::ps::simulation
