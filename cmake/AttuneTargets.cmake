@@ -112,6 +112,13 @@ function(attune_test name)
   endif()
 endfunction()
 
+# attune_knows_directories(SOURCES...): these files of this directory, and no others, know where checkout and build are. A whole target
+# that knew would be compiled again in each checkout, because the compiler cache compares what the compiler is given.
+function(attune_knows_directories)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_DEFINITIONS
+    "ATTUNE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ATTUNE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+endfunction()
+
 # attune_fuzzer(NAME SOURCES... [LINKS...] [MUST_FAIL]): a fuzz target (tests/fuzz/fuzz_driver.h); the unit tier runs some thousand
 # inputs, and those of NAME.corpus. With MUST_FAIL its test passes when the driver finds a crash.
 function(attune_fuzzer name)
