@@ -324,6 +324,30 @@ class CutLink(OfPod):
         return Measure(str(self), began, self.goal_of())
 
 
+class CutPair(OfPod):
+    """Nothing passes between a worker and a server that is not the coordinator's; both reach everybody else. Measured is the time in which
+    the other workers, which wait for nobody, have no step: none of them should notice before one of the two is given up."""
+    role, weight, needs_network = "worker", 6, True
+
+    def draw(self, draw):
+        super().draw(draw)
+        self.seconds = round(draw.uniform(1, 60), 1)
+
+    def __str__(self):
+        return f"cut the link between {self.who()} and a server for {self.seconds} s"
+
+    def disturb(self, job):
+        pod, host = self.pod(job), job.status().get("coordinator")
+        server = choose([each for each in job.pods("server") if each != host], self.number)
+        if server is None:
+            return Measure(f"{self}: there is no such server", time.time(), self.goal)
+        began = time.time()
+        pids = lambda: [process.pid for process in job.of_pod(pod) if process.program != "pod-shim"]
+        with network.Cut(job.address(pod), pids, other=job.address(server)):
+            job.sleep(self.seconds)
+        return Measure(str(self), began, self.goal)
+
+
 class SlowLinks(Fault):
     weight, needs_network = 5, True
 
@@ -391,12 +415,12 @@ def await_checkpoint(job, otherwise, probe):
 
 
 RANDOM = [Stop, StopWorker, StopMachine, StopWorkerMachine, StopTogether, Kill, KillWorker, ExhaustMemory, StopSidecar, KillSidecar, StopOperator, OperatorAway, PauseAll, Scale,
-          Pace, CutLink, SlowLinks, FullDisk]
+          Pace, CutLink, CutPair, SlowLinks, FullDisk]
 
 
 def draw_fault(draw, shape, without):
     """`without`: classes that cannot happen here, by name."""
-    possible = {FullDisk: shape.checkpoint_seconds, CutLink: not shape.shared_memory, ExhaustMemory: shape.memory}
+    possible = {FullDisk: shape.checkpoint_seconds, CutLink: not shape.shared_memory, CutPair: not shape.shared_memory, ExhaustMemory: shape.memory}
     kinds = [kind for kind in RANDOM if kind.__name__ not in without and possible.get(kind, True)]
     fault = draw.choices(kinds, [kind.weight for kind in kinds])[0]()
     fault.draw(draw)

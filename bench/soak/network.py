@@ -40,10 +40,11 @@ class Cut:
     """While entered, nothing of a machine's processes reaches the network and nothing of it reaches them; nothing is refused either, as with
     a machine that is silent. `pids` tells its processes: those that begin on it meanwhile are cut off as well. Its address alone would be
     half a cut: connections that a process opens itself leave from 127.0.0.1. Sockets keep the control group that they were made in, so
-    those that are open already are known by their ports."""
+    those that are open already are known by their ports. With `other`, the address of another machine, nothing passes between these two,
+    and both reach everybody else."""
 
-    def __init__(self, address, pids):
-        self.address, self.pids, self.rules, self.inside = address, pids, [], set()
+    def __init__(self, address, pids, other=None):
+        self.address, self.pids, self.other, self.rules, self.inside = address, pids, other, [], set()
         self.group = f"attune-chaos-{os.getpid()}-{address}"
         self.healed = threading.Event()
         self.follower = threading.Thread(target=self._follow, daemon=True)
@@ -51,8 +52,8 @@ class Cut:
     def __enter__(self):
         try:
             os.makedirs(f"{UNIFIED}/{self.group}", exist_ok=True)
-            self._drop("OUTPUT", "-m", "cgroup", "--path", self.group)
-            for side in ("-s", "-d"):
+            self._drop("OUTPUT", "-m", "cgroup", "--path", self.group, *(("-d", self.other) if self.other else ()))
+            for side in () if self.other else ("-s", "-d"):
                 self._drop("INPUT", "-i", "lo", side, self.address)
             self._take_in()
             self.follower.start()
@@ -91,6 +92,9 @@ class Cut:
             time.sleep(0.02)
 
     def _drop_port(self, address, port):
+        if self.other:
+            self._drop("OUTPUT", "-p", "tcp", "-d", self.other, "--sport", str(port))
+            return self._drop("OUTPUT", "-p", "tcp", "-s", self.other, "--dport", str(port))
         for chain, link, side, end in (("INPUT", "-i", "-d", "--dport"), ("OUTPUT", "-o", "-s", "--sport")):
             self._drop(chain, link, "lo", "-p", "tcp", *((side, address) if address != "0.0.0.0" else ()), end, str(port))
 

@@ -1,5 +1,5 @@
 """Named faults, each with the job that it is tried on. What is measured and its goal is said by the fault (faults.py)."""
-from faults import (CutLink, ExhaustMemory, FullDisk, Kill, KillSidecar, KillWorker, OperatorAway, PauseAll, Scale, SlowLinks, Stop, StopMachine, StopOperator, StopTogether, StopWorker,
+from faults import (CutLink, CutPair, ExhaustMemory, FullDisk, Kill, KillSidecar, KillWorker, OperatorAway, PauseAll, Scale, SlowLinks, Stop, StopMachine, StopOperator, StopTogether, StopWorker,
                     StopWorkerMachine)
 from local_job import Shape
 
@@ -27,6 +27,8 @@ SCENARIOS = {
     "server-machine": Scenario("everything in another server's pod is silent", Shape(), [(3, StopMachine(45, coordinator=False))]),
     "server-killed": Scenario("another server ends", Shape(), [(3, Kill(coordinator=False))]),
     "server-cut": Scenario("no packet reaches or leaves another server, then it is healed", Shape(shared_memory=False, items=40_000), [(3, CutLink(60, coordinator=False))]),
+    "worker-and-server-apart": Scenario("a worker and a server do not reach each other, the coordinator hears both; then it is healed",
+                                        Shape(workers=3, shared_memory=False, items=40_000), [(3, CutPair(60))]),
     "worker-stopped": Scenario("a worker is silent", Shape(workers=3, items=40_000), [(3, StopWorker(45))]),
     "worker-machine": Scenario("everything in a worker's pod is silent", Shape(workers=3, items=40_000), [(3, StopWorkerMachine(45))]),
     "worker-killed": Scenario("a worker ends", Shape(workers=3), [(3, KillWorker())]),

@@ -159,6 +159,8 @@ void Check(const Heartbeat& heartbeat, Verdict& verdict) {
                 heartbeat.samples, heartbeat.acked_below.value()},
                verdict);
   verdict.Require(std::isfinite(heartbeat.loss_sum), "a loss that is no number");
+  verdict.Require(heartbeat.unreached.size() <= kUnreachedMax, "more members without a link than may be named");
+  for (const NodeId node : heartbeat.unreached) CheckNode(node, verdict);
 }
 void Check(const RowsReport& report, Verdict& verdict) {
   CheckNumbers({report.number, report.shards_not_ready, report.rows_held, report.rows_foreign, report.handovers_open,

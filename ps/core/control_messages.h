@@ -100,6 +100,8 @@ struct Heartbeat {
   SequenceNumber acked_below;
   std::vector<LeasePosition> leases;
   uint64_t supports = 0;  // the newest SupportQuestion that has arrived; 0: none
+  // Members under this map to which the node should have a link and has none; not more than kUnreachedMax of them.
+  std::vector<NodeId> unreached;
   bool operator==(const Heartbeat&) const = default;
 };
 

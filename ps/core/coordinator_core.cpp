@@ -29,6 +29,7 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
+      links_(options_.link_patience),
       office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
       clocks_(options_.term, options_.synchronization) {
   options_.servers = std::max(1U, options_.servers);
@@ -99,6 +100,7 @@ void CoordinatorCore::ForgiveSilence(Duration time) {
     node.silent_since = std::min(now_, MovedBy(time, node.silent_since));
     if (node.said_gone && !node.proven_gone) node.said_gone = std::min(now_, MovedBy(time, *node.said_gone));
   }
+  links_.Forgive(time, now_);
 }
 
 // While nobody at all is heard it is this process that is cut off, or its machine that starves: those that come back a
@@ -222,6 +224,8 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
+  NoteLinks(node, message, now);
+  if (node.member.node == given_up_) return;
   Heard(node, now);
   if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
     last_server_lost_ = kNever;

@@ -28,6 +28,7 @@
 #include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
 #include "ps/core/office.h"
+#include "ps/core/reachability.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
 
@@ -57,8 +58,8 @@ class CoordinatorCore {
     Member member;
     std::optional<ConnectionId> connection;
     MonotonicTime silent_since;  // last heartbeat or join; moved by the time that this process has stood still since
-    Heartbeat last;            // totals
-    bool uses_leases = false;  // of training data: without one it has no work
+    Heartbeat last;              // totals
+    bool uses_leases = false;    // of training data: without one it has no work
     std::optional<RowsReport> rows;
     std::optional<MonotonicTime> said_gone;  // by the platform; it counts once the node is silent, too
     bool proven_gone = false;                // it has named the very process
@@ -159,6 +160,14 @@ class CoordinatorCore {
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
   void LoseTheGone(MonotonicTime now, CoordinatorOutputs& out);
   bool WouldCostRows(const Node& lost, MonotonicTime now) const;
+
+  // coordinator_links.cpp
+  void NoteLinks(const Node& node, const Heartbeat& heartbeat, MonotonicTime now);
+  void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
+  bool MayGiveUp(const Node& node, MonotonicTime now) const;
+  std::vector<Reachability::Candidate> WhoMayBeGivenUp(MonotonicTime now) const;
+  bool IsReachedByAll(NodeId newcomer) const;
+  std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
 
   // coordinator_office.cpp
   bool OfficeCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
@@ -338,6 +347,10 @@ class CoordinatorCore {
   LeaseId next_lease_{1};
   std::deque<WaitingLease> waiting_leases_;
 
+  Reachability links_;
+  std::optional<NodeId> given_up_;  // its heartbeats count for nothing, so that it is lost like one that is silent
+  std::map<std::pair<Role, uint32_t>, uint32_t> times_given_up_;
+
   uint32_t servers_wanted_ = 0;
   bool placement_changed_ = false;  // look again
   bool settled_ = false;            // nothing to change when it was looked at last
@@ -365,10 +378,10 @@ class CoordinatorCore {
     Message message;
   };
   std::deque<Held> held_;
-  uint64_t record_number_ = 0;   // of the last copy sent
-  uint64_t mirrored_ = 0;        // acknowledged
-  bool record_changed_ = false;  // though nobody waits for it
-  NodeId mirror_;                // who has it
+  uint64_t record_number_ = 0;       // of the last copy sent
+  uint64_t mirrored_ = 0;            // acknowledged
+  bool record_changed_ = false;      // though nobody waits for it
+  NodeId mirror_;                    // who has it
   uint64_t first_record_there_ = 0;  // the first copy sent to it
   MapVersion records_told_;          // the map that says so
   std::set<NodeId> older_copies_;    // who may have one still
@@ -383,12 +396,13 @@ class CoordinatorCore {
   };
   std::map<NodeId, Former> formers_;
   std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
-  std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime> proven_gone_;  // by the platform, as NodeGone names them
+  std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime>
+      proven_gone_;          // by the platform, as NodeGone names them
   MapVersion takeover_map_;  // the newest one that a member has answered with
   bool taking_over_ = false;
   MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
-  MonotonicTime began_ = kNever;        // with its first step
-  MonotonicTime alone_since_ = kNever;  // no other coordinator has been in office since
+  MonotonicTime began_ = kNever;         // with its first step
+  MonotonicTime alone_since_ = kNever;   // no other coordinator has been in office since
   MonotonicTime last_said_ = kNever;
 
   Office office_;

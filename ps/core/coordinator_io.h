@@ -46,6 +46,8 @@ struct CoordinatorOptions {
   Duration liveness_lease = std::chrono::seconds(3);
   // A server's support of this coordinator lasts for so long (ps/core/office.h).
   Duration office_lease = std::chrono::milliseconds(4500);
+  // A link between two members, both of which are heard, is missing for so long: one of the two has to go.
+  Duration link_patience = std::chrono::seconds(10);
   // A silent server whose rows have no copy elsewhere is waited for this long: its loss would cost them.
   Duration uncovered_patience = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join

@@ -144,8 +144,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 // number is drained like those that were here when it came: it was started before the order and is late.
 void CoordinatorCore::WantServer(Node& server) {
   if (!map_.formed()) return;
-  const bool ordered = std::ranges::any_of(
-      placement_orders_, [](const PlacementOrder& order) { return order.leaving == NodeId(); });
+  const bool ordered =
+      std::ranges::any_of(placement_orders_, [](const PlacementOrder& order) { return order.leaving == NodeId(); });
   if (ordered && server.member.index >= servers_wanted_ && AnyServerBelow(servers_wanted_)) {
     server.member.leaving = true;
   } else {
@@ -216,6 +216,8 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
   office_.Forget(id);
+  links_.Forget(id);
+  if (given_up_ == id) given_up_.reset();
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
   server_gone_ = true;
@@ -358,6 +360,7 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   }
   CheckOffice(now, out);
   LoseTheGone(now, out);
+  CheckLinks(now, out);
   // While nobody is heard it may be this machine that is cut off: its office ends soon then, and who is its only
   // partner is given more time.
   const bool deaf = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
@@ -373,8 +376,9 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
     const Node* node = Find(id);
     if (node == nullptr) continue;
     if (finished_ && node->member.role == Role::kServer) continue;  // has ended as it should
-    const std::string text = Name(id) + " has not been heard of for " +
-                             std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
+    const std::string silent_for = Name(id) + " has not been heard of for " +
+                                   std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
+    const std::string text = id == given_up_ ? WhyGivenUp(id, now) : silent_for;
     LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
   }
   FinishWhenEmpty(out);

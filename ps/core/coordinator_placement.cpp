@@ -62,7 +62,7 @@ std::vector<NodeId> CoordinatorCore::EligibleServers() const {
         tables_, [&](const TableEntry& table) { return table.failed.ok() && table.missing.contains(id); });
     const bool in_use =
         std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
-    if (has_tables || in_use) servers.push_back(id);
+    if (in_use || (has_tables && IsReachedByAll(id))) servers.push_back(id);
   }
   return servers;
 }
@@ -181,8 +181,10 @@ void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutput
   const bool acts = InOffice(now);
   bool any_leaves = false;  // and is still here
   uint32_t servers = 0;
+  std::string apart;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer) continue;
+    if (!links_.HasAllLinks(id)) apart += "; " + Name(id) + " has no connection to some members yet";
     any_leaves = any_leaves || node.member.leaving;
     servers += node.member.leaving ? 0 : 1;
   }
@@ -195,7 +197,7 @@ void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutput
       Answer(order.id,
              Error(StatusCode::kDeadlineExceeded,
                    std::to_string(shards_to_change_) + " shards are still to change, " + std::to_string(servers) +
-                       " of " + std::to_string(servers_wanted_) + " servers are here; it goes on"),
+                       " of " + std::to_string(servers_wanted_) + " servers are here" + apart + "; it goes on"),
              {}, out);
     } else {
       return false;

@@ -50,5 +50,6 @@ inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the 
 inline constexpr size_t kCommandsMax = 64;                // of the operator, of one kind, not answered
 inline constexpr size_t kFilesPerSnapshotMax = 16384;     // that one node writes for one checkpoint
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
+inline constexpr size_t kUnreachedMax = 64;               // members without a link that a node names
 
 }  // namespace attune::ps

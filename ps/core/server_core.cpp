@@ -133,6 +133,7 @@ void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) 
   if (ended_) return;
   if (input.peer != kCoordinator) {
     linked_.insert(input.peer);
+    HeartbeatSoon(now);
     TellCoordinatorsPlace(input.peer, out);
     return links_.Connected(input.peer, now, out.send);
   }
@@ -209,8 +210,21 @@ void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
                       .message = Heartbeat{.number = heartbeat_,
                                            .map_version = map().version,
                                            .leases = {},
-                                           .supports = support_.number()}});
+                                           .supports = support_.number(),
+                                           .unreached = Unreached()}});
   SendReport(out);
+}
+
+// Servers keep links to each other; workers dial.
+std::vector<NodeId> ServerCore::Unreached() const {
+  std::vector<NodeId> unreached;
+  for (const Member& member : map().members) {
+    const bool should_be_linked = member.role == Role::kServer && member.node != node_;
+    if (should_be_linked && !linked_.contains(member.node) && unreached.size() < kUnreachedMax) {
+      unreached.push_back(member.node);
+    }
+  }
+  return unreached;
 }
 
 void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out) {
@@ -218,9 +232,11 @@ void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Se
   TakeUpWhatWaited(now, out);
   OnQuestion(message.support, now);
   // A coordinator that is out of office returns to it with the next answers: they need not wait for the usual time.
-  if (message.liveness == Duration::zero() && message.support.number != 0) {
-    next_heartbeat_ = std::min(next_heartbeat_, now + options_.heartbeat_interval / 5);
-  }
+  if (message.liveness == Duration::zero() && message.support.number != 0) HeartbeatSoon(now);
+}
+
+void ServerCore::HeartbeatSoon(MonotonicTime now) {
+  next_heartbeat_ = std::min(next_heartbeat_, now + options_.heartbeat_interval / 5);
 }
 
 // --- map

@@ -175,6 +175,8 @@ class ServerCore {
   void Lose(Status status, ServerOutputs& out);
   void EndAsNoMember(Status status, ServerOutputs& out);
   void SendHeartbeat(MonotonicTime now, ServerOutputs& out);
+  void HeartbeatSoon(MonotonicTime now);
+  std::vector<NodeId> Unreached() const;
 
   ServerOptions options_;
   NodeId node_;
@@ -182,7 +184,7 @@ class ServerCore {
   MonotonicTime now_{};  // of the step under way
   MonotonicTime coordinator_heard_{};
   uint32_t term_ = 0;
-  CoordinatorAt coordinator_at_;    // host 0: where it was when this server started
+  CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
   RightsCheck rights_{Party::kServer};
   WordsOfCoordinators words_;
   std::optional<CoordinatorRecord> mirror_;

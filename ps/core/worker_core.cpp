@@ -248,7 +248,8 @@ Heartbeat WorkerCore::NextHeartbeat() {
                       .loss_samples = loss_samples_,
                       .samples = samples_,
                       .acked_below = AckedBelow(),
-                      .leases = {}};
+                      .leases = {},
+                      .unreached = Unreached()};
   for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.acknowledged});
   // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
   // arrive before that, with a clock which says that their steps are over.
@@ -261,6 +262,14 @@ Heartbeat WorkerCore::NextHeartbeat() {
     }
   }
   return heartbeat;
+}
+
+std::vector<NodeId> WorkerCore::Unreached() const {
+  std::vector<NodeId> unreached;
+  for (const NodeId member : dialed_) {
+    if (!Connected(member) && unreached.size() < kUnreachedMax) unreached.push_back(member);
+  }
+  return unreached;
 }
 
 void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {

@@ -461,6 +461,7 @@ class WorkerCore {
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
   Heartbeat NextHeartbeat();
+  std::vector<NodeId> Unreached() const;
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
   void Reissue(MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
@@ -546,7 +547,7 @@ class WorkerCore {
   RightsCheck rights_{Party::kWorker};
   WordsOfCoordinators words_;
   LivenessLease lease_;
-  FencedInbox fenced_;  // while the lease has run out
+  FencedInbox fenced_;   // while the lease has run out
   MonotonicTime now_{};  // of the step under way
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};

@@ -134,11 +134,14 @@ void Put(const Heartbeat& from, v1::Heartbeat* to) {
     position->set_position(lease.position);
   }
   to->set_supports(from.supports);
+  for (const NodeId node : from.unreached) to->add_unreached(node.value());
 }
 
 StatusOr<Heartbeat> Get(const v1::Heartbeat& from) {
   const auto leases = static_cast<size_t>(from.leases_size());
   if (leases > kLeasesPerWorkerMax) return TooMany("leases", leases, kLeasesPerWorkerMax);
+  const auto unreached = static_cast<size_t>(from.unreached_size());
+  if (unreached > kUnreachedMax) return TooMany("members without a link", unreached, kUnreachedMax);
   Heartbeat heartbeat{.number = from.number(),
                       .map_version = MapVersion(from.map_version()),
                       .steps = from.steps(),
@@ -150,7 +153,9 @@ StatusOr<Heartbeat> Get(const v1::Heartbeat& from) {
                       .samples = from.samples(),
                       .acked_below = SequenceNumber(from.acked_below()),
                       .leases = {},
-                      .supports = from.supports()};
+                      .supports = from.supports(),
+                      .unreached = {}};
+  for (const uint64_t node : from.unreached()) heartbeat.unreached.push_back(NodeId(node));
   for (const v1::LeasePosition& lease : from.leases()) {
     heartbeat.leases.push_back({LeaseId(lease.lease()), lease.position()});
   }

@@ -17,7 +17,7 @@ double Network::Factor(Place from, Place to) const {
 void Network::Send(Place from, Place to, std::function<void()> arrive) {
   Random& random = world_.random();
   if (!calm_ && random.Chance(faults_.loss)) return;
-  if (!apart_.empty() && Apart(from, to)) return;
+  if (Apart(from, to)) return;
   uint64_t& generation = generations_[Between(from, to)];
   const auto shared = std::make_shared<const std::function<void()>>(std::move(arrive));
   uint32_t* const under_way = faults_.queue > 0 ? &under_way_[{from, to}] : nullptr;
@@ -40,7 +40,7 @@ void Network::Send(Place from, Place to, std::function<void()> arrive) {
 }
 
 void Network::SendInOrder(Place from, Place to, std::function<void()> arrive) {
-  if (!apart_.empty() && Apart(from, to)) return;
+  if (Apart(from, to)) return;
   MonotonicTime& last = in_order_[{from, to}];
   last = std::max(last, world_.now() + Delay(Factor(from, to)));
   uint64_t& generation = generations_[Between(from, to)];

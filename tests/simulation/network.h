@@ -52,7 +52,12 @@ class Network {
   // Nothing passes between `these` and all others until Heal.
   void Partition(std::set<Place> these) { apart_ = std::move(these); }
   void Heal() { apart_.clear(); }
-  bool Apart(Place a, Place b) const { return apart_.contains(a) != apart_.contains(b); }
+  // Nothing passes between these two, though both reach all others.
+  void Sever(Place a, Place b) { severed_.insert(Between(a, b)); }
+  void Mend(Place a, Place b) { severed_.erase(Between(a, b)); }
+  bool Apart(Place a, Place b) const {
+    return apart_.contains(a) != apart_.contains(b) || (!severed_.empty() && severed_.contains(Between(a, b)));
+  }
   // A process that does not run, though others cannot know: what comes to it waits at its door, and fills the queues of
   // those who send it, until it runs again and finds everything at once.
   void Pause(Place place) { doors_.try_emplace(place); }
@@ -74,6 +79,7 @@ class Network {
   std::map<std::pair<Place, Place>, double> slow_wires_;
   std::map<Place, double> slow_places_;
   std::set<Place> apart_;
+  std::set<std::pair<Place, Place>> severed_;
   std::map<Place, std::vector<std::function<void()>>> doors_;  // of those that are paused
   std::map<std::pair<Place, Place>, uint32_t> under_way_;      // with NetworkFaults::queue
 };

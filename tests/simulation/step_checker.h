@@ -24,8 +24,8 @@ class StepChecker {
   void Joins(size_t worker, const WorkerCore* core) { workers_[worker] = {.core = core}; }
   void GetsWork(size_t worker);
   void HasNoWork(size_t worker);
-  // It has ended or asked to leave, or others go on without it; what it does from now on counts no more. A switch of the
-  // mode need not come after the last step that one which leaves had begun.
+  // It has ended or asked to leave, or others go on without it; what it does from now on counts no more. A switch of
+  // the mode need not come after the last step that one which leaves had begun.
   void IsGone(size_t worker) { workers_.erase(worker); }
   void BeginsStep(size_t worker);
 

@@ -1,7 +1,6 @@
 // The coordinator of a job with real workers and servers that hold no rows, from one seed in one thread: streams to the
-// coordinator delay and break, workers and servers join, leave, die, stand still and are slow, clocks drift, the operator
-// changes its mind.
-// Checkers:
+// coordinator delay and break, workers and servers join, leave, die, stand still and are slow, clocks drift, the
+// operator changes its mind. Checkers:
 //
 //   StepBound     no worker begins step c before every worker with work has finished c - s (BSP: s = 0)
 //   CommonStep    all workers go through a step under the same mode

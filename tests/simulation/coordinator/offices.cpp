@@ -63,7 +63,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
     const Server& server = servers_[place];
     if (place == offices_.back()->host || !server.alive || server.finished || server.index >= index_below) continue;
     if (!Chief().map().Contains(server.node) || !server.map.formed()) continue;  // it refuses without a map
-    if (IsStopped({true, place}) && random().Chance(0.9)) continue;               // silent as well
+    if (IsStopped({true, place}) && random().Chance(0.9)) continue;              // silent as well
     if (host == servers_.size() || server.index < servers_[host].index) host = place;
   }
   if (host == servers_.size()) {

@@ -51,8 +51,7 @@ std::string ToString(const CoordinatorParameters& p) {
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
        << " handovers=" << p.handovers << " deaf=" << p.deaf << " crash_at_table=" << p.crash_at_table
-       << " stops=" << p.stops << " drift_max=" << p.drift_max
-       << " early_death=" << p.early_death;
+       << " stops=" << p.stops << " drift_max=" << p.drift_max << " early_death=" << p.early_death;
   return text.str();
 }
 

@@ -193,8 +193,8 @@ class CoordinatorSimulation : public World {
   Network network_;
   CoordinatorOptions first_options_;
   std::vector<std::unique_ptr<Office>> offices_;
-  size_t chief_ = 0;         // the last one that leads the job
-  bool appointing_ = false;  // its server is said to be dead
+  size_t chief_ = 0;                 // the last one that leads the job
+  bool appointing_ = false;          // its server is said to be dead
   std::optional<Voters> confirmed_;  // as the operator has recorded
   bool finished_ = false;
   std::vector<Server> servers_;

@@ -79,9 +79,8 @@ void CoordinatorSimulation::OnPush(size_t server, size_t worker, size_t account,
     Server& here = servers_[server];
     if (!here.alive || here.released || !here.lease.Valid(ClockOf(server))) return;
     here.applied.insert(account);
-    After(network_.Delay(), [this, worker, from = here.node, ack] {
-      StepWorker(worker, Received{.from = from, .message = ack});
-    });
+    After(network_.Delay(),
+          [this, worker, from = here.node, ack] { StepWorker(worker, Received{.from = from, .message = ack}); });
   });
 }
 

@@ -38,7 +38,8 @@ Suite JobSuite() {
                       {"21", "act before all promises", {.act_before_all_promises = true}},
                       {"22", "answered before the copy has it", {.answer_before_mirror = true}},
                       {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}},
-                      {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"}}};
+                      {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"},
+                      {"25", "members that do not reach each other both stay", {.links_not_watched = true}}}};
 }
 
 }  // namespace attune::ps::simulation

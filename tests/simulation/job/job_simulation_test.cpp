@@ -29,6 +29,8 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"takeovers", 5},
                    {"scalings", 10},
                    {"partitions", 10},
+                   {"links cut", 20},
+                   {"members given up", 10},
                    {"switches", 10},
                    {"checkpoints", 10},
                    {"resumed jobs", 5}});

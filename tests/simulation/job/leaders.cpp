@@ -105,9 +105,9 @@ void JobSimulation::ConfirmWhenWanted() {
     if (!last.alive || life != life_) return;
     const CommandId id(next_command_++);
     commands_[id] = {now() + std::chrono::seconds(100), &last};
-    StepCoordinator(last, FromOperator{.id = id,
-                                       .command = ConfirmOffice{last.term, voters},
-                                       .timeout = std::chrono::seconds(100)});
+    StepCoordinator(
+        last,
+        FromOperator{.id = id, .command = ConfirmOffice{last.term, voters}, .timeout = std::chrono::seconds(100)});
   });
 }
 

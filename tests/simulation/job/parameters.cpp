@@ -58,8 +58,11 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);
+  Random links(SplitMix64(seed ^ 0x1147));
+  p.links_cut =
+      p.delay_milliseconds_max < 100 && p.server_deaths + p.coordinator_deaths == 0 && links.Chance(0.3) ? 1 : 0;
   // Two losses at one time, or one without copies, lose rows of right.
-  if (p.deaths + p.isolations > 0 && (p.backups == 0 || p.server_deaths + p.coordinator_deaths > 0))
+  if (p.deaths + p.isolations + p.links_cut > 0 && (p.backups == 0 || p.server_deaths + p.coordinator_deaths > 0))
     p.localize_chance = 0;
   return p;
 }
@@ -76,10 +79,10 @@ std::string ToString(const JobParameters& p) {
        << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
        << " coordinator_deaths=" << p.coordinator_deaths << " handovers=" << p.handovers << " scalings=" << p.scalings
-       << " switches=" << p.switches << " partitions=" << p.partitions << " checkpoints=" << p.checkpoints
-       << " crash_of_all=" << p.crash_of_all << " localize_chance=" << p.localize_chance
-       << " rows_per_worker_max=" << p.rows_per_worker_max << " save_chance=" << p.save_chance
-       << " full_disk_chance=" << p.full_disk_chance;
+       << " switches=" << p.switches << " partitions=" << p.partitions << " links_cut=" << p.links_cut
+       << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
+       << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
+       << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance;
   return text.str();
 }
 

@@ -12,7 +12,10 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
   CoordinatorOutputs out;
   CoordinatorCore& core = *leader.core;
   core.Step(std::move(input), now(), out);
-  for (const std::string& event : out.events) Tell("event: " + event);
+  for (const std::string& event : out.events) {
+    Tell("event: " + event);
+    if (event.ends_with("it is given up")) Count("members given up");
+  }
   for (const RejectedMessage& rejected : out.rejected) {
     Violation("Checked: the coordinator rejects a message: " + rejected.why);
   }
@@ -176,6 +179,12 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
   if (out.lost) {
     Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     if (!MayBeLost(index)) Violation("a server was lost: " + attune::ToString(*out.lost));
+    if (server.may_be_given_up) {
+      server.taken_for_dead = true;
+      After(FromMilliseconds(random().Uniform() * 5000), [this, number = server.index, life = life_] {
+        if (life == life_) StartMissingServer(number);
+      });
+    }
     return EndServer(index, Fate::kLost);
   }
   WakeAt(server.wake, server.core->WakeAt(), [this, index] { StepServer(index, Timer{}); });
@@ -186,7 +195,7 @@ bool JobSimulation::MayBeLost(size_t index) const {
   // One that was started too late is refused, and ends as it should.
   const bool too_late = finished_ && server.core->node() == NodeId();
   // So does one that was released under a coordinator before, and has missed the word: the next one knows it not.
-  return server.taken_for_dead || too_late || server.released;
+  return server.taken_for_dead || server.may_be_given_up || too_late || server.released;
 }
 
 void JobSimulation::StepWorker(size_t index, WorkerInput input) {

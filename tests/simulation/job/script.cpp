@@ -26,6 +26,7 @@ void JobSimulation::ScheduleChanges() {
   times(parameters_.handovers, [this] { HandOver(UINT32_MAX); });
   times(parameters_.scalings, [this] { Scale(); });
   times(parameters_.partitions, [this] { Part(); });
+  times(parameters_.links_cut, [this] { CutLink(); });
   times(parameters_.checkpoints, [this] {
     if (Leads() && leader_->core->map().formed()) Order(TakeCheckpoint{"checkpoints"});
   });
@@ -94,25 +95,37 @@ const ShardMap* JobSimulation::NewestMap() const {
   return newest;
 }
 
-// One at a time, and only when what was lost before has its copies again. `host`: the one that the coordinator runs in.
-void JobSimulation::KillServer(bool host) {
-  if (finished_) return;
-  const auto again = [this, host] { After(std::chrono::seconds(1), [this, host] { KillServer(host); }); };
-  if (!Leads()) return again();
+std::vector<size_t> JobSimulation::ServersThatServe() const {
   std::vector<size_t> alive;
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i]->fate == Fate::kRunning && servers_[i]->core->node() != NodeId()) alive.push_back(i);
   }
+  return alive;
+}
+
+// What was lost before is made up for, and all members know.
+bool JobSimulation::AllRowsHaveTheirCopies() const {
   const ShardMap* map = NewestMap();
-  if (alive.size() < 3 || map == nullptr) return;
-  const bool covered = std::ranges::all_of(map->shards, [](const Shard& shard) { return shard.backup != NodeId(); });
-  const bool settled = std::ranges::all_of(alive, [&](size_t i) {
+  if (!Leads() || map == nullptr || leader_->core->map().version != map->version) return false;
+  const bool covered = parameters_.backups == 0 ||
+                       std::ranges::all_of(map->shards, [](const Shard& shard) { return shard.backup != NodeId(); });
+  const bool settled = std::ranges::all_of(ServersThatServe(), [&](size_t i) {
     return servers_[i]->core->map().version == map->version && servers_[i]->core->rows().Report().shards_not_ready == 0;
   });
   const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // nobody knows yet that it is dead
     return server->taken_for_dead && map->Contains(server->core->node());
   });
-  if (!covered || !settled || missed || leader_->core->map().version != map->version) return again();
+  return covered && settled && !missed;
+}
+
+// One at a time, and only when what was lost before has its copies again. `host`: the one that the coordinator runs in.
+void JobSimulation::KillServer(bool host) {
+  if (finished_) return;
+  const auto again = [this, host] { After(std::chrono::seconds(1), [this, host] { KillServer(host); }); };
+  if (!Leads()) return again();
+  const std::vector<size_t> alive = ServersThatServe();
+  if (alive.size() < 3 || NewestMap() == nullptr) return;
+  if (!AllRowsHaveTheirCopies()) return again();
   const size_t victim = host ? leader_->host : alive[random().Below(alive.size())];
   // The coordinator and its copy at once are the end of the job, and not of interest here.
   if (IsHost(victim) && !CopyIsSafe(victim)) return again();
@@ -184,6 +197,41 @@ void JobSimulation::Part() {
   After(FromMilliseconds(random().Uniform() * 5000), [this] {
     Tell("the network heals");
     network_.Heal();
+  });
+}
+
+// Two members do not reach each other any more, for a while or for good; the coordinator hears both. Which of them it
+// gives up is its own choice.
+void JobSimulation::CutLink() {
+  if (finished_) return;
+  const std::vector<size_t> servers = ServersThatServe();
+  std::vector<Place> others;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i]->fate == Fate::kRunning && workers_[i]->core->node() != NodeId()) others.push_back(WorkerPlace(i));
+  }
+  if (servers.empty() || others.empty() || !AllRowsHaveTheirCopies()) {
+    return After(std::chrono::seconds(1), [this] { CutLink(); });
+  }
+  const size_t server = servers[random().Below(servers.size())];
+  for (const size_t other : servers) {
+    if (other != server && parameters_.backups > 0) others.push_back(ServerPlace(other));
+  }
+  const Place end = others[random().Below(others.size())];
+  Count("links cut");
+  Tell(Name(ServerPlace(server)) + " and " + Name(end) + " do not reach each other");
+  any_failure_ = any_server_died_ = true;
+  for (const Place place : {ServerPlace(server), end}) {
+    if (IsServer(place)) servers_[IndexOf(place)]->may_be_given_up = true;
+  }
+  network_.Sever(ServerPlace(server), end);
+  Break(ServerPlace(server), end, network_.Delay());
+  // The recovery of a lost worker's rows may need the very link, and nobody can be given up before it is over.
+  const bool needed =
+      parameters_.localize_chance > 0 && (parameters_.deaths + parameters_.isolations > 0 || parameters_.backups == 0);
+  if (!needed && random().Chance(0.5)) return;
+  After(FromMilliseconds(random().Uniform() * 25000), [this, server, end] {
+    Tell("they do again");
+    network_.Mend(ServerPlace(server), end);
   });
 }
 

@@ -62,9 +62,10 @@ class JobSimulation : public World {
     std::unique_ptr<ServerCore> core;
     uint32_t index = 0;
     Fate fate = Fate::kRunning;
-    bool taken_for_dead = false;  // others go on without it; it may not know yet
-    bool released = false;        // drained, whether it has heard so or not
-    CutId writing, called_off;    // the part nobody wants any more
+    bool may_be_given_up = false;  // a link of it is cut
+    bool taken_for_dead = false;   // others go on without it; it may not know yet
+    bool released = false;         // drained, whether it has heard so or not
+    CutId writing, called_off;     // the part nobody wants any more
     std::optional<MonotonicTime> wake;
   };
   struct PullCheck {
@@ -147,8 +148,7 @@ class JobSimulation : public World {
   void BreakAll(Place place, Duration away);
   void BreakFromLeaders(Place place, Duration away);
   void Carry(Place from, Place to, Message message, LinkHeader header = {});
-  void Deliver(Place from, Place to, NodeId sender, ConnectionId connection, const Message& message,
-               LinkHeader header);
+  void Deliver(Place from, Place to, NodeId sender, ConnectionId connection, const Message& message, LinkHeader header);
   bool Runs(Place place) const;
   NodeId NodeAt(Place place) const;
   virtual std::optional<Place> PlaceOf(Place from, NodeId node) const;
@@ -159,9 +159,9 @@ class JobSimulation : public World {
     std::unique_ptr<CoordinatorCore> core;
     uint32_t term = 1;
     Place place = 0;
-    size_t host = 0;          // the server it runs in
-    bool taking_over = true;  // it does not lead the job yet
-    bool alive = true;        // after a handover two are, until the old one's server has heard of the new one
+    size_t host = 0;              // the server it runs in
+    bool taking_over = true;      // it does not lead the job yet
+    bool alive = true;            // after a handover two are, until the old one's server has heard of the new one
     MapVersion looked_at;         // of its maps the last one that NoteReleased has seen
     std::vector<NodeId> leaving;  // servers that map names as such
     std::optional<MonotonicTime> wake;
@@ -250,6 +250,9 @@ class JobSimulation : public World {
   void ChangeWorker(Fate how);
   void KillWorker(size_t worker);
   void KillServer(bool host);
+  void CutLink();
+  std::vector<size_t> ServersThatServe() const;
+  bool AllRowsHaveTheirCopies() const;
   void Scale();
   void OrderServers();
   void StartMissingServer(uint32_t index);
