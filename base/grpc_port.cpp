@@ -122,8 +122,7 @@ StatusOr<BindAddress> AddressOf(const std::string& host, uint16_t port) {
 StatusOr<Listening> ListenAt(const std::string& host, uint16_t port) {
   ASSIGN_OR_RETURN(const BindAddress address, AddressOf(host, port));
   Listening listening;
-  listening.socket =
-      Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listening.socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int fd = listening.socket.get();
   if (fd < 0) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
   const int yes = 1, no = 0;

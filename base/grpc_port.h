@@ -2,9 +2,10 @@
 // handshake and the streams of a connection, and never how many connections there are, so any source could open as many
 // as the process has file descriptors, each with a TLS handshake and tens of kilobytes behind it.
 //
-// This class accepts in gRPC's place and hands connections over. Until the server says of one that it has proved itself,
-// it counts: beyond `strangers_max` the source with the most loses its oldest (base/connection_limit.h), so a new caller
-// always gets in, and none stays longer than `proof_timeout`. gRPC stays in the .cpp files that include this.
+// This class accepts in gRPC's place and hands connections over. Until the server says of one that it has proved
+// itself, it counts: beyond `strangers_max` the source with the most loses its oldest (base/connection_limit.h), so a
+// new caller always gets in, and none stays longer than `proof_timeout`. gRPC stays in the .cpp files that include
+// this.
 #pragma once
 
 #include <cstddef>

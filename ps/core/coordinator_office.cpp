@@ -17,7 +17,6 @@ bool IsNamed(const std::vector<Voters>& sets, NodeId node) {
 
 }  // namespace
 
-
 SupportQuestion CoordinatorCore::AskForSupport(NodeId node, Role role) {
   if (role != Role::kServer || !OfficeCounts()) return {};
   return {.number = office_.Ask(node, now_), .lasts = options_.office_lease};
@@ -39,17 +38,18 @@ Duration CoordinatorCore::GrantedLiveness(MonotonicTime now) const {
 void CoordinatorCore::CheckOffice(MonotonicTime now, CoordinatorOutputs& out) {
   const bool suspended = !InOffice(now);
   if (suspended != std::exchange(suspended_, suspended)) {
-    out.events.push_back(suspended ? "the coordinator lacks the support of a majority of the servers; it suspends until "
-                                     "they are heard of, proven gone, or the operator confirms it"
-                                   : "a majority of the servers supports the coordinator; it continues");
+    out.events.push_back(suspended
+                             ? "the coordinator lacks the support of a majority of the servers; it suspends until "
+                               "they are heard of, proven gone, or the operator confirms it"
+                             : "a majority of the servers supports the coordinator; it continues");
   }
   WantConfirmation(now);
   if (suspended || !OfficeCounts() || !map_.formed()) return;
-  const bool more = office_.configurations().size() < kVoterSetsMax &&
-                    std::ranges::any_of(map_.members, [&](const Member& member) {
-                      return member.role == Role::kServer && !member.leaving && !office_.Votes(member.node) &&
-                             office_.IsFresh(member.node, now);
-                    });
+  const bool more =
+      office_.configurations().size() < kVoterSetsMax && std::ranges::any_of(map_.members, [&](const Member& member) {
+        return member.role == Role::kServer && !member.leaving && !office_.Votes(member.node) &&
+               office_.IsFresh(member.node, now);
+      });
   // A successor needs no half of those that count no more, once it knows.
   const bool fewer = map_.voters != office_.configurations();
   if (more || fewer) PublishMembers(out);
@@ -58,9 +58,8 @@ void CoordinatorCore::CheckOffice(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::WantConfirmation(MonotonicTime now) {
   wanted_voters_.clear();
   if (!OfficeCounts() || !map_.formed() || finished_) return;
-  const bool host = std::ranges::any_of(map_.members, [&](const Member& member) {
-    return IsHost(member) && office_.IsFresh(member.node, now);
-  });
+  const bool host = std::ranges::any_of(
+      map_.members, [&](const Member& member) { return IsHost(member) && office_.IsFresh(member.node, now); });
   if (host) wanted_voters_ = office_.Wanted(ServersToGoOnWith(map_), now, options_.uncovered_patience);
   wanted_map_ = map_.version;
   ConfirmItself();
@@ -127,11 +126,11 @@ void CoordinatorCore::ExcludeFormerVoter(const NodeGone& gone) {
 
 void CoordinatorCore::OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime, CoordinatorOutputs& out) {
   if (command.term != options_.term) {
-    return Answer(id,
-                  Error(StatusCode::kFailedPrecondition,
-                        "a confirmation of term " + std::to_string(command.term) + " for the coordinator of term " +
-                            std::to_string(options_.term)),
-                  {}, out);
+    return Answer(
+        id,
+        Error(StatusCode::kFailedPrecondition, "a confirmation of term " + std::to_string(command.term) +
+                                                   " for the coordinator of term " + std::to_string(options_.term)),
+        {}, out);
   }
   if (!command.voters.nodes.empty() && office_.Confirm(command.voters)) {
     out.events.push_back("the operator confirms the coordinator with " + std::to_string(command.voters.nodes.size()) +

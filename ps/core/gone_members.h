@@ -58,7 +58,7 @@ class GoneMembers {
   Options options_;
   std::map<NodeId, Gone> gone_;
   std::map<uint64_t, NodeId> processes_;  // by incarnation
-  std::deque<NodeId> left_, lost_;                  // the oldest first
+  std::deque<NodeId> left_, lost_;        // the oldest first
 };
 
 }  // namespace attune::ps

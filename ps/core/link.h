@@ -96,9 +96,9 @@ class Link {
   uint64_t first_queued_ = 1;
   std::deque<size_t> bytes_;  // of each
   size_t queued_bytes_ = 0;
-  uint64_t next_to_send_ = 1;    // first not sent on this connection
+  uint64_t next_to_send_ = 1;              // first not sent on this connection
   std::map<Repeatable, uint64_t> unsent_;  // queued behind others and never sent yet, with their numbers
-  size_t bytes_under_way_ = 0;   // of first_queued_ .. next_to_send_ - 1
+  size_t bytes_under_way_ = 0;             // of first_queued_ .. next_to_send_ - 1
   MonotonicTime resend_at_ = kNever;
   Duration resend_after_{};  // grows while there is no news
   uint64_t resent_ = 0;

@@ -29,16 +29,14 @@ void ServerCore::OnQuestion(const SupportQuestion& question, MonotonicTime now) 
 
 void ServerCore::OnMessage(NodeId, Promise&& message, MonotonicTime now, ServerOutputs& out) {
   OnQuestion(message.support, now);
-  Promised promised{.map = map(),
-                    .standing = {.number = heartbeat_,
-                                 .map_version = map().version,
-                                 .leases = {},
-                                 .supports = support_.number()},
-                    .sync = {},
-                    .tables = {},
-                    .mirror = mirror_,
-                    .supported_term = support_.FormerTerm(now),
-                    .support_left = support_.FormerLeft(now)};
+  Promised promised{
+      .map = map(),
+      .standing = {.number = heartbeat_, .map_version = map().version, .leases = {}, .supports = support_.number()},
+      .sync = {},
+      .tables = {},
+      .mirror = mirror_,
+      .supported_term = support_.FormerTerm(now),
+      .support_left = support_.FormerLeft(now)};
   const auto& tables = rows_.tables();
   for (size_t i = 0; i < tables.size(); ++i) {
     if (tables[i] == nullptr) continue;

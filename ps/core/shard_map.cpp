@@ -93,8 +93,8 @@ Status ValidateVoters(const ShardMap& map) {
       return bad(std::to_string(voters.nodes.size()) + " voters, 1 to " + std::to_string(kServersMax) +
                  " are possible");
     }
-    if (voters.nodes[0] == NodeId() || std::ranges::adjacent_find(voters.nodes, std::greater_equal()) !=
-                                           voters.nodes.end()) {
+    if (voters.nodes[0] == NodeId() ||
+        std::ranges::adjacent_find(voters.nodes, std::greater_equal()) != voters.nodes.end()) {
       return bad("voters are not in order of their node ids");
     }
   }

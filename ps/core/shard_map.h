@@ -45,14 +45,15 @@ struct Voters {
 };
 
 struct ShardMap {
-  MapVersion version;           // 0: no map yet; shards are empty
-  MapVersion recovered_at;      // last version that removed a failed node; 0: none did
-  uint16_t recoveries = 0;      // how many did: the era of rows that a recovery rebuilds; wraps
-  std::vector<Shard> shards;    // by ShardId; their number is fixed for the job
-  std::vector<Member> members;  // ascending NodeId
-  std::vector<Voters> voters;   // ascending versions; all but the last until a majority of each knows a newer map
+  MapVersion version;                 // 0: no map yet; shards are empty
+  MapVersion recovered_at;            // last version that removed a failed node; 0: none did
+  uint16_t recoveries = 0;            // how many did: the era of rows that a recovery rebuilds; wraps
+  std::vector<Shard> shards;          // by ShardId; their number is fixed for the job
+  std::vector<Member> members;        // ascending NodeId
+  std::vector<Voters> voters;         // ascending versions; all but the last until a majority of each knows a newer map
   std::vector<Member> former_voters;  // ascending NodeId; those of `voters` that are members no more
-  uint64_t records_from = 0;  // copies of the coordinator's state of lower numbers are out of date: who has one drops it
+  uint64_t records_from =
+      0;  // copies of the coordinator's state of lower numbers are out of date: who has one drops it
 
   uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
   bool formed() const { return version > MapVersion(); }

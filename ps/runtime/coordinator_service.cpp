@@ -241,11 +241,10 @@ class GrpcService final : public CoordinatorService {
     const std::string host = bind_address.find(':') == std::string::npos ? bind_address : "[" + bind_address + "]";
     ASSIGN_OR_RETURN(const auto credentials, ListenerCredentials(security_));
     grpc::ServerBuilder builder;
-    ASSIGN_OR_RETURN(port_, GrpcPort::Bind({.host = bind_address,
-                                            .port = port,
-                                            .strangers_max = kStrangersMax,
-                                            .proof_timeout = kProofTimeout},
-                                           builder, credentials, time_));
+    ASSIGN_OR_RETURN(
+        port_, GrpcPort::Bind(
+                   {.host = bind_address, .port = port, .strangers_max = kStrangersMax, .proof_timeout = kProofTimeout},
+                   builder, credentials, time_));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);

@@ -187,9 +187,9 @@ StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   options.model_directory = environment.Optional(contract::kEnvModelDirectory);
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
-  options.encrypted = environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated,
-                                                                  contract::kTransportEncrypted}) ==
-                      contract::kTransportEncrypted;
+  options.encrypted =
+      environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated, contract::kTransportEncrypted}) ==
+      contract::kTransportEncrypted;
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   RETURN_IF_ERROR(environment.Problems("this worker"));
   return options;

@@ -133,9 +133,9 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
-  options.encrypted = environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated,
-                                                                  contract::kTransportEncrypted}) ==
-                      contract::kTransportEncrypted;
+  options.encrypted =
+      environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated, contract::kTransportEncrypted}) ==
+      contract::kTransportEncrypted;
   options.shared_memory = environment.Optional(contract::kEnvSharedMemory) != "off";
   options.coordinator_port = flags.coordinator_port;
   options.retained_checkpoints = flags.checkpoints_retained;

@@ -27,8 +27,8 @@ TEST(BuiltTest, EverySourceIsCompiled) {
   const bool benches = is_compiled("bench/store/store_bench.cpp");  // not under the sanitizers
   for (const SourceFile& file : CppFiles()) {
     if (!file.path.ends_with(".cpp") || (!benches && file.path.starts_with("bench/"))) continue;
-    EXPECT_TRUE(is_compiled(file.path))
-        << file.path << " is in no CMakeLists.txt; add it to its directory's, or delete it";
+    EXPECT_TRUE(is_compiled(file.path)) << file.path
+                                        << " is in no CMakeLists.txt; add it to its directory's, or delete it";
   }
 }
 

@@ -109,8 +109,7 @@ bool RowNode::MustStall(NodeId from, const Message& message) const {
 bool RowNode::HasRoomFor(NodeId from, const Message& message) const {
   const auto stalled = stalled_.find(from);
   return stalled == stalled_.end() || !MustStall(from, message) ||
-         (stalled->second.messages.size() < options_.stalled_max &&
-          stalled->second.bytes < options_.stalled_bytes_max);
+         (stalled->second.messages.size() < options_.stalled_max && stalled->second.bytes < options_.stalled_bytes_max);
 }
 
 void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out) {

@@ -60,8 +60,8 @@ struct RowOptions {
   // Orders of other homes that wait for their rows. Two calls of Localize for the same rows, one after the other, may
   // bring one for every key of a call before the first row has come; a home that follows the protocol sends no more.
   size_t orders_max = 2 * kKeysPerCallMax;
-  bool snapshots_go_home = false;           // this node writes no files
-  bool call_back_from_servers = true;       // rows of shards homed here that other servers own come home
+  bool snapshots_go_home = false;      // this node writes no files
+  bool call_back_from_servers = true;  // rows of shards homed here that other servers own come home
   RowMutation mutation = RowMutation::kNone;
 };
 
@@ -189,7 +189,7 @@ class RowNode {
     bool directory_complete = false;  // it was kActive once since this node became home
     bool was_backup = false;          // kCollecting: this node's copies become the rows
     bool copies_partial = false;      // and they were still being made
-    bool owner_lost = false;  // since it was complete, a member was lost that may have owned rows of it
+    bool owner_lost = false;          // since it was complete, a member was lost that may have owned rows of it
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
     uint32_t exceptions = 0;          // directory entries
     uint32_t handovers = 0;           // rows sent and not acknowledged

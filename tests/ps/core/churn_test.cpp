@@ -128,19 +128,18 @@ class Churn : public testing::Test {
   Worker Join(uint32_t index) {
     const Worker worker{ConnectionId(++connections_), {}};
     welcomed_ = NodeId();
-    ToCoordinator(FromConnection{worker.connection,
-                                 ps::Join{.incarnation = NewIncarnation(100 + index, connections_),
-                                          .job_uid = "job",
-                                          .role = Role::kWorker,
-                                          .index = index,
-                                          .address = "127.0.0.1:1"}});
+    ToCoordinator(FromConnection{worker.connection, ps::Join{.incarnation = NewIncarnation(100 + index, connections_),
+                                                             .job_uid = "job",
+                                                             .role = Role::kWorker,
+                                                             .index = index,
+                                                             .address = "127.0.0.1:1"}});
     Deliver();
     return {worker.connection, welcomed_};
   }
   void OpenTable() {
     const Worker worker = Join(0);
-    ToCoordinator(FromConnection{worker.connection, ps::OpenTable{.header = {RequestId(1), {}, seconds(30)},
-                                                                  .spec = {"rows", {.dim = 1}}}});
+    ToCoordinator(FromConnection{
+        worker.connection, ps::OpenTable{.header = {RequestId(1), {}, seconds(30)}, .spec = {"rows", {.dim = 1}}}});
     Deliver();
     Leave(worker);
     ASSERT_EQ(servers_[0]->tables().size(), 1U);

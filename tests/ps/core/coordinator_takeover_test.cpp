@@ -346,8 +346,7 @@ class VotersOfTheMapBeforeTest : public CoordinatorTakeoverTest {
     Mirror();
     const NodeId server0 = nodes_.at(kServer0), server1 = nodes_.at(kServer1), server2(9);
     map_.voters = {{MapVersion(1, 0), {server0, server1, server2}}, {map_.version, {server0, server1}}};
-    map_.former_voters = {
-        {.node = server2, .role = Role::kServer, .index = 2, .incarnation = NewIncarnation(12, 1)}};
+    map_.former_voters = {{.node = server2, .role = Role::kServer, .index = 2, .incarnation = NewIncarnation(12, 1)}};
     Appoint({{Role::kServer, 0, 10}});
     JoinAgain(kWorker);
     Say(kWorker, WorkersAnswer({}));
@@ -830,8 +829,8 @@ TEST_F(CoordinatorTakeoverTest, AServerThatIsProvenGoneHasNoVoteInLaterMapsThoug
   EXPECT_TRUE(Votes(nodes_.at(kServer0)));
 }
 
-// Should the coordinator be lost before, the next one may know only a map of which the process is a voter still, and the
-// operator would not tell it again that the process has ended.
+// Should the coordinator be lost before, the next one may know only a map of which the process is a voter still, and
+// the operator would not tell it again that the process has ended.
 TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveTheMapThatSaysSo) {
   constexpr ConnectionId kServer2{4};
   Say(kServer2, JoinOf(Role::kServer, 2));

@@ -80,9 +80,7 @@ class ForgottenMembersTest : public CoordinatedJob {
  protected:
   ForgottenMembersTest() : CoordinatedJob({.job_uid = "job", .servers = 2, .shards = 4, .host_index = 0}) {}
 
-  bool Closed(ConnectionId connection) const {
-    return std::ranges::find(out_.close, connection) != out_.close.end();
-  }
+  bool Closed(ConnectionId connection) const { return std::ranges::find(out_.close, connection) != out_.close.end(); }
   void WorkerLeaves() { Say(kWorker, Leave{.header = {.request = RequestId(1), .remaining = seconds(30)}}); }
 };
 

@@ -31,9 +31,7 @@ std::vector<Message> OneOfEachKind(std::index_sequence<kKinds...>) {
   (messages.emplace_back(std::in_place_index<kKinds>), ...);
   return messages;
 }
-std::vector<Message> OneOfEachKind() {
-  return OneOfEachKind(std::make_index_sequence<std::variant_size_v<Message>>());
-}
+std::vector<Message> OneOfEachKind() { return OneOfEachKind(std::make_index_sequence<std::variant_size_v<Message>>()); }
 bool MayCome(const Message& message, Party from, Party to) { return ps::MayCome(message.index(), from, to); }
 
 TEST(MessageRightsTest, EveryKindHasASenderAndAReceiver) {
@@ -101,10 +99,14 @@ constexpr NodeId kServer{1}, kOtherServer{2}, kWorker{3}, kOtherWorker{4}, kStra
 
 NodeId NodeOf(Party party) {
   switch (party) {
-    case Party::kCoordinator: return kCoordinator;
-    case Party::kServer: return kOtherServer;
-    case Party::kWorker: return kOtherWorker;
-    case Party::kUnknown: return kStranger;
+    case Party::kCoordinator:
+      return kCoordinator;
+    case Party::kServer:
+      return kOtherServer;
+    case Party::kWorker:
+      return kOtherWorker;
+    case Party::kUnknown:
+      return kStranger;
   }
   return kStranger;
 }

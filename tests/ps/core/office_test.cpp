@@ -105,8 +105,8 @@ TEST_F(OfficeTest, AConfirmationForAnOlderMapDoesNotReplaceANewerOne) {
 }
 
 TEST_F(OfficeTest, ASuccessorNeedsTheMajoritiesThatTheCoordinatorBeforeNeeded) {
-  office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}},
-                 {.map_version = MapVersion(1, 2), .nodes = {kA, kB, kC}}});
+  office_.Adopt(
+      {{.map_version = MapVersion(1, 1), .nodes = {kA, kB}}, {.map_version = MapVersion(1, 2), .nodes = {kA, kB, kC}}});
   Supports(kB, 0);
   Supports(kC, 0);
   EXPECT_FALSE(office_.Held(At(1))) << "A and B may have gone on with the map before C joined";
@@ -119,8 +119,8 @@ TEST_F(OfficeTest, ASuccessorNeedsTheMajoritiesThatTheCoordinatorBeforeNeeded) {
 TEST_F(OfficeTest, WhatTheOperatorHasConfirmedHoldsForANewerMapThatIsFoundLater) {
   office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}}});
   EXPECT_TRUE(office_.Confirm({.map_version = MapVersion(1, 1), .nodes = {kB}}));
-  office_.Adopt({{.map_version = MapVersion(1, 1), .nodes = {kA, kB}},
-                 {.map_version = MapVersion(1, 3), .nodes = {kB, kC}}});
+  office_.Adopt(
+      {{.map_version = MapVersion(1, 1), .nodes = {kA, kB}}, {.map_version = MapVersion(1, 3), .nodes = {kB, kC}}});
   Supports(kB, 0);
   EXPECT_FALSE(office_.Held(At(1))) << "nothing is recorded about the voters of the newer map";
   Supports(kC, 0);

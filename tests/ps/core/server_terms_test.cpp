@@ -239,8 +239,8 @@ TEST_F(ServerTermsTest, OneThatWasToLeaveEndsWellWhenItIsNoMemberAnyMore) {
   without.version = MapVersion(2, 1);
   without.shards[0].home = kOther;
   std::erase_if(without.members, [](const Member& member) { return member.node == kSelf; });
-  for (const Message& word : {Message(SessionLost{no_member}), Message(JoinRefused{no_member}),
-                              Message(MapUpdate{without})}) {
+  for (const Message& word :
+       {Message(SessionLost{no_member}), Message(JoinRefused{no_member}), Message(MapUpdate{without})}) {
     EXPECT_TRUE(ends_well(true, word));
     EXPECT_FALSE(ends_well(false, word)) << "it was declared lost, and does not know why";
   }

@@ -99,11 +99,26 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
          map.voters = {{MapVersion(1), {NodeId(1)}}, {MapVersion(1), {NodeId(2)}}};
        },
        "voters that are out of order"},
-      {"voters of a later map", [](ShardMap& map) { map.voters = {{map.version.Next(), {NodeId(1)}}}; }, "out of order"},
-      {"no voters", [](ShardMap& map) { map.voters = {{map.version, {}}}; }, "0 voters"},
-      {"voters out of order", [](ShardMap& map) { map.voters = {{map.version, {NodeId(2), NodeId(1)}}}; },
+      {"voters of a later map",
+       [](ShardMap& map) {
+         map.voters = {{map.version.Next(), {NodeId(1)}}};
+       },
+       "out of order"},
+      {"no voters",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {}}};
+       },
+       "0 voters"},
+      {"voters out of order",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(2), NodeId(1)}}};
+       },
        "order of their node ids"},
-      {"a voter that is none", [](ShardMap& map) { map.voters = {{map.version, {NodeId(0)}}}; }, "order of their"},
+      {"a voter that is none",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(0)}}};
+       },
+       "order of their"},
       {"members out of order", [](ShardMap& map) { std::swap(map.members[0], map.members[1]); }, "order"},
       {"state of a later coordinator", [](ShardMap& map) { map.records_from = ~uint64_t{0}; }, "later coordinator"},
       {"recovers later", [](ShardMap& map) { map.recovered_at = map.version.Next(); }, "later"},

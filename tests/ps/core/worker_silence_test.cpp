@@ -74,9 +74,11 @@ TEST(WorkerOfAJobThatBeginsAnewTest, TakesTheModeOfTheCoordinatorThatAdmitsIt) {
               now, out);
     core.Step(PeerDisconnected{kCoordinator}, now, out);
   };
-  hear({.revision = (uint64_t{1} << 32) + 5, .mode = SyncMode::Ssp(3), .mode_before = SyncMode::Ssp(3), .mode_from = 1});
+  hear(
+      {.revision = (uint64_t{1} << 32) + 5, .mode = SyncMode::Ssp(3), .mode_before = SyncMode::Ssp(3), .mode_from = 1});
   ASSERT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(3));
-  hear({.revision = (uint64_t{1} << 32) + 1, .mode = SyncMode::Ssp(1), .mode_before = SyncMode::Ssp(1), .mode_from = 0});
+  hear(
+      {.revision = (uint64_t{1} << 32) + 1, .mode = SyncMode::Ssp(1), .mode_before = SyncMode::Ssp(1), .mode_from = 0});
   EXPECT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(1));
 }
 
@@ -119,11 +121,10 @@ TEST_F(WorkerSilenceTest, FindsACoordinatorWhoseServerJoinedWithAMapThatNeverCam
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
   const std::string address = "127.0.0.8:7000";
-  Step(Received{.from = kLater,
-                .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
+  Step(Received{.from = kLater, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "it may be anybody";
-  Step(Received{.from = kServer,
-                .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
+  Step(
+      Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");
 }

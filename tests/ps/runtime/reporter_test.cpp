@@ -98,23 +98,22 @@ class ReporterTest : public testing::Test {
   std::unique_ptr<Reporter> Start(Duration every = milliseconds(20)) {
     const ReporterOptions options{
         .socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = every};
-    return Reporter::Start(
-        options, time_,
-        {.take_window =
-             [this](MonotonicTime) {
-               TelemetryWindow window{.duration = milliseconds(20)};
-               window.worker.emplace();
-               window.worker->clock = ++windows_;
-               window.worker->window.samples = 7;
-               return window;
-             },
-         .drain =
-             [this](const std::string& reason) {
-               drain_reason_ = reason;
-               return OkStatus();
-             },
-         .threads = threads_,
-         .command = command_});
+    return Reporter::Start(options, time_,
+                           {.take_window =
+                                [this](MonotonicTime) {
+                                  TelemetryWindow window{.duration = milliseconds(20)};
+                                  window.worker.emplace();
+                                  window.worker->clock = ++windows_;
+                                  window.worker->window.samples = 7;
+                                  return window;
+                                },
+                            .drain =
+                                [this](const std::string& reason) {
+                                  drain_reason_ = reason;
+                                  return OkStatus();
+                                },
+                            .threads = threads_,
+                            .command = command_});
   }
 
   SystemTime time_;

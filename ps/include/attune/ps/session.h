@@ -310,7 +310,7 @@ struct SessionOptions {
   std::string job_uid = {};  // id checked in every handshake
   std::string pod_uid = {};  // by which the platform knows this process; empty: started by hand
   uint32_t index = 0;
-  std::string coordinator = {};  // host:port
+  std::string coordinator = {};                         // host:port
   std::string bind_address = "127.0.0.1";               // any but loopback needs a token or certificates
   std::string token = {};                               // the job's secret; empty: it has none
   std::string tls_directory = {};                       // tls.crt, tls.key, ca.crt of the job; empty: no TLS
