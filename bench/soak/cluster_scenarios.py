@@ -26,5 +26,5 @@ SCENARIOS = {
     "api-server-stopped": Scenario("the API server does not answer", counting(60), [(3, StopDaemon("kube-apiserver", 30))]),
     "etcd-stopped": Scenario("etcd does not answer", counting(60), [(3, StopDaemon("etcd", 30))]),
     "operator-killed": Scenario("the operator's pod is gone at once", counting(30), [(3, KillOperator())]),
-    "slow-node": Scenario("one machine has a slow link", counting(40), [(3, Slow("server", 20))]),
+    "slow-node": Scenario("one machine has a slow link", counting(90), [(3, Slow("server", 20))]),
 }
