@@ -62,8 +62,9 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.links_cut =
       p.delay_milliseconds_max < 100 && p.server_deaths + p.coordinator_deaths == 0 && links.Chance(0.3) ? 1 : 0;
   // Two losses at one time, or one without copies, lose rows of right.
-  if (p.deaths + p.isolations + p.links_cut > 0 && (p.backups == 0 || p.server_deaths + p.coordinator_deaths > 0))
-    p.localize_chance = 0;
+  const bool worker_lost = p.deaths + p.isolations > 0;
+  const bool server_lost = p.server_deaths + p.coordinator_deaths + p.links_cut > 0;
+  if ((p.backups == 0 && (worker_lost || server_lost)) || (worker_lost && server_lost)) p.localize_chance = 0;
   return p;
 }
 

@@ -225,10 +225,7 @@ void JobSimulation::CutLink() {
   }
   network_.Sever(ServerPlace(server), end);
   Break(ServerPlace(server), end, network_.Delay());
-  // The recovery of a lost worker's rows may need the very link, and nobody can be given up before it is over.
-  const bool needed =
-      parameters_.localize_chance > 0 && (parameters_.deaths + parameters_.isolations > 0 || parameters_.backups == 0);
-  if (!needed && random().Chance(0.5)) return;
+  if (random().Chance(0.5)) return;
   After(FromMilliseconds(random().Uniform() * 25000), [this, server, end] {
     Tell("they do again");
     network_.Mend(ServerPlace(server), end);
