@@ -106,6 +106,7 @@ void CoordinatorCore::ForgiveSilence(Duration time) {
 // While nobody at all is heard it is this process that is cut off, or its machine that starves: those that come back a
 // moment later than the first have been no more silent than that one.
 void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
+  if (node.member.node == given_up_) return;
   if (!IsHost(node.member)) {
     const Duration deaf = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
     if (deaf > options_.pause_tolerance) ForgiveSilence(deaf);

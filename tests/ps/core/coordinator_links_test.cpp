@@ -106,6 +106,17 @@ TEST_F(CoordinatorLinksTest, TheLeaseOfTheOneThatGoesRunsOutFirst) {
   EXPECT_GE(now_ - answered, CoordinatorOptions().liveness_lease);
 }
 
+// Its connection may break at any time.
+TEST_F(CoordinatorLinksTest, TheOneThatGoesIsNotHeardByJoiningAgain) {
+  missing_[kWorker] = {kServer1};
+  Hear(seconds(11));
+  for (int i = 0; i < 8 && !lost_.contains(kWorker); ++i) {
+    Say(kWorker, JoinOf(Role::kWorker, 0, nodes_.at(kWorker)));
+    Hear(milliseconds(500));
+  }
+  EXPECT_FALSE(IsMember(kWorker));
+}
+
 TEST_F(CoordinatorLinksTest, ALinkThatComesBackInTimeCostsNothing) {
   missing_[kWorker] = {kServer1};
   Hear(seconds(11));
