@@ -76,6 +76,7 @@ struct ApplyOptions {
 
 struct DeleteOptions {
   std::string uid;                              // precondition; "" = none
+  std::string resource_version;                 // likewise
   std::optional<int64_t> grace_period_seconds;  // of pods
   std::string propagation = "Background";
 };

@@ -261,7 +261,8 @@ class RestApi final : public Api {
     ASSIGN_OR_RETURN(std::string path, ObjectPath(type, key));
     Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
     if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
-    if (!options.uid.empty()) body["preconditions"] = {{"uid", options.uid}};
+    if (!options.uid.empty()) body["preconditions"]["uid"] = options.uid;
+    if (!options.resource_version.empty()) body["preconditions"]["resourceVersion"] = options.resource_version;
     if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
     HttpRequest request{.method = "DELETE", .path = path, .body = body.dump(), .content_type = kJsonType};
     std::string doing = Doing("deleting", type, key);

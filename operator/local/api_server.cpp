@@ -355,6 +355,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!body.ok()) return ErrorAnswer(body.status());
     kube::DeleteOptions options;
     options.uid = kube::StringAt(*body, {"preconditions", "uid"});
+    options.resource_version = kube::StringAt(*body, {"preconditions", "resourceVersion"});
     options.grace_period_seconds = Number(target, "gracePeriodSeconds");
     if (kube::At(*body, {"gracePeriodSeconds"}).is_number_integer())
       options.grace_period_seconds = kube::IntegerAt(*body, {"gracePeriodSeconds"});

@@ -42,6 +42,8 @@ struct MemoryApiOptions {
   Duration event_ttl = std::chrono::hours(1);  // Events older than this vanish, as on a cluster
   Duration bookmark_interval = std::chrono::seconds(60);
   bool create_namespaces = true;  // a namespace exists from its first object on; false: NotFound as on a cluster
+  // Where uids come from; empty: drawn at random. Tests that repeat themselves give their own.
+  std::function<std::string()> new_uid = {};
   // With a thread of its own, signals of watches arrive by themselves (and `time` is read from that thread). Without,
   // they arrive inside DeliverSignals(): deterministic tests.
   bool own_thread = true;

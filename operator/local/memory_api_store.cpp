@@ -132,7 +132,7 @@ StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
                                                               " already; delete some before creating more"));
   }
   Json& metadata = object["metadata"];
-  metadata["uid"] = NewUid();
+  metadata["uid"] = options_.new_uid ? options_.new_uid() : NewUid();
   metadata["creationTimestamp"] = Rfc3339(time_.WallNow());
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) metadata.erase(field);
   if (object.contains("spec") || info.custom) metadata["generation"] = 1;
@@ -324,6 +324,11 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
     return Conflict(info.type, key.name,
                     absl::StrCat("Precondition failed: UID in precondition: ", options.uid,
                                  ", UID in object meta: ", std::string(kube::Uid(*old))));
+  }
+  if (!options.resource_version.empty() && options.resource_version != kube::ResourceVersion(*old)) {
+    return Conflict(info.type, key.name,
+                    absl::StrCat("Precondition failed: ResourceVersion in precondition: ", options.resource_version,
+                                 ", ResourceVersion in object meta: ", std::string(kube::ResourceVersion(*old))));
   }
   int64_t grace = GraceSeconds(info, *old, options);
   const bool deleting = kube::IsBeingDeleted(*old);

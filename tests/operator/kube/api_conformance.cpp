@@ -466,6 +466,16 @@ TEST_P(ApiConformance, DeleteOfAnotherUidIsAborted) {
   EXPECT_EQ(api_->Delete(job_type(), Key("a"), {.uid = std::string(Uid(created))}), OkStatus());
 }
 
+TEST_P(ApiConformance, DeleteOfAnOldVersionIsAborted) {
+  const Json created = Created(job_type(), Job("a"));
+  const auto changed = api_->Patch(job_type(), Key("a"), PatchType::kMerge, {{"metadata", {{"labels", {{"x", "y"}}}}}});
+  ASSERT_TRUE(changed.ok());
+  const std::string uid(Uid(created)), old(ResourceVersion(created)), newest(ResourceVersion(*changed));
+  EXPECT_EQ(CodeOf(api_->Delete(job_type(), Key("a"), {.uid = uid, .resource_version = old})), StatusCode::kAborted);
+  EXPECT_TRUE(api_->Get(job_type(), Key("a")).ok());
+  EXPECT_EQ(api_->Delete(job_type(), Key("a"), {.uid = uid, .resource_version = newest}), OkStatus());
+}
+
 TEST_P(ApiConformance, PodsOnANodeStayForTheirGracePeriod) {
   Json object = Pod("p");
   object["spec"].erase("schedulingGates");

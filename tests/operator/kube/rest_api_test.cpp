@@ -46,7 +46,7 @@ TEST(RestApi, SendsWhatTheApiServerExpects) {
   EXPECT_TRUE(api->Update(kPods, Json::parse(kPod), "status").ok());
   EXPECT_TRUE(api->Patch(kPods, {"n", "a"}, PatchType::kMerge, {{"x", 1}}).ok());
   EXPECT_TRUE(api->Apply(kPods, Json::parse(kPod), {.field_manager = "me"}).ok());
-  EXPECT_TRUE(api->Delete(kPods, {"n", "a"}, {.uid = "u", .grace_period_seconds = 5}).ok());
+  EXPECT_TRUE(api->Delete(kPods, {"n", "a"}, {.uid = "u", .resource_version = "7", .grace_period_seconds = 5}).ok());
   std::string pod = Json::parse(kPod).dump(), path = "/api/v1/namespaces/n/pods";
   EXPECT_THAT(seen,
               ElementsAre("GET " + path + "/a", "POST " + path + " " + pod, "PUT " + path + "/a/status " + pod,
@@ -54,7 +54,7 @@ TEST(RestApi, SendsWhatTheApiServerExpects) {
                           "DELETE " + path +
                               "/a "
                               R"({"apiVersion":"v1","gracePeriodSeconds":5,"kind":"DeleteOptions",)"
-                              R"("preconditions":{"uid":"u"},"propagationPolicy":"Background"})"));
+                              R"("preconditions":{"resourceVersion":"7","uid":"u"},"propagationPolicy":"Background"})"));
   EXPECT_LT(server.connections(), server.requests()) << "connections are reused";
 }
 
