@@ -59,7 +59,7 @@ int Seeds(const Suite& suite, const Options& options) {
   for (const auto& [what, number] : result.sum.counts) {
     std::printf(", %llu %.*s", static_cast<unsigned long long>(number), static_cast<int>(what.size()), what.data());
   }
-  std::printf("\n%s", result.failure.c_str());
+  std::printf(", digest %016llx\n%s", static_cast<unsigned long long>(result.sum.digest), result.failure.c_str());
   std::fflush(stdout);
   return result.failure.empty() ? 0 : 1;
 }

@@ -31,6 +31,7 @@ SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count) {
     const Outcome outcome = suite.run(seed, {}, false);
     ++result.seeds;
     result.sum.messages += outcome.messages;
+    result.sum.digest = SplitMix64(result.sum.digest ^ outcome.digest);
     for (const auto& [what, number] : outcome.counts) result.sum.counts[what] += number;
     if (!outcome.violations.empty()) result.failure = Explain(suite, seed);
   }

@@ -40,7 +40,7 @@ uint64_t FreshSeed();
 struct SeedsResult {
   uint64_t seeds = 0;
   double seconds = 0;
-  Outcome sum;          // messages and counts of all runs
+  Outcome sum;          // messages, counts and the digest of all runs
   std::string failure;  // of the first seed that fails; empty: none
 };
 SeedsResult RunSeeds(const Suite& suite, uint64_t first, uint64_t count);
