@@ -23,6 +23,9 @@ namespace attune::controller {
 struct CreatePod {
   kube::Json pod;
   std::string reason;
+  // Created only when the job is still what the plan was made from, says the API server: caches may be old, and a job
+  // that has served must not begin again.
+  bool if_job_unchanged = false;
 };
 struct CreateService {
   kube::Json service;
@@ -53,6 +56,7 @@ struct DeletePod {
   std::string name, uid;
   std::optional<int64_t> grace_period_seconds;
   std::string reason;
+  std::string resource_version = {};  // deleted only as it was seen; "": whatever has become of it
 };
 struct SendDrain {
   std::string name, uid;

@@ -53,7 +53,17 @@ Status Carrier::OnNameInUse(const kube::ResourceType& type, const kube::ObjectKe
   return Error(StatusCode::kAborted, text + " but to an earlier one, whose objects are going");
 }
 
-Status Carrier::CarryOut(const CreatePod& action) { return Create(kube::kPods, action.pod); }
+// Asked of the API server itself: the cache that the plan was made from may be old.
+Status Carrier::CheckJobIsAsPlanned() {
+  ASSIGN_OR_RETURN(const Json present, api_.Get(kube::kTrainingJobs, key_, kCall));
+  if (kube::Uid(present) == job_.uid && kube::ResourceVersion(present) == job_version_) return OkStatus();
+  return Error(StatusCode::kAborted, "job " + key_.ToString() + " has changed since it was looked at");
+}
+
+Status Carrier::CarryOut(const CreatePod& action) {
+  if (action.if_job_unchanged) RETURN_IF_ERROR(CheckJobIsAsPlanned());
+  return Create(kube::kPods, action.pod);
+}
 Status Carrier::CarryOut(const CreateService& action) { return Create(kube::kServices, action.service); }
 Status Carrier::CarryOut(const CreatePodDisruptionBudget& action) {
   return Create(kPodDisruptionBudgets, action.budget);
@@ -84,6 +94,7 @@ Status Carrier::CarryOut(const PatchPod& action) {
   StatusOr<Json> patched = api_.Patch(kube::kPods, key, kube::PatchType::kMerge, action.patch, "", kCall);
   if (patched.ok()) {
     done_.expectations.ExpectWritten(kube::kPods, *patched, time_.Now());
+    pod_versions_[action.uid] = kube::ResourceVersion(*patched);
     return OkStatus();
   }
   if (IsGone(patched.status())) return OkStatus();
@@ -94,6 +105,7 @@ Status Carrier::CarryOut(const PatchJob& action) {
   StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch, "", kCall);
   if (patched.ok()) {
     done_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, time_.Now());
+    job_version_ = kube::ResourceVersion(*patched);
     return OkStatus();
   }
   if (IsGone(patched.status()) || IsReplaced(patched.status())) return OkStatus();
@@ -102,9 +114,16 @@ Status Carrier::CarryOut(const PatchJob& action) {
 
 Status Carrier::CarryOut(const DeletePod& action) {
   const kube::ObjectKey key{key_.name_space, action.name};
-  const kube::DeleteOptions options{.uid = action.uid, .grace_period_seconds = action.grace_period_seconds};
+  kube::DeleteOptions options{.uid = action.uid, .grace_period_seconds = action.grace_period_seconds};
+  const bool as_seen = !action.resource_version.empty();
+  if (as_seen) {
+    const auto patched = pod_versions_.find(action.uid);
+    options.resource_version = patched == pod_versions_.end() ? action.resource_version : patched->second;
+  }
   const Status status = api_.Delete(kube::kPods, key, options, kCall);
-  if (!status.ok() && !IsGone(status) && !IsReplaced(status)) return Annotate(status, "deleting pod " + key.ToString());
+  // Of one that was to be as it was seen, another version is as likely as another pod: the next look tells.
+  const bool done = status.ok() || IsGone(status) || (IsReplaced(status) && !as_seen);
+  if (!done) return Annotate(status, "deleting pod " + key.ToString());
   done_.expectations.ExpectDeleted(kube::kPods, key, action.uid, time_.Now());
   return OkStatus();
 }
@@ -155,6 +174,7 @@ Status Carrier::CarryOut(const WriteStatus& action) {
   if (!written.ok()) return Annotate(written.status(), "writing the status of job " + key_.ToString());
   done_.expectations.ExpectWritten(kube::kTrainingJobs, *written, time_.Now());
   done_.status_written_at = time_.Now();
+  job_version_ = kube::ResourceVersion(*written);
   return OkStatus();
 }
 

@@ -42,7 +42,8 @@ class Carrier {
         job_(job),
         job_object_(job_object),
         key_(kube::KeyOf(job_object)),
-        done_(done) {}
+        done_(done),
+        job_version_(job.resource_version) {}
 
   Status Carry(const Action& action) {
     return std::visit([this](const auto& typed) { return CarryOut(typed); }, action);
@@ -50,6 +51,7 @@ class Carrier {
 
  private:
   Status Create(const kube::ResourceType& type, const kube::Json& object);
+  Status CheckJobIsAsPlanned();
   Status OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key);
 
   Status CarryOut(const CreatePod& action);
@@ -76,6 +78,9 @@ class Carrier {
   const kube::Json& job_object_;
   const kube::ObjectKey key_;
   Done& done_;
+  // What this round's own writes have made of what the plan was made from.
+  std::string job_version_;
+  std::map<std::string, std::string> pod_versions_;  // by uid
 };
 
 }  // namespace attune::controller

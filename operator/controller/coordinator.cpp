@@ -49,15 +49,11 @@ class CoordinatorPlanner {
 
   CoordinatorView Run() {
     const bool host_alive = host_ != nullptr && IsAlive(*host_);
-    if (!host_alive && servers_.unheard) {
-      view_.moving = true;
-      draft_.Requeue(kLookAgain, "reports of the servers: whether the job has begun");
-      return view_;
+    if (!servers_.begun) {
+      draft_.Requeue(kLookAgain, host_alive ? "the coordinator's word that all servers have joined"
+                                            : "the server that the coordinator ran in; the job starts over there");
     }
-    if (!host_alive && !servers_.begun) {
-      draft_.Requeue(kLookAgain, "the server that the coordinator ran in; the job begins anew there");
-      return view_;
-    }
+    if (!host_alive && !servers_.begun) return view_;
     const Need need = host_alive ? NeedOfAlive() : Need{.why = "which is gone"};
     const ObservedPod* successor = need.why.empty() ? nullptr : FindSuccessor(need);
     if (successor != nullptr) {

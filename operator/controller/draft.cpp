@@ -52,8 +52,14 @@ Draft::Needs Draft::Remove(const ObservedPod& pod, std::optional<int64_t> grace_
   // Deleted while still held, it would read as deleted from outside.
   Needs removal = Release(pod, reason);
   if (IsBeingDeleted(pod)) return removal;
-  removal.push_back(
-      Add(Urgency::kRemoval, DeletePod{pod.name, pod.uid, grace_period_seconds, std::move(reason)}, removal));
+  DeletePod deletion{pod.name, pod.uid, grace_period_seconds, std::move(reason)};
+  if (!HasStarted(pod)) {
+    deletion.resource_version = pod.resource_version;
+    for (const Ref release : removal) {
+      std::get<PatchPod>(entries_[release].step.action).patch["metadata"]["resourceVersion"] = pod.resource_version;
+    }
+  }
+  removal.push_back(Add(Urgency::kRemoval, std::move(deletion), removal));
   return removal;
 }
 

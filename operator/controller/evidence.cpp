@@ -84,6 +84,10 @@ const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod
   return found == samples.end() ? nullptr : &*found;
 }
 
+bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now) {
+  return IsSilentFor(observed, pod, time, time, now);
+}
+
 bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   return sample != nullptr && sample->connected && sample->window.sequence() > 0 &&

@@ -49,6 +49,8 @@ CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod&
 // "nothing is heard of its process, and a-server-1 does not hear it".
 std::string Describe(const CoordinatorSigns& signs);
 
+// Nothing has come from its process for so long, although it ran and this operator listened.
+bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now);
 // Its sidecar is connected and its process has reported a moment ago.
 bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
 // What its process said last; null: nothing yet.

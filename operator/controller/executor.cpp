@@ -13,6 +13,7 @@
 #include "operator/controller/machines.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/status.h"
 #include "operator/controller/text.h"
 #include "operator/controller/tuning_input.h"
 #include "proto/contract.h"
@@ -29,6 +30,7 @@ constexpr Duration kRoundMax = std::chrono::seconds(5);
 constexpr size_t kPodsRemembered = 4096;
 // Between two ticks of a process that runs, and how late one may come.
 constexpr Duration kTickEvery = std::chrono::seconds(1), kTickLate = std::chrono::seconds(2);
+constexpr Duration kReadAgainAfter = std::chrono::seconds(1);
 constexpr Duration kMoreToDo = std::chrono::milliseconds(10);
 constexpr size_t kNoteBytesMax = 1000;                   // the API's limit of an Event's note is 1 KiB
 constexpr Duration kCacheLag = std::chrono::seconds(1);  // a change in the cache wakes the job earlier
@@ -38,11 +40,14 @@ bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFoun
 // Another object of that name and another uid: what was meant is gone.
 bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
 
+void AddPod(const Json& pod, std::vector<ObservedPod>& pods) {
+  if (ObservedPod seen = ObservePod(pod); seen.index >= 0) pods.push_back(std::move(seen));
+}
+
 std::vector<ObservedPod> ObservePods(const kube::WatchCache& cache, const kube::ObjectKey& job) {
   std::vector<ObservedPod> pods;
   for (const kube::Snapshot& pod : cache.ByLabel(job.name)) {
-    if (kube::Namespace(*pod) != job.name_space) continue;
-    if (ObservedPod seen = ObservePod(*pod); seen.index >= 0) pods.push_back(std::move(seen));
+    if (kube::Namespace(*pod) == job.name_space) AddPod(*pod, pods);
   }
   return pods;
 }
@@ -61,7 +66,14 @@ class Executor::Round {
     const Now now{executor_.time_.Now(), executor_.time_.WallNow()};
     observed_.checkpoint_since = memory_.checkpoints.Since(observed_.job, now);
     ObserveTuning(now);
-    CarryOut(Plan(observed_, executor_.options_, now));
+    std::vector<Step> plan = Plan(observed_, executor_.options_, now);
+    if (EndsJob(plan)) {
+      const Status read = ReadAgain();
+      if (!read.ok()) log::Warn("the end of a job waits for the API server", {{"job", key_.ToString()}, {"reason", read}});
+      if (!read.ok()) return kReadAgainAfter;
+      plan = Plan(observed_, executor_.options_, now);
+    }
+    CarryOut(std::move(plan));
     ReportFailures();
     return requeue_;
   }
@@ -148,10 +160,41 @@ class Executor::Round {
     if (!requeue_ || delay < *requeue_) requeue_ = delay;
   }
 
-  void Observe() {
-    api::ParsedJob parsed = api::ParseTrainingJob(job_object_);
+  // An end is final.
+  bool EndsJob(const std::vector<Step>& plan) const {
+    return !HasEnded(observed_.job.status) && std::ranges::any_of(plan, [](const Step& step) {
+      const auto* write = std::get_if<WriteStatus>(&step.action);
+      return write != nullptr && HasEnded(write->status);
+    });
+  }
+
+  // From the API server itself: pods that a cache still shows as failed may have been replaced long ago.
+  Status ReadAgain() {
+    constexpr kube::CallOptions kCall{.timeout = Carrier::kCallTimeout};
+    ASSIGN_OR_RETURN(const Json job, executor_.api_.Get(kube::kTrainingJobs, key_, kCall));
+    if (kube::Uid(job) != observed_.job.uid) return Error(StatusCode::kAborted, "it is another job by now");
+    ASSIGN_OR_RETURN(const kube::ListResult pods,
+                     executor_.api_.List(kube::kPods,
+                                         {.name_space = key_.name_space,
+                                          .label_selector = std::string(contract::kLabelJob) + "=" + key_.name},
+                                         kCall));
+    ObserveJob(job);
+    observed_.pods.clear();
+    for (const Json& pod : pods.items) AddPod(pod, observed_.pods);
+    ObserveNodes();
+    ObserveFailuresInARow();
+    ObserveLogs();
+    return OkStatus();
+  }
+
+  void ObserveJob(const Json& job) {
+    api::ParsedJob parsed = api::ParseTrainingJob(job);
     observed_.job = std::move(parsed.job);
     observed_.problems = std::move(parsed.problems);
+  }
+
+  void Observe() {
+    ObserveJob(job_object_);
     observed_.pods = ObservePods(executor_.caches_.pods, key_);
     observed_.service_exists = Exists(executor_.caches_.services, ServiceName(key_.name));
     observed_.budget_exists = Exists(executor_.caches_.budgets, BudgetName(key_.name));

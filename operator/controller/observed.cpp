@@ -136,6 +136,7 @@ ObservedPod ObservePod(const Json& pod) {
   ObservedPod seen;
   seen.name = kube::Name(pod);
   seen.uid = kube::Uid(pod);
+  seen.resource_version = kube::ResourceVersion(pod);
   seen.job_uid = kube::Label(pod, contract::kLabelJobUid);
   const std::string_view role = kube::Label(pod, contract::kLabelRole);
   seen.role = role == contract::kRoleServer ? RoleName::kServer : RoleName::kWorker;

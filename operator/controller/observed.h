@@ -32,6 +32,7 @@ struct RoleContainer {
 // The fields of a pod that decisions are made from (and all that the watch cache keeps of it).
 struct ObservedPod {
   std::string name, uid;
+  std::string resource_version;  // of the object that the rest was read from
   std::string job_uid;  // of the job it was created for
   RoleName role = RoleName::kWorker;
   int32_t index = -1;

@@ -27,6 +27,8 @@ struct OperatorOptions {
   double report_seconds = 1;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status
+  // Workers are made without the coordinator's word that all servers have joined when it was not heard for so long.
+  Duration begin_unheard_after = std::chrono::seconds(10);
   int reconcile_threads = 2;
   std::string tuner_history;  // file of what the tuner learned of finished jobs; "": kept in memory only
 };

@@ -56,6 +56,8 @@ struct PlanOptions {
   Duration coordinator_never_heard = std::chrono::seconds(5);
   // The same without backups: a machine that comes back brings its rows back, which are nowhere else.
   Duration coordinator_silence_without_backups = std::chrono::seconds(10);
+  // Workers are made when the coordinator has said that all servers have joined, or when it was not heard for so long.
+  Duration begin_unheard_after = std::chrono::seconds(10);
   // A process that has reported within this time is heard.
   Duration heard_within = std::chrono::milliseconds(2500);
   // A coordinator that was appointed has that long to gather half of the servers.

@@ -58,13 +58,13 @@ class ServerPlanner {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
     const std::string name = PodName(observed_.job.name, RoleName::kServer, index);
     if (NameInUse(observed_, name)) return;  // its end wakes us
-    const bool may_hold_rows = servers_.begun || servers_.unheard;
-    if ((window_ == nullptr && may_hold_rows) || coordinator_.moving) {
+    if ((window_ == nullptr && servers_.begun) || coordinator_.moving) {
       draft_.Requeue(kLookAgain, "word of the coordinator");  // who would tell a new server from a lost one
       return;
     }
-    created_.push_back(draft_.Create(CreatePod{BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
-                                               "the job has " + Counted(servers_.count, "server")}));
+    created_.push_back(draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
+                                               .reason = "the job has " + Counted(servers_.count, "server"),
+                                               .if_job_unchanged = !servers_.begun}));
   }
 
   // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for. Without

@@ -51,38 +51,18 @@ bool WaitsForServers(const Observed& observed, int32_t count) {
   return window && window->server_states().empty() && static_cast<int32_t>(window->servers()) < count;
 }
 
-// Said by the coordinator now or before, or seen in what servers and workers report.
+// Said by the coordinator now or before, or seen in what servers and workers report. Workers are made once it is on
+// record: where there is one, a job that looks as if it had not begun is old news.
 bool HasBegun(const Observed& observed, int32_t count) {
   if (observed.job.status.begun) return true;
   if (observed.sample.job && !WaitsForServers(observed, count)) return true;
   // The coordinator's last word may be older than what others say.
-  return std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
+  const bool trained = std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
     return sample.window.server().rows() > 0 || sample.window.worker().clock() > 0;
   });
-}
-
-// A server that runs has not reported to this operator, which may have been started after it.
-bool MissesReports(const Observed& observed) {
-  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-    if (!IsOurs(observed, pod) || !IsAlive(pod)) return false;
-    const telemetry::PodSample* sample = SampleOf(observed, pod);
-    return sample == nullptr || !sample->window.has_server();
-  });
-}
-
-// Workers run, and what one of the servers, which may have ended since, had to say has never come to this operator: they
-// may have trained.
-bool MayHaveBegunUnheard(const Observed& observed) {
-  if (observed.sample.job) return false;
-  bool worker_started = false, server_unheard = false;
-  for (const ObservedPod& pod : observed.pods) {
-    if (pod.job_uid != observed.job.uid || !HasStarted(pod)) continue;
-    worker_started = worker_started || pod.role == RoleName::kWorker;
-    if (!IsOurs(observed, pod)) continue;
-    const telemetry::PodSample* sample = SampleOf(observed, pod);
-    server_unheard = server_unheard || sample == nullptr || !sample->window.has_server();
-  }
-  return worker_started && server_unheard;
+  return trained || std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+           return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
+         });
 }
 
 // A worker that has not trained, and with all servers gone never will: it was made, or began, too late.
@@ -235,12 +215,10 @@ ServersView ViewServers(const Observed& observed) {
   view.begun = view.formed && HasBegun(observed, first);
   view.elastic = view.begun && abilities && abilities->elastic_servers;
   view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
-  view.unheard = view.formed && !view.begun && !observed.sample.job && MissesReports(observed);
   view.goal_reached =
       api::IsTrue(observed.job.status, kGoalReached) || (observed.sample.job && observed.sample.job->goal_reached());
   // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to recover.
-  const bool nothing_to_lose = !view.begun && !MayHaveBegunUnheard(observed);
-  view.survivable = nothing_to_lose || ((!abilities || abilities->server_recovery) &&
+  view.survivable = !view.begun || ((!abilities || abilities->server_recovery) &&
                                         (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty())));
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
   view.marked_failures = observed.job.status.servers.failed;
@@ -272,6 +250,12 @@ ServersView ViewServers(const Observed& observed) {
   view.goal_reached = view.goal_reached || (host != nullptr && HasSucceeded(*host) && !any_alive);
   std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;
+}
+
+bool BeginsUnheard(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (!servers.formed || servers.begun || !servers.all_started() || host == nullptr || !IsAlive(*host)) return false;
+  return IsUnheardFor(observed, *host, options.begin_unheard_after, now);
 }
 
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,

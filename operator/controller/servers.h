@@ -37,10 +37,9 @@ struct ServersView {
   int32_t failures = 0;         // those included that are not marked yet
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
   bool formed = false;
-  // The coordinator has said that all servers have joined, or reports show rows. Until then nothing has been trained:
-  // whatever is lost begins anew.
+  // The coordinator has said that all servers have joined, or was not heard for long. Until that is on record
+  // (status.begun) there are no workers and nothing has been trained: whatever is lost starts over.
   bool begun = false;
-  bool unheard = false;     // nobody can tell yet whether it has begun: this operator has not heard of all servers
   bool elastic = false;     // begun, and its servers may join and leave
   bool survivable = false;  // losing a server does not end the job
   bool goal_reached = false;
@@ -48,6 +47,10 @@ struct ServersView {
 };
 
 ServersView ViewServers(const Observed& observed);
+
+// The coordinator runs, and has not been heard for so long that its word is not waited for: training does not depend on
+// telemetry.
+bool BeginsUnheard(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now);
 
 // What the job's servers can do, as the status or their coordinator says; nullopt: nobody has said it yet.
 std::optional<api::Abilities> AbilitiesOf(const Observed& observed);

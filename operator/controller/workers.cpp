@@ -83,13 +83,16 @@ class WorkerPlanner {
 
  private:
   void Create(int32_t index) {
+    // On record before anybody can train: a job that is not on record as begun has nothing to lose.
+    if (!observed_.job.status.begun) return;
     if (!servers_.formed || servers_.finished > 0 || servers_.goal_reached) return;  // nobody to connect to
     const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
     const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
                                          [&](const ObservedPod& pod) { return pod.name == name; });
     if (name_in_use) return;  // still leaving, or of an earlier job of this name; its end wakes us
-    created_.push_back(draft_.Create(CreatePod{BuildPod(observed_, RoleName::kWorker, index, servers_.count, options_),
-                                               std::to_string(workers_.desired) + " workers are wanted"}));
+    created_.push_back(
+        draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kWorker, index, servers_.count, options_),
+                                .reason = std::to_string(workers_.desired) + " workers are wanted"}));
   }
 
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {

@@ -101,9 +101,11 @@ bool CoordinatorRuntime::LookAtOffice(MonotonicTime now) {
   if (now - office_looked_at_ < kEvery) return false;
   office_looked_at_ = now;
   OfficeTelemetry office = OfficeOf(core_.progress());
-  // A newer map alone can wait for the end of the window.
-  const bool changed = office.held != office_.held || office.wanted != office_.wanted;
+  const bool formed = core_.map().formed();
+  // A newer map alone can wait for the end of the window; the first one cannot, for the job's workers wait for it.
+  const bool changed = office.held != office_.held || office.wanted != office_.wanted || formed != formed_;
   office_ = std::move(office);
+  formed_ = formed;
   return changed;
 }
 

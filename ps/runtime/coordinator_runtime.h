@@ -71,6 +71,7 @@ class CoordinatorRuntime {
   CoordinatorCore core_;
   std::optional<JobTelemetry::Checkpoint> checkpoint_;
   OfficeTelemetry office_;            // as looked at last; guarded by mutex_
+  bool formed_ = false;               // likewise: whether all servers have joined once
   MonotonicTime office_looked_at_{};  // guarded by mutex_
   CommandId last_command_;            // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;

@@ -111,7 +111,7 @@ class ExecutorRig {
   FaultyApi api;
   TestService service;
   TestStore store;
-  PlanOptions options{.job_policies = true};
+  PlanOptions options{.job_policies = true, .begin_unheard_after = Duration::zero()};
 
  private:
   OperatorsView view_;

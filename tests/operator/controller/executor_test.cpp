@@ -372,6 +372,97 @@ TEST(ExecutorRoundTest, ARoundOfCallsThatTimeOutEndsInTime) {
   EXPECT_LE(rig.clock.Now() - begin, 2 * Carrier::kCallTimeout);
 }
 
+// --- old caches: what cannot be taken back is decided on what the API server has
+
+TEST(OldCacheTest, ServersThatHaveBeenReplacedMeanwhileDoNotEndTheJob) {
+  ExecutorRig rig(3, 1);
+  rig.BringUp();
+  rig.Exit("j-server-1", 137);
+  rig.Exit("j-server-2", 137);
+  rig.SyncCaches();  // for the last time: they look lost at the same time
+  for (const char* name : {"j-server-1", "j-server-2"}) {
+    kube::Json next = *rig.Pod(name);
+    const std::string uid(kube::Uid(next));
+    ASSERT_TRUE(rig.real.Patch(kube::kPods, {"default", name}, kube::PatchType::kMerge,
+                               {{"metadata", {{"finalizers", kube::Json::array()}}}}).ok());
+    ASSERT_TRUE(rig.real.Delete(kube::kPods, {"default", name}, {.uid = uid}).ok());
+    for (const char* field : {"uid", "resourceVersion", "creationTimestamp"}) next["metadata"].erase(field);
+    next["spec"].erase("nodeName");
+    next.erase("status");
+    ASSERT_TRUE(rig.real.Create(kube::kPods, next).ok());
+    rig.Start(name);
+  }
+  rig.Say(3);  // all three serve
+  for (int round = 0; round < 3; ++round) {
+    rig.Report();
+    rig.Round();
+    rig.clock.Advance(seconds(2));
+  }
+  EXPECT_EQ(rig.Condition(api::kFailed), "absent");
+}
+
+TEST(OldCacheTest, AnEndWaitsForTheApiServer) {
+  ExecutorRig rig(1, 1);
+  rig.BringUp();
+  rig.Exit("j-worker-0", 0);
+  rig.api.SetJudge([](const ApiCall& call) {
+    return call.verb == "list" ? std::optional<Fault>(Fault{.status = Error(StatusCode::kUnavailable, "500")})
+                               : std::nullopt;
+  });
+  rig.Run(seconds(5));
+  EXPECT_EQ(rig.Condition(api::kSucceeded), "absent");
+  rig.api.SetJudge({});
+  rig.Run(seconds(2));
+  EXPECT_THAT(rig.Condition(api::kSucceeded), StartsWith("True/"));
+}
+
+// The record that the job has begun is newer than what this operator sees.
+TEST(OldCacheTest, AJobThatHasServedDoesNotBeginAgain) {
+  for (const bool begun_meanwhile : {false, true}) {
+    ExecutorRig rig(1, 1);
+    rig.options.begin_unheard_after = seconds(60);
+    rig.RestartOperator();
+    rig.Run(seconds(2));
+    rig.StartAll();
+    rig.Run(seconds(2));
+    ASSERT_EQ(rig.Status().coordinator, "j-server-0");
+    ASSERT_FALSE(rig.Status().begun);
+    ASSERT_TRUE(rig.real.Patch(kube::kPods, {"default", "j-server-0"}, kube::PatchType::kMerge,
+                               {{"metadata", {{"finalizers", kube::Json::array()}}}}).ok());
+    ASSERT_TRUE(rig.real.Delete(kube::kPods, {"default", "j-server-0"}, {.grace_period_seconds = 0}).ok());
+    rig.Connect("j-server-0", false);
+    rig.SyncCaches();  // for the last time
+    if (begun_meanwhile) {
+      ASSERT_TRUE(rig.real.Patch(kube::kTrainingJobs, {"default", "j"}, kube::PatchType::kMerge,
+                                 {{"status", {{"begun", true}}}}, "status").ok());
+    }
+    rig.clock.Advance(seconds(6));
+    rig.Round();
+    EXPECT_EQ(rig.Pod("j-server-0").has_value(), !begun_meanwhile);
+  }
+}
+
+TEST(OldCacheTest, APodThatHasStartedSinceItWasSeenIsNotRemoved) {
+  for (const bool started : {false, true}) {
+    ExecutorRig rig(1, 1);
+    rig.BringUp();
+    rig.Scale(2);
+    rig.Run(seconds(2));
+    ASSERT_TRUE(rig.Pod("j-worker-1"));
+    rig.Scale(1);
+    rig.SyncCaches();  // for the last time
+    if (started) rig.Start("j-worker-1");
+    rig.clock.Advance(seconds(6));
+    rig.Round();
+    const auto pod = rig.Pod("j-worker-1");
+    EXPECT_EQ(pod && !kube::IsBeingDeleted(*pod), started);
+    rig.Run(seconds(5));
+    if (started) {
+      EXPECT_THAT(rig.EventReasons(), Contains(kEventWorkersDraining)) << "it is asked to leave like any other";
+    }
+  }
+}
+
 std::vector<kube::Json> SecretsOf(ExecutorRig& rig) { return rig.real.List(kSecrets, {})->items; }
 
 // The right to create Secrets is all that the operator has.

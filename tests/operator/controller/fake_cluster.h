@@ -92,7 +92,7 @@ class FakeCluster {
   bool job_deleted() const { return job_deleted_; }
   Now now() const { return now_; }
 
-  PlanOptions options;
+  PlanOptions options{.begin_unheard_after = Duration::zero()};  // a coordinator that says nothing is not waited for
   telemetry::JobSample sample;
   std::optional<TuningOutput> tuning;
   std::optional<std::map<std::string, ObservedNode>> nodes;

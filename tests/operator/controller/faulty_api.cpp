@@ -28,7 +28,8 @@ StatusOr<Json> FaultyApi::Get(const kube::ResourceType& type, const kube::Object
 }
 StatusOr<kube::ListResult> FaultyApi::List(const kube::ResourceType& type, const kube::ListOptions& options,
                                            const kube::CallOptions&) {
-  return real_.List(type, options);
+  return Judged<StatusOr<kube::ListResult>>({"list", type.kind, options.label_selector, "", {}},
+                                            [&] { return real_.List(type, options); });
 }
 StatusOr<Json> FaultyApi::Create(const kube::ResourceType& type, const Json& object, const kube::CallOptions&) {
   return Judged<StatusOr<Json>>({"create", type.kind, std::string(kube::Name(object)), "", object},

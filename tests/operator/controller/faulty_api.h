@@ -18,7 +18,7 @@ namespace attune::controller {
 
 // One call to the API server.
 struct ApiCall {
-  std::string verb;  // create, patch, apply, delete, get, log
+  std::string verb;  // create, patch, apply, delete, get, list, log
   std::string kind, name, subresource;
   kube::Json body;  // of a create, patch or apply
   std::string ToString() const {

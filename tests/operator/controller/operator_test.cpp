@@ -53,6 +53,7 @@ class OperatorTest : public testing::Test {
     options.telemetry_listen = "127.0.0.1:0";
     options.status_interval = milliseconds(100);
     options.job_policies = true;
+    options.begin_unheard_after = Duration::zero();  // these servers have no sidecars
     auto started = Operator::Start(options, api_, time_);
     ASSERT_TRUE(started.ok()) << started.status();
     operator_ = *std::move(started);

@@ -66,6 +66,36 @@ TEST(PlanTest, WorkersAreCreatedWhenAllServersRunEvenIfNotReadyYet) {
   EXPECT_EQ(cluster.status().coordinator, "a-server-0");
 }
 
+// A job that is not on record as begun has trained nothing, whoever reads that and whenever.
+TEST(PlanTest, NoWorkerIsMadeBeforeItIsOnRecordThatTheJobHasBegun) {
+  struct Case {
+    const char* name;
+    uint32_t joined;    // servers, as the coordinator says; 0: it says nothing
+    seconds later;
+    bool want_workers;
+  };
+  for (const Case& c : {Case{"one of two has joined", 1, seconds(1), false}, Case{"both have", 2, seconds(1), true},
+                        Case{"the coordinator was not heard yet", 0, seconds(9), false},
+                        Case{"it is not waited for any longer", 0, seconds(10), true}}) {
+    SCOPED_TRACE(c.name);
+    FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).Build());
+    cluster.options.begin_unheard_after = seconds(10);
+    cluster.Settle();
+    cluster.StartAll();
+    cluster.Settle();
+    if (c.joined > 0) {
+      cluster.Connect("a-server-0");
+      cluster.sample.job.emplace().set_servers(c.joined);
+    }
+    cluster.Advance(c.later);
+    cluster.Reconcile();
+    EXPECT_FALSE(cluster.Has("a-worker-0")) << "on record first";
+    EXPECT_EQ(cluster.status().begun, c.want_workers);
+    cluster.Settle();
+    EXPECT_EQ(cluster.Has("a-worker-0"), c.want_workers);
+  }
+}
+
 TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2));
   EXPECT_THAT(cluster.Reconcile(), ElementsAre());
@@ -237,6 +267,7 @@ TEST(PlanTest, AServerThatIsGoneFailsARunningJob) {
 TEST(PlanTest, AServerThatDiesBeforeTheJobHasBegunIsReplacedAndCounted) {
   for (const bool formed : {false, true}) {
     FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).BackoffLimit(1).Build());
+    cluster.options.begin_unheard_after = seconds(10);
     cluster.Settle();
     cluster.Start("a-server-1");
     if (formed) cluster.Start("a-server-0");
@@ -312,7 +343,11 @@ TEST(PlanTest, ServersThatHaveNotSaidWhatTheyCanMayBeAbleToGoOn) {
 
 // The coordinator waits for as many servers as it was started with, whatever the spec says meanwhile.
 TEST(PlanTest, AnEditOfTheNumberOfServersWaitsUntilTheJobHasBegun) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1));
+  FakeCluster cluster(MakeTrainingJob("a").Servers(3).Workers(1).Build());
+  cluster.options.begin_unheard_after = seconds(10);
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Settle();
   cluster.job().status.abilities = api::Abilities{true, true, true, true, true};
   for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
   for (telemetry::PodSample& pod : cluster.sample.pods) {
