@@ -131,11 +131,12 @@ void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
   platform_->OnEnd(worker.process, false, code);
 }
 
-// A job that nobody trained in begins anew with this one; otherwise it must not.
+// A job that has not trained yet may start over with this one; otherwise it must not.
 void OperatedSimulation::BeginAsCoordinator(size_t server, uint32_t servers) {
   Leader* const before = leader_;
   if (before != nullptr || !leaders_.empty()) {
     Count("jobs begun anew");
+    if (platform_->JobStatus().begun) Violation("BegunAnew: that the job had begun was on record");
     for (const Account& account : accounts_) {
       if (!account.sure.empty()) Violation("BegunAnew: pushes had been acknowledged");
     }
@@ -302,15 +303,16 @@ void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progre
   }
 }
 
-// What a coordinator says of its office travels at once.
+// What a coordinator says of its office travels at once, and so does its first map.
 void OperatedSimulation::LookAtOffices() {
   for (const auto& leader : leaders_) {
     if (!leader->alive) continue;
     const auto office = leader->core->progress().office;
     OfficeSaid& said = offices_[leader.get()];
-    if (office.held == said.held && office.wanted == said.wanted) continue;
-    said = {office.held, office.wanted};
-    if (!office.held) Count("offices lost");
+    const bool formed = leader->core->map().formed();
+    if (office.held == said.held && office.wanted == said.wanted && formed == said.formed) continue;
+    if (!office.held && said.held) Count("offices lost");
+    said = {office.held, formed, office.wanted};
     platform_->ReportSoon(leader->host);
   }
   After(std::chrono::milliseconds(200), [this] { LookAtOffices(); });

@@ -36,6 +36,7 @@ struct OperatedParameters {
   uint32_t server_edits = 0, worker_edits = 0;  // of replicas in the spec
   uint32_t late_ends = 0;    // of processes after the job has finished
   uint32_t operator_ends = 0, operator_pauses = 0, api_outages = 0, stale_times = 0;
+  uint32_t second_operators = 0;
   static OperatedParameters FromSeed(uint64_t seed);
 };
 std::string ToString(const OperatedParameters& parameters);
@@ -107,11 +108,11 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   std::map<CommandId, Answer> asked_;
   std::map<size_t, std::vector<std::pair<NodeGone, Answer>>> early_words_;  // by server
   struct OfficeSaid {
-    bool held = true;
+    bool held = true, formed = false;
     std::vector<uint32_t> wanted;
   };
   std::map<const Leader*, OfficeSaid> offices_;
-  // Their uids are drawn anew in each run: cores know pods by numbers that are not.
+  // As cores know them.
   std::map<std::string, uint32_t> pod_numbers_;
   std::map<uint32_t, std::string> pod_uids_;
   int exit_code_ = 0;                            // of the server that is being ended

@@ -40,6 +40,7 @@ void OperatedSimulation::ScheduleAll() {
   times(operated_.stale_times, 0, span, [this, some_seconds] {
     platform_->StaleCaches(some_seconds(8), some_seconds(15));
   });
+  times(operated_.second_operators, 0, span, [this, some_seconds] { platform_->SecondOperator(some_seconds(25)); });
   After(FromMilliseconds(1000 * (span + 30)), [this] { BeginCalm(); });
   LookAtOffices();
   LookAtVerdict();

@@ -21,6 +21,11 @@ constexpr char kJobName[] = "j";
 const kube::ObjectKey kJobKey{kNamespace, kJobName};
 constexpr uint64_t kNodesMade = 64;
 
+// The same in every run of a seed: the name of a job's Secret is drawn by the operator, and foreseen by nothing.
+std::string Describe(const controller::ApiCall& call) {
+  return call.kind == "Secret" ? call.verb + " Secret" : call.ToString();
+}
+
 std::string NodeName(uint64_t number) { return "node-" + std::to_string(number % kNodesMade); }
 
 // Many operators' processes in one run, each with a thread that writes Events: nobody here reads them.
@@ -92,33 +97,43 @@ class Platform::Clock final : public TimeSource {
 
 class Platform::Sidecars final : public telemetry::Service {
  public:
-  explicit Sidecars(Platform& platform) : platform_(platform) {}
+  Sidecars(Platform& platform, Operator& asks) : platform_(platform), asks_(asks) {}
   std::string address() const override { return "127.0.0.1:1"; }
   bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key) override {
-    return platform_.Send(pod_uid, directive, key);
+    return platform_.Send(asks_, pod_uid, directive, key);
   }
   uint64_t implausible_reports() const override { return 0; }
 
  private:
   Platform& platform_;
+  Operator& asks_;
 };
 
-// One process of it: what it keeps in memory.
-struct Platform::Operator {
-  explicit Operator(Platform& platform)
-      : store(telemetry::JobStore::Create([](const telemetry::JobId&) { return telemetry::JobKnown::kYes; })),
+// One process of it: what it keeps in memory, and what stands in its way.
+class Platform::Operator {
+ public:
+  Operator(Platform& platform, uint64_t number_of_all)
+      : number(number_of_all),
+        store(telemetry::JobStore::Create([](const telemetry::JobId&) { return telemetry::JobKnown::kYes; })),
         view(platform.real_),
+        sidecars(platform, *this),
         events(no_events, standing_clock, "simulation"),
-        executor(platform.api_, *platform.clock_, view.caches(), *store, *platform.sidecars_, events,
-                 platform.options_) {
+        executor(platform.api_, *platform.clock_, view.caches(), *store, sidecars, events, platform.options_) {
     for (size_t kind = 0; kind < OperatorsView::kKinds; ++kind) view.Show(kind, view.Look(kind));
   }
+  MonotonicTime free_at() const { return std::max(busy_until, paused_until); }
+
+  const uint64_t number;
   NoEvents no_events;
   StandingClock standing_clock;
   std::unique_ptr<telemetry::JobStore> store;
   OperatorsView view;
+  Sidecars sidecars;
   kube::EventRecorder events;
   controller::Executor executor;
+  MonotonicTime busy_until{}, paused_until{}, stale_until{};
+  Duration stale_by{};
+  std::map<std::string, std::set<std::string>> open;  // keys of directives without an answer, by pod uid
 };
 
 Platform::Platform(World& world, Processes& processes, const PlatformParameters& parameters, const Json& job)
@@ -126,9 +141,10 @@ Platform::Platform(World& world, Processes& processes, const PlatformParameters&
       processes_(processes),
       parameters_(parameters),
       clock_(std::make_unique<Clock>(world)),
-      real_(*clock_, {.own_thread = false}),
-      api_(real_, [this](Duration time) { busy_until_ = std::max(busy_until_, world_.now()) + time; }),
-      sidecars_(std::make_unique<Sidecars>(*this)) {
+      real_(*clock_, {.new_uid = [this] { return NewUid(); }, .own_thread = false}),
+      api_(real_, [this](Duration time) {
+        acting_->busy_until = std::max(acting_->busy_until, world_.now()) + time;
+      }) {
   real_.SetLogSource([](const Json&, const kube::LogOptions&, const std::function<bool(std::string_view)>& on_text,
                         const kube::CallOptions&) {
     on_text("the end of its log\n");
@@ -153,8 +169,10 @@ Platform::~Platform() = default;
 // --- the API server
 
 std::optional<controller::Fault> Platform::Judge(const controller::ApiCall& call) {
-  const bool writes = call.verb != "get" && call.verb != "log";
-  if (writes && world_.keeps_history()) world_.Tell("operator: " + call.ToString());
+  const bool writes = call.verb != "get" && call.verb != "list" && call.verb != "log";
+  const std::string text = Describe(call);
+  for (const char letter : text) world_.Digest(static_cast<unsigned char>(letter));
+  if (writes) world_.Tell("operator: " + text);
   if (writes) {
     if (call.kind == "Pod") {
       Changed(kPods);
@@ -173,7 +191,7 @@ std::optional<controller::Fault> Platform::Judge(const controller::ApiCall& call
   if (!fault) return std::nullopt;
   world_.Count(fault->operator_dies ? "operators that died in a call" : "calls that failed");
   if (world_.keeps_history()) {
-    world_.Tell("operator: " + call.ToString() + " fails: " + attune::ToString(fault->status) +
+    world_.Tell("operator: " + text + " fails: " + attune::ToString(fault->status) +
                 (fault->carried_out ? ", carried out" : ""));
   }
   return fault;
@@ -195,15 +213,17 @@ void Platform::Changed(size_t kind) {
 }
 
 void Platform::ShowLater(size_t kind) {
-  if (operator_ == nullptr) return;
-  const bool stale = world_.now() < stale_until_ && !calm_;
-  if (stale) world_.Count("stale looks");
-  const auto past = std::make_shared<OperatorsView::Past>(operator_->view.Look(kind));
-  world_.After(stale ? stale_by_ : Duration(1000), [this, kind, past, life = life_] {
-    if (operator_ == nullptr || life != life_) return;
-    operator_->view.Show(kind, std::move(*past));
-    Wake(milliseconds(1));
-  });
+  for (const auto& [number, each] : operators_) {
+    const bool stale = world_.now() < each->stale_until && !calm_;
+    if (stale) world_.Count("stale looks");
+    const auto past = std::make_shared<OperatorsView::Past>(each->view.Look(kind));
+    world_.After(stale ? each->stale_by : Duration(1000), [this, kind, past, number] {
+      Operator* const shown = Find(number);
+      if (shown == nullptr) return;
+      shown->view.Show(kind, std::move(*past));
+      Wake(*shown, milliseconds(1));
+    });
+  }
 }
 
 attune::Status Platform::PatchPodStatus(const Pod& pod, const Json& status) {
@@ -236,6 +256,12 @@ void Platform::NodeReady(const std::string& uid, bool ready) {
   Changed(kNodes);
 }
 
+// Drawn at random they would order pods anew in each run of a seed.
+std::string Platform::NewUid() {
+  std::string digits = std::to_string(++uids_);
+  return "uid-" + std::string(6 - std::min<size_t>(6, digits.size()), '0') + digits;
+}
+
 api::TrainingJobStatus Platform::JobStatus() {
   const StatusOr<Json> job = real_.Get(kube::kTrainingJobs, kJobKey);
   return job.ok() ? api::ParseTrainingJob(*job).job.status : api::TrainingJobStatus();
@@ -246,38 +272,70 @@ size_t Platform::PodsLeft() const {
   return pods.ok() ? pods->items.size() : 0;
 }
 
-// --- the operator
+// --- operators
 
-void Platform::BeginOperator() {
-  ++life_;
-  operator_ = std::make_unique<Operator>(*this);
-  operator_->store->OnNews([this](const std::string&, const std::string&) { Wake(milliseconds(1)); });
-  for (const auto& [uid, pod] : pods_) ConnectLater(uid);
-  Wake(milliseconds(1));
+Platform::Operator* Platform::Find(uint64_t number) {
+  const auto found = operators_.find(number);
+  return found == operators_.end() ? nullptr : found->second.get();
 }
 
-void Platform::EndOperator(Duration away) {
-  if (operator_ == nullptr) return;
-  world_.Tell("the operator ends");
-  ++life_;
-  operator_.reset();
-  open_.clear();
-  for (auto& [uid, pod] : pods_) pod.connected = false;
-  world_.After(away, [this] {
+// There is one.
+Platform::Operator& Platform::AnyOperator() {
+  const size_t place = operators_.size() == 1 ? 0 : world_.random().Below(operators_.size());
+  return *std::next(operators_.begin(), static_cast<std::ptrdiff_t>(place))->second;
+}
+
+void Platform::BeginOperator() {
+  const uint64_t number = ++operators_begun_;
+  Operator& begun = *(operators_[number] = std::make_unique<Operator>(*this, number));
+  begun.store->OnNews([this, &begun](const std::string&, const std::string&) { Wake(begun, milliseconds(1)); });
+  for (const auto& [uid, pod] : pods_) ConnectLater(uid);
+  Wake(begun, milliseconds(1));
+}
+
+void Platform::EndOperator(Operator& which, std::optional<Duration> next_begins_in) {
+  world_.Tell("operator " + std::to_string(which.number) + " ends");
+  for (auto& [uid, pod] : pods_) {
+    if (pod.operator_heard_by != which.number) continue;
+    pod.operator_heard_by = 0;
+    if (operators_.size() > 1) ConnectLater(uid);
+  }
+  operators_.erase(which.number);
+  if (!next_begins_in) return;
+  world_.After(*next_begins_in, [this] {
     world_.Tell("another operator begins");
-    if (operator_ == nullptr) BeginOperator();
+    if (operators_.empty()) BeginOperator();
   });
 }
 
 void Platform::StopOperator(Duration away) {
+  if (operators_.empty()) return;
   world_.Count("operators that ended");
-  EndOperator(away);
+  EndOperator(AnyOperator(), away);
 }
 
 void Platform::PauseOperator(Duration away) {
+  if (operators_.empty()) return;
   world_.Count("operators that were stopped");
-  world_.Tell("the operator is stopped");
-  paused_until_ = std::max(paused_until_, world_.now() + away);
+  Operator& stopped = AnyOperator();
+  world_.Tell("operator " + std::to_string(stopped.number) + " is stopped");
+  stopped.paused_until = std::max(stopped.paused_until, world_.now() + away);
+}
+
+// As when its Deployment is replaced while the old machine does not answer: nothing elects one of the two.
+void Platform::SecondOperator(Duration time) {
+  if (operators_.size() != 1) return;
+  world_.Count("times that two operators were at work");
+  world_.Tell("a second operator begins");
+  BeginOperator();
+  for (auto& [uid, pod] : pods_) {
+    if (!world_.random().Chance(0.5)) continue;
+    Disconnect(pod);
+    ConnectLater(uid);
+  }
+  world_.After(time, [this] {
+    if (operators_.size() > 1) EndOperator(AnyOperator(), std::nullopt);
+  });
 }
 
 void Platform::ApiServerAway(Duration away) {
@@ -287,46 +345,54 @@ void Platform::ApiServerAway(Duration away) {
 }
 
 void Platform::StaleCaches(Duration how_old, Duration while_time) {
-  world_.Tell("the operator's caches lag behind");
-  stale_by_ = how_old;
-  stale_until_ = world_.now() + while_time;
+  if (operators_.empty()) return;
+  Operator& lags = AnyOperator();
+  world_.Tell("the caches of operator " + std::to_string(lags.number) + " lag behind");
+  lags.stale_by = how_old;
+  lags.stale_until = world_.now() + while_time;
 }
 
 void Platform::Calm() {
   calm_ = true;
-  paused_until_ = api_away_until_ = stale_until_ = world_.now();
+  api_away_until_ = world_.now();
+  while (operators_.size() > 1) EndOperator(AnyOperator(), std::nullopt);
+  for (const auto& [number, each] : operators_) each->paused_until = each->stale_until = world_.now();
   for (size_t kind = 0; kind < OperatorsView::kKinds; ++kind) Changed(kind);
 }
 
-void Platform::Wake(Duration delay) {
-  const MonotonicTime at = std::max({world_.now() + delay, busy_until_, paused_until_});
-  world_.WakeAt(wake_, at, [this] { Round(); });
+void Platform::Wake(Operator& which, Duration delay) {
+  const MonotonicTime at = std::max(world_.now() + delay, which.free_at());
+  world_.WakeAt(wakes_[which.number], at, [this, number = which.number] {
+    if (Operator* const woken = Find(number)) Round(*woken);
+  });
 }
 
-void Platform::Round() {
-  if (operator_ == nullptr || in_round_) return;
-  if (world_.now() < std::max(busy_until_, paused_until_)) return Wake(milliseconds(1));
-  in_round_ = true;
+void Platform::Round(Operator& which) {
+  if (acting_ != nullptr) return;
+  if (world_.now() < which.free_at()) return Wake(which, milliseconds(1));
+  acting_ = &which;
   std::optional<Duration> again = milliseconds(100);
   bool died = false;
   world_.Count("rounds of the operator");
   try {
-    const auto next = operator_->executor.Reconcile(kJobKey);
+    const auto next = which.executor.Reconcile(kJobKey);
     if (next.ok()) again = *next;
   } catch (const controller::OperatorDied&) {
     died = true;
   }
-  in_round_ = false;
+  acting_ = nullptr;
   if (died) {
     constexpr double kAwayMax = 4000;
-    return EndOperator(FromMilliseconds(200 + world_.random().Uniform() * kAwayMax));
+    return EndOperator(which, FromMilliseconds(200 + world_.random().Uniform() * kAwayMax));
   }
-  if (again) Wake(*again);
+  if (again) Wake(which, *again);
 }
 
 // As a thread of the process does it, and the watches, which list again from time to time.
 void Platform::Tick() {
-  if (operator_ != nullptr && world_.now() >= paused_until_) operator_->executor.Tick();
+  for (const auto& [number, each] : operators_) {
+    if (world_.now() >= each->paused_until) each->executor.Tick();
+  }
   world_.After(milliseconds(500), [this] { Tick(); });
 }
 
@@ -347,9 +413,7 @@ const Pod* Platform::Find(const std::string& uid) const {
 std::vector<const Pod*> Platform::Pods() const {
   std::vector<const Pod*> pods;
   for (const auto& [uid, pod] : pods_) pods.push_back(&pod);
-  std::ranges::sort(pods, [](const Pod* a, const Pod* b) {  // uids are drawn anew in each run
-    return std::pair(a->name, a->process.value_or(0)) < std::pair(b->name, b->process.value_or(0));
-  });
+  std::ranges::stable_sort(pods, {}, [](const Pod* pod) { return pod->name; });
   return pods;
 }
 
@@ -500,8 +564,6 @@ void Platform::CutSidecar(const std::string& uid, Duration time) {
 
 // --- sidecars
 
-bool Platform::Reaches(const Pod& pod) const { return operator_ != nullptr && pod.runs() && !pod.cut_off; }
-
 v1::SidecarHello Platform::HelloOf(const Pod& pod) const {
   v1::SidecarHello hello;
   hello.set_namespace_(kNamespace);
@@ -517,20 +579,23 @@ v1::SidecarHello Platform::HelloOf(const Pod& pod) const {
 void Platform::ConnectLater(const std::string& uid) {
   world_.After(FromMilliseconds(50 + world_.random().Uniform() * 2000), [this, uid] {
     const auto found = pods_.find(uid);
-    if (found == pods_.end() || found->second.connected || !Reaches(found->second)) return;
-    if (world_.now() < found->second.sidecar_back) return;
-    found->second.connected = operator_->store->Connected(HelloOf(found->second), clock_->Now()).ok();
+    if (found == pods_.end() || operators_.empty()) return;
+    Pod& pod = found->second;
+    if (pod.operator_heard_by != 0 || !Reaches(pod) || world_.now() < pod.sidecar_back) return;
+    Operator& hears = AnyOperator();
+    if (hears.store->Connected(HelloOf(pod), clock_->Now()).ok()) pod.operator_heard_by = hears.number;
   });
 }
 
 void Platform::Disconnect(Pod& pod) {
-  if (!std::exchange(pod.connected, false) || operator_ == nullptr) return;
-  for (const std::string& key : std::exchange(open_[pod.uid], {})) {
-    operator_->store->Answered(
+  Operator* const hears = Find(std::exchange(pod.operator_heard_by, 0));
+  if (hears == nullptr) return;
+  for (const std::string& key : std::exchange(hears->open[pod.uid], {})) {
+    hears->store->Answered(
         HelloOf(pod), key,
         {.outcome = telemetry::DirectiveAnswer::Outcome::kLost, .message = "", .at = clock_->Now(), .refusals = 0});
   }
-  operator_->store->Disconnected(HelloOf(pod), clock_->Now());
+  hears->store->Disconnected(HelloOf(pod), clock_->Now());
 }
 
 void Platform::Report(const std::string& uid) {
@@ -551,46 +616,51 @@ void Platform::SendReport(Pod& pod) {
   window.set_sequence(++pod.windows);
   window.set_duration_seconds(Seconds(world_.now() - pod.reported_at));
   pod.reported_at = world_.now();
-  if (!pod.connected || !Reaches(pod)) return;
+  if (HeardBy(pod) == nullptr) return;
   processes_.Fill(pod, window);
-  world_.After(FromMilliseconds(world_.random().Uniform() * 30), [this, report, hello = HelloOf(pod), life = life_] {
-    if (operator_ != nullptr && life == life_) (void)operator_->store->Report(hello, report, clock_->Now());
-  });
+  world_.After(FromMilliseconds(world_.random().Uniform() * 30),
+               [this, report, hello = HelloOf(pod), number = pod.operator_heard_by] {
+                 if (Operator* const hears = Find(number)) (void)hears->store->Report(hello, report, clock_->Now());
+               });
 }
 
-bool Platform::Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key) {
+bool Platform::Send(Operator& sender, const std::string& pod_uid, const v1::Directive& directive,
+                    const std::string& key) {
   const auto found = pods_.find(pod_uid);
-  if (found == pods_.end() || !found->second.connected) return false;
+  if (found == pods_.end() || found->second.operator_heard_by != sender.number) return false;
   if (!calm_ && world_.random().Chance(parameters_.faults.dies)) {
     world_.Count("operators that died in a call");
     throw controller::OperatorDied{};
   }
   if (world_.keeps_history()) world_.Tell("operator: to " + found->second.name + ": " + key);
-  if (!key.empty()) open_[pod_uid].insert(key);
-  world_.After(FromMilliseconds(1 + world_.random().Uniform() * 30), [this, pod_uid, directive, key, life = life_] {
-    const Pod* pod = Find(pod_uid);
-    if (pod == nullptr || life != life_ || !pod->connected || !Reaches(*pod)) return;
-    processes_.Direct(*pod, directive, [this, pod_uid, key, life](const attune::Status& status,
-                                                                  const std::string& text) {
-      if (life == life_) Answered(pod_uid, key, status, text);
-    });
-  });
+  if (!key.empty()) sender.open[pod_uid].insert(key);
+  world_.After(FromMilliseconds(1 + world_.random().Uniform() * 30),
+               [this, pod_uid, directive, key, number = sender.number] {
+                 const Pod* pod = Find(pod_uid);
+                 if (pod == nullptr || pod->operator_heard_by != number || HeardBy(*pod) == nullptr) return;
+                 processes_.Direct(*pod, directive,
+                                   [this, pod_uid, key, number](const attune::Status& status, const std::string& text) {
+                                     Answered(number, pod_uid, key, status, text);
+                                   });
+               });
   return true;
 }
 
-void Platform::Answered(const std::string& pod_uid, const std::string& key, const attune::Status& status,
-                        const std::string& text) {
-  world_.After(FromMilliseconds(1 + world_.random().Uniform() * 30), [this, pod_uid, key, status, text, life = life_] {
+void Platform::Answered(uint64_t asked_by, const std::string& pod_uid, const std::string& key,
+                        const attune::Status& status, const std::string& text) {
+  world_.After(FromMilliseconds(1 + world_.random().Uniform() * 30), [this, asked_by, pod_uid, key, status, text] {
     const Pod* pod = Find(pod_uid);
-    if (pod == nullptr || life != life_ || !pod->connected || open_[pod_uid].erase(key) == 0) return;
+    Operator* const asked = Find(asked_by);
+    if (pod == nullptr || asked == nullptr || pod->operator_heard_by != asked_by) return;
+    if (asked->open[pod_uid].erase(key) == 0) return;
     using Outcome = telemetry::DirectiveAnswer::Outcome;
     const std::string message = status.ok() ? text : std::string(attune::Message(status));
     if (world_.keeps_history()) world_.Tell("operator: " + pod->name + " answers " + key + ": " + message);
-    operator_->store->Answered(HelloOf(*pod), key,
-                               {.outcome = status.ok() ? Outcome::kDone : Outcome::kRefused,
-                                .message = message,
-                                .at = clock_->Now(),
-                                .refusals = 0});
+    asked->store->Answered(HelloOf(*pod), key,
+                           {.outcome = status.ok() ? Outcome::kDone : Outcome::kRefused,
+                            .message = message,
+                            .at = clock_->Now(),
+                            .refusals = 0});
   });
 }
 

@@ -39,7 +39,7 @@ struct Pod {
   int exit_code = 0;
   bool asked_to_end = false;
   bool cut_off = false;    // its machine reaches neither API server nor operator
-  bool connected = false;  // its sidecar, to the operator
+  uint64_t operator_heard_by = 0;  // to which operator its sidecar is connected; 0: to none
   MonotonicTime sidecar_back{};
   uint64_t windows = 0;
   MonotonicTime reported_at{};
@@ -75,6 +75,7 @@ class Platform {
   void DeletePod(const std::string& uid);  // by somebody
   void StopOperator(Duration away);        // its process ends, and another one begins
   void PauseOperator(Duration away);       // its process stands still
+  void SecondOperator(Duration time);      // beside the one that is there; then one of the two ends
   void ApiServerAway(Duration away);       // every call fails
   void StaleCaches(Duration how_old, Duration while_time);
   // From now on nothing fails: the operator is there, its caches follow, calls succeed.
@@ -91,7 +92,7 @@ class Platform {
   void ReportSoon(size_t process);  // a server, which has news of its office
   Pod* PodOf(size_t process, bool is_server);
   const Pod* Find(const std::string& uid) const;
-  std::vector<const Pod*> Pods() const;  // in the order of their names
+  std::vector<const Pod*> Pods() const;  // in the order of their names, then of their creation
   size_t PodsLeft() const;               // that the API server has
   api::TrainingJobStatus JobStatus();
   void SetMistakes(const controller::ApiMistakes& mistakes) { api_.SetMistakes(mistakes); }
@@ -101,20 +102,23 @@ class Platform {
  private:
   class Clock;
   class Sidecars;
-  struct Operator;
+  class Operator;
   static constexpr size_t kJobs = 0, kPods = 1, kNodes = 4;  // places in OperatorsView
 
   // --- the API server
+  std::string NewUid();
   std::optional<controller::Fault> Judge(const controller::ApiCall& call);
   void Changed(size_t kind);
   void ShowLater(size_t kind);
   attune::Status PatchPodStatus(const Pod& pod, const kube::Json& status);
 
-  // --- the operator
+  // --- operators
+  Operator* Find(uint64_t number);  // null: that one has ended
+  Operator& AnyOperator();
   void BeginOperator();
-  void EndOperator(Duration away);
-  void Wake(Duration delay);
-  void Round();
+  void EndOperator(Operator& which, std::optional<Duration> next_begins_in);
+  void Wake(Operator& which, Duration delay);
+  void Round(Operator& which);
   void Tick();
 
   // --- nodes
@@ -128,39 +132,37 @@ class Platform {
   void ConfirmGone(const std::string& uid);
 
   // --- sidecars
-  bool Reaches(const Pod& pod) const;
+  static bool Reaches(const Pod& pod) { return pod.runs() && !pod.cut_off; }
+  Operator* HeardBy(const Pod& pod) { return Reaches(pod) ? Find(pod.operator_heard_by) : nullptr; }
   v1::SidecarHello HelloOf(const Pod& pod) const;
   void ConnectLater(const std::string& uid);
   void Disconnect(Pod& pod);
   void Report(const std::string& uid);
   void SendReport(Pod& pod);
-  bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key);
-  void Answered(const std::string& pod_uid, const std::string& key, const attune::Status& status,
+  bool Send(Operator& sender, const std::string& pod_uid, const v1::Directive& directive, const std::string& key);
+  void Answered(uint64_t asked_by, const std::string& pod_uid, const std::string& key, const attune::Status& status,
                 const std::string& text);
 
   World& world_;
   Processes& processes_;
+  uint64_t uids_ = 0;  // given so far
   PlatformParameters parameters_;
   std::unique_ptr<Clock> clock_;
   local::MemoryApi real_;
   controller::FaultyApi api_;
-  std::unique_ptr<Sidecars> sidecars_;
   controller::PlanOptions options_;
   std::string job_uid_;
 
-  std::unique_ptr<Operator> operator_;  // null: away
-  uint64_t life_ = 0;                   // of operators
-  std::optional<MonotonicTime> wake_;
-  MonotonicTime busy_until_{}, paused_until_{}, api_away_until_{}, stale_until_{};
-  Duration stale_by_{};
-  bool in_round_ = false;
+  std::map<uint64_t, std::unique_ptr<Operator>> operators_;  // one, for a while two; none: away
+  uint64_t operators_begun_ = 0;
+  std::map<uint64_t, std::optional<MonotonicTime>> wakes_;  // of all operators: alarms stay where they are
+  Operator* acting_ = nullptr;  // whose round it is
+  MonotonicTime api_away_until_{};
   bool calm_ = false, ends_on_one_sign_ = false;
-  bool showing_[controller::OperatorsView::kKinds] = {};
-  bool looking_ = false;
+  bool looking_ = false, showing_[controller::OperatorsView::kKinds] = {};
 
   uint64_t nodes_ = 0;  // used so far: each pod has one of its own, as long as there are enough
   std::map<std::string, Pod> pods_;  // by uid; those that are gone stay until their process has ended
-  std::map<std::string, std::set<std::string>> open_;  // keys of directives without an answer, by pod uid
 };
 
 }  // namespace attune::ps::simulation
