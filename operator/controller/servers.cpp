@@ -51,11 +51,19 @@ bool WaitsForServers(const Observed& observed, int32_t count) {
   return window && window->server_states().empty() && static_cast<int32_t>(window->servers()) < count;
 }
 
+// What was said last is of the process that runs now: the word of one before it is of a job that has started over
+// since.
+bool CoordinatorHasSpoken(const Observed& observed) {
+  const ObservedPod* host = CoordinatorPod(observed);
+  const telemetry::PodSample* sample = host == nullptr ? nullptr : SampleOf(observed, *host);
+  return sample != nullptr && IsAlive(*host) && sample->window.sequence() > 0;
+}
+
 // Said by the coordinator now or before, or seen in what servers and workers report. Workers are made once it is on
 // record: where there is one, a job that looks as if it had not begun is old news.
 bool HasBegun(const Observed& observed, int32_t count) {
   if (observed.job.status.begun) return true;
-  if (observed.sample.job && !WaitsForServers(observed, count)) return true;
+  if (observed.sample.job && CoordinatorHasSpoken(observed) && !WaitsForServers(observed, count)) return true;
   // The coordinator's last word may be older than what others say.
   const bool trained = std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
     return sample.window.server().rows() > 0 || sample.window.worker().clock() > 0;
@@ -102,8 +110,11 @@ bool IsRecovered(const Observed& observed, const ObservedPod& pod) {
   const bool told =
       answer != observed.sample.answers.end() && answer->second.outcome == telemetry::DirectiveAnswer::Outcome::kDone;
   const v1::JobWindow* window = CurrentWindow(observed);
-  // Without its word nothing is known, and nothing is judged.
-  return told || window == nullptr || !IsMember(*window, pod.index);
+  const ObservedPod* host = CoordinatorPod(observed);
+  // Without its word nothing is known, and nothing is judged: the next coordinator tells. What one that has ended said
+  // last may be older than its recoveries.
+  const bool speaks = window != nullptr && host != nullptr && IsAlive(*host);
+  return told || !speaks || !IsMember(*window, pod.index);
 }
 
 // Why the job cannot go on without this server; nullopt when it can.
@@ -217,9 +228,10 @@ ServersView ViewServers(const Observed& observed) {
   view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
   view.goal_reached =
       api::IsTrue(observed.job.status, kGoalReached) || (observed.sample.job && observed.sample.job->goal_reached());
-  // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to recover.
+  // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to
+  // recover.
   view.survivable = !view.begun || ((!abilities || abilities->server_recovery) &&
-                                        (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty())));
+                                    (observed.job.spec.backups > 0 || (checkpoint && !checkpoint->directory.empty())));
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
   view.marked_failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {

@@ -70,23 +70,24 @@ TEST(PlanTest, WorkersAreCreatedWhenAllServersRunEvenIfNotReadyYet) {
 TEST(PlanTest, NoWorkerIsMadeBeforeItIsOnRecordThatTheJobHasBegun) {
   struct Case {
     const char* name;
-    uint32_t joined;    // servers, as the coordinator says; 0: it says nothing
+    uint32_t joined;  // servers, as was said last; 0: nothing was
+    bool said_by_present_process;
     seconds later;
     bool want_workers;
   };
-  for (const Case& c : {Case{"one of two has joined", 1, seconds(1), false}, Case{"both have", 2, seconds(1), true},
-                        Case{"the coordinator was not heard yet", 0, seconds(9), false},
-                        Case{"it is not waited for any longer", 0, seconds(10), true}}) {
+  for (const Case& c :
+       {Case{"one of two has joined", 1, true, seconds(1), false}, Case{"both have", 2, true, seconds(1), true},
+        Case{"both had, before the job started over", 2, false, seconds(1), false},
+        Case{"the coordinator was not heard yet", 0, false, seconds(9), false},
+        Case{"it is not waited for any longer", 0, false, seconds(10), true}}) {
     SCOPED_TRACE(c.name);
     FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).Build());
     cluster.options.begin_unheard_after = seconds(10);
     cluster.Settle();
     cluster.StartAll();
     cluster.Settle();
-    if (c.joined > 0) {
-      cluster.Connect("a-server-0");
-      cluster.sample.job.emplace().set_servers(c.joined);
-    }
+    if (c.said_by_present_process) cluster.Connect("a-server-0");
+    if (c.joined > 0) cluster.sample.job.emplace().set_servers(c.joined);
     cluster.Advance(c.later);
     cluster.Reconcile();
     EXPECT_FALSE(cluster.Has("a-worker-0")) << "on record first";
