@@ -19,16 +19,16 @@ constexpr int kCannotGoOn = 1;
 
 kube::Json JobManifest(const OperatedParameters& p) {
   const kube::Json container = {{"name", "worker"}, {"image", "x"}, {"command", kube::Json::array({"train"})}};
-  return {{"apiVersion", "attune.dev/v1alpha1"},
-          {"kind", "TrainingJob"},
-          {"metadata", {{"name", "j"}, {"namespace", "default"}}},
-          {"spec",
-           {{"goal", {{"epochs", p.job.epochs}}},
-            {"runPolicy", {{"backoffLimit", 100000}, {"drainSeconds", 20}}},
-            {"servers", {{"replicas", p.job.servers}, {"backups", p.job.backups}}},
-            {"workers",
-             {{"replicas", p.job.workers},
-              {"template", {{"spec", {{"containers", kube::Json::array({container})}}}}}}}}}};
+  return {
+      {"apiVersion", "attune.dev/v1alpha1"},
+      {"kind", "TrainingJob"},
+      {"metadata", {{"name", "j"}, {"namespace", "default"}}},
+      {"spec",
+       {{"goal", {{"epochs", p.job.epochs}}},
+        {"runPolicy", {{"backoffLimit", 100000}, {"drainSeconds", 20}}},
+        {"servers", {{"replicas", p.job.servers}, {"backups", p.job.backups}}},
+        {"workers",
+         {{"replicas", p.job.workers}, {"template", {{"spec", {{"containers", kube::Json::array({container})}}}}}}}}}};
 }
 
 std::optional<uint32_t> ArgumentOf(const Pod& pod, const std::string& flag) {
@@ -48,8 +48,7 @@ v1::Synchronization ToProto(SyncMode mode) {
 
 }  // namespace
 
-OperatedSimulation::OperatedSimulation(const OperatedParameters& parameters, OperatorMistake mistake,
-                                       bool keep_history)
+OperatedSimulation::OperatedSimulation(const OperatedParameters& parameters, OperatorMistake mistake, bool keep_history)
     : JobSimulation(parameters.job, {}, keep_history), operated_(parameters), mistake_(mistake) {
   platform_ = std::make_unique<Platform>(*this, *this, parameters.platform, JobManifest(parameters));
   if (mistake == OperatorMistake::kEndOnOneSign) platform_->EndOnOneSign();
@@ -103,7 +102,9 @@ void OperatedSimulation::CheckNeeded(size_t server) {
   CheckVerdict();
   const ShardMap* map = NewestMap();
   const Server& one = *servers_[server];
-  if (finished_ || ended_at_ || map == nullptr || one.taken_for_dead || one.released || !map->Contains(one.core->node())) return;
+  if (finished_ || ended_at_ || map == nullptr || one.taken_for_dead || one.released ||
+      !map->Contains(one.core->node()))
+    return;
   Violation("Needed: " + Name(ServerPlace(server)) + " is ended by the operator while others count on it");
 }
 
@@ -323,8 +324,7 @@ void OperatedSimulation::LookAtOffices() {
 // By the address in the map of who asks: numbers are given anew when a job begins anew.
 std::optional<Place> OperatedSimulation::PlaceOf(Place from, NodeId node) const {
   if (node == kCoordinator || IsLeader(from)) return JobSimulation::PlaceOf(from, node);
-  const ShardMap& map =
-      IsServer(from) ? servers_[IndexOf(from)]->core->map() : workers_[IndexOf(from)]->core->map();
+  const ShardMap& map = IsServer(from) ? servers_[IndexOf(from)]->core->map() : workers_[IndexOf(from)]->core->map();
   const Member* member = map.Find(node);
   if (member == nullptr || member->address.empty()) return JobSimulation::PlaceOf(from, node);
   const std::string& address = member->address;

@@ -30,12 +30,14 @@ struct OperatedParameters {
   uint32_t early_ends = 0;            // of servers that have not joined yet
   uint32_t server_ends = 0;           // of a server whose rows have copies; any may run the coordinator
   uint32_t worker_ends = 0;
-  uint32_t cuts = 0;         // of a machine from all others, for a while or for ever
-  uint32_t deletions = 0;    // of a pod, by somebody
-  uint32_t false_signs = 0;  // one sign of a loss, of a process that is well
+  uint32_t cuts = 0;                            // of a machine from all others, for a while or for ever
+  uint32_t deletions = 0;                       // of a pod, by somebody
+  uint32_t false_signs = 0;                     // one sign of a loss, of a process that is well
   uint32_t server_edits = 0, worker_edits = 0;  // of replicas in the spec
-  uint32_t late_ends = 0;    // of processes after the job has finished
+  uint32_t late_ends = 0;                       // of processes after the job has finished
   uint32_t operator_ends = 0, operator_pauses = 0, api_outages = 0, stale_times = 0;
+  // Drawn by no seed yet: nothing elects one of two operators, and a process that reports to one is silent to the
+  // other.
   uint32_t second_operators = 0;
   static OperatedParameters FromSeed(uint64_t seed);
 };
@@ -115,12 +117,12 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   // As cores know them.
   std::map<std::string, uint32_t> pod_numbers_;
   std::map<uint32_t, std::string> pod_uids_;
-  int exit_code_ = 0;                            // of the server that is being ended
-  std::set<size_t> heard_finished_;              // that the job is over
+  int exit_code_ = 0;                // of the server that is being ended
+  std::set<size_t> heard_finished_;  // that the job is over
   std::vector<std::function<void()>> after_check_;
-  std::set<size_t> troubled_;                    // servers that may have been lost; nobody else is while the map names them
-  std::set<Place> apart_;                        // places of machines that are cut off
-  std::map<std::string, std::set<Place>> cut_;   // the same by their pods' uids
+  std::set<size_t> troubled_;  // servers that may have been lost; nobody else is while the map names them
+  std::set<Place> apart_;      // places of machines that are cut off
+  std::map<std::string, std::set<Place>> cut_;  // the same by their pods' uids
   std::optional<MonotonicTime> finished_at_, ended_at_;
   std::map<std::string, MonotonicTime> false_signs_;  // until when, by uid
   bool calm_ = false, checked_ = false;

@@ -67,7 +67,6 @@ OperatedParameters OperatedParameters::FromSeed(uint64_t seed) {
   p.operator_pauses = some(0.25, 2);
   p.api_outages = some(0.25, 2);
   p.stale_times = some(0.3, 2);
-  p.second_operators = some(0.25, 2);
   return p;
 }
 
@@ -76,14 +75,13 @@ std::string ToString(const OperatedParameters& p) {
   text << ToString(p.job) << " compute_milliseconds=" << p.compute_milliseconds << " span_seconds=" << p.span_seconds
        << " refused=" << p.platform.faults.refused << " times_out=" << p.platform.faults.times_out
        << " dies=" << p.platform.faults.dies << " watch_delay_milliseconds=" << p.platform.watch_delay_milliseconds
-       << " start_milliseconds=" << p.platform.start_milliseconds
-       << " late_word_chance=" << p.platform.late_word_chance << " early_ends=" << p.early_ends
-       << " server_ends=" << p.server_ends << " worker_ends=" << p.worker_ends << " cuts=" << p.cuts
-       << " deletions=" << p.deletions << " false_signs=" << p.false_signs
-       << " server_edits=" << p.server_edits << " worker_edits=" << p.worker_edits
-       << " late_ends=" << p.late_ends << " operator_ends=" << p.operator_ends
-       << " operator_pauses=" << p.operator_pauses << " api_outages=" << p.api_outages
-       << " stale_times=" << p.stale_times << " second_operators=" << p.second_operators;
+       << " start_milliseconds=" << p.platform.start_milliseconds << " late_word_chance=" << p.platform.late_word_chance
+       << " early_ends=" << p.early_ends << " server_ends=" << p.server_ends << " worker_ends=" << p.worker_ends
+       << " cuts=" << p.cuts << " deletions=" << p.deletions << " false_signs=" << p.false_signs
+       << " server_edits=" << p.server_edits << " worker_edits=" << p.worker_edits << " late_ends=" << p.late_ends
+       << " operator_ends=" << p.operator_ends << " operator_pauses=" << p.operator_pauses
+       << " api_outages=" << p.api_outages << " stale_times=" << p.stale_times
+       << " second_operators=" << p.second_operators;
   return text.str();
 }
 

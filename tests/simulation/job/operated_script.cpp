@@ -30,16 +30,13 @@ void OperatedSimulation::ScheduleAll() {
   times(operated_.false_signs, 2, span, [this] { ShowFalseSign(); });
   times(operated_.server_edits, 1, span, [this] { EditServers(); });
   times(operated_.worker_edits, 1, span, [this] { EditWorkers(); });
-  times(operated_.operator_ends, 0, span, [this, some_seconds] {
-    platform_->StopOperator(some_seconds(random().Chance(0.3) ? 60 : 5));
-  });
-  times(operated_.operator_pauses, 0, span, [this, some_seconds] {
-    platform_->PauseOperator(some_seconds(random().Chance(0.3) ? 30 : 8));
-  });
+  times(operated_.operator_ends, 0, span,
+        [this, some_seconds] { platform_->StopOperator(some_seconds(random().Chance(0.3) ? 60 : 5)); });
+  times(operated_.operator_pauses, 0, span,
+        [this, some_seconds] { platform_->PauseOperator(some_seconds(random().Chance(0.3) ? 30 : 8)); });
   times(operated_.api_outages, 0, span, [this, some_seconds] { platform_->ApiServerAway(some_seconds(15)); });
-  times(operated_.stale_times, 0, span, [this, some_seconds] {
-    platform_->StaleCaches(some_seconds(8), some_seconds(15));
-  });
+  times(operated_.stale_times, 0, span,
+        [this, some_seconds] { platform_->StaleCaches(some_seconds(8), some_seconds(15)); });
   times(operated_.second_operators, 0, span, [this, some_seconds] { platform_->SecondOperator(some_seconds(25)); });
   After(FromMilliseconds(1000 * (span + 30)), [this] { BeginCalm(); });
   LookAtOffices();
@@ -139,7 +136,8 @@ void OperatedSimulation::CutMachine(std::set<Place> places, const Pod* pod) {
   apart_.insert(places.begin(), places.end());
   network_.Partition(apart_);
   for (const Place place : places) {
-    After(FromMilliseconds(random().Uniform() * 2000), [this, place] { BreakAll(place, std::chrono::milliseconds(300)); });
+    After(FromMilliseconds(random().Uniform() * 2000),
+          [this, place] { BreakAll(place, std::chrono::milliseconds(300)); });
   }
   const std::string uid = pod->uid;
   cut_[uid] = places;
@@ -148,7 +146,10 @@ void OperatedSimulation::CutMachine(std::set<Place> places, const Pod* pod) {
     if (!cut_.contains(uid)) return;
     platform_->NodeReady(uid, false);
     After(std::chrono::seconds(5), [this, uid] {  // the pod's toleration
-      if (cut_.contains(uid)) platform_->DeletePod(uid);
+      const Pod* away = cut_.contains(uid) ? platform_->Find(uid) : nullptr;
+      if (away == nullptr) return;
+      if (away->is_server && away->process) troubled_.insert(*away->process);  // it is ended when its machine is back
+      platform_->DeletePod(uid);
     });
   });
   const double draw = random().Uniform();
@@ -243,9 +244,8 @@ void OperatedSimulation::LookAtEnd() {
     network_.Calm();
     HealAll();
   }
-  const bool working = std::ranges::any_of(workers_, [](const auto& worker) {
-    return worker->fate == Fate::kRunning && worker->at != Worker::At::kJoin;
-  });
+  const bool working = std::ranges::any_of(
+      workers_, [](const auto& worker) { return worker->fate == Fate::kRunning && worker->at != Worker::At::kJoin; });
   const Duration since = finished_at_ ? now() - *finished_at_ : Duration::zero();
   if (finished_at_ && !checked_ && ((since >= kRest && !working) || since >= kLongest)) CheckRows();
   if (!checked_) After(std::chrono::milliseconds(200), [this] { LookAtEnd(); });
@@ -304,7 +304,8 @@ void OperatedSimulation::CheckVerdict() {
 
 Outcome OperatedSimulation::SimulateOperated() {
   constexpr Duration kRest = std::chrono::seconds(45);  // pods go
-  const MonotonicTime limit = MonotonicTime{} + FromMilliseconds(1000 * operated_.span_seconds) + std::chrono::minutes(15);
+  const MonotonicTime limit =
+      MonotonicTime{} + FromMilliseconds(1000 * operated_.span_seconds) + std::chrono::minutes(15);
   ScheduleAll();
   Run(limit, [this] { return !violated() && !(ended_at_ && checked_); });
   if (!violated() && !ended_at_) {

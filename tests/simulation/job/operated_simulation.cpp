@@ -24,10 +24,8 @@ Mutant Mistake(std::string number, std::string name, OperatorMistake mistake) {
 Suite OperatedSuite() {
   return {.name = "operated",
           .describe = [](uint64_t seed) { return ToString(OperatedParameters::FromSeed(seed)); },
-          .run =
-              [](uint64_t seed, const Mutations&, bool keep_history) {
-                return Simulate(seed, OperatorMistake::kNone, keep_history);
-              },
+          .run = [](uint64_t seed, const Mutations&,
+                    bool keep_history) { return Simulate(seed, OperatorMistake::kNone, keep_history); },
           .mutants = {Mistake("1", "records overwrite each other", OperatorMistake::kStatusWithoutVersion),
                       Mistake("2", "proven ended on one sign", OperatorMistake::kEndOnOneSign),
                       Mistake("3", "appointed without the recorded voters", OperatorMistake::kVotersForgotten)}};

@@ -23,7 +23,12 @@ constexpr uint64_t kNodesMade = 64;
 
 // The same in every run of a seed: the name of a job's Secret is drawn by the operator, and foreseen by nothing.
 std::string Describe(const controller::ApiCall& call) {
-  return call.kind == "Secret" ? call.verb + " Secret" : call.ToString();
+  if (call.kind == "Secret") return call.verb + " Secret";
+  if (call.subresource != "status") return call.ToString();
+  const Json& status = kube::At(call.body, {"status"});
+  return call.ToString() + (status.value("begun", false) ? " (begun; " : " (") +
+         std::string(kube::StringAt(status, {"coordinator"})) + " term " +
+         std::to_string(kube::IntegerAt(status, {"coordinatorTerm"})) + ")";
 }
 
 std::string NodeName(uint64_t number) { return "node-" + std::to_string(number % kNodesMade); }
@@ -87,9 +92,7 @@ class Platform::Clock final : public TimeSource {
  public:
   explicit Clock(const World& world) : world_(world) {}
   MonotonicTime Now() const override { return world_.now() + seconds(1); }
-  WallTime WallNow() const override {
-    return WallTime(seconds(1'700'000'000)) + (world_.now() - MonotonicTime{});
-  }
+  WallTime WallNow() const override { return WallTime(seconds(1'700'000'000)) + (world_.now() - MonotonicTime{}); }
 
  private:
   const World& world_;
@@ -142,9 +145,7 @@ Platform::Platform(World& world, Processes& processes, const PlatformParameters&
       parameters_(parameters),
       clock_(std::make_unique<Clock>(world)),
       real_(*clock_, {.new_uid = [this] { return NewUid(); }, .own_thread = false}),
-      api_(real_, [this](Duration time) {
-        acting_->busy_until = std::max(acting_->busy_until, world_.now()) + time;
-      }) {
+      api_(real_, [this](Duration time) { acting_->busy_until = std::max(acting_->busy_until, world_.now()) + time; }) {
   real_.SetLogSource([](const Json&, const kube::LogOptions&, const std::function<bool(std::string_view)>& on_text,
                         const kube::CallOptions&) {
     on_text("the end of its log\n");
@@ -227,10 +228,10 @@ void Platform::ShowLater(size_t kind) {
 }
 
 attune::Status Platform::PatchPodStatus(const Pod& pod, const Json& status) {
-  const attune::Status done =
-      real_.Patch(kube::kPods, {kNamespace, pod.name}, kube::PatchType::kMerge,
-                  {{"metadata", {{"uid", pod.uid}}}, {"status", status}}, "status")
-          .status();
+  const attune::Status done = real_
+                                  .Patch(kube::kPods, {kNamespace, pod.name}, kube::PatchType::kMerge,
+                                         {{"metadata", {{"uid", pod.uid}}}, {"status", status}}, "status")
+                                  .status();
   Changed(kPods);
   return done;
 }

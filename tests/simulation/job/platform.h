@@ -38,7 +38,7 @@ struct Pod {
   bool ended = false;             // the process
   int exit_code = 0;
   bool asked_to_end = false;
-  bool cut_off = false;    // its machine reaches neither API server nor operator
+  bool cut_off = false;            // its machine reaches neither API server nor operator
   uint64_t operator_heard_by = 0;  // to which operator its sidecar is connected; 0: to none
   MonotonicTime sidecar_back{};
   uint64_t windows = 0;
@@ -156,12 +156,12 @@ class Platform {
   std::map<uint64_t, std::unique_ptr<Operator>> operators_;  // one, for a while two; none: away
   uint64_t operators_begun_ = 0;
   std::map<uint64_t, std::optional<MonotonicTime>> wakes_;  // of all operators: alarms stay where they are
-  Operator* acting_ = nullptr;  // whose round it is
+  Operator* acting_ = nullptr;                              // whose round it is
   MonotonicTime api_away_until_{};
   bool calm_ = false, ends_on_one_sign_ = false;
   bool looking_ = false, showing_[controller::OperatorsView::kKinds] = {};
 
-  uint64_t nodes_ = 0;  // used so far: each pod has one of its own, as long as there are enough
+  uint64_t nodes_ = 0;               // used so far: each pod has one of its own, as long as there are enough
   std::map<std::string, Pod> pods_;  // by uid; those that are gone stay until their process has ended
 };
 
