@@ -97,10 +97,9 @@ struct RequeueAfter {
   std::string reason;
 };
 
-using Action =
-    std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
-                 PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, SendDrain, SendDirective,
-                 DeletePod, DeleteJob, RequeueAfter>;
+using Action = std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
+                            PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, SendDrain,
+                            SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

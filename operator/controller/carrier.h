@@ -20,9 +20,9 @@ namespace attune::controller {
 // What was done for one job in this process' life.
 struct Done {
   std::optional<MonotonicTime> status_written_at;
-  std::set<std::string> drain_sent;           // by pod uid
-  std::map<std::string, MonotonicTime> sent;  // directives by key
-  bool secret_exists = false;                 // of the job's token
+  std::set<std::string> drain_sent;             // by pod uid
+  std::map<std::string, MonotonicTime> sent;    // directives by key
+  bool secret_exists = false;                   // of the job's token
   std::optional<MonotonicTime> policy_seen_at;  // when the job's NetworkPolicy was there for certain
   Expectations expectations;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr Duration kLookSoon = std::chrono::milliseconds(250);  // training stands meanwhile
-constexpr int64_t kFirstTerm = 1;  // of the coordinator that a job begins with; one appointed later must be above it
+constexpr int64_t kFirstTerm = 1;     // of the coordinator that a job begins with; one appointed later must be above it
 constexpr uint32_t kRefusalsMax = 3;  // of a member that was appointed, while another server could be
 
 // Why the coordinator's server cannot go on as such, and who may follow.
@@ -82,7 +82,8 @@ class CoordinatorPlanner {
       }
     }
     if (HasRefused()) return {.why = "which refuses", .must_hear = true, .refused = true};
-    // One that is in office hands over. One that was appointed because no other may know the job's rows has to begin first.
+    // One that is in office hands over. One that was appointed because no other may know the job's rows has to begin
+    // first.
     const bool leaves = std::ranges::find(servers_.leaving, host_) != servers_.leaving.end();
     if (leaves && directives_.window() != nullptr) return {.why = "which is to leave", .alive = true};
     return {};

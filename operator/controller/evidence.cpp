@@ -16,8 +16,8 @@ bool IsSilentFor(const Observed& observed, const ObservedPod& pod, Duration sile
   if (!observed.listening_since) return false;
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   if (sample == nullptr) {
-    // A process that has only just started has not had the time to report. A start in the future comes from a clock that
-    // differs from this one, and is ignored.
+    // A process that has only just started has not had the time to report. A start in the future comes from a clock
+    // that differs from this one, and is ignored.
     const auto& started = pod.container.started_at;
     const bool just_begun = started && now.wall >= *started && now.wall - *started < never_heard;
     return !just_begun && now.monotonic - *observed.listening_since >= never_heard;

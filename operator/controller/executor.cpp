@@ -69,7 +69,8 @@ class Executor::Round {
     std::vector<Step> plan = Plan(observed_, executor_.options_, now);
     if (EndsJob(plan)) {
       const Status read = ReadAgain();
-      if (!read.ok()) log::Warn("the end of a job waits for the API server", {{"job", key_.ToString()}, {"reason", read}});
+      if (!read.ok())
+        log::Warn("the end of a job waits for the API server", {{"job", key_.ToString()}, {"reason", read}});
       if (!read.ok()) return kReadAgainAfter;
       plan = Plan(observed_, executor_.options_, now);
     }

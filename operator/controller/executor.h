@@ -1,8 +1,8 @@
 // The thin shell around Plan(): gathers an observation from caches, telemetry and logs, and carries the plan out in its
 // order of need (carrier.h). An act that fails stops only the acts that need it, is reported once, and is tried again
-// by itself (act_failures.h). What cannot be taken back, the end of a job, is planned from what was read afresh, not from
-// caches alone. Keeps nothing that a new process could not do without: what it remembers saves repeated
-// calls and bridges the moment until the caches show what it has just written.
+// by itself (act_failures.h). What cannot be taken back, the end of a job, is planned from what was read afresh, not
+// from caches alone. Keeps nothing that a new process could not do without: what it remembers saves repeated calls and
+// bridges the moment until the caches show what it has just written.
 #pragma once
 
 #include <map>

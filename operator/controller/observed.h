@@ -33,7 +33,7 @@ struct RoleContainer {
 struct ObservedPod {
   std::string name, uid;
   std::string resource_version;  // of the object that the rest was read from
-  std::string job_uid;  // of the job it was created for
+  std::string job_uid;           // of the job it was created for
   RoleName role = RoleName::kWorker;
   int32_t index = -1;
   PodPhase phase = PodPhase::kPending;
@@ -82,7 +82,7 @@ struct Observed {
   bool budget_exists = false;
   // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
   std::string fresh_secret;
-  bool secret_exists = false;  // as this process knows; it may not read Secrets
+  bool secret_exists = false;                   // as this process knows; it may not read Secrets
   std::optional<MonotonicTime> policy_seen_at;  // likewise when the job's NetworkPolicy was there for certain
   telemetry::JobSample sample;
   std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded

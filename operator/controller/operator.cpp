@@ -93,9 +93,9 @@ class OperatorImpl final : public Operator {
     std::string authority;
     if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
-    executor_ = std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_}, *store_,
-                                           *service_, events_,
-                                           ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
+    executor_ =
+        std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_}, *store_, *service_,
+                                   events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     threads_.emplace_back([this] { Tick(); });
@@ -282,8 +282,8 @@ std::string OperatorImpl::Stuck() {
   const kube::WorkQueueMetrics queue = queue_.metrics();
   parts.push_back({"the work queue", queue.taken, queue.depth == 0 || !HaveSynced()});
   for (const auto& [job, since] : queue_.Running()) {
-    parts.push_back({"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()),
-                     false});
+    parts.push_back(
+        {"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()), false});
   }
   const std::lock_guard lock(stuck_mutex_);
   return stuck_.Look(parts, now);

@@ -73,7 +73,8 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
     if (workers.succeeded > 0) message += ", " + std::to_string(workers.succeeded) + " finished";
     return {true, kReasonReady, std::move(message)};
   }
-  if (!servers.begun) return {false, kReasonWaitingForServers, "workers are created as soon as all servers have joined"};
+  if (!servers.begun)
+    return {false, kReasonWaitingForServers, "workers are created as soon as all servers have joined"};
   for (const ObservedPod* pod : workers.by_index) {
     if (pod == nullptr || ((pod->ready || HasSucceeded(*pod)) && !IsBeingDeleted(*pod))) continue;
     if (auto obstacle = Obstacle(observed, *pod)) return *obstacle;

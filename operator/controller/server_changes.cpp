@@ -52,7 +52,9 @@ class ServerPlanner {
   }
 
  private:
-  bool ended_by_itself() const { return servers_.finished > 0 || servers_.goal_reached; }  // the goal is reached; nothing is made any more
+  bool ended_by_itself() const {
+    return servers_.finished > 0 || servers_.goal_reached;
+  }  // the goal is reached; nothing is made any more
 
   void PlanMissing(int32_t index) {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
@@ -62,9 +64,10 @@ class ServerPlanner {
       draft_.Requeue(kLookAgain, "word of the coordinator");  // who would tell a new server from a lost one
       return;
     }
-    created_.push_back(draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
-                                               .reason = "the job has " + Counted(servers_.count, "server"),
-                                               .if_job_unchanged = !servers_.begun}));
+    created_.push_back(
+        draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
+                                .reason = "the job has " + Counted(servers_.count, "server"),
+                                .if_job_unchanged = !servers_.begun}));
   }
 
   // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
@@ -158,8 +161,8 @@ class ServerPlanner {
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
-  // Its pod says that it runs, or is about to. The coordinator's own is replaced once another one is in office (coordinator.h), and
-  // without anything that brings its rows back a server is waited for.
+  // Its pod says that it runs, or is about to. The coordinator's own is replaced once another one is in office
+  // (coordinator.h), and without anything that brings its rows back a server is waited for.
   void PlanSilent(const ObservedPod& pod) {
     if (!servers_.survivable || ended_by_itself() || pod.name == coordinator_.pod) return;
     const Signs signs = SignsOf(observed_, pod, options_, now_);

@@ -2,8 +2,8 @@
 // one, is server_changes.h.
 //
 // A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
-// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and after
-// its goal was reached, nothing depends on a server.
+// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and
+// after its goal was reached, nothing depends on a server.
 #pragma once
 
 #include <optional>

@@ -677,7 +677,7 @@ class Server final : public ApiServer {
   tcp::acceptor acceptor_;
   asio::steady_timer pause_{context_};
   uint64_t last_id_ = 0;  // by the accepting handler
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;      // guards the next three
   std::condition_variable thread_ended_;
   std::map<uint64_t, std::weak_ptr<Session>> sessions_;
   int threads_running_ = 0;

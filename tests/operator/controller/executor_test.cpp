@@ -383,8 +383,10 @@ TEST(OldCacheTest, ServersThatHaveBeenReplacedMeanwhileDoNotEndTheJob) {
   for (const char* name : {"j-server-1", "j-server-2"}) {
     kube::Json next = *rig.Pod(name);
     const std::string uid(kube::Uid(next));
-    ASSERT_TRUE(rig.real.Patch(kube::kPods, {"default", name}, kube::PatchType::kMerge,
-                               {{"metadata", {{"finalizers", kube::Json::array()}}}}).ok());
+    ASSERT_TRUE(rig.real
+                    .Patch(kube::kPods, {"default", name}, kube::PatchType::kMerge,
+                           {{"metadata", {{"finalizers", kube::Json::array()}}}})
+                    .ok());
     ASSERT_TRUE(rig.real.Delete(kube::kPods, {"default", name}, {.uid = uid}).ok());
     for (const char* field : {"uid", "resourceVersion", "creationTimestamp"}) next["metadata"].erase(field);
     next["spec"].erase("nodeName");
@@ -427,14 +429,18 @@ TEST(OldCacheTest, AJobThatHasServedDoesNotBeginAgain) {
     rig.Run(seconds(2));
     ASSERT_EQ(rig.Status().coordinator, "j-server-0");
     ASSERT_FALSE(rig.Status().begun);
-    ASSERT_TRUE(rig.real.Patch(kube::kPods, {"default", "j-server-0"}, kube::PatchType::kMerge,
-                               {{"metadata", {{"finalizers", kube::Json::array()}}}}).ok());
+    ASSERT_TRUE(rig.real
+                    .Patch(kube::kPods, {"default", "j-server-0"}, kube::PatchType::kMerge,
+                           {{"metadata", {{"finalizers", kube::Json::array()}}}})
+                    .ok());
     ASSERT_TRUE(rig.real.Delete(kube::kPods, {"default", "j-server-0"}, {.grace_period_seconds = 0}).ok());
     rig.Connect("j-server-0", false);
     rig.SyncCaches();  // for the last time
     if (begun_meanwhile) {
-      ASSERT_TRUE(rig.real.Patch(kube::kTrainingJobs, {"default", "j"}, kube::PatchType::kMerge,
-                                 {{"status", {{"begun", true}}}}, "status").ok());
+      ASSERT_TRUE(rig.real
+                      .Patch(kube::kTrainingJobs, {"default", "j"}, kube::PatchType::kMerge,
+                             {{"status", {{"begun", true}}}}, "status")
+                      .ok());
     }
     rig.clock.Advance(seconds(6));
     rig.Round();

@@ -111,7 +111,7 @@ class FakeCluster {
   std::set<std::string> lost_;
   bool service_ = false, budget_ = false, job_deleted_ = false;
   bool policy_ = false;
-  std::optional<MonotonicTime> policy_seen_at_;  // by this process of the operator
+  std::optional<MonotonicTime> policy_seen_at_;    // by this process of the operator
   std::set<std::string> secrets_, secrets_known_;  // all; to the operator of now
   mutable uint64_t secrets_drawn_ = 0;
   std::set<std::string> drain_sent_;

@@ -1,6 +1,6 @@
-// The API server as an operator meets it on a bad day, over operator/local's API in memory: calls that are refused, that
-// time out with or without their effect, or that are the operator's last, and caches that lag behind. What happens is
-// decided by the test, call by call, or drawn from a seed.
+// The API server as an operator meets it on a bad day, over operator/local's API in memory: calls that are refused,
+// that time out with or without their effect, or that are the operator's last, and caches that lag behind. What happens
+// is decided by the test, call by call, or drawn from a seed.
 #pragma once
 
 #include <functional>

@@ -48,13 +48,13 @@ TEST(RestApi, SendsWhatTheApiServerExpects) {
   EXPECT_TRUE(api->Apply(kPods, Json::parse(kPod), {.field_manager = "me"}).ok());
   EXPECT_TRUE(api->Delete(kPods, {"n", "a"}, {.uid = "u", .resource_version = "7", .grace_period_seconds = 5}).ok());
   std::string pod = Json::parse(kPod).dump(), path = "/api/v1/namespaces/n/pods";
-  EXPECT_THAT(seen,
-              ElementsAre("GET " + path + "/a", "POST " + path + " " + pod, "PUT " + path + "/a/status " + pod,
-                          "PATCH " + path + "/a {\"x\":1}", "PATCH " + path + "/a?fieldManager=me&force=true " + pod,
-                          "DELETE " + path +
-                              "/a "
-                              R"({"apiVersion":"v1","gracePeriodSeconds":5,"kind":"DeleteOptions",)"
-                              R"("preconditions":{"resourceVersion":"7","uid":"u"},"propagationPolicy":"Background"})"));
+  EXPECT_THAT(
+      seen, ElementsAre("GET " + path + "/a", "POST " + path + " " + pod, "PUT " + path + "/a/status " + pod,
+                        "PATCH " + path + "/a {\"x\":1}", "PATCH " + path + "/a?fieldManager=me&force=true " + pod,
+                        "DELETE " + path +
+                            "/a "
+                            R"({"apiVersion":"v1","gracePeriodSeconds":5,"kind":"DeleteOptions",)"
+                            R"("preconditions":{"resourceVersion":"7","uid":"u"},"propagationPolicy":"Background"})"));
   EXPECT_LT(server.connections(), server.requests()) << "connections are reused";
 }
 
