@@ -517,6 +517,19 @@ TEST(Tuning, OfAJobWithoutItLeavesNothingInTheStatus) {
   EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
 }
 
+// The coordinator had recovered the rows of server 1 when it was lost itself, and no word of that came. Its last one
+// still counts server 1.
+TEST(ServerLoss, TheLastWordOfALostCoordinatorDoesNotSayThatTwoWereLostAtTheSameTime) {
+  for (const bool coordinator_lost : {true, false}) {
+    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(4).Backups(1).Workers(1));
+    cluster.Exit("a-server-1", 137);
+    cluster.Exit(coordinator_lost ? "a-server-0" : "a-server-2", 137);
+    cluster.Settle();
+    EXPECT_EQ(api::IsTrue(cluster.status(), api::kFailed), !coordinator_lost);
+    EXPECT_EQ(cluster.status().coordinator, coordinator_lost ? "a-server-2" : "a-server-0");
+  }
+}
+
 TEST(ServerLoss, WhatWasNotLostIsToldToo) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Backups(1).Workers(1));
   cluster.sample.job->mutable_recovery()->set_count(1);

@@ -257,7 +257,7 @@ void Platform::NodeReady(const std::string& uid, bool ready) {
   Changed(kNodes);
 }
 
-// Drawn at random they would order pods anew in each run of a seed.
+// Drawn at random they would order pods differently in each run of a seed.
 std::string Platform::NewUid() {
   std::string digits = std::to_string(++uids_);
   return "uid-" + std::string(6 - std::min<size_t>(6, digits.size()), '0') + digits;
