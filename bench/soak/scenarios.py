@@ -54,5 +54,5 @@ SCENARIOS = {
     "disk-full": Scenario("the disk of checkpoints has no room", Shape(checkpoint_seconds=3), [(6, FullDisk(10)), (6, FullDisk(3))]),
     "hibernated": Scenario("all processes are stopped for 10 minutes", Shape(items=20_000), [(3, PauseAll(600))], long=True),
     "operator-away-10-minutes": Scenario("the operator is away for 10 minutes, then a server is lost, then the operator comes back",
-                                         Shape(items=200_000), [(3, OperatorAway(600, 5, Kill(coordinator=True)))], long=True),
+                                         Shape(items=270_000), [(3, OperatorAway(600, 5, Kill(coordinator=True)))], long=True),
 }
