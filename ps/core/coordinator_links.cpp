@@ -21,15 +21,19 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
 }
 
 // Rows come before training: nobody is given up with rows that have no copy, nor with a vote that is needed, unless the
-// operator can take its place: of two servers the coordinator's goes on with a confirmation. The server that this
-// coordinator runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may
-// have their only copies.
+// operator can take its place: with one of two voters the coordinator goes on once that is confirmed. The server that
+// it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have their
+// only copies.
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
   if (node.lost || IsHost(node.member) || recovering_ || WouldCostRows(node, now)) return false;
   if (node.member.role == Role::kWorker) return true;
-  const auto servers = std::ranges::count_if(
-      nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });
-  return servers == 2 || (servers > 2 && MayLose({node.member.node}, now));
+  size_t servers = 0, voters = 0;  // who leaves has given up its vote
+  for (const auto& [id, other] : nodes_) {
+    if (other.member.role != Role::kServer || other.lost) continue;
+    ++servers;
+    voters += other.member.leaving ? 0 : 1;
+  }
+  return servers >= 2 && (voters == 2 || MayLose({node.member.node}, now));
 }
 
 // Among equals the one that was given up less often, since the last choice may not have helped; then a server that
