@@ -134,6 +134,7 @@ size_t CoordinatorCore::ShardChangesMax() const {
 // the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
+  if (finished_) return;  // servers end in the middle of whatever would begin now
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
   if (IsLoading()) {
     placement_changed_ = true;

@@ -114,5 +114,22 @@ TEST_F(CoordinatorGoalTest, TheJobIsFinishedWhenTheLastWorkerHasLeftAfterTheGoal
   EXPECT_TRUE(out_.finished);
 }
 
+// A server has joined, and is not in use yet, when the last worker leaves.
+TEST_F(CoordinatorGoalTest, NoRowsMoveOnceTheJobHasFinished) {
+  constexpr ConnectionId kLate{9};
+  Start({.epochs = 1});
+  const DataSetId train = Open(kFirst, "train", {.items = 1});
+  EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
+  Say(kLate, Join{.incarnation = 4, .job_uid = "job", .role = Role::kServer, .index = 1, .address = "127.0.0.1:2"});
+  for (const ConnectionId worker : {kFirst, kSecond}) Say(worker, Leave{.header = NextHeader()});
+  ASSERT_TRUE(out_.finished);
+  const ShardMap map = core_->map();
+  for (const ConnectionId server : {kServer, kLate}) {
+    Say(server, Heartbeat{.number = 1, .map_version = map.version, .unreached = {}});
+    Say(server, RowsReport{.number = 1, .map_version = map.version});
+  }
+  EXPECT_EQ(core_->map().shards, map.shards);
+}
+
 }  // namespace
 }  // namespace attune::ps
