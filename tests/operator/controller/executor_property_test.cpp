@@ -50,8 +50,7 @@ class History {
  private:
   std::optional<Fault> AnyFault() {
     const double rate = fault_rate_ / 7;
-    const std::optional<Fault> fault =
-        DrawFault(random_, {.refused = 4 * rate, .times_out = 2 * rate, .dies = rate});
+    const std::optional<Fault> fault = DrawFault(random_, {.refused = 4 * rate, .times_out = 2 * rate, .dies = rate});
     faults += fault ? 1 : 0;
     return fault;
   }
@@ -69,6 +68,11 @@ class History {
   bool IsRunning(const std::string& name) {
     const auto pod = rig_.Pod(name);
     return pod && kube::StringAt(*pod, {"status", "phase"}) == "Running" && !kube::IsBeingDeleted(*pod);
+  }
+  // Its machine ends it: a pod that runs and is being deleted. A job that has not begun has no other way on.
+  bool IsEnding(const std::string& name) {
+    const auto pod = rig_.Pod(name);
+    return pod && kube::StringAt(*pod, {"status", "phase"}) == "Running" && kube::IsBeingDeleted(*pod);
   }
   bool AllServersRun() {
     for (int i = 0; i < servers_; ++i) {
@@ -118,6 +122,7 @@ class History {
       rig_.Run(seconds(20));
       rig_.AnswerAll(telemetry::DirectiveAnswer::Outcome::kDone);
       for (const std::string& name : rig_.PodNames()) {
+        if (IsEnding(name)) rig_.Exit(name, 128 + 15);
         if (round > 3 && name.starts_with("j-worker") && IsRunning(name)) rig_.Exit(name, 0);
       }
     }
