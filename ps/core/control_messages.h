@@ -162,11 +162,13 @@ struct TableOpened {
 };
 
 // coordinator -> server, repeated until answered. The rows of shards homed here, and the copies of those this server is
-// backup of, are first loaded from `load`, if that is one and has the table.
+// backup of, are first loaded from `load`, if that is one and has the table; not under an older map than this one,
+// whose homes may be others: two servers would load the same rows.
 struct InstallTable {
   TableId table;
   TableSpec spec;
   RestorePoint load;
+  MapVersion map_version{};
   bool operator==(const InstallTable&) const = default;
 };
 struct TableInstalled {

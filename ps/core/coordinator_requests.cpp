@@ -100,7 +100,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
 
 // Once a table is opened a server that comes is given rows by the others.
 void CoordinatorCore::SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out) {
-  InstallTable order{.table = table.id, .spec = table.spec, .load = {}};
+  InstallTable order{.table = table.id, .spec = table.spec, .load = {}, .map_version = map_.version};
   if (!table.opened) order.load = options_.load;
   Send(server, std::move(order), out);
 }

@@ -286,11 +286,12 @@ void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {
 
 // A table of a checkpoint is not opened before every home has its rows and every backup their copies. Both read them,
 // so the loss of a server meanwhile takes none away.
-void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime, ServerOutputs& out) {
+void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, ServerOutputs& out) {
   const size_t index = size_t{message.table.value()} - 1;
   const bool installed = index < tables().size() && tables()[index] != nullptr;
   if (message.load.checkpoint == 0 || installed) return Install(message, {}, out);
-  if (!map().formed() || !loading_.insert(message.table).second) return;  // the order comes again
+  if (map().version < message.map_version) return AskForMap(now, out);  // the order comes again
+  if (!map().formed() || !loading_.insert(message.table).second) return;
   out.load.push_back(ToLoad(message));
 }
 

@@ -124,7 +124,7 @@ StatusOr<Message> ReadNewestCheckpoint(const v1::RestorePoint& from) {
 StatusOr<Message> ReadInstallTable(const v1::InstallTable& from) {
   ASSIGN_OR_RETURN(TableSpec spec, Get(from.spec()));
   ASSIGN_OR_RETURN(RestorePoint load, Get(from.load()));
-  return InstallTable{TableId(from.table()), std::move(spec), std::move(load)};
+  return InstallTable{TableId(from.table()), std::move(spec), std::move(load), MapVersion(from.map_version())};
 }
 
 StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {

@@ -207,6 +207,7 @@ struct CoordinatorWriter {
     out.mutable_install_table()->set_table(from.table.value());
     Put(from.spec, out.mutable_install_table()->mutable_spec());
     if (from.load.checkpoint != 0) Put(from.load, out.mutable_install_table()->mutable_load());
+    out.mutable_install_table()->set_map_version(from.map_version.value());
     return true;
   }
   bool operator()(const NewestCheckpoint& from) {

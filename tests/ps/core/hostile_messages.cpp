@@ -510,10 +510,11 @@ Message HostileMessages::AnyOfCoordinator() {
     case 8:
     case 9: {
       const auto table = static_cast<uint32_t>(1 + random_.Below(kTables));
-      InstallTable install{TableId(table), Spec(table), {}};
+      InstallTable install{TableId(table), Spec(table), {}, {}};
       if (random_.Chance(0.1)) install.spec.options.dim = static_cast<uint32_t>(Number(70000));
       if (random_.Chance(0.1)) install.table = Table();
       if (random_.Chance(0.2)) install.load = {"/c", 1 + Number(3), Number(20)};
+      if (random_.Chance(0.2)) install.map_version = Version();
       return install;
     }
     case 10:

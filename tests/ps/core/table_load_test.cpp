@@ -136,6 +136,21 @@ TEST_F(TableLoadTest, AServerThatGetsOtherShardsWhileItReadsReadsAgain) {
   EXPECT_TRUE(Holds(0) && Holds(1));
 }
 
+// The rows would be loaded by their new home as well.
+TEST_F(TableLoadTest, AServerWhoseMapIsTooOldWaitsForTheMapOfTheOrder) {
+  ShardMap next = map_;
+  next.version = map_.version.Next();
+  next.shards[0].home = kThird;
+  const InstallTable order{.table = TableId(1), .spec = kSpec, .load = kCheckpoint, .map_version = next.version};
+  Hear(order);
+  EXPECT_TRUE(out_.load.empty());
+  EXPECT_NE(Sent<MapRequest>(kCoordinator), nullptr);
+  Hear(MapUpdate{.map = next});
+  Hear(order);  // repeated until answered
+  ASSERT_EQ(out_.load.size(), 1U);
+  EXPECT_TRUE(out_.load[0].homes.empty());
+}
+
 TEST_F(TableLoadTest, AFileThatCannotBeReadIsReportedAndReadAgainWhenAsked) {
   Order();
   Step(TableLoaded{.order = out_.load[0], .status = Error(StatusCode::kDataLoss, "a checksum is wrong"), .table = {}});
@@ -190,6 +205,10 @@ TEST_F(LoadingCoordinatorTest, AServerThatComesBeforeTheTableIsOpenedLoadsToo) {
   EXPECT_EQ(orders_.at(kServer1).load, kCheckpoint);
   Say(kLater, JoinOf(Role::kServer, 2));
   EXPECT_EQ(orders_.at(kLater).load, kCheckpoint) << "it may be home of shards before the others have read theirs";
+}
+
+TEST_F(LoadingCoordinatorTest, AnOrderNamesTheMapWhoseHomesLoad) {
+  EXPECT_EQ(orders_.at(kServer1).map_version, core_->map().version);
 }
 
 TEST_F(LoadingCoordinatorTest, AServerThatComesLaterIsGivenRowsByTheOthers) {

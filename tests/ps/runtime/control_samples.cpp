@@ -127,7 +127,7 @@ std::vector<Message> MessagesOfCoordinators() {
       SyncUpdate{kSync},
       TableOpened{RequestId(7), TableId(1)},
       InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{})},
-      InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{}), {"/c", 7, 412}},
+      InstallTable{TableId(1), SomeSpec(Sgd{}, ConstantInitializer{}), {"/c", 7, 412}, MapVersion(2, 5)},
       NewestCheckpoint{{"/c", 7, 412}},
       StillWorking{RequestId(9)},
       DataSetOpened{RequestId(7), DataSetId(1), {.items = 100, .epochs = 2, .lease_items = 10}},

@@ -136,7 +136,7 @@ void CoordinatorSimulation::OnServer(size_t place, const Message& message) {
 void CoordinatorSimulation::OnInstall(Server& server, const InstallTable& install) {
   for (const InstallTable& table : server.tables) {
     if (table.table != install.table) continue;
-    if (!(table == install)) Violation("OneTable: two tables with one number");
+    if (!(table.spec == install.spec)) Violation("OneTable: two tables with one number");
     return;
   }
   server.tables.push_back(install);
