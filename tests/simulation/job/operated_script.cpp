@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/controller/servers.h"
 #include "tests/simulation/job/operated.h"
 
 namespace attune::ps::simulation {
@@ -265,13 +266,15 @@ void OperatedSimulation::CheckRows() {
   }
 }
 
-// Of a job that has finished: nothing depends on it any more.
+// Of a job that has finished: nothing depends on it any more. But when the operator has yet to hear of the goal, one
+// server stays that can tell; without any, Failed is the true verdict.
 void OperatedSimulation::EndLate() {
   std::vector<size_t> candidates;
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i]->fate == Fate::kRunning) candidates.push_back(i);
   }
-  if (candidates.empty()) return;
+  const bool is_known = api::IsTrue(platform_->JobStatus(), controller::kGoalReached);
+  if (candidates.size() <= (is_known ? 0U : 1U)) return;
   Count("servers lost after the end");
   const size_t victim = candidates[random().Below(candidates.size())];
   const Pod* pod = platform_->PodOf(victim, true);
