@@ -414,6 +414,7 @@ class CoordinatorCore {
 
   std::deque<Cut> cuts_;
   CutId next_cut_;
+  CutId marked_;             // the newest whose marks are complete
   bool cut_failed_ = false;  // a node that was to write has gone
   uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
 

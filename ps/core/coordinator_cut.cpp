@@ -165,6 +165,7 @@ void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();
   cut.phase = Cut::Phase::kWriting;
   cut.unmarked.clear();
+  marked_ = cut.id;  // whoever may own rows from now on is told so by the map
   if (std::exchange(cut.holds, false)) clocks_.Release();
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
   placement_changed_ = true;

@@ -202,6 +202,7 @@ void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
 
 void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
+  map_.marked = std::max(map_.marked, marked_);
   map_.members = Members();
   AssignVotes(map_);
   placement_changed_ = true;

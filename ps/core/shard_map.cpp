@@ -110,6 +110,7 @@ Status Validate(const ShardMap& map) {
   if (!map.formed()) return bad("it has no version");
   if (map.recovered_at > map.version) return bad("it says that it will recover later");
   if (map.records_from >> 32 > map.version.term()) return bad("it counts on the state of a later coordinator");
+  if (map.marked.value() >> 32 > map.version.term()) return bad("it has the mark of a later coordinator");
   if (map.shards.empty() || map.shards.size() > kShardsMax) {
     return bad(std::to_string(map.shards.size()) + " shards, allowed are 1 to " + std::to_string(kShardsMax));
   }

@@ -54,6 +54,9 @@ struct ShardMap {
   std::vector<Member> former_voters;  // ascending NodeId; those of `voters` that are members no more
   uint64_t records_from =
       0;  // copies of the coordinator's state of lower numbers are out of date: who has one drops it
+  // The newest cut whose marks are complete. Who may own rows since a later map takes no part in that cut, and what it
+  // is given is in a snapshot already: it has the mark from the map.
+  CutId marked;
 
   uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
   bool formed() const { return version > MapVersion(); }

@@ -26,6 +26,7 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
   to->set_recovered_at(from.recovered_at.value());
   to->set_recoveries(from.recoveries);
   to->set_records_from(from.records_from);
+  to->set_marked(from.marked.value());
   for (const Shard& shard : from.shards) {
     to->add_homes(shard.home.value());
     to->add_backups(shard.backup.value());
@@ -110,6 +111,7 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   map.recovered_at = MapVersion(from.recovered_at());
   map.recoveries = static_cast<uint16_t>(from.recoveries());
   map.records_from = from.records_from();
+  map.marked = CutId(from.marked());
   const auto shards = static_cast<size_t>(from.homes_size()), members = static_cast<size_t>(from.members_size());
   if (shards > kShardsMax) return TooMany("shards", shards, kShardsMax);
   if (from.backups_size() != from.homes_size() || from.next_backups_size() != from.homes_size() ||

@@ -246,6 +246,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   ATTUNE_CHECK(next.version > map_.version) << "map " << next.version << " after " << map_.version;
   const ShardMap old = std::exchange(map_, std::move(next));
   const bool recovery = map_.recovered_at > old.version;
+  if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, map_.marked);
   const uint32_t count = map_.shard_count();
   const bool first = shards_.empty();
   if (first) shards_.resize(count);

@@ -488,7 +488,7 @@ class RowNode {
 
   // Snapshots.
   struct {
-    CutId mark;  // of the last one begun
+    CutId mark;  // of the last one begun, or of the map
     bool open = false;
     bool sealed = false;
     uint64_t first_handover = 1;  // that was sent after the mark

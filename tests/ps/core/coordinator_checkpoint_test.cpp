@@ -151,6 +151,26 @@ TEST_F(CoordinatorCheckpointTest, AWorkerThatBeginsToTakeRowsWhileOthersCopyThei
   EXPECT_TRUE(Said<WriteSnapshot>(kWorker));
 }
 
+// Its rows come back to servers that have not heard yet that all have copied theirs.
+TEST_F(CoordinatorCheckpointTest, AWorkerThatBeginsToTakeRowsWhenAllHaveCopiedTheirsHearsOfTheMarkWithTheMap) {
+  Start({});
+  TakeCheckpoint();
+  const CutId cut = out_.begin_checkpoint->cut;
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
+  EXPECT_EQ(core_->map().marked, CutId());
+  Say(kServer, MarkDone{.cut = cut});
+  Say(kWorker, ps::Join{.incarnation = kWorker.value(),
+                        .job_uid = "job",
+                        .role = Role::kWorker,
+                        .index = 0,
+                        .address = "127.0.0.1:2",
+                        .takes_rows = true,
+                        .node = NodeId(2)});
+  EXPECT_FALSE(Said<Mark>(kWorker));
+  ASSERT_TRUE(Said<Welcome>(kWorker));
+  EXPECT_EQ(Said<Welcome>(kWorker)->map.marked, cut);
+}
+
 TEST_F(CoordinatorCheckpointTest, AFailedPartEndsTheCheckpointAndNamesTheServer) {
   Start({});
   TakeCheckpoint();

@@ -68,6 +68,10 @@ class Node {
     }
     Collect();
   }
+  void Adopt(const ShardMap& map) {
+    rows.AdoptMap(map, {}, out.rows);
+    Collect();
+  }
   void Push(const std::vector<Key>& keys, uint64_t sequence) {
     Receive(kWorker, ps::Push{.origin = kWorker,
                               .sequence = SequenceNumber(sequence),
@@ -227,6 +231,27 @@ TEST(CutPartTest, ARowHandedOverAfterItsSendersMarkIsInTheSendersSnapshotOnly) {
   Write(b, 1);
   EXPECT_THAT(a.TakeSnapshot(), SizeIs(20));
   EXPECT_THAT(b.TakeSnapshot(), IsEmpty());
+}
+
+// All have marked and workers go on, but this server has not heard yet that it is to write.
+TEST(CutPartTest, ARowThatComesBackFromANodeThatOwnsRowsSinceTheMarkIsNotWrittenAgain) {
+  Node a(kA), later(kOwner, /*writes=*/false);
+  const std::vector<Key> keys = KeysOf(kA, 20);
+  a.Push(keys, 1);
+  const auto before = a.Rows();
+  a.Control(MarkOf(1));
+  ShardMap next = TwoServers();
+  next.version = MapVersion(1, 2);
+  next.marked = CutId(1);
+  for (Node* node : {&a, &later}) node->Adopt(next);
+  a.MoveTo(kOwner, keys);
+  Carry(a, later);
+  later.Push(keys, 2);
+  a.MoveTo(kA, keys);
+  Carry(a, later);
+  EXPECT_THAT(a.Rows(), SizeIs(20)) << "they are back";
+  Write(a, 1);
+  EXPECT_EQ(a.TakeSnapshot(), before);
 }
 
 TEST(CutPartTest, RowsOfANodeThatWritesNoFilesAreInTheSnapshotOfTheirHome) {

@@ -121,6 +121,7 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
        "order of their"},
       {"members out of order", [](ShardMap& map) { std::swap(map.members[0], map.members[1]); }, "order"},
       {"state of a later coordinator", [](ShardMap& map) { map.records_from = ~uint64_t{0}; }, "later coordinator"},
+      {"mark of a later coordinator", [](ShardMap& map) { map.marked = CutId(~uint64_t{0}); }, "later coordinator"},
       {"recovers later", [](ShardMap& map) { map.recovered_at = map.version.Next(); }, "later"},
       {"no shards", [](ShardMap& map) { map.shards.clear(); }, "0 shards"},
   };
