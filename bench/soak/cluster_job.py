@@ -64,7 +64,8 @@ class ClusterJob:
                   "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}
         server = {"name": "server", "image": "attune/server:dev", "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}
         return {"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": JOB},
-                "spec": {"goal": {"epochs": 1}, "runPolicy": {"backoffLimit": 1000}, "model": {"claim": CLAIM}, "synchronization": {"mode": shape.mode},
+                "spec": {"goal": {"epochs": 1}, "runPolicy": {"backoffLimit": 1000}, "model": {"claim": CLAIM},
+                         "synchronization": {"mode": shape.mode} | ({"staleness": 8} if shape.mode == "SSP" else {}),
                          "servers": {"replicas": shape.servers, "max": 6, "backups": shape.backups,
                                      "template": {"spec": {"topologySpreadConstraints": spread("server"), "containers": [server]}}},
                          "workers": {"replicas": shape.workers, "max": 8,
