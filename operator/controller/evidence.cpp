@@ -53,10 +53,25 @@ bool IsExpelled(const Observed& observed, const ObservedPod& pod, const PlanOpti
   return has_joined && !window->server_states().empty() && !StateOf(*window, pod.index);
 }
 
-// A server that was stopped itself reports a window as long as its pause, and has heard no messages meanwhile.
+// One that was stopped itself reports a window as long as its pause, and has heard no messages meanwhile.
+bool WasStopped(const telemetry::PodSample& sample, const PlanOptions& options) {
+  return sample.window.duration_seconds() > Seconds(options.heard_within);
+}
+
 bool SaysThatItMisses(const telemetry::PodSample& sample, const PlanOptions& options) {
-  const bool was_stopped = sample.window.duration_seconds() > Seconds(options.heard_within);
-  return telemetry::MissesCoordinator(sample.window) && !was_stopped;
+  return telemetry::MissesCoordinator(sample.window) && !WasStopped(sample, options);
+}
+
+// Of workers only: a server that has lost the coordinator may have the only copy of rows.
+bool IsAstray(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+  const ObservedPod* coordinator = CoordinatorPod(observed);
+  if (pod.role != RoleName::kWorker || coordinator == nullptr || CurrentWindow(observed) == nullptr) return false;
+  if (!IsHeard(observed, pod, options, now) || !IsHeard(observed, *coordinator, options, now)) return false;
+  const v1::WindowReport& of_coordinator = SampleOf(observed, *coordinator)->window;
+  if (of_coordinator.has_office() && !of_coordinator.office().held()) return false;
+  const telemetry::PodSample& sample = *SampleOf(observed, pod);
+  return sample.window.worker().coordinator_silent_seconds() >= Seconds(options.astray_after) &&
+         !WasStopped(sample, options);
 }
 
 std::vector<const ObservedPod*> MissedBy(const Observed& observed, const ObservedPod& coordinator,
@@ -125,6 +140,7 @@ Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOption
   signs.silent = IsSilent(observed, pod, options, now);
   signs.expelled = IsExpelled(observed, pod, options, now);
   signs.overdue = pod.deletion_time && now.wall >= *pod.deletion_time + options.lost_node_grace;
+  signs.astray = IsAstray(observed, pod, options, now);
   return signs;
 }
 
@@ -137,6 +153,7 @@ std::string Describe(const Signs& signs, const ObservedPod& pod) {
   add(signs.overdue, "its machine has not confirmed its end in time");
   add(signs.expelled, "the coordinator does not count it any more");
   add(signs.silent, "nothing is heard of its process");
+  add(signs.astray, "it has had no word of the coordinator for long, which is heard");
   return text;
 }
 

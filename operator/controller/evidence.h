@@ -16,11 +16,14 @@ struct Signs {
   bool silent = false;     // its process has reported nothing to this operator for a while
   bool expelled = false;   // the coordinator, which is heard, has declared it lost or does not count it any more
   bool overdue = false;    // it is being deleted, and its machine has not confirmed its end in time
+  // A worker that says it has had no word of the coordinator for long, which this operator hears and which is in
+  // office. One that had joined a coordinator which was lost at once may know no server that is still there.
+  bool astray = false;
 
   // Its machine is gone: nobody will confirm the end of the pod.
   bool machine_is_gone() const { return (node_lost && silent) || (overdue && (node_lost || silent)); }
   // The process does nothing while its machine may be well: asked to end first.
-  bool is_hung() const { return expelled && silent; }
+  bool is_hung() const { return (expelled && silent) || astray; }
   bool any() const { return node_lost || expelled; }
 };
 

@@ -58,6 +58,9 @@ struct PlanOptions {
   Duration coordinator_silence_without_backups = std::chrono::seconds(10);
   // Workers are made when the coordinator has said that all servers have joined, or when it was not heard for so long.
   Duration begin_unheard_after = std::chrono::seconds(10);
+  // A worker that says it has had no word of the coordinator for so long, while this operator hears both, waits for one
+  // that it does not know of.
+  Duration astray_after = std::chrono::seconds(60);
   // A process that has reported within this time is heard.
   Duration heard_within = std::chrono::milliseconds(2500);
   // A coordinator that was appointed has that long to gather half of the servers.

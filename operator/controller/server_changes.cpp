@@ -38,7 +38,7 @@ class ServerPlanner {
       } else if (IsBeingDeleted(*pod)) {
         ++changes_.replaced;
         PlanDeletedFromOutside(*pod);
-      } else if (HasFailed(*pod)) {
+      } else if (servers_.HasEndedBadly(*pod)) {
         ++changes_.replaced;
         PlanFailed(*pod);
       } else if (!HasSucceeded(*pod)) {

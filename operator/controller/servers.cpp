@@ -143,8 +143,9 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
 
 std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
                                 const PlanOptions& options, Now now) {
-  if (IsBeingDeleted(pod) || (!HasFailed(pod) && !EndedTooEarly(pod, options, now))) return std::nullopt;
-  if (HasFailed(pod) && servers.survivable) {
+  const bool badly = servers.HasEndedBadly(pod);
+  if (IsBeingDeleted(pod) || (!badly && !EndedTooEarly(pod, options, now))) return std::nullopt;
+  if (badly && servers.survivable) {
     const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
@@ -204,6 +205,10 @@ std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions
 
 }  // namespace
 
+bool ServersView::HasEndedBadly(const ObservedPod& pod) const {
+  return HasFailed(pod) || (!begun && HasSucceeded(pod));
+}
+
 bool NameInUse(const Observed& observed, const std::string& name) {
   return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return pod.name == name; });
 }
@@ -248,8 +253,8 @@ ServersView ViewServers(const Observed& observed) {
     if (pod.index >= view.count) continue;
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
-    if (HasFailed(pod) && !WasDisrupted(pod) && !pod.failure_number) ++view.failures;
-    if (HasFailed(pod) && view.survivable) continue;
+    if (view.HasEndedBadly(pod) && !WasDisrupted(pod) && !pod.failure_number) ++view.failures;
+    if (view.HasEndedBadly(pod) && view.survivable) continue;
     ++view.existing;
     if (HasStarted(pod)) ++view.started;
     if (pod.ready) ++view.ready;
@@ -259,7 +264,7 @@ ServersView ViewServers(const Observed& observed) {
   const ObservedPod* host = CoordinatorPod(observed);
   const bool any_alive =
       std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && IsAlive(pod); });
-  view.goal_reached = view.goal_reached || (host != nullptr && HasSucceeded(*host) && !any_alive);
+  view.goal_reached = view.goal_reached || (view.begun && host != nullptr && HasSucceeded(*host) && !any_alive);
   std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;
 }

@@ -44,6 +44,9 @@ struct ServersView {
   bool survivable = false;  // losing a server does not end the job
   bool goal_reached = false;
   bool all_started() const { return started == count; }
+  // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
+  // begun.
+  bool HasEndedBadly(const ObservedPod& pod) const;
 };
 
 ServersView ViewServers(const Observed& observed);

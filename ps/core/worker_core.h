@@ -236,6 +236,8 @@ class WorkerCore {
   const StepGate& gate() const { return gate_; }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
+  // How long it may not act already; zero while it may.
+  Duration CoordinatorSilence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }
   // Of other coordinators, from nodes that have no say in it.
   uint64_t words_ignored() const { return words_.ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).

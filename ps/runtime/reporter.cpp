@@ -55,6 +55,7 @@ void Fill(const WorkerTelemetry& from, v1::WorkerWindow* to) {
   to->set_sample_unit(from.sample_unit);
   to->set_threads(from.threads);
   to->set_threads_max(from.threads_max);
+  to->set_coordinator_silent_seconds(std::max(0.0, Seconds(from.coordinator_silent)));
 }
 
 void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {

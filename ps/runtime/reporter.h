@@ -29,6 +29,7 @@ struct WorkerTelemetry {
   uint64_t epoch = 0;
   std::string sample_unit;
   uint32_t threads = 0, threads_max = 0;  // 0: the program chooses them itself
+  Duration coordinator_silent{};          // since the lease that its answers renew ran out
 };
 
 // Counters are those of the window, gauges those of its end.

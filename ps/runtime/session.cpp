@@ -145,6 +145,7 @@ class WorkerSession final : public Session {
                worker.clock = runtime->clock();
                worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
                worker.staleness = runtime->TakeStaleness();
+               worker.coordinator_silent = runtime->CoordinatorSilence(now);
                const Duration duration = worker.window.duration;
                return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
              },

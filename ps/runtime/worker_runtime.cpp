@@ -289,4 +289,9 @@ size_t WorkerRuntime::open_pushes() const {
   return core_.open_pushes();
 }
 
+Duration WorkerRuntime::CoordinatorSilence(MonotonicTime now) const {
+  std::lock_guard lock(mutex_);
+  return core_.CoordinatorSilence(now);
+}
+
 }  // namespace attune::ps

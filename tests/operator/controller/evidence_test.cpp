@@ -54,6 +54,9 @@ class LostMachineTest : public testing::Test {
     (*cluster_.nodes)["node-of-" + pod].ready = false;
     cluster_.LoseNodeOf(pod);
   }
+  telemetry::PodSample& SampleOf(const std::string& pod) {
+    return *std::ranges::find(cluster_.sample.pods, pod, &telemetry::PodSample::pod);
+  }
   std::string Uid(const std::string& pod) { return std::string(kube::Uid(cluster_.pod(pod))); }
 
   FakeCluster cluster_;
@@ -136,6 +139,33 @@ TEST_F(LostMachineTest, WhoIsDeclaredLostButHeardEndsByItself) {
   cluster_.sample.job->add_lost_pods(contract::PodNumber(heard));
   Pass(seconds(60));
   EXPECT_EQ(Uid("j-worker-1"), heard) << "it may only have been cut off from the coordinator";
+}
+
+// It had joined a coordinator that was lost at once, and all servers that it knew are gone: it would wait for ever.
+TEST_F(LostMachineTest, AWorkerThatHasHadNoWordOfACoordinatorWhichIsHeardIsReplaced) {
+  const std::string astray = Uid("j-worker-1");
+  v1::WindowReport& window = SampleOf("j-worker-1").window;
+  window.mutable_worker()->set_coordinator_silent_seconds(59);
+  Pass(seconds(1));
+  EXPECT_EQ(Uid("j-worker-1"), astray) << "it may find the coordinator yet";
+  window.mutable_worker()->set_coordinator_silent_seconds(61);
+  Pass(seconds(20));
+  EXPECT_NE(Uid("j-worker-1"), astray);
+  EXPECT_TRUE(cluster_.HasEvent(kEventProcessHung));
+  EXPECT_EQ(cluster_.status().workers.failed, 0) << "nobody's failure";
+}
+
+TEST_F(LostMachineTest, AWorkerWithoutWordOfACoordinatorThatMayNotActEitherIsLeftAlone) {
+  const std::string waits = Uid("j-worker-1");
+  v1::WindowReport& window = SampleOf("j-worker-1").window;
+  window.mutable_worker()->set_coordinator_silent_seconds(61);
+  SampleOf("j-server-0").window.mutable_office()->set_held(false);
+  Pass(seconds(20));
+  EXPECT_EQ(Uid("j-worker-1"), waits) << "the coordinator is the one that is cut off";
+  SampleOf("j-server-0").window.mutable_office()->set_held(true);
+  window.set_duration_seconds(61);
+  Pass(seconds(20));
+  EXPECT_EQ(Uid("j-worker-1"), waits) << "it was stopped itself, and has only just woken up";
 }
 
 TEST_F(LostMachineTest, APodThatNeverStartedOnALostNodeIsMadeAgain) {

@@ -335,6 +335,33 @@ TEST(Coordinator, LostBeforeAllServersHaveJoinedTheJobBeginsAnewThere) {
   EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null()) << "it is another one, which has not started yet";
 }
 
+// All of its rows had moved away, but nobody could write down that the job had begun before its coordinator was lost.
+TEST(Coordinator, AServerThatEndedByItselfBeforeTheJobBeganIsReplaced) {
+  FakeCluster cluster = Formed(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
+  cluster.Connect("a-server-0");
+  cluster.sample.job.emplace().set_servers(1);  // has joined
+  cluster.Settle();
+  const std::string ended(kube::Uid(cluster.pod("a-server-2")));
+  cluster.Exit("a-server-2", 0);
+  for (int i = 0; i < 12; ++i) {
+    cluster.Advance(seconds(10));
+    cluster.Settle();
+  }
+  EXPECT_THAT(cluster.Condition(api::kFailed), Not(StartsWith("True")));
+  EXPECT_NE(kube::Uid(cluster.pod("a-server-2")), ended);
+  EXPECT_EQ(cluster.status().servers.failed, 1) << "one that ends again and again ends the job by backoffLimit";
+}
+
+TEST(Coordinator, ServersThatAllEndBeforeTheJobBeganHaveNotReachedItsGoal) {
+  FakeCluster cluster = Formed(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  cluster.Exit("a-server-0", 0);
+  cluster.Exit("a-server-1", 0);
+  cluster.Settle();
+  cluster.Advance(std::chrono::minutes(2));
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kSucceeded), Not(StartsWith("True")));
+}
+
 // Its last word was that it waits, and the cache shows a job that has not begun: a worker is there all the same.
 TEST(Coordinator, AJobWithWorkersDoesNotBeginAgainWhateverAnOldCacheShows) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));

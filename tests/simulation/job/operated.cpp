@@ -249,6 +249,7 @@ void OperatedSimulation::Fill(const Pod& pod, v1::WindowReport& window) {
   const Worker& worker = *workers_[*pod.process];
   window.mutable_worker()->set_clock(worker.core->gate().clock());
   window.mutable_worker()->set_samples(1);
+  window.mutable_worker()->set_coordinator_silent_seconds(Seconds(worker.core->CoordinatorSilence(now())));
 }
 
 void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
