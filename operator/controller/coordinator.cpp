@@ -20,6 +20,7 @@ struct Need {
   std::string why;                        // "which is gone"; "": there is none
   bool alive = false;                     // it goes on until another one has taken over
   bool must_hear = false;                 // the next one must be heard of by this operator
+  bool without_office = false;            // it never got the one that it was appointed to
   bool refused = false;                   // by the one that was appointed
   std::vector<const ObservedPod*> among;  // empty: any server
 };
@@ -78,7 +79,10 @@ class CoordinatorPlanner {
       if (signs.any()) draft_.Requeue(kLookSoon, "word of the coordinator or of those that do not hear it");
       if (signs.is_lost()) return {.why = "which is silent: " + Describe(signs), .must_hear = true};
       if (signs.is_cut_off() && HadTime()) {
-        return {.why = "which is cut off: " + Describe(signs), .must_hear = true, .among = signs.missed_by};
+        return {.why = "which is cut off: " + Describe(signs),
+                .must_hear = true,
+                .without_office = directives_.window() == nullptr,
+                .among = signs.missed_by};
       }
     }
     if (HasRefused()) return {.why = "which refuses", .must_hear = true, .refused = true};
@@ -134,6 +138,8 @@ class CoordinatorPlanner {
       }
     }
     const ObservedPod* found = find(pods, true, true);
+    // The last word of the members may be older than the server that is the only one left of them.
+    if (found == nullptr && need.without_office) found = find(pods, true, false);
     // One in office is not given up for one that would refuse.
     const bool any_will_do = !need.must_hear;
     if (found == nullptr && any_will_do) found = find(pods, false, true);

@@ -209,9 +209,12 @@ void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int3
   RestrictOwn(container);
 }
 
-// A pod on a machine that is gone is deleted after this time instead of Kubernetes' five minutes.
+// A pod on a machine that is gone is deleted after this time instead of Kubernetes' five minutes, also while no
+// operator runs. Not much sooner: the taint is one sign, and after an outage of the API server nodes that are well bear
+// it for a moment, which would end all servers of a machine at once. The operator itself, on two signs, does not wait
+// for it.
 void AddTolerations(Json& spec) {
-  constexpr int kSeconds = 5;
+  constexpr int kSeconds = 60;
   Json& tolerations = Array(spec, "tolerations");
   for (const char* taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     Json toleration = {

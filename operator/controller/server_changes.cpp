@@ -235,11 +235,13 @@ class ServerPlanner {
     return released;
   }
 
+  // One that has a node may have started and joined before its kubelet says so, and have rows already: it is asked to
+  // leave like one that runs.
   void PlanLeaving(const ObservedPod& pod) {
     ++changes_.leaving;
     if (IsBeingDeleted(pod)) {
       PlanGoing(pod);
-    } else if (!HasStarted(pod)) {
+    } else if (!HasStarted(pod) && pod.node.empty()) {
       Leave(pod, "had not started", std::nullopt);
     } else if (HasSucceeded(pod)) {
       Leave(pod, "its rows have moved to the others", 0);

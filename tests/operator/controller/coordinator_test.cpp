@@ -289,6 +289,21 @@ TEST(CutOffCoordinator, OneThatTakesOverHasSomeTimeToGatherTheServers) {
   EXPECT_EQ(story.coordinator(), "a-server-2");
 }
 
+// It had been released and did not know it, so nobody obeys it. The only member that is left joined after the last
+// coordinator's last word.
+TEST(CutOffCoordinator, OneThatNeverGotItsOfficeGivesWayToAServerNobodyHasNamedYet) {
+  Story story(3);
+  Say(story.cluster, {kServing, kServing});
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(seconds(1));
+  ASSERT_EQ(story.coordinator(), "a-server-1") << "the only one that was named";
+  story.cluster.Answer("coordinator of term 2", Outcome::kDone);
+  story.SayOffice("a-server-1", 2, false);
+  story.missing = {"a-server-2"};
+  story.Pass(seconds(20));
+  EXPECT_EQ(story.coordinator(), "a-server-2");
+}
+
 // --- confirmations
 
 TEST(Confirmation, IsRecordedBeforeTheCoordinatorGetsIt) {

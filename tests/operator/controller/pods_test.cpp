@@ -91,6 +91,20 @@ TEST(PodsTest, TheSidecarIsARestartableInitContainerWithItsOwnToken) {
     EXPECT_NE(mount["name"], "attune-token");
 }
 
+// The taint is one sign, and nodes that are well bear it for a moment when the API server has been away.
+TEST(PodsTest, ANodeThatIsNotReadyForSomeSecondsEndsNoPod) {
+  const Json pods[] = {Worker(MakeTrainingJob("a").Build()), Server(MakeTrainingJob("a").Backups(1).Build())};
+  for (const Json& pod : pods) {
+    ASSERT_EQ(pod["spec"]["tolerations"].size(), 2U);
+    for (const Json& toleration : pod["spec"]["tolerations"]) {
+      EXPECT_GE(toleration["tolerationSeconds"], 60) << toleration["key"];
+      EXPECT_LT(toleration["tolerationSeconds"], 300) << "Kubernetes' own";
+    }
+  }
+  EXPECT_FALSE(Server(MakeTrainingJob("a").Build())["spec"].contains("tolerations"))
+      << "without backups its machine is waited for";
+}
+
 // https://kubernetes.io/docs/concepts/security/pod-security-standards/ "restricted"
 TEST(PodsTest, EverythingPassesPodSecurityRestricted) {
   for (const Json& pod : {Server(MakeTrainingJob("w").Build()), Worker(MakeTrainingJob("w").Build())}) {

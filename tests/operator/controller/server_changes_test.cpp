@@ -143,6 +143,23 @@ TEST(ServerChanges, AServerScaledAwayBeforeItStartedIsRemovedAtOnce) {
   EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0"));
 }
 
+// Its kubelet is late: the process may have joined long ago, and have rows that are nowhere else.
+TEST(ServerChanges, AServerScaledAwayOnceItHasAMachineLeavesLikeOneThatRuns) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  Scale(cluster, 2);
+  cluster.Settle();
+  cluster.pod("a-server-1")["spec"]["nodeName"] = "node-1";
+  Scale(cluster, 1);
+  Say(cluster, {kServing, kJoining});
+  cluster.Settle();
+  cluster.Advance(seconds(60));
+  cluster.Settle();
+  EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0", "a-server-1")) << "the coordinator moves its rows first";
+  Say(cluster, {kServing});
+  cluster.Settle();
+  EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0")) << "it is no member";
+}
+
 TEST(ServerChanges, AServerWantedAgainStaysWhenTheCoordinatorHasTakenItUpAgain) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   Scale(cluster, 1);

@@ -31,6 +31,16 @@ class CoordinatorCheckpointTest : public testing::Test {
                        .index = index,
                        .address = role == Role::kServer ? "127.0.0.1:1" : ""});
   }
+  // The process of the worker that is a member already takes rows from now on.
+  void JoinTakingRows() {
+    Say(kWorker, ps::Join{.incarnation = kWorker.value(),
+                          .job_uid = "job",
+                          .role = Role::kWorker,
+                          .index = 0,
+                          .address = "127.0.0.1:2",
+                          .takes_rows = true,
+                          .node = NodeId(2)});
+  }
   // Nothing is under way at this server.
   void Report(ConnectionId server) {
     Say(server, RowsReport{.number = ++report_, .map_version = core_->map().version});
@@ -134,13 +144,7 @@ TEST_F(CoordinatorCheckpointTest, AWorkerThatBeginsToTakeRowsWhileOthersCopyThei
   const CutId cut = out_.begin_checkpoint->cut;
   Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
   ASSERT_TRUE(Said<Mark>(kServer));
-  Say(kWorker, ps::Join{.incarnation = kWorker.value(),
-                        .job_uid = "job",
-                        .role = Role::kWorker,
-                        .index = 0,
-                        .address = "127.0.0.1:2",
-                        .takes_rows = true,
-                        .node = NodeId(2)});
+  JoinTakingRows();
   ASSERT_TRUE(Said<Mark>(kWorker));
   Join(kLater, Role::kWorker, 1);
   EXPECT_FALSE(Said<Mark>(kLater)) << "it has no rows and gets none";
@@ -159,13 +163,7 @@ TEST_F(CoordinatorCheckpointTest, AWorkerThatBeginsToTakeRowsWhenAllHaveCopiedTh
   Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 8, .base = 0});
   EXPECT_EQ(core_->map().marked, CutId());
   Say(kServer, MarkDone{.cut = cut});
-  Say(kWorker, ps::Join{.incarnation = kWorker.value(),
-                        .job_uid = "job",
-                        .role = Role::kWorker,
-                        .index = 0,
-                        .address = "127.0.0.1:2",
-                        .takes_rows = true,
-                        .node = NodeId(2)});
+  JoinTakingRows();
   EXPECT_FALSE(Said<Mark>(kWorker));
   ASSERT_TRUE(Said<Welcome>(kWorker));
   EXPECT_EQ(Said<Welcome>(kWorker)->map.marked, cut);

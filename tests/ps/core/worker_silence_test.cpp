@@ -99,9 +99,12 @@ TEST_F(WorkerSilenceTest, CallsOfAStoppedProgramGetTheTimeTheyWouldHaveHad) {
 TEST_F(WorkerSilenceTest, AStoppedProcessHasNoRightToActLeft) {
   Hear(HeartbeatAck{.number = 1, .sync = {}, .liveness = seconds(10)});
   EXPECT_TRUE(core_.MayAct(now_));
+  EXPECT_EQ(core_.CoordinatorSilence(now_), Duration::zero());
   now_ += seconds(60);
   Step(Timer{});
   EXPECT_FALSE(core_.MayAct(now_)) << "others may have its items";
+  EXPECT_GT(core_.CoordinatorSilence(now_), seconds(50));
+  EXPECT_LT(core_.CoordinatorSilence(now_), seconds(60)) << "counted from when it might act last";
 }
 
 TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {

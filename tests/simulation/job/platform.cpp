@@ -549,7 +549,11 @@ void Platform::CutOff(const std::string& uid, bool cut_off) {
     });
     return;
   }
-  if (found->second.ended) TellEnd(uid);
+  if (found->second.ended) {
+    TellEnd(uid);
+  } else {
+    TellRuns(uid);  // it may have started while nobody heard of that
+  }
   ConnectLater(uid);
   Changed(kPods);
 }
