@@ -78,6 +78,12 @@ class CoordinatorPlanner {
     if (servers_.begun && servers_.survivable) {
       if (signs.any()) draft_.Requeue(kLookSoon, "word of the coordinator or of those that do not hear it");
       if (signs.is_lost()) return {.why = "which is silent: " + Describe(signs), .must_hear = true};
+      if (signs.is_behind() && HadTime()) {
+        return {.why = "which does not know the newest members: " + Describe(signs),
+                .must_hear = true,
+                .without_office = directives_.window() == nullptr,
+                .among = signs.ahead};
+      }
       if (signs.is_cut_off() && HadTime()) {
         return {.why = "which is cut off: " + Describe(signs),
                 .must_hear = true,
@@ -115,7 +121,8 @@ class CoordinatorPlanner {
     return !observed_.sample.job || IsMember(*observed_.sample.job, pod.index);
   }
 
-  // The lowest index, so that it is the last to be scaled away; one that is not heard or has not joined yet, and would
+  // The one with the newest map: another one may have been declared lost and not know it. Of several the lowest index,
+  // so that it is the last to be scaled away; one that is not heard or has not joined yet, and would
   // refuse, or that leaves, only when there is no other.
   const ObservedPod* FindSuccessor(const Need& need) const {
     const auto fits = [&](const ObservedPod* pod) {
@@ -136,6 +143,10 @@ class CoordinatorPlanner {
       if (const auto host = std::ranges::find(pods, host_); host != pods.end()) {
         std::rotate(pods.begin(), host + 1, pods.end());
       }
+    } else {
+      std::ranges::stable_sort(pods, std::greater(), [&](const ObservedPod* pod) {
+        return pod == nullptr ? 0 : MapVersionOf(observed_, *pod);
+      });
     }
     const ObservedPod* found = find(pods, true, true);
     // The last word of the members may be older than the server that is the only one left of them.
@@ -189,6 +200,7 @@ class CoordinatorPlanner {
     const v1::Office& office = sample->window.office();
     const int64_t term = std::max(kFirstTerm, status_.coordinator_term);
     if (office.wanted_voters().empty() || office.term() != static_cast<uint64_t>(term)) return;
+    if (SignsOfCoordinator(observed_, *host_, options_.coordinator_silence, options_, now_).newer_map) return;
     const api::CoordinatorVoters wanted{
         .map_version = office.map_version(),
         .nodes = {office.wanted_voters().begin(), office.wanted_voters().end()},

@@ -74,19 +74,21 @@ bool IsAstray(const Observed& observed, const ObservedPod& pod, const PlanOption
          !WasStopped(sample, options);
 }
 
-std::vector<const ObservedPod*> MissedBy(const Observed& observed, const ObservedPod& coordinator,
-                                         const PlanOptions& options, Now now) {
-  std::vector<const ObservedPod*> missed_by;
+void LookAtOthers(const Observed& observed, const ObservedPod& coordinator, const PlanOptions& options, Now now,
+                  CoordinatorSigns& signs) {
   size_t heard = 0;
   for (const ObservedPod& pod : observed.pods) {
     const bool other = pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid &&
                        pod.uid != coordinator.uid;
     if (!other || !IsAlive(pod) || !IsHeard(observed, pod, options, now)) continue;
     ++heard;
-    if (SaysThatItMisses(*SampleOf(observed, pod), options)) missed_by.push_back(&pod);
+    const bool newer = MapVersionOf(observed, pod) > MapVersionOf(observed, coordinator);
+    const bool misses = SaysThatItMisses(*SampleOf(observed, pod), options);
+    signs.newer_map = signs.newer_map || newer;
+    if (misses) signs.missed_by.push_back(&pod);
+    if (newer && (misses || CurrentWindow(observed) == nullptr)) signs.ahead.push_back(&pod);
   }
-  if (2 * missed_by.size() < heard) missed_by.clear();
-  return missed_by;
+  if (2 * signs.missed_by.size() < heard) signs.missed_by.clear();
 }
 
 }  // namespace
@@ -97,6 +99,12 @@ const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod
     return sample.pod == pod.name && (sample.pod_uid.empty() || sample.pod_uid == pod.uid);
   });
   return found == samples.end() ? nullptr : &*found;
+}
+
+uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod) {
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  if (sample == nullptr) return 0;
+  return std::max(sample->window.server().map_version(), sample->window.office().map_version());
 }
 
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now) {
@@ -118,7 +126,7 @@ CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod&
     signs.without_office = !sample->window.office().held();
     signs.supporters = static_cast<size_t>(sample->window.office().wanted_voters_size());
   }
-  signs.missed_by = MissedBy(observed, pod, options, now);
+  LookAtOthers(observed, pod, options, now, signs);
   return signs;
 }
 

@@ -40,9 +40,15 @@ struct CoordinatorSigns {
   // Other servers that report to this operator and say that it does not answer them; empty unless they are at least
   // half of those that report.
   std::vector<const ObservedPod*> missed_by;
+  // Another server has a newer map than it, as far as both have said: it may be the coordinator's own, or that of
+  // another one that has gone on without it, so that what it knows of the job is old.
+  bool newer_map = false;
+  // Those of them that do not hear it; all, when it never got its office: they may hear the one before.
+  std::vector<const ObservedPod*> ahead;
 
   bool is_lost() const { return silent && (node_lost || !missed_by.empty()); }
   bool is_cut_off() const { return !silent && without_office && missed_by.size() > supporters; }
+  bool is_behind() const { return !silent && without_office && !ahead.empty(); }
   bool any() const { return silent || node_lost || without_office || !missed_by.empty(); }
 };
 
@@ -51,6 +57,9 @@ CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod&
                                     const PlanOptions& options, Now now);
 // "nothing is heard of its process, and a-server-1 does not hear it".
 std::string Describe(const CoordinatorSigns& signs);
+
+// Of the newest map that this server has said to have; 0: nothing was said.
+uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod);
 
 // Nothing has come from its process for so long, although it ran and this operator listened.
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now);

@@ -413,6 +413,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
       server.row_bytes += table->memory_bytes();
     }
     server.coordinator_silent = core_->CoordinatorSilence(now);
+    server.map_version = core_->map().version.value();
   }
   const Transport::Counters bytes = transport_->counters();
   server.pulls = total.pulls - reported_.pulls;

@@ -70,6 +70,11 @@ class Story {
       office.mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
     }
   }
+  void SayMap(const std::string& pod, uint64_t version) {
+    for (telemetry::PodSample& sample : cluster.sample.pods) {
+      if (sample.pod == pod) sample.window.mutable_server()->set_map_version(version);
+    }
+  }
   // The coordinator is silent, and all other servers say so.
   void Silence(const std::string& coordinator) {
     silent.insert(coordinator);
@@ -301,6 +306,43 @@ TEST(CutOffCoordinator, OneThatNeverGotItsOfficeGivesWayToAServerNobodyHasNamedY
   story.SayOffice("a-server-1", 2, false);
   story.missing = {"a-server-2"};
   story.Pass(seconds(20));
+  EXPECT_EQ(story.coordinator(), "a-server-2");
+}
+
+// The coordinator before it had declared the appointed one lost, which was cut off and does not know it.
+TEST(CutOffCoordinator, OneWhoseMapIsOlderThanAnothersIsNotConfirmedAndGivesWay) {
+  Story story(2);
+  story.SayOffice("a-server-0", 1, false, 7, {1});
+  story.SayMap("a-server-1", 8);
+  story.missing = {"a-server-1"};
+  story.Pass(seconds(4));
+  EXPECT_FALSE(story.cluster.status().coordinator_voters);
+  EXPECT_EQ(story.coordinator(), "a-server-1");
+}
+
+// It had been released, and was the only one that this operator heard for a while. The old one is there, and lacks
+// votes.
+TEST(CutOffCoordinator, OneThatWasAppointedInVainGivesWayToTheOneBefore) {
+  Story story(3);
+  story.Silence("a-server-0");
+  story.Pass(seconds(4));
+  ASSERT_EQ(story.coordinator(), "a-server-1");
+  story.cluster.Answer("coordinator of term 2", Outcome::kDone);
+  story.SayOffice("a-server-1", 2, false);
+  story.SayMap("a-server-0", 9);
+  story.silent.clear();
+  story.missing.clear();
+  story.Pass(seconds(20));
+  EXPECT_EQ(story.coordinator(), "a-server-0");
+  EXPECT_EQ(story.term(), 3);
+}
+
+TEST(SilentCoordinator, TheServerWithTheNewestMapFollows) {
+  Story story(3);
+  story.SayMap("a-server-1", 5);
+  story.SayMap("a-server-2", 6);
+  story.Silence("a-server-0");
+  story.Pass(seconds(4));
   EXPECT_EQ(story.coordinator(), "a-server-2");
 }
 

@@ -258,6 +258,7 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
   for (const auto& table : core.tables()) rows += table == nullptr ? 0 : table->row_count();
   window.mutable_server()->set_rows(rows);
   window.mutable_server()->set_coordinator_silent_seconds(Seconds(core.CoordinatorSilence(now())));
+  window.mutable_server()->set_map_version(core.map().version.value());
   const Leader* const leader = LeaderIn(server);
   if (leader == nullptr) return;
   const JobProgress progress = leader->core->progress();
