@@ -127,6 +127,7 @@ class CoordinatorPlanner {
   const ObservedPod* FindSuccessor(const Need& need) const {
     const auto fits = [&](const ObservedPod* pod) {
       if (pod == nullptr || pod == host_ || !IsAlive(*pod) || !IsConnected(observed_, *pod)) return false;
+      if (IsDeclaredLost(observed_, *pod)) return false;
       return need.among.empty() || std::ranges::find(need.among, pod) != need.among.end();
     };
     const auto heard = [&](const ObservedPod* pod) { return IsHeard(observed_, *pod, options_, now_); };
@@ -155,7 +156,8 @@ class CoordinatorPlanner {
     const bool any_will_do = !need.must_hear;
     if (found == nullptr && any_will_do) found = find(pods, false, true);
     if (found == nullptr && any_will_do) found = find(pods, false, false);
-    if (found == nullptr && !need.alive) found = find(servers_.leaving, need.must_hear, need.must_hear);
+    // One that leaves and is no member has been released: the others went on without it.
+    if (found == nullptr && !need.alive) found = find(servers_.leaving, need.must_hear, true);
     return found;
   }
 
@@ -271,10 +273,12 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
     if (servers.count > 0 && servers.all_started()) view.pod = PodName(observed.job.name, RoleName::kServer, 0);
     return view;
   }
-  // A server that cannot run one refuses the appointment.
+  // A server that cannot run one refuses the appointment. A coordinator's own server ends with 0 when the job is over.
   const auto abilities = AbilitiesOf(observed);
   const bool can_move = !abilities || abilities->coordinator_failover;
-  if (!can_move || servers.finished > 0) return CoordinatorOf(status);
+  const ObservedPod* host = CoordinatorPod(observed);
+  const bool is_over = servers.begun && host != nullptr && HasSucceeded(*host);
+  if (!can_move || is_over) return CoordinatorOf(status);
   return CoordinatorPlanner(observed, servers, options, now, directives, draft).Run();
 }
 

@@ -101,6 +101,10 @@ const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod
   return found == samples.end() ? nullptr : &*found;
 }
 
+bool IsDeclaredLost(const Observed& observed, const ObservedPod& pod) {
+  return observed.sample.job && IsNamedLost(*observed.sample.job, pod);
+}
+
 uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod) {
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   if (sample == nullptr) return 0;

@@ -58,6 +58,9 @@ CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod&
 // "nothing is heard of its process, and a-server-1 does not hear it".
 std::string Describe(const CoordinatorSigns& signs);
 
+// The coordinator heard last called this process lost: it knows nothing of what the others have done since.
+bool IsDeclaredLost(const Observed& observed, const ObservedPod& pod);
+
 // Of the newest map that this server has said to have; 0: nothing was said.
 uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod);
 

@@ -175,7 +175,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
 
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
-  ServersView servers = ViewServers(observed);
+  ServersView servers = ViewServers(observed, options, now);
   servers.begun = servers.begun || BeginsUnheard(observed, servers, options, now);
   const WorkersView workers = ViewWorkers(observed);
   // Workers first: when the last one has finished, a server's end is no failure any more.

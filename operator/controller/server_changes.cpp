@@ -43,6 +43,8 @@ class ServerPlanner {
         PlanFailed(*pod);
       } else if (!HasSucceeded(*pod)) {
         PlanSilent(*pod);
+      } else if (servers_.elastic && !servers_.goal_reached) {
+        draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
       }
     }
     TellNumber();

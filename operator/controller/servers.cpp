@@ -8,6 +8,7 @@
 #include "operator/controller/pods.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
+#include "proto/contract.h"
 
 namespace attune::controller {
 namespace {
@@ -100,7 +101,7 @@ bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
   const auto abilities = AbilitiesOf(observed);
   return (!abilities || abilities->coordinator_failover) &&
          std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-           return IsOurs(observed, pod) && &pod != lost && IsAlive(pod);
+           return IsOurs(observed, pod) && &pod != lost && IsAlive(pod) && !IsDeclaredLost(observed, pod);
          });
 }
 
@@ -115,6 +116,29 @@ bool IsRecovered(const Observed& observed, const ObservedPod& pod) {
   // last may be older than its recoveries.
   const bool speaks = window != nullptr && host != nullptr && IsAlive(*host);
   return told || !speaks || !IsMember(*window, pod.index);
+}
+
+// By the coordinator's word, to this operator or to a server.
+bool IsGoalReached(const Observed& observed) {
+  if (api::IsTrue(observed.job.status, kGoalReached)) return true;
+  if (observed.sample.job && observed.sample.job->goal_reached()) return true;
+  return std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
+    return sample.role == contract::kRoleServer && sample.window.server().goal_reached();
+  });
+}
+
+enum class End { kUnknown, kReleased, kTooEarly };
+
+// Of a server that ended with 0, by the word of a coordinator that goes on: one that is heard after that end.
+End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+  constexpr Duration kWordIsNewer = std::chrono::seconds(5);  // clocks of two machines may differ
+  const v1::JobWindow* window = CurrentWindow(observed);
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (window == nullptr || IsGoalReached(observed) || host == nullptr || host == &pod) return End::kUnknown;
+  if (!IsAlive(*host) || !IsHeard(observed, *host, options, now)) return End::kUnknown;
+  if (!EndedLongAgo(pod, kWordIsNewer, now)) return End::kUnknown;
+  const bool is_released = !IsMember(*window, pod.index) && !IsDeclaredLost(observed, pod);
+  return is_released ? End::kReleased : End::kTooEarly;
 }
 
 // Why the job cannot go on without this server; nullopt when it can.
@@ -144,7 +168,9 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
 std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
                                 const PlanOptions& options, Now now) {
   const bool badly = servers.HasEndedBadly(pod);
-  if (IsBeingDeleted(pod) || (!badly && !EndedTooEarly(pod, options, now))) return std::nullopt;
+  const bool coordinator_tells = servers.elastic && pod.name != observed.job.status.coordinator;
+  if (IsBeingDeleted(pod)) return std::nullopt;
+  if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
   if (badly && servers.survivable) {
     const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
@@ -206,7 +232,7 @@ std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions
 }  // namespace
 
 bool ServersView::HasEndedBadly(const ObservedPod& pod) const {
-  return HasFailed(pod) || (!begun && HasSucceeded(pod));
+  return HasFailed(pod) || (!begun && HasSucceeded(pod)) || std::ranges::find(ended_early, &pod) != ended_early.end();
 }
 
 bool NameInUse(const Observed& observed, const std::string& name) {
@@ -222,7 +248,7 @@ std::optional<api::Abilities> AbilitiesOf(const Observed& observed) {
                         can.synchronization_modes(), can.checkpoints()};
 }
 
-ServersView ViewServers(const Observed& observed) {
+ServersView ViewServers(const Observed& observed, const PlanOptions& options, Now now) {
   ServersView view;
   const auto abilities = AbilitiesOf(observed);
   view.formed = !observed.job.status.coordinator.empty();
@@ -231,8 +257,7 @@ ServersView ViewServers(const Observed& observed) {
   view.begun = view.formed && HasBegun(observed, first);
   view.elastic = view.begun && abilities && abilities->elastic_servers;
   view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
-  view.goal_reached =
-      api::IsTrue(observed.job.status, kGoalReached) || (observed.sample.job && observed.sample.job->goal_reached());
+  view.goal_reached = IsGoalReached(observed);
   // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to
   // recover.
   view.survivable = !view.begun || ((!abilities || abilities->server_recovery) &&
@@ -246,11 +271,13 @@ ServersView ViewServers(const Observed& observed) {
   view.failures = view.marked_failures;
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
-    if (view.elastic && (pod.index >= view.count || pod.draining_since)) {
+    const End end = view.elastic ? HowItEnded(observed, pod, options, now) : End::kUnknown;
+    if (view.elastic && (pod.index >= view.count || pod.draining_since || end == End::kReleased)) {
       view.leaving.push_back(&pod);
       continue;
     }
     if (pod.index >= view.count) continue;
+    if (end == End::kTooEarly) view.ended_early.push_back(&pod);
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
     if (view.HasEndedBadly(pod) && !WasDisrupted(pod) && !pod.failure_number) ++view.failures;

@@ -30,9 +30,12 @@ struct Verdict {
 struct ServersView {
   int32_t count = 0;                         // what the job is to have; of its start, unless `elastic`
   std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
-  std::vector<const ObservedPod*> leaving;   // highest index first: beyond `count`, or asked to leave before
+  // Highest index first: beyond `count`, asked to leave before, or released before it was wanted again.
+  std::vector<const ObservedPod*> leaving;
   int32_t existing = 0, started = 0, ready = 0;
-  int32_t finished = 0;         // ended by themselves with 0
+  int32_t finished = 0;  // ended by themselves with 0, and nobody has said that the job goes on without them
+  // With 0, although the coordinator goes on and has not released them.
+  std::vector<const ObservedPod*> ended_early;
   int32_t marked_failures = 0;  // so far, as the status and marked pods say
   int32_t failures = 0;         // those included that are not marked yet
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
@@ -45,11 +48,11 @@ struct ServersView {
   bool goal_reached = false;
   bool all_started() const { return started == count; }
   // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
-  // begun.
+  // begun. Of one that goes on its coordinator tells.
   bool HasEndedBadly(const ObservedPod& pod) const;
 };
 
-ServersView ViewServers(const Observed& observed);
+ServersView ViewServers(const Observed& observed, const PlanOptions& options, Now now);
 
 // The coordinator runs, and has not been heard for so long that its word is not waited for: training does not depend on
 // telemetry.

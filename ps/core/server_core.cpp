@@ -183,6 +183,8 @@ void ServerCore::OnMessage(NodeId, SessionLost&& message, MonotonicTime, ServerO
   EndAsNoMember(std::move(message.status), out);
 }
 
+void ServerCore::OnMessage(NodeId, GoalReached&&, MonotonicTime, ServerOutputs&) { goal_reached_ = true; }
+
 void ServerCore::OnMessage(NodeId, Finished&&, MonotonicTime, ServerOutputs& out) {
   ended_ = true;
   out.finished = true;

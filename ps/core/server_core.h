@@ -129,6 +129,8 @@ class ServerCore {
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
   // Since the coordinator's last answer, or since the start.
   Duration CoordinatorSilence(MonotonicTime now) const { return now - coordinator_heard_; }
+  // A coordinator has said so to this server.
+  bool goal_reached() const { return goal_reached_; }
 
  private:
   void On(Received input, MonotonicTime now, ServerOutputs& out);
@@ -153,6 +155,7 @@ class ServerCore {
   void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, ServerOutputs& out);
   void Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out);
+  void OnMessage(NodeId from, GoalReached&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Finished&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out);
 
@@ -181,6 +184,7 @@ class ServerCore {
   ServerOptions options_;
   NodeId node_;
   bool ended_ = false;
+  bool goal_reached_ = false;
   MonotonicTime now_{};  // of the step under way
   MonotonicTime coordinator_heard_{};
   uint32_t term_ = 0;

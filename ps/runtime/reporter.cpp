@@ -70,6 +70,7 @@ void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
   to->set_bytes_received(from.bytes_received);
   to->set_bytes_sent(from.bytes_sent);
   to->set_map_version(from.map_version);
+  to->set_goal_reached(from.goal_reached);
   to->set_coordinator_silent_seconds(std::max(0.0, Seconds(from.coordinator_silent)));
 }
 

@@ -46,6 +46,7 @@ struct ServerTelemetry {
   uint64_t bytes_sent = 0;
   Duration coordinator_silent{};  // since the coordinator's last answer, however long the window
   uint64_t map_version = 0;
+  bool goal_reached = false;
 };
 
 // Whether the coordinator that this process runs may act (ps/core/office.h).

@@ -414,6 +414,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
     }
     server.coordinator_silent = core_->CoordinatorSilence(now);
     server.map_version = core_->map().version.value();
+    server.goal_reached = core_->goal_reached();
   }
   const Transport::Counters bytes = transport_->counters();
   server.pulls = total.pulls - reported_.pulls;

@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "proto/pod_number.h"
 #include "tests/operator/controller/running_job.h"
 
 namespace attune::controller {
@@ -482,6 +483,110 @@ TEST(Appointment, OfAMemberThatRefusesAgainAndAgainGoesToTheNext) {
   }
   story.Pass(seconds(1));
   EXPECT_EQ(story.coordinator(), "a-server-2");
+}
+
+// --- servers that the others went on without
+
+// Else it would begin to serve its old rows, while the members have newer ones.
+TEST(Appointment, OfAServerThatWasDeclaredLostIsNeverMade) {
+  Story story(3);
+  story.cluster.sample.job->add_lost_pods(contract::PodNumber(kube::Uid(story.cluster.pod("a-server-1"))));
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(seconds(1));
+  EXPECT_EQ(story.coordinator(), "a-server-2");
+}
+
+TEST(Appointment, WhenOnlyAServerDeclaredLostIsLeftTheJobEndsAndSaysWhy) {
+  Story story(2);
+  story.cluster.sample.job->add_lost_pods(contract::PodNumber(kube::Uid(story.cluster.pod("a-server-1"))));
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(seconds(1));
+  EXPECT_THAT(story.cluster.Condition(api::kFailed), HasSubstr("no other server can take over"));
+}
+
+// It may take a moment to end; the member that follows, to say its first word.
+TEST(Appointment, OfAServerThatWasReleasedIsNotMadeWhileAMemberConnects) {
+  Story story(3);
+  story.cluster.job().spec.servers.replicas = 2;
+  Say(story.cluster, {kServing, kServing});
+  story.cluster.Connect("a-server-1", false);
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(seconds(2));
+  EXPECT_EQ(story.coordinator(), "a-server-0") << "nobody follows yet";
+  story.cluster.Connect("a-server-1");
+  story.Pass(seconds(1));
+  EXPECT_EQ(story.coordinator(), "a-server-1");
+}
+
+// --- servers that end with 0 while the job goes on
+
+std::string UidOf(Story& story, const std::string& pod) { return std::string(kube::Uid(story.cluster.pod(pod))); }
+
+// The coordinator had released it when the order that wants it again came.
+TEST(EndWithoutError, OfAServerThatWasReleasedIsNoFailure) {
+  Story story(3);
+  const std::string before = UidOf(story, "a-server-2");
+  Say(story.cluster, {kServing, kServing});
+  story.cluster.Exit("a-server-2", 0);
+  story.Pass(seconds(8));
+  ASSERT_TRUE(story.cluster.Has("a-server-2"));
+  EXPECT_NE(UidOf(story, "a-server-2"), before);
+  EXPECT_EQ(story.cluster.status().servers.failed, 0);
+  story.Pass(seconds(70));
+  EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
+}
+
+TEST(EndWithoutError, OfAMemberIsAFailureLikeOthers) {
+  for (const bool declared_lost : {false, true}) {
+    Story story(3);
+    const std::string before = UidOf(story, "a-server-2");
+    if (declared_lost) {
+      Say(story.cluster, {kServing, kServing});
+      story.cluster.sample.job->add_lost_pods(contract::PodNumber(before));
+    }
+    story.cluster.Exit("a-server-2", 0);
+    story.Pass(seconds(20));
+    EXPECT_NE(UidOf(story, "a-server-2"), before);
+    EXPECT_EQ(story.cluster.status().servers.failed, 1) << "one that ends again and again ends the job";
+    EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
+  }
+}
+
+TEST(EndWithoutError, WithoutBackupsOfAMemberEndsTheJob) {
+  Story story(3, 0);
+  story.cluster.Exit("a-server-2", 0);
+  story.Pass(seconds(8));
+  EXPECT_THAT(story.cluster.Condition(api::kFailed), HasSubstr("exited with code 0 before the workers had finished"));
+}
+
+TEST(EndWithoutError, OfAnotherServerDoesNotKeepALostCoordinatorFromBeingFollowed) {
+  Story story(3);
+  story.cluster.Exit("a-server-2", 0);
+  story.Pass(milliseconds(250));
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(seconds(1));
+  EXPECT_EQ(story.coordinator(), "a-server-1");
+}
+
+TEST(EndWithoutError, AfterTheGoalIsWaitedFor) {
+  Story story(3);
+  const std::string before = UidOf(story, "a-server-2");
+  story.cluster.sample.job->set_goal_reached(true);
+  story.cluster.Exit("a-server-2", 0);
+  story.Pass(seconds(20));
+  EXPECT_EQ(UidOf(story, "a-server-2"), before);
+}
+
+// The coordinator's own word may never come: its sidecar is cut off, and then the server ends.
+TEST(EndWithoutError, AfterTheGoalThatAServerTellsOfIsWaitedForToo) {
+  Story story(3, 0);
+  for (telemetry::PodSample& sample : story.cluster.sample.pods) {
+    if (sample.pod == "a-server-1") sample.window.mutable_server()->set_goal_reached(true);
+  }
+  story.cluster.Exit("a-server-2", 137);
+  story.Pass(seconds(2));
+  EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
+  EXPECT_THAT(story.cluster.Condition(kGoalReached), StartsWith("True"));
 }
 
 // --- what is proof that a process has ended

@@ -37,7 +37,7 @@ telemetry::PodSample Worker(const std::string& name, MonotonicTime at, uint64_t 
 TuningInput InputOf(const std::vector<telemetry::PodSample>& pods, Now now) {
   Observed observed;
   observed.sample.pods = pods;
-  return MakeTuningInput(observed, ViewServers(observed), ViewWorkers(observed), now);
+  return MakeTuningInput(observed, ViewServers(observed, PlanOptions{}, now), ViewWorkers(observed), now);
 }
 
 TEST(TuningInput, StalenessIsWeighedByStepsAndOnlyWhereItWasMeasured) {
@@ -81,7 +81,9 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   Observed observed;
   observed.sample.pods = {four, two};
   observed.job.spec.synchronization = {api::SyncMode::kSsp, 3};
-  const auto input = [&] { return MakeTuningInput(observed, ViewServers(observed), ViewWorkers(observed), now); };
+  const auto input = [&] {
+    return MakeTuningInput(observed, ViewServers(observed, PlanOptions{}, now), ViewWorkers(observed), now);
+  };
   EXPECT_EQ(input().threads_max, 6) << "what all of them take";
   EXPECT_EQ(input().wanted.threads, 2);
   EXPECT_EQ(input().wanted.slack, 3);

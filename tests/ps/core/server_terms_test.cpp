@@ -278,6 +278,14 @@ TEST_F(ServerTermsTest, KeepsTheNewestCopy) {
   EXPECT_EQ(Sent<Promised>(kCoordinator)->mirror->number, 5U);
 }
 
+// So that it can tell when the coordinator's word has reached nobody else.
+TEST_F(ServerTermsTest, KnowsThatTheGoalIsReachedFromTheCoordinatorAlone) {
+  Step(Received{.from = kWorker, .message = GoalReached{.reason = "2 epochs done"}, .term = 1});
+  EXPECT_FALSE(core_->goal_reached());
+  Hear(1, GoalReached{.reason = "2 epochs done"});
+  EXPECT_TRUE(core_->goal_reached());
+}
+
 TEST_F(ServerTermsTest, TheServerThatRunsItTellsEveryPeer) {
   Step(CoordinatorHere{.term = 2, .port = 7400});
   const auto* at = Sent<CoordinatorAt>(kWorker);

@@ -259,6 +259,7 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
   window.mutable_server()->set_rows(rows);
   window.mutable_server()->set_coordinator_silent_seconds(Seconds(core.CoordinatorSilence(now())));
   window.mutable_server()->set_map_version(core.map().version.value());
+  window.mutable_server()->set_goal_reached(core.goal_reached());
   const Leader* const leader = LeaderIn(server);
   if (leader == nullptr) return;
   const JobProgress progress = leader->core->progress();
@@ -345,9 +346,9 @@ CoordinatorOptions OperatedSimulation::NextOptions(uint32_t term) const {
   return options;
 }
 
-// Its process ends when the rows have been looked at.
+// Its process ends when the rows have been looked at. One that is released before ends now.
 bool OperatedSimulation::StaysWhenFinished(size_t server) {
-  if (checked_) return false;
+  if (checked_ || !finished_) return false;
   heard_finished_.insert(server);
   return true;
 }
