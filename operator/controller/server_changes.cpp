@@ -246,7 +246,7 @@ class ServerPlanner {
     } else if (!HasStarted(pod) && pod.node.empty()) {
       Leave(pod, "had not started", std::nullopt);
     } else if (HasSucceeded(pod)) {
-      Leave(pod, "its rows have moved to the others", 0);
+      PlanReleased(pod);
     } else if (HasFailed(pod)) {
       if (!IsToldGone(pod, pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience))
         return;
@@ -259,6 +259,18 @@ class ServerPlanner {
     } else {
       PlanDraining(pod);
     }
+  }
+
+  // While the coordinator's last word still names it a member, its absence would look like a loss.
+  void PlanReleased(const ObservedPod& pod) {
+    const ObservedPod* host = CoordinatorPod(observed_);
+    const bool is_named = window_ != nullptr && IsMember(*window_, pod.index) && !servers_.goal_reached;
+    const bool is_heard = host != nullptr && IsHeard(observed_, *host, options_, now_);
+    const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
+    if (is_named && (!is_heard || since < options_.gone_patience)) {
+      return draft_.Requeue(kLookAgain, "the coordinator's word that it has released " + pod.name);
+    }
+    Leave(pod, "its rows have moved to the others", 0);
   }
 
   void PlanDraining(const ObservedPod& pod) {

@@ -536,6 +536,22 @@ TEST(EndWithoutError, OfAServerThatWasReleasedIsNoFailure) {
   EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
 }
 
+// Its absence would look like a loss, and without backups a loss ends the job.
+TEST(EndWithoutError, OfAServerThatWasToLeaveIsKeptUntilTheCoordinatorNamesItNoMore) {
+  Story story(3, 0);
+  story.cluster.job().spec.servers.replicas = 2;
+  story.cluster.Settle();
+  const std::string before = UidOf(story, "a-server-2");
+  story.cluster.Exit("a-server-2", 0);
+  story.cluster.job().spec.servers.replicas = 3;
+  story.Pass(seconds(2));
+  EXPECT_EQ(UidOf(story, "a-server-2"), before);
+  Say(story.cluster, {kServing, kServing});
+  story.Pass(seconds(1));
+  EXPECT_NE(UidOf(story, "a-server-2"), before);
+  EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
+}
+
 TEST(EndWithoutError, OfAMemberIsAFailureLikeOthers) {
   for (const bool declared_lost : {false, true}) {
     Story story(3);
