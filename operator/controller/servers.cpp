@@ -141,9 +141,26 @@ End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptio
   return is_released ? End::kReleased : End::kTooEarly;
 }
 
+// Of servers that have ended and whose rows others do not have yet, by a word of the coordinator that is newer than all
+// these ends: an older one may name one that was recovered before the next was lost.
+int64_t LostAtOnce(const Observed& observed, const ServersView& servers, Now now) {
+  constexpr Duration kResolution = std::chrono::seconds(1);  // of a container's end
+  int64_t lost = 0;
+  WallTime last_end{};
+  for (const ObservedPod* pod : servers.by_index) {
+    if (pod == nullptr || !HasFailed(*pod) || IsBeingDeleted(*pod) || IsRecovered(observed, *pod)) continue;
+    ++lost;
+    last_end = std::max(last_end, pod->container.finished_at.value_or(last_end));
+  }
+  const ObservedPod* host = CoordinatorPod(observed);
+  const telemetry::PodSample* sample = host == nullptr ? nullptr : SampleOf(observed, *host);
+  const bool is_newer = sample == nullptr || now.wall - (now.monotonic - sample->reported_at) > last_end + kResolution;
+  return is_newer ? lost : 0;
+}
+
 // Why the job cannot go on without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod) {
+                                    const ObservedPod* pod, Now now) {
   if (!servers.survivable)
     return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
@@ -155,9 +172,7 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
     return "it ran the job's coordinator, and no other server can take over." + resume;
   }
-  const auto lost = std::ranges::count_if(servers.by_index, [&](const ObservedPod* each) {
-    return each != nullptr && HasFailed(*each) && !IsBeingDeleted(*each) && !IsRecovered(observed, *each);
-  });
+  const int64_t lost = LostAtOnce(observed, servers, now);
   if (lost > 1 && last.empty()) {
     return std::to_string(lost) + " servers were lost at the same time, and one backup covers one of them. " +
            kHowToSurvive;
@@ -172,7 +187,7 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
   if (IsBeingDeleted(pod)) return std::nullopt;
   if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
   if (badly && servers.survivable) {
-    const auto why = WhyFatal(observed, servers, pod.name, &pod);
+    const auto why = WhyFatal(observed, servers, pod.name, &pod, now);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
       return Verdict{false, kReasonBackoffLimit,
@@ -189,20 +204,20 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
 }
 
 std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod, int32_t index) {
+                                    const ObservedPod* pod, int32_t index, Now now) {
   if (pod == nullptr) {
     const v1::JobWindow* window = CurrentWindow(observed);
     // Of servers that come and go, the coordinator knows who was there.
     const bool may_be_new =
         servers.elastic && name != observed.job.status.coordinator && (window == nullptr || !IsMember(*window, index));
     if (may_be_new) return std::nullopt;
-    if (const auto why = WhyFatal(observed, servers, name, nullptr)) {
+    if (const auto why = WhyFatal(observed, servers, name, nullptr, now)) {
       return Verdict{false, kReasonServerLost, name + " is gone: " + *why};
     }
     return std::nullopt;
   }
   if (!IsBeingDeleted(*pod)) return std::nullopt;
-  if (const auto why = WhyFatal(observed, servers, name, pod)) {
+  if (const auto why = WhyFatal(observed, servers, name, pod, now)) {
     const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
     return Verdict{false, kReasonServerLost, name + where + " is being deleted from outside: " + *why};
   }
@@ -322,7 +337,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
     std::optional<Verdict> verdict;
     if (pod != nullptr) verdict = JudgeEnd(observed, servers, *pod, options, now);
     const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
-    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index);
+    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index, now);
     if (verdict) return verdict;
   }
   for (const ObservedPod* pod : servers.leaving) {
