@@ -74,17 +74,25 @@ bool IsAstray(const Observed& observed, const ObservedPod& pod, const PlanOption
          !WasStopped(sample, options);
 }
 
+// Of the coordinator that published a map (ps/core/ids.h, MapVersion).
+uint64_t TermOf(uint64_t map_version) { return map_version >> 32; }
+
 void LookAtOthers(const Observed& observed, const ObservedPod& coordinator, const PlanOptions& options, Now now,
                   CoordinatorSigns& signs) {
   size_t heard = 0;
   for (const ObservedPod& pod : observed.pods) {
     const bool other = pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid &&
                        pod.uid != coordinator.uid;
-    if (!other || !IsAlive(pod) || !IsHeard(observed, pod, options, now)) continue;
-    ++heard;
+    if (!other || !IsAlive(pod)) continue;
     const bool newer = MapVersionOf(observed, pod) > MapVersionOf(observed, coordinator);
+    const bool is_heard = IsHeard(observed, pod, options, now);
+    // Of one that is not heard any more only a later coordinator's map counts: the coordinator that is followed now may
+    // have published its last map to nobody.
+    const bool later_term = TermOf(MapVersionOf(observed, pod)) > TermOf(MapVersionOf(observed, coordinator));
+    signs.newer_map = signs.newer_map || (is_heard ? newer : later_term);
+    if (!is_heard) continue;
+    ++heard;
     const bool misses = SaysThatItMisses(*SampleOf(observed, pod), options);
-    signs.newer_map = signs.newer_map || newer;
     if (misses) signs.missed_by.push_back(&pod);
     if (newer && (misses || CurrentWindow(observed) == nullptr)) signs.ahead.push_back(&pod);
   }

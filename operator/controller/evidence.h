@@ -41,7 +41,8 @@ struct CoordinatorSigns {
   // half of those that report.
   std::vector<const ObservedPod*> missed_by;
   // Another server has a newer map than it, as far as both have said: it may be the coordinator's own, or that of
-  // another one that has gone on without it, so that what it knows of the job is old.
+  // another one that has gone on without it, so that what it knows of the job is old. Of one that is not heard any more
+  // only the map of a later coordinator counts.
   bool newer_map = false;
   // Those of them that do not hear it; all, when it never got its office: they may hear the one before.
   std::vector<const ObservedPod*> ahead;

@@ -321,6 +321,19 @@ TEST(CutOffCoordinator, OneWhoseMapIsOlderThanAnothersIsNotConfirmedAndGivesWay)
   EXPECT_EQ(story.coordinator(), "a-server-1");
 }
 
+// The server that knows it is silent itself. What it said before is enough to know that the other one is behind.
+TEST(CutOffCoordinator, OneIsNotConfirmedWhileAServerThatIsSilentFollowedALaterCoordinator) {
+  constexpr uint64_t kTerm = uint64_t{1} << 32;
+  for (const bool later : {true, false}) {
+    Story story(2);
+    story.SayMap("a-server-1", later ? 2 * kTerm + 3 : kTerm + 9);
+    story.silent = {"a-server-1"};
+    story.SayOffice("a-server-0", 1, false, kTerm + 8, {1});
+    story.Pass(seconds(4));
+    EXPECT_EQ(story.cluster.status().coordinator_voters.has_value(), !later);
+  }
+}
+
 // It had been released, and was the only one that this operator heard for a while. The old one is there, and lacks
 // votes.
 TEST(CutOffCoordinator, OneThatWasAppointedInVainGivesWayToTheOneBefore) {
