@@ -54,6 +54,31 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
   }
 }
 
+// The coordinator counts a recovery when it is complete, so that what it cost is in the same report. A shard that went
+// back is a loss also when the checkpoint has no row of it. The totals of a coordinator that took over begin anew.
+void TellRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& next, const Draft::Needs& written,
+                  Draft& draft) {
+  const bool other_totals = next.restored_shards < before.restored_shards || next.restored_rows < before.restored_rows;
+  const api::RecoveryStatus base = other_totals ? api::RecoveryStatus() : before;
+  if (next.restored_shards > base.restored_shards || next.restored_rows > base.restored_rows) {
+    const std::string rows = Counted(next.restored_rows - base.restored_rows, "row") + " in " +
+                             Counted(next.restored_shards - base.restored_shards, "shard");
+    draft.Warn(kEventRowsRestored, "Recover",
+               rows + " of a lost server went back to " +
+                   (next.checkpoint == 0
+                        ? std::string("their first values")
+                        : "checkpoint " + std::to_string(next.checkpoint) + " at step " + std::to_string(next.step)) +
+                   "; what was pushed to them since then (" + Counted(next.steps_lost, "step") +
+                   " of all workers) is lost",
+               written);
+  } else if (next.count > before.count) {
+    draft.Normal(kEventRecovered, "Recover",
+                 "The rows of a lost server are served by others from their copies; nothing that was acknowledged is "
+                 "lost",
+                 written);
+  }
+}
+
 // What the data plane did of itself, told once because the status remembers it.
 void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
                    const Draft::Needs& written, Draft& draft) {
@@ -72,26 +97,8 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
                      api::FormatBytes(next.checkpoint->bytes) + ")",
                  written);
   }
-  const uint64_t recoveries_before = before.recovery ? before.recovery->count : 0;
-  if (next.recovery && next.recovery->count > recoveries_before &&
-      next.recovery->restored_rows == (before.recovery ? before.recovery->restored_rows : 0)) {
-    draft.Normal(kEventRecovered, "Recover",
-                 "The rows of a lost server are served by others from their copies; nothing that was acknowledged is "
-                 "lost",
-                 written);
-  }
-  const uint64_t restored_before = before.recovery ? before.recovery->restored_rows : 0;
-  if (next.recovery && next.recovery->restored_rows > restored_before) {
-    const api::RecoveryStatus& recovery = *next.recovery;
-    draft.Warn(kEventRowsRestored, "Recover",
-               Counted(recovery.restored_rows - restored_before, "row") + " of a lost server went back to " +
-                   (recovery.checkpoint == 0 ? std::string("their first values")
-                                             : "checkpoint " + std::to_string(recovery.checkpoint) + " at step " +
-                                                   std::to_string(recovery.step)) +
-                   "; what was pushed to them since then (" + Counted(recovery.steps_lost, "step") +
-                   " of all workers) is lost",
-               written);
-  }
+  TellRecovery(before.recovery.value_or(api::RecoveryStatus()), next.recovery.value_or(api::RecoveryStatus()), written,
+               draft);
 }
 
 // The setting is in the status before it is in the spec, so that a new operator knows whose wish it is.

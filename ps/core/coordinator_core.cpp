@@ -361,11 +361,12 @@ JobProgress CoordinatorCore::progress() const {
   for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
-  progress.rows_restored = restored_.rows;
-  progress.shards_restored = restored_.shards;
-  progress.rows_begun_anew = restored_.begun_anew;
-  if (restored_.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
-  progress.recoveries = map_.recoveries;
+  const Restored& restored = recovering_ ? restored_before_ : restored_;
+  progress.rows_restored = restored.rows;
+  progress.shards_restored = restored.shards;
+  progress.rows_begun_anew = restored.begun_anew;
+  if (restored.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
+  progress.recoveries = recovering_ ? recoveries_before_ : map_.recoveries;
   progress.lost_pods = gone_.LostPods(kLostPodsNamed);
   progress.checkpoints = checkpoints_;
   progress.checkpoint_clock = checkpoint_clock_;

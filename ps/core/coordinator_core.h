@@ -207,6 +207,7 @@ class CoordinatorCore {
   bool AllReady() const;
   std::string WhatIsRestored(size_t uncovered) const;
   std::string WhatWasRestored() const;
+  void BeginRecovery();
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
   std::vector<NodeId> ServersWithoutTables() const;
@@ -360,12 +361,13 @@ class CoordinatorCore {
   std::vector<GoneOrder> gone_orders_;
   struct Restored {
     uint64_t shards = 0, rows = 0, begun_anew = 0;
-  } restored_, restored_before_;  // totals; when the last recovery began
-  uint64_t rows_moved_ = 0;       // received by members while this one coordinated
-  RestorePoint restore_point_;    // the newest checkpoint
-  uint64_t restore_steps_ = 0;    // of all workers that it contains
-  RestorePoint restore_taken_;    // by the last recovery that needed one
-  uint64_t steps_lost_ = 0;       // by the last recovery that took rows from it
+  } restored_, restored_before_;    // totals; before the recovery that is under way or was the last
+  uint16_t recoveries_before_ = 0;  // likewise
+  uint64_t rows_moved_ = 0;         // received by members while this one coordinated
+  RestorePoint restore_point_;      // the newest checkpoint
+  uint64_t restore_steps_ = 0;      // of all workers that it contains
+  RestorePoint restore_taken_;      // by the last recovery that needed one
+  uint64_t steps_lost_ = 0;         // by the last recovery that took rows from it
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
 

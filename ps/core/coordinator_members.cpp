@@ -288,7 +288,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   const bool held_rows = node.member.may_own_rows();
   Remove(id, reason);
   if (held_rows && map_.formed()) {
-    recovering_ = true;
+    BeginRecovery();
     Publish(WithoutFailed(map_, std::array{id}), out);
   } else {
     PublishMembers(out);

@@ -363,6 +363,13 @@ std::string CoordinatorCore::WhatWasRestored() const {
   return text;
 }
 
+// One that begins during another ends with it. What they cost is known, and said, when both are complete.
+void CoordinatorCore::BeginRecovery() {
+  if (std::exchange(recovering_, true)) return;
+  restored_before_ = restored_;
+  recoveries_before_ = map_.recoveries;
+}
+
 // Homes go to the backups; shards without one go to other servers, which restore what they can (protocol 5.1).
 void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
   if (finished_) return Remove(id, reason);
@@ -380,7 +387,6 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
   out.events.push_back(Name(id) + " is lost: " + std::string(attune::Message(reason)) +
                        (uncovered == 0 ? "; every shard it was home of has a copy" : WhatIsRestored(uncovered)));
-  restored_before_ = restored_;
   if (uncovered > 0) {
     restore_taken_ = restore_point_;
     steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
@@ -392,7 +398,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     return;
   }
   Remove(id, reason);
-  recovering_ = true;
+  BeginRecovery();
   Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
 }
 
@@ -402,7 +408,7 @@ void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
     if (node.lost) lost.push_back(id);
   }
   last_server_lost_ = kNever;
-  recovering_ = true;
+  BeginRecovery();
   map_.members = Members();
   for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));
   Publish(WithoutFailed(map_, lost), out);

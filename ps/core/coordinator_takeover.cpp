@@ -342,13 +342,13 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   for (const NodeId node : dead) {
     if (const Member* member = map.Find(node); member->role == Role::kServer) KeepAsFormerVoter(*member);
   }
-  map_ = dead.empty() ? map : WithoutFailed(map, dead, without_tables);
+  map_ = map;
+  if (recovery) BeginRecovery();
+  if (!dead.empty()) map_ = WithoutFailed(map, dead, without_tables);
   map_.version = MapVersion(options_.term, 1);
   if (recovery) {
     map_.recovered_at = map_.version;
     for (Shard& shard : map_.shards) shard.routing_since = map_.version;
-    recovering_ = true;
-    restored_before_ = restored_;
     const auto lost = [&](NodeId node) { return node == NodeId() || std::ranges::find(dead, node) != dead.end(); };
     const auto uncovered =
         std::ranges::count_if(map.shards, [&](const Shard& shard) { return lost(shard.home) && lost(shard.backup); });

@@ -593,5 +593,19 @@ TEST(ServerLoss, WhatWasNotLostIsToldToo) {
   EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
 }
 
+TEST(ServerLoss, ShardsThatWentBackToAnEmptyCheckpointAreNotCalledSafe) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
+  cluster.sample.job->mutable_recovery()->set_count(1);
+  cluster.sample.job->mutable_recovery()->set_restored_shards(512);
+  cluster.sample.job->mutable_recovery()->set_checkpoint(1);
+  cluster.sample.job->mutable_recovery()->set_steps_lost(609);
+  cluster.Settle();
+  EXPECT_FALSE(cluster.HasEvent("ServerRecovered"));
+  EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
+  EXPECT_THAT(cluster.events().back().note,
+              HasSubstr("0 rows in 512 shards of a lost server went back to checkpoint 1"));
+}
+
 }  // namespace
 }  // namespace attune::controller

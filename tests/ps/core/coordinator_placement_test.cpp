@@ -80,5 +80,23 @@ TEST_F(CoordinatorPlacementTest, AServerThatComesIsWantedWhileNoOrderSaysOtherwi
   EXPECT_EQ(core_->progress().servers_wanted, 3U);
 }
 
+// Who reads "a recovery" before its price is known reads that nothing was lost.
+TEST_F(CoordinatorPlacementTest, ARecoveryIsToldWithWhatItCostWhenItIsComplete) {
+  Report(1000);
+  Step(ConnectionClosed{kServer1});
+  Step(FromOperator{.id = CommandId(1), .command = NodeGone{.role = Role::kServer, .index = 1, .pod = 11}});
+  ConfirmWhenWanted();
+  Step(CoordinatorTimer{});
+  ASSERT_EQ(map_.recoveries, 1) << "nobody had a copy of its shards";
+  EXPECT_EQ(core_->progress().recoveries, 0U);
+  RowsReport restoring{.number = 10, .map_version = map_.version, .shards_restored = kShards / 2};
+  restoring.shards_not_ready = kShards / 2;
+  Say(kServer0, restoring);
+  EXPECT_EQ(core_->progress().shards_restored, 0U) << "how many rows is not known yet";
+  Say(kServer0, RowsReport{.number = 11, .map_version = map_.version, .shards_restored = kShards / 2});
+  EXPECT_EQ(core_->progress().recoveries, 1U);
+  EXPECT_EQ(core_->progress().shards_restored, kShards / 2);
+}
+
 }  // namespace
 }  // namespace attune::ps
