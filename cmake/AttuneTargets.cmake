@@ -2,22 +2,31 @@
 include(GNUInstallDirs)
 set_property(GLOBAL PROPERTY ATTUNE_PARTS "")
 
-# Two precompiled headers for the whole build, because two heavy headers are everywhere in their half of it: JSON values in the control
-# plane, GoogleTest in the tests. (They differ in -fPIC and -fPIE, so neither can serve the other.)
+# Three precompiled headers for the whole build: what nearly every library includes, with JSON values for the control plane, and with
+# GoogleTest for the tests. (Libraries and tests differ in -fPIC and -fPIE, so neither can serve the other.)
 file(WRITE "${PROJECT_BINARY_DIR}/generated/empty.cpp" "")
+add_library(attune_library_pch OBJECT "${PROJECT_BINARY_DIR}/generated/empty.cpp")
 add_library(attune_json_pch OBJECT "${PROJECT_BINARY_DIR}/generated/empty.cpp")
 add_executable(attune_test_pch EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/empty.cpp")
 
 function(attune_make_precompiled_headers)
-  foreach(target attune_json_pch attune_test_pch)
-    target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json absl::statusor attune_warnings)
-    # Foreign headers only: a cached result may come from another checkout, whose copies of our own headers are other files.
-    target_precompile_headers(${target} PRIVATE
-      <functional> <map> <memory> <optional> <string> <vector> <nlohmann/json.hpp> <absl/status/statusor.h>)
+  # Foreign headers only: a cached result may come from another checkout, whose copies of our own headers are other files.
+  set(common <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
+    <string_view> <unordered_map> <utility> <variant> <vector> <absl/status/statusor.h>)
+  set(of_attune_library_pch)
+  set(of_attune_json_pch <nlohmann/json.hpp>)
+  set(of_attune_test_pch <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h>)
+  foreach(target attune_library_pch attune_json_pch attune_test_pch)
+    target_link_libraries(${target} PRIVATE absl::statusor attune_warnings)
+    if(NOT target STREQUAL "attune_library_pch")
+      target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
+    endif()
+    if(NOT target STREQUAL "attune_test_pch" OR ATTUNE_BUILD_TESTS)
+      target_precompile_headers(${target} PRIVATE ${common} ${of_${target}})
+    endif()
   endforeach()
   if(ATTUNE_BUILD_TESTS)
     target_link_libraries(attune_test_pch PRIVATE GTest::gmock_main)
-    target_precompile_headers(attune_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   endif()
 endfunction()
 
@@ -72,6 +81,8 @@ function(attune_library name)
   attune_links_json(uses_json ${ARG_DEPENDS})
   if(uses_json)
     target_precompile_headers(attune_${name} REUSE_FROM attune_json_pch)
+  else()
+    target_precompile_headers(attune_${name} REUSE_FROM attune_library_pch)
   endif()
   set_property(GLOBAL APPEND PROPERTY ATTUNE_PARTS ${name})
 endfunction()
@@ -95,9 +106,6 @@ function(attune_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock_main attune_warnings)
   target_precompile_headers(${name} REUSE_FROM attune_test_pch)
-  # g++ 12 reads beyond a string that it has not filled yet (GCC bug 105329), depending on the length of the checkout's path,
-  # which tests know as a constant.
-  target_compile_options(${name} PRIVATE -Wno-stringop-overread)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(ARG_TIER STREQUAL "local")
     add_test(NAME local.${name} COMMAND ${name})  # minutes: what ran is told even when time is up
@@ -117,6 +125,13 @@ endfunction()
 function(attune_knows_directories)
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_DEFINITIONS
     "ATTUNE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ATTUNE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+endfunction()
+
+# attune_optimize(OPTIONS... FILES source...): files of this directory with options of their own. Precompiled headers are made with the
+# build type's options, so these do without.
+function(attune_optimize)
+  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  set_source_files_properties(${ARG_FILES} PROPERTIES COMPILE_OPTIONS "${ARG_UNPARSED_ARGUMENTS}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # attune_fuzzer(NAME SOURCES... [LINKS...] [MUST_FAIL]): a fuzz target (tests/fuzz/fuzz_driver.h); the unit tier runs some thousand

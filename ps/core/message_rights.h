@@ -55,8 +55,8 @@ namespace internal {
 
 template <typename Kind, size_t kIndex = 0>
 constexpr size_t KindIndex() {
-  static_assert(kIndex < std::variant_size_v<Message>, "not a kind of message");
-  if constexpr (std::is_same_v<Kind, std::variant_alternative_t<kIndex, Message>>) {
+  static_assert(kIndex < std::variant_size_v<MessageVariant>, "not a kind of message");
+  if constexpr (std::is_same_v<Kind, std::variant_alternative_t<kIndex, MessageVariant>>) {
     return kIndex;
   } else {
     return KindIndex<Kind, kIndex + 1>();
@@ -160,7 +160,7 @@ namespace internal {
 
 // Every kind of message has its line, at its place.
 constexpr bool IsComplete(std::span<const MessageRights> rights) {
-  if (rights.size() != std::variant_size_v<Message>) return false;
+  if (rights.size() != std::variant_size_v<MessageVariant>) return false;
   for (size_t kind = 0; kind < rights.size(); ++kind) {
     if (rights[kind].kind != kind) return false;
   }

@@ -10,6 +10,8 @@
 // peer, job id and protocol version are checked in the transport's handshake.
 #pragma once
 
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "ps/core/control_messages.h"
@@ -19,7 +21,7 @@
 
 namespace attune::ps {
 
-using Message =
+using MessageVariant =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
@@ -29,6 +31,31 @@ using Message =
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate, MirrorAck,
                  Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
+
+namespace internal {
+template <typename Kind, typename Variant>
+inline constexpr bool kIsKindOf = false;
+template <typename Kind, typename... Kinds>
+inline constexpr bool kIsKindOf<Kind, std::variant<Kinds...>> = (std::is_same_v<Kind, Kinds> || ...);
+}  // namespace internal
+
+// One message of any kind; std::visit, std::get_if and std::holds_alternative take it as the variant that it is. How it
+// is copied, moved and destroyed is compiled once, in messages.cpp: for over sixty kinds that is most of the work of
+// compiling a file that only passes messages on.
+class Message : public MessageVariant {
+ public:
+  Message();
+  Message(const Message& other);
+  Message(Message&& other) noexcept;
+  Message& operator=(const Message& other);
+  Message& operator=(Message&& other) noexcept;
+  ~Message();
+
+  template <typename Kind>
+  requires internal::kIsKindOf<std::remove_cvref_t<Kind>, MessageVariant> Message(Kind&& message)
+      : MessageVariant(std::forward<Kind>(message)) {}  // NOLINT(google-explicit-constructor): as the variant does
+};
+bool operator==(const Message& a, const Message& b);
 
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);

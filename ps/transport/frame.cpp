@@ -25,7 +25,7 @@ using wire::FrameKind;
 
 // Row messages are the first alternatives of Message, in the order of their kinds.
 template <FrameKind kind>
-using MessageOf = std::variant_alternative_t<static_cast<size_t>(kind) - 1, ps::Message>;
+using MessageOf = std::variant_alternative_t<static_cast<size_t>(kind) - 1, ps::MessageVariant>;
 static_assert(std::is_same_v<MessageOf<FrameKind::kPush>, Push> && std::is_same_v<MessageOf<FrameKind::kPull>, Pull> &&
               std::is_same_v<MessageOf<FrameKind::kLinkAck>, LinkAck> &&
               std::is_same_v<MessageOf<FrameKind::kHandover>, Handover> &&
@@ -242,7 +242,7 @@ StatusOr<ps::Message> Parse(const FrameHeader& header, const FramePayload& paylo
 
 using Parser = StatusOr<ps::Message> (*)(const FrameHeader&, const FramePayload&);
 constexpr auto kParsers = []<size_t... kIndex>(std::index_sequence<kIndex...>) {
-  return std::array<Parser, kRowMessages>{&Parse<std::variant_alternative_t<kIndex, ps::Message>>...};
+  return std::array<Parser, kRowMessages>{&Parse<std::variant_alternative_t<kIndex, ps::MessageVariant>>...};
 }
 (std::make_index_sequence<kRowMessages>());
 

@@ -28,10 +28,12 @@ constexpr std::array kReceivers = {Party::kServer, Party::kWorker, Party::kCoord
 template <size_t... kKinds>
 std::vector<Message> OneOfEachKind(std::index_sequence<kKinds...>) {
   std::vector<Message> messages;
-  (messages.emplace_back(std::in_place_index<kKinds>), ...);
+  (messages.emplace_back(std::variant_alternative_t<kKinds, MessageVariant>()), ...);
   return messages;
 }
-std::vector<Message> OneOfEachKind() { return OneOfEachKind(std::make_index_sequence<std::variant_size_v<Message>>()); }
+std::vector<Message> OneOfEachKind() {
+  return OneOfEachKind(std::make_index_sequence<std::variant_size_v<MessageVariant>>());
+}
 bool MayCome(const Message& message, Party from, Party to) { return ps::MayCome(message.index(), from, to); }
 
 TEST(MessageRightsTest, EveryKindHasASenderAndAReceiver) {

@@ -75,7 +75,7 @@ Status Feed(FrameReader& reader, std::string_view bytes, size_t piece, std::vect
 TEST(FrameTest, EveryKindOfRowMessageIsAmongThem) {
   std::set<size_t> kinds;
   for (const Message& message : OneOfEach()) kinds.insert(message.index());
-  for (size_t kind = 0; kind < std::variant_size_v<Message>; ++kind) {
+  for (size_t kind = 0; kind < std::variant_size_v<MessageVariant>; ++kind) {
     if (!kinds.contains(kind)) {
       EXPECT_GT(kind, *kinds.rbegin()) << "row messages come first";
     }
