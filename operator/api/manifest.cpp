@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "base/file.h"
+#include "operator/api/fields.h"
+#include "operator/api/pod_fields.h"
 #include "operator/api/yaml.h"
 
 namespace attune::api {
@@ -23,11 +25,43 @@ Place FindPlace(const std::map<std::string, Place>& places, std::string path) {
   return top == places.end() ? Place{1, 1, 1, 1} : top->second;
 }
 
-void AddPlaces(const std::map<std::string, Place>& places, std::vector<FieldProblem>& problems) {
+constexpr const char* kTemplates[] = {"spec.servers.template", "spec.workers.template"};
+
+// The templates' fields; what the few rules of pod_template.h have found wrong already is not said again.
+void CheckTemplates(const Json& object, std::vector<FieldProblem>& problems) {
+  std::vector<FieldProblem> found;
+  for (const char* role : {"servers", "workers"}) {
+    const Json& pod_template = kube::At(object, {"spec", role, "template"});
+    if (pod_template.is_object()) CheckPodFields(pod_template, std::string("spec.") + role + ".template", found);
+  }
+  std::erase_if(found, [&](const FieldProblem& problem) {
+    return std::any_of(problems.begin(), problems.end(),
+                       [&](const FieldProblem& other) { return other.path == problem.path; });
+  });
+  problems.insert(problems.end(), found.begin(), found.end());
+}
+
+// What a field takes: "" where that is unknown, or where it takes strings.
+std::string AllowedAt(const std::string& path) {
+  std::string allowed;
+  if (const Field* field = FindField(path)) allowed = AllowedText(*field);
+  for (const std::string prefix : kTemplates) {
+    if (path.starts_with(prefix + ".")) allowed = AllowedInPod(path.substr(prefix.size() + 1));
+  }
+  return allowed.starts_with("a string") ? "" : allowed;
+}
+
+// `yes` for a number is no question of quotes.
+void SayWhatIsAllowed(const YamlDocument& document, std::vector<FieldProblem>& problems) {
   for (FieldProblem& problem : problems) {
-    const Place place = FindPlace(places, problem.path);
-    problem.line = problem.about_key ? place.key_line : place.line;
-    problem.column = problem.about_key ? place.key_column : place.column;
+    const auto unclear = document.unclear.find(problem.path);
+    if (unclear == document.unclear.end()) continue;
+    std::string allowed = AllowedAt(problem.path);
+    const std::string& text = unclear->second;
+    if (allowed.empty()) continue;
+    if (allowed.starts_with("a whole number") && text.find_first_of("0123456789") != std::string::npos)
+      allowed += ", without leading zeros";
+    problem.allowed = std::move(allowed);
   }
 }
 
@@ -35,7 +69,10 @@ Manifest FromDocument(YamlDocument document, const std::filesystem::path& file) 
   Manifest manifest;
   manifest.file = file;
   manifest.problems = ParseTrainingJob(document.value).problems;
-  AddPlaces(document.places, manifest.problems);
+  CheckTemplates(document.value, manifest.problems);
+  manifest.places = std::move(document.places);
+  manifest.Locate(manifest.problems);
+  SayWhatIsAllowed(document, document.problems);
   // What is wrong about the YAML comes first: a value lost there may be the reason of a second complaint about its
   // field.
   for (const FieldProblem& problem : document.problems) {
@@ -64,6 +101,14 @@ void CheckNames(std::vector<Manifest>& manifests) {
 }
 
 }  // namespace
+
+void Manifest::Locate(std::vector<FieldProblem>& found) const {
+  for (FieldProblem& problem : found) {
+    const Place place = FindPlace(places, problem.path);
+    problem.line = problem.about_key ? place.key_line : place.line;
+    problem.column = problem.about_key ? place.key_column : place.column;
+  }
+}
 
 StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name) {
   ASSIGN_OR_RETURN(std::vector<YamlDocument> documents, ParseYaml(text, name));

@@ -6,13 +6,18 @@
 #include <vector>
 
 #include "operator/api/training_job.h"
+#include "operator/api/yaml.h"
 
 namespace attune::api {
 
 struct Manifest {
   std::filesystem::path file;
-  Json object;                         // as written, for sending to an API server
-  std::vector<FieldProblem> problems;  // with line and column; empty means valid
+  Json object;                          // as written, for sending to an API server
+  std::vector<FieldProblem> problems;   // with line and column; empty means valid
+  std::map<std::string, Place> places;  // of its fields, by path
+
+  // Line and column of problems that others find in the object.
+  void Locate(std::vector<FieldProblem>& found) const;
 };
 
 // Every document of the file ("---" separates). A Status only when the file cannot be read or is not YAML (line

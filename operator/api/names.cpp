@@ -51,4 +51,14 @@ bool IsDnsLabel(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [&](char c) { return alphanumeric(c) || c == '-'; });
 }
 
+bool IsDnsName(std::string_view text) {
+  size_t begin = 0;
+  while (true) {
+    const size_t dot = text.find('.', begin);
+    if (!IsDnsLabel(text.substr(begin, dot == std::string_view::npos ? dot : dot - begin))) return false;
+    if (dot == std::string_view::npos) return true;
+    begin = dot + 1;
+  }
+}
+
 }  // namespace attune::api

@@ -14,6 +14,8 @@ inline constexpr size_t kDnsLabelMax = 63;
 
 // Lower-case letters, digits and '-', beginning and ending with a letter or digit (RFC 1123).
 bool IsDnsLabel(std::string_view text);
+// One DNS label, or several joined by dots.
+bool IsDnsName(std::string_view text);
 
 // The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
 std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);

@@ -5,17 +5,6 @@
 namespace attune::api {
 namespace {
 
-// One DNS label, or several joined by dots.
-bool IsDnsName(const std::string& text) {
-  size_t begin = 0;
-  while (true) {
-    const size_t dot = text.find('.', begin);
-    if (!IsDnsLabel(std::string_view(text).substr(begin, dot == std::string::npos ? dot : dot - begin))) return false;
-    if (dot == std::string::npos) return true;
-    begin = dot + 1;
-  }
-}
-
 // A directory as the pods see it.
 Field AbsolutePath(Field field) {
   constexpr int32_t kPathBytesMax = 1024;

@@ -1,5 +1,6 @@
 #include "operator/api/yaml.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -143,6 +144,7 @@ class Converter {
         return {};
       }
       if (auto value = Plain(text)) return *value;
+      document_.unclear[path] = text;
       const bool number = text.find_first_of("0123456789") != std::string::npos;
       Problem(
           node.Mark(), path, text + ", which readers of YAML understand differently",
@@ -225,8 +227,12 @@ Status SyntaxError(const std::string& text, const std::string& name, const YAML:
     return Error(StatusCode::kInvalidArgument,
                  name + ":" + std::to_string(tab) + ":1: not YAML: a tab in the indentation; indent with spaces");
   }
-  return Error(StatusCode::kInvalidArgument,
-               name + ":" + std::to_string(line) + ":" + std::to_string(column) + ": not YAML: " + error.msg);
+  const std::string place = name + ":" + std::to_string(line) + ":" + std::to_string(column) + ": ";
+  if (dynamic_cast<const YAML::DeepRecursion*>(&error) != nullptr) {  // its own text is "bad file"
+    return Error(StatusCode::kInvalidArgument,
+                 place + "nested too deep; allowed: at most " + std::to_string(kYamlDepthMax) + " levels");
+  }
+  return Error(StatusCode::kInvalidArgument, place + "not YAML: " + error.msg);
 }
 
 // --- writing

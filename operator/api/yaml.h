@@ -23,6 +23,9 @@ struct YamlDocument {
   Json value;
   std::map<std::string, Place> places;  // by path: "spec.workers.template.spec.containers[0].name"
   std::vector<FieldProblem> problems;   // duplicate keys and the like, with places
+  // Scalars that readers understand differently, as they were written, by path; each is one of the problems. Who knows
+  // what the field takes can say better what is allowed.
+  std::map<std::string, std::string> unclear;
 };
 
 inline constexpr size_t kYamlNodesMax = 100'000;  // aliases counted each time: a small file cannot grow without end

@@ -94,6 +94,27 @@ TEST(Manifest, SecondDocumentsAndOtherKinds) {
               ElementsAre(HasSubstr("metadata.name: found \"word2vec\" again")));
 }
 
+// A question of quotes only where strings are taken.
+TEST(Manifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
+  struct Case {
+    const char *field, *wanted;
+  };
+  for (const auto& [field, wanted] : {
+           Case{"workers: {replicas: yes", "found yes, which readers of YAML understand differently; allowed: a whole "
+                                           "number from 1 to 1024"},
+           Case{"workers: {replicas: 012", "found 012, which readers of YAML understand differently; allowed: a whole "
+                                           "number from 1 to 1024, without leading zeros"},
+           Case{"tuning: {paused: on}, workers: {replicas: 1", "allowed: true or false"},
+           Case{"tuning: {mode: off}, workers: {replicas: 1", "allowed: Off, Recommend, Initial, InPlaceOnly, Auto"},
+           Case{"security: {tokenSecret: {name: no}}, workers: {replicas: 1", "allowed: \"no\" as a string"},
+       }) {
+    EXPECT_THAT(Texts(std::string("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {") +
+                      field + ", template: {spec: {containers: [{name: worker}]}}}}\n"),
+                ::testing::Contains(HasSubstr(wanted)))
+        << field;
+  }
+}
+
 TEST(Manifest, NothingAtAllIsAnError) {
   EXPECT_THAT(std::string(ParseManifests("# only words\n", "job.yaml").status().message()),
               HasSubstr("holds no document"));

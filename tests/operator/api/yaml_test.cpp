@@ -176,5 +176,12 @@ TEST(Yaml, WritesWhatItReads) {
   }
 }
 
+TEST(Yaml, WhatIsNestedWithoutEndIsNamedAsThat) {
+  const auto documents = ParseYaml(std::string(100'000, '['), "deep.yaml");
+  ASSERT_FALSE(documents.ok());
+  EXPECT_THAT(std::string(Message(documents.status())),
+              ::testing::AllOf(HasSubstr("deep.yaml:1:"), HasSubstr("nested too deep; allowed: at most 100 levels")));
+}
+
 }  // namespace
 }  // namespace attune::api

@@ -13,6 +13,16 @@ TEST(Quantity, Reads) {
   EXPECT_EQ(ParseQuantity("x"), std::nullopt);
   EXPECT_EQ(ParseQuantity("1Q"), std::nullopt);
   EXPECT_EQ(ParseQuantity("-1"), std::nullopt);
+  EXPECT_EQ(ParseQuantity("1e3"), 1000.0);
+  EXPECT_EQ(ParseQuantity("2E"), 2e18);
+  EXPECT_EQ(ParseQuantity("250u"), 250e-6);
+  EXPECT_EQ(ParseQuantity(".5"), 0.5);
+  EXPECT_EQ(ParseQuantity("1.5Pi"), 1.5 * 1125899906842624.0);
+}
+
+TEST(Quantity, RefusesWhatOnlyCReadsAsANumber) {
+  for (const char* text : {"", " 1", "1 ", "0x10", "inf", "nan", "1ki", "1K", "1e", "1e3Mi", "banana", "--1", "1.2.3"})
+    EXPECT_EQ(ParseQuantity(text), std::nullopt) << text;
 }
 
 }  // namespace
