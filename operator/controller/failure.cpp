@@ -25,6 +25,8 @@ std::string DescribeEnd(const ObservedPod& pod) {
   if (container.reason == "OOMKilled") {
     return "ran out of memory (OOMKilled); raise the memory limit of its container in the template";
   }
+  if (container.reason == "StartError" || container.reason == "ContainerCannotRun")  // nothing ran that could exit
+    return "could not be started: " + container.message;
   if (container.state != RoleContainer::State::kTerminated) {
     if (pod.phase == PodPhase::kFailed) {
       const std::string reason = pod.reason.empty() ? "the pod failed" : "the pod failed as a whole: " + pod.reason;

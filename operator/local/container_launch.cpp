@@ -1,5 +1,7 @@
 #include "operator/local/container_launch.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_split.h"
 
 namespace attune::local {
@@ -15,18 +17,37 @@ std::string KeyInBrackets(std::string_view path) {
   return std::string(path.substr(open + 2, close - open - 2));
 }
 
+struct Reference {
+  const char* path;
+  std::string (*value)(const LaunchInput&);
+};
+constexpr Reference kReferences[] = {
+    {"metadata.name", [](const LaunchInput& input) { return std::string(kube::Name(input.pod)); }},
+    {"metadata.namespace", [](const LaunchInput& input) { return std::string(kube::Namespace(input.pod)); }},
+    {"metadata.uid", [](const LaunchInput& input) { return std::string(kube::Uid(input.pod)); }},
+    {"status.podIP", [](const LaunchInput& input) { return input.ip; }},
+    {"status.podIPs", [](const LaunchInput& input) { return input.ip; }},
+    {"status.hostIP", [](const LaunchInput&) { return std::string("127.0.0.1"); }},
+    {"spec.nodeName",
+     [](const LaunchInput& input) {
+       return std::string(kube::StringAt(input.pod, {"spec", "nodeName"}));
+     }},
+    {"spec.serviceAccountName",
+     [](const LaunchInput& input) {
+       return std::string(kube::StringAt(input.pod, {"spec", "serviceAccountName"}));
+     }},
+};
+constexpr std::string_view kLabels = "metadata.labels[", kAnnotations = "metadata.annotations[";
+
 StatusOr<std::string> FieldReference(const LaunchInput& input, std::string_view path) {
-  if (path == "metadata.name") return std::string(kube::Name(input.pod));
-  if (path == "metadata.namespace") return std::string(kube::Namespace(input.pod));
-  if (path == "metadata.uid") return std::string(kube::Uid(input.pod));
-  if (path == "status.podIP" || path == "status.podIPs") return input.ip;
-  if (path == "status.hostIP") return std::string("127.0.0.1");
-  if (path == "spec.nodeName") return std::string(kube::StringAt(input.pod, {"spec", "nodeName"}));
-  if (path == "spec.serviceAccountName") return std::string(kube::StringAt(input.pod, {"spec", "serviceAccountName"}));
-  if (path.starts_with("metadata.labels[")) return std::string(kube::Label(input.pod, KeyInBrackets(path)));
-  if (path.starts_with("metadata.annotations[")) return std::string(kube::Annotation(input.pod, KeyInBrackets(path)));
-  return Error(StatusCode::kInvalidArgument,
-               "fieldPath \"" + std::string(path) + "\" is not supported on the local platform");
+  for (const Reference& reference : kReferences) {
+    if (path == reference.path) return reference.value(input);
+  }
+  if (path.starts_with(kLabels)) return std::string(kube::Label(input.pod, KeyInBrackets(path)));
+  if (path.starts_with(kAnnotations)) return std::string(kube::Annotation(input.pod, KeyInBrackets(path)));
+  return Error(
+      StatusCode::kInvalidArgument,
+      "fieldPath \"" + std::string(path) + "\" is not supported on the local platform; it has " + FieldReferences());
 }
 
 StatusOr<std::map<std::string, std::filesystem::path>> MountsOf(const LaunchInput& input) {
@@ -55,6 +76,18 @@ bool StartsWithPath(std::string_view text, std::string_view path) {
 bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; }
 
 }  // namespace
+
+bool IsFieldReference(std::string_view path) {
+  return path.starts_with(kLabels) || path.starts_with(kAnnotations) ||
+         std::any_of(std::begin(kReferences), std::end(kReferences),
+                     [&](const Reference& reference) { return path == reference.path; });
+}
+
+std::string FieldReferences() {
+  std::string all;
+  for (const Reference& reference : kReferences) all += std::string(reference.path) + ", ";
+  return all + "metadata.labels['NAME'], metadata.annotations['NAME']";
+}
 
 std::string ExpandVariables(std::string_view text, const std::map<std::string, std::string>& values) {
   std::string result;

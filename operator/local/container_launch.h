@@ -31,6 +31,10 @@ struct LaunchInput {
 
 StatusOr<Launch> MakeLaunch(const LaunchInput& input);
 
+// Whether valueFrom.fieldRef.fieldPath is one that is known here, and all of them, for messages.
+bool IsFieldReference(std::string_view path);
+std::string FieldReferences();
+
 // "$(A)" -> value of A; "$$(A)" -> "$(A)"; unknown names stay as they are.
 std::string ExpandVariables(std::string_view text, const std::map<std::string, std::string>& values);
 // Replaces a mount path that `text` begins with (or that follows the "=" of "--flag=") by its real directory; longest

@@ -1,5 +1,6 @@
 #include "operator/local/node_agent.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -338,8 +339,7 @@ class Agent final : public NodeAgent {
           OnStarted(pod.record, action.container, time_.Now(), time_.WallNow());
           pod.next_probe[action.container] = time_.Now() + ProbeDelay(pod.record.specs[action.container]);
         } else {
-          OnStartFailed(pod.record, action.container, "CreateContainerError", std::string(Message(started)),
-                        time_.Now());
+          OnStartFailed(pod.record, action.container, started, time_.Now(), time_.WallNow());
           if (record.failed_starts == 1)
             RecordPodWarning(api_, pod.object, options_.node_name, "Failed", std::string(Message(started)),
                              time_.WallNow());
@@ -382,6 +382,20 @@ class Agent final : public NodeAgent {
     return OkStatus();
   }
 
+  // The shim could say these two only in a log that, in the second case, is not there.
+  static Status CheckWorkingDirectory(const std::filesystem::path& directory) {
+    if (access(directory.c_str(), X_OK) == 0) return OkStatus();
+    return Error(StatusCode::kNotFound, "cannot start in workingDir " + directory.string() + ": " + ErrnoText(errno) +
+                                            "; make the directory, or name another");
+  }
+
+  static Status CheckLog(const std::filesystem::path& file) {
+    const int log = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (log >= 0) return close(log), OkStatus();
+    return Error(StatusCode::kUnavailable, "cannot make the log file " + file.string() + ": " + ErrnoText(errno) +
+                                               "; choose another run directory with --run-directory");
+  }
+
   static void RemoveLimit(PodState& pod) {
     if (pod.pod_limits) pod.pod_limits->Remove();
     pod.pod_limits.reset();
@@ -404,7 +418,7 @@ class Agent final : public NodeAgent {
     const size_t words = std::min<size_t>(1, launch.command.size());
     process.arguments.assign(launch.command.begin() + static_cast<std::ptrdiff_t>(words), launch.command.end());
     process.arguments.insert(process.arguments.end(), launch.arguments.begin(), launch.arguments.end());
-    process.environment = EnvironmentOf(key.name, launch, options_.program_directories);
+    process.environment = EnvironmentOf(key.name, launch, options_.program_directories, environment_);
     process.directory = launch.directory.empty() ? PodDirectory(options_.run_directory, key) : launch.directory;
     process.shim_command = options_.shim_command;
     process.container_id = RandomHex(8);
@@ -416,6 +430,8 @@ class Agent final : public NodeAgent {
     if (error)
       return Error(StatusCode::kUnavailable,
                    "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
+    RETURN_IF_ERROR(CheckWorkingDirectory(process.directory));
+    RETURN_IF_ERROR(CheckLog(process.log_file));
     pod.limits[index] = ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}),
                                               process.container_id, {}, pod.pod_limits ? &*pod.pod_limits : nullptr);
     process.cgroup_files = pod.limits[index].files();
@@ -448,11 +464,11 @@ class Agent final : public NodeAgent {
     const StatusOr<Launch> launch = LaunchOf(pod, index);
     if (!launch.ok() || request.probe.command.empty()) return false;
     const StatusOr<std::filesystem::path> program =
-        FindProgram(request.probe.command.front(), options_.program_directories, SearchPath());
+        FindProgram(request.probe.command.front(), options_.program_directories, SearchPath(), ProgramBase(*launch));
     if (!program.ok()) return false;
     request.command = request.probe.command;
     request.command.front() = program->string();
-    request.environment = EnvironmentOf(key.name, *launch, options_.program_directories);
+    request.environment = EnvironmentOf(key.name, *launch, options_.program_directories, environment_);
     return true;
   }
 
@@ -503,6 +519,7 @@ class Agent final : public NodeAgent {
   const std::unique_ptr<AddressBook> addresses_;
   std::filesystem::path volumes_root_, temporary_;
   const int wake_;
+  const Variables environment_ = ThisEnvironment();
   std::unique_ptr<Prober> prober_;
 
   std::mutex inputs_mutex_;

@@ -11,6 +11,8 @@ using kube::Json;
 using State = ContainerRecord::State;
 
 constexpr std::chrono::minutes kBackoffResetAfter{10};
+constexpr char kStartError[] = "StartError";
+constexpr int kExitNotStarted = 128;  // what containerd reports for a program that is not there
 
 RestartPolicy ParsePolicy(std::string_view text) {
   return text == "Never"       ? RestartPolicy::kNever
@@ -79,12 +81,22 @@ Duration Backoff(int restarts) {
   return std::min<Duration>(kBackoffMax, std::chrono::seconds(1) * (int64_t{1} << std::clamp(restarts - 1, 0, 6)));
 }
 
+bool IsFinal(StatusCode code, int failed_starts) {
+  if (code == StatusCode::kNotFound || code == StatusCode::kInvalidArgument || code == StatusCode::kPermissionDenied)
+    return true;
+  return code != StatusCode::kFailedPrecondition && failed_starts > kStartsMax;
+}
+
 bool EndedForGood(const ContainerRecord& record) { return record.state == State::kTerminated; }
 
-// An init container failed for good, so the others never start.
+bool StartFailed(const ContainerRecord& record) { return EndedForGood(record) && record.last->reason == kStartError; }
+
+// An init container failed for good, or a sidecar cannot be started at all, so the others never start.
 bool InitFailed(const PodRecord& pod) {
   for (size_t i = 0; i < pod.specs.size(); ++i) {
-    if (pod.specs[i].init && EndedForGood(pod.containers[i]) && pod.containers[i].last->exit_code != 0) return true;
+    const ContainerRecord& record = pod.containers[i];
+    if (pod.specs[i].init && EndedForGood(record) && record.last->exit_code != 0) return true;
+    if (pod.specs[i].sidecar && StartFailed(record) && record.restarts == 0) return true;
   }
   return false;
 }
@@ -216,13 +228,21 @@ void OnExit(PodRecord& pod, size_t container, int exit_code, MonotonicTime now, 
   record.waiting_message = "restarting " + spec.name + " after exit code " + std::to_string(exit_code);
 }
 
-void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message,
-                   MonotonicTime now) {
+void OnStartFailed(PodRecord& pod, size_t container, const Status& status, MonotonicTime now, WallTime wall) {
   ContainerRecord& record = pod.containers[container];
+  const std::string message(Message(status));
+  ++record.failed_starts;
+  // A sidecar that ran before is brought back as long as it takes: training goes on without it.
+  const bool ran_before = pod.specs[container].sidecar && record.restarts > 0;
+  if (!ran_before && IsFinal(status.code(), record.failed_starts)) {
+    record.state = State::kTerminated;
+    record.last = Termination{kExitNotStarted, kStartError, message, wall, wall};
+    return;
+  }
   record.state = State::kWaiting;
-  record.waiting_reason = reason;
+  record.waiting_reason = "CreateContainerError";
   record.waiting_message = message;
-  record.retry_at = now + Backoff(++record.failed_starts);
+  record.retry_at = now + Backoff(record.failed_starts);
 }
 
 void OnProbe(PodRecord& pod, size_t container, bool success) {
@@ -313,6 +333,13 @@ Json StatusOf(const PodRecord& pod, const Json& object, WallTime now) {
     status["hostIP"] = "127.0.0.1";
   }
   status["startTime"] = Rfc3339(pod.start_time);
+  // Who looks at the pod's own container alone would not learn why it never began.
+  for (size_t i = 0; i < pod.specs.size(); ++i) {
+    if (IsMain(pod.specs[i]) || !StartFailed(pod.containers[i])) continue;
+    status["reason"] = kStartError;
+    status["message"] = "container " + pod.specs[i].name + ": " + pod.containers[i].last->message;
+    break;
+  }
   bool initialized = true;
   bool ready = true;
   size_t init_index = 0;

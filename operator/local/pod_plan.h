@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/object.h"
 
@@ -92,10 +93,12 @@ PodPlan PlanPod(const PodRecord& pod, MonotonicTime now);
 // Records the end of a container and decides whether and when it runs again.
 void OnExit(PodRecord& pod, size_t container, int exit_code, MonotonicTime now, WallTime wall);
 void OnStarted(PodRecord& pod, size_t container, MonotonicTime now, WallTime wall);
-// The container could not be started: reason ("CreateContainerError") and text for the status. Tried again after a
-// backoff.
-void OnStartFailed(PodRecord& pod, size_t container, const std::string& reason, const std::string& message,
-                   MonotonicTime now);
+// The container could not be started. What will not change by itself (a program that is not there, a launch that this
+// platform cannot do) ends the container at once, as on a cluster: exit code 128, reason StartError, the whole text.
+// What may pass (no space, no process to be had) is tried again kStartsMax times with a backoff; what waits for an
+// object of the API (FailedPrecondition) is tried for ever, as a kubelet does. The text stands in the status meanwhile.
+void OnStartFailed(PodRecord& pod, size_t container, const Status& status, MonotonicTime now, WallTime wall);
+inline constexpr int kStartsMax = 4;
 void OnProbe(PodRecord& pod, size_t container, bool success);
 
 // "Pending", "Running", "Succeeded" or "Failed".

@@ -65,7 +65,7 @@ StatusOr<std::filesystem::path> PodVolumes::MakeVolume(const Json& volume, const
     RETURN_IF_ERROR(MakeSecret(volume, directory, api));
   } else if (volume.contains("hostPath")) {
     return std::filesystem::path(kube::StringAt(volume, {"hostPath", "path"}));
-  } else if (!volume.contains("emptyDir")) {
+  } else if (!volume.contains("emptyDir") && volume.size() > 1) {  // one that says nothing is an emptyDir
     return Error(StatusCode::kInvalidArgument,
                  "volume " + name +
                      " is of a kind the local platform does not have; use emptyDir, persistentVolumeClaim, secret, "
@@ -82,9 +82,9 @@ Status PodVolumes::MakeSecret(const Json& volume, const std::filesystem::path& d
   const std::string name(kube::StringAt(volume, {"secret", "secretName"}));
   const StatusOr<Json> secret = api.Get(kSecrets, {pod_.name_space, name});
   if (!secret.ok()) {
-    return Error(StatusCode::kUnavailable, "Secret " + pod_.name_space + "/" + name + " of volume " +
-                                               std::string(kube::StringAt(volume, {"name"})) +
-                                               " is not there yet; create it, the pod starts then");
+    return Error(StatusCode::kFailedPrecondition, "Secret " + pod_.name_space + "/" + name + " of volume " +
+                                                      std::string(kube::StringAt(volume, {"name"})) +
+                                                      " is not there yet; create it, the pod starts then");
   }
   const Json& data = kube::At(*secret, {"data"});
   if (!data.is_object()) return OkStatus();

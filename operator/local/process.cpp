@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -209,31 +210,55 @@ void KillMarked(const std::string& container_id) {
   }
 }
 
+namespace {
+
+enum class Candidate { kAbsent, kNotExecutable, kProgram };
+
+Candidate Look(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return Candidate::kAbsent;
+  const bool runs = std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  return runs ? Candidate::kProgram : Candidate::kNotExecutable;
+}
+
+Status NotExecutable(const std::filesystem::path& path) {
+  return Error(StatusCode::kPermissionDenied,
+               path.string() + " is no executable file; make it one (chmod +x), or name another program");
+}
+
+StatusOr<std::filesystem::path> FindPath(const std::string& name, const std::filesystem::path& base) {
+  const std::filesystem::path path = (base / name).lexically_normal();
+  const Candidate found = Look(path);
+  if (found == Candidate::kProgram) return path;
+  if (found == Candidate::kNotExecutable) return NotExecutable(path);
+  const std::string last = std::filesystem::path(name).filename().string();
+  return Error(StatusCode::kNotFound,
+               "there is no program " + path.string() +
+                   (last.empty() ? ""
+                                 : "; a path is taken as it is: correct it, or write " + last +
+                                       " alone, which is looked up beside attune and on the PATH"));
+}
+
+}  // namespace
+
 StatusOr<std::filesystem::path> FindProgram(const std::string& name,
                                             const std::vector<std::filesystem::path>& directories,
-                                            const std::string& path) {
-  const auto runnable = [](const std::filesystem::path& candidate) {
-    std::error_code error;
-    return std::filesystem::is_regular_file(candidate, error) && access(candidate.c_str(), X_OK) == 0;
-  };
-  std::string looked;
-  std::string base = name;
-  if (const size_t slash = name.rfind('/'); slash != std::string::npos) {
-    if (runnable(name)) return std::filesystem::path(name);
-    looked = name;
-    base = name.substr(slash + 1);  // a path inside an image: the program of that name here
-  }
-  const auto try_in = [&](const std::filesystem::path& directory) -> std::filesystem::path {
-    if (directory.empty() || base.empty()) return {};
-    looked += (looked.empty() ? "" : ", ") + directory.string();
-    return runnable(directory / base) ? std::filesystem::absolute(directory / base) : std::filesystem::path();
-  };
-  for (const std::filesystem::path& directory : directories) {
-    if (std::filesystem::path found = try_in(directory); !found.empty()) return found;
-  }
+                                            const std::string& path, const std::filesystem::path& base) {
+  if (name.find('/') != std::string::npos) return FindPath(name, base);
+  std::vector<std::filesystem::path> places = directories;
   for (const std::string& directory : std::vector<std::string>(absl::StrSplit(path, ':'))) {
-    if (std::filesystem::path found = try_in(directory); !found.empty()) return found;
+    if (!directory.empty()) places.emplace_back(directory);
   }
+  std::string looked;
+  std::optional<std::filesystem::path> not_executable;
+  for (const std::filesystem::path& place : places) {
+    const std::filesystem::path candidate = base / place / name;
+    const Candidate found = name.empty() ? Candidate::kAbsent : Look(candidate);
+    if (found == Candidate::kProgram) return candidate;
+    if (found == Candidate::kNotExecutable && !not_executable) not_executable = candidate;
+    looked += (looked.empty() ? "" : ", ") + place.string();
+  }
+  if (not_executable) return NotExecutable(*not_executable);
   return Error(StatusCode::kNotFound,
                "program \"" + name + "\" not found; looked in " + looked + "; build it, or add its directory to PATH");
 }

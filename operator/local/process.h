@@ -60,10 +60,11 @@ std::vector<pid_t> Descendants(pid_t process);
 // Kills every process that carries the mark of this container, until none is left or a short time is over.
 void KillMarked(const std::string& container_id);
 
-// Looks `name` up: a path is taken as it is (its last part is looked up when it does not exist), a plain name is sought
-// in `directories`, then in the directories of `path` ("a:b"). The error lists where it looked.
+// Looks `name` up. A path, which is what holds a '/', is taken as it is, from `base` where it is relative, and never
+// for another file of the same last name. A plain name is sought in `directories`, then in the directories of `path`
+// ("a:b"). NotFound lists where it looked; PermissionDenied: it is there and not executable.
 StatusOr<std::filesystem::path> FindProgram(const std::string& name,
                                             const std::vector<std::filesystem::path>& directories,
-                                            const std::string& path);
+                                            const std::string& path, const std::filesystem::path& base);
 
 }  // namespace attune::local

@@ -137,9 +137,10 @@ TEST_F(PlatformTest, AnAbsentProgramIsExplained) {
   Create(pod);
   ASSERT_TRUE(Eventually([&] {
     return !kube::At(Read("a"), {"status", "containerStatuses"}).empty() &&
-           Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CreateContainerError";
+           Read("a")["status"]["containerStatuses"][0]["state"]["terminated"]["reason"] == "StartError";
   }));
-  EXPECT_THAT(Read("a")["status"]["containerStatuses"][0]["state"]["waiting"]["message"].get<std::string>(),
+  EXPECT_EQ(Read("a")["status"]["phase"], "Failed");
+  EXPECT_THAT(Read("a")["status"]["containerStatuses"][0]["state"]["terminated"]["message"].get<std::string>(),
               HasSubstr("no-such-program"));
   ASSERT_TRUE(Eventually([&] { return !api().List(kube::kEvents, {}).value().items.empty(); }));
   EXPECT_THAT(api().List(kube::kEvents, {}).value().items[0]["note"].get<std::string>(), HasSubstr("looked in"));

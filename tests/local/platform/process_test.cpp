@@ -133,17 +133,37 @@ TEST_F(ProcessTest, AProgramThatCannotStartSaysWhy) {
   EXPECT_THAT(Contents(log), ::testing::HasSubstr("cannot start " + options.program.string() + ": No such file"));
 }
 
-TEST(FindProgramTest, LooksInDirectoriesThenPathAndSaysWhere) {
+TEST(FindProgramTest, LooksForNamesInDirectoriesThenOnThePathAndSaysWhere) {
   const testing::TemporaryDirectory directory;
   const std::filesystem::path program = directory.path() / "tool";
   std::ofstream(program) << "#!/bin/sh\n";
-  EXPECT_FALSE(FindProgram("tool", {directory.path()}, "").ok()) << "not executable yet";
+  EXPECT_EQ(FindProgram("tool", {directory.path()}, "", "/").status().code(), StatusCode::kPermissionDenied);
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  EXPECT_EQ(FindProgram("tool", {directory.path()}, "").value(), program);
-  EXPECT_EQ(FindProgram("tool", {}, "/nowhere:" + directory.path().string()).value(), program);
-  EXPECT_EQ(FindProgram("/opt/image/bin/tool", {directory.path()}, "").value(), program) << "a path inside an image";
-  EXPECT_THAT(std::string(Message(FindProgram("absent", {directory.path()}, "/nowhere").status())),
+  EXPECT_EQ(FindProgram("tool", {directory.path()}, "", "/").value(), program);
+  EXPECT_EQ(FindProgram("tool", {}, "/nowhere:" + directory.path().string(), "/").value(), program);
+  EXPECT_THAT(std::string(Message(FindProgram("absent", {directory.path()}, "/nowhere", "/").status())),
               ::testing::AllOf(::testing::HasSubstr(directory.path().string()), ::testing::HasSubstr("/nowhere")));
+}
+
+// Another program of the same last name is another program.
+TEST(FindProgramTest, TakesPathsAsTheyAre) {
+  const testing::TemporaryDirectory directory;
+  const std::filesystem::path program = directory.path() / "bin" / "tool";
+  std::filesystem::create_directory(program.parent_path());
+  std::ofstream(program) << "#!/bin/sh\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const auto find = [&](const std::string& name) {
+    return FindProgram(name, {program.parent_path()}, program.parent_path().string(), directory.path());
+  };
+  EXPECT_EQ(find(program.string()).value(), program);
+  EXPECT_EQ(find("bin/tool").value(), program) << "from the base";
+  EXPECT_EQ(find("./bin/../bin/tool").value(), program);
+  EXPECT_EQ(find("/opt/image/bin/tool").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(Message(find("/opt/image/bin/tool").status())),
+              ::testing::HasSubstr("there is no program /opt/image/bin/tool; a path is taken as it is: correct it, or "
+                                   "write tool alone"));
+  EXPECT_EQ(find("bin").status().code(), StatusCode::kNotFound) << "a name";
+  EXPECT_EQ(find("./bin").status().code(), StatusCode::kPermissionDenied) << "a directory";
 }
 
 }  // namespace

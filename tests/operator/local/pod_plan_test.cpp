@@ -174,16 +174,61 @@ TEST(PodPlanTest, AVanishedObjectKillsAtOnce) {
   EXPECT_THAT(f.Step(), ElementsAre("kill sidecar", "kill main"));
 }
 
-TEST(PodPlanTest, AContainerThatCannotStartIsTriedAgain) {
+TEST(PodPlanTest, AContainerThatCannotStartIsTriedAgainWhereThatMayHelp) {
   Fixture f({"main"});
-  OnStartFailed(f.pod, 0, "CreateContainerError", "no such program", f.now);
-  EXPECT_THAT(f.Step(), IsEmpty());
-  const Json status = StatusOf(f.pod, f.object, {});
-  EXPECT_EQ(status["phase"], "Pending");
-  EXPECT_EQ(status["containerStatuses"][0]["state"]["waiting"]["reason"], "CreateContainerError");
-  EXPECT_EQ(status["containerStatuses"][0]["state"]["waiting"]["message"], "no such program");
-  f.now += seconds(1);
+  for (int i = 1; i <= kStartsMax; ++i) {
+    OnStartFailed(f.pod, 0, Error(StatusCode::kUnavailable, "no space"), f.now, {});
+    EXPECT_THAT(f.Step(), IsEmpty()) << "not at once";
+    const Json status = StatusOf(f.pod, f.object, {});
+    EXPECT_EQ(status["phase"], "Pending");
+    EXPECT_EQ(status["containerStatuses"][0]["state"]["waiting"]["reason"], "CreateContainerError");
+    EXPECT_EQ(status["containerStatuses"][0]["state"]["waiting"]["message"], "no space");
+    f.now = PlanPod(f.pod, f.now).next_look;
+  }
+  EXPECT_LE(f.now, MonotonicTime(seconds(1020))) << "some seconds in all";
+  OnStartFailed(f.pod, 0, Error(StatusCode::kUnavailable, "no space"), f.now, {});
+  EXPECT_EQ(f.Phase(), "Failed");
+  const Json ended = StatusOf(f.pod, f.object, {})["containerStatuses"][0]["state"]["terminated"];
+  EXPECT_EQ(ended["reason"], "StartError");
+  EXPECT_EQ(ended["message"], "no space");
+}
+
+TEST(PodPlanTest, AStartThatCanNeverSucceedFailsAtOnceWithTheWholeReason) {
+  Fixture f({"main"});
+  const std::string reason = "there is no program /opt/w; " + std::string(300, 'x');
+  OnStartFailed(f.pod, 0, Error(StatusCode::kNotFound, reason), f.now, {});
+  EXPECT_EQ(f.Phase(), "Failed");
+  EXPECT_TRUE(f.Finished());
+  const Json ended = StatusOf(f.pod, f.object, {})["containerStatuses"][0]["state"]["terminated"];
+  EXPECT_EQ(ended["exitCode"], 128);
+  EXPECT_EQ(ended["message"], reason);
+}
+
+TEST(PodPlanTest, AContainerThatWaitsForAnObjectWaitsAsLongAsItTakes) {
+  Fixture f({"main"});
+  for (int i = 0; i < 100; ++i) {
+    OnStartFailed(f.pod, 0, Error(StatusCode::kFailedPrecondition, "Secret s is not there yet"), f.now, {});
+    f.now = PlanPod(f.pod, f.now).next_look;
+  }
+  EXPECT_EQ(f.Phase(), "Pending");
   EXPECT_THAT(f.Step(), ElementsAre("start main"));
+}
+
+TEST(PodPlanTest, ASidecarThatCannotStartFailsThePodUnlessItRanBefore) {
+  Fixture f({"sidecar", "main"});
+  OnStartFailed(f.pod, 0, Error(StatusCode::kNotFound, "program \"attune-sidecar\" not found"), f.now, {});
+  EXPECT_EQ(f.Phase(), "Failed");
+  EXPECT_TRUE(f.Finished());
+  const Json status = StatusOf(f.pod, f.object, {});
+  EXPECT_EQ(status["reason"], "StartError");
+  EXPECT_EQ(status["message"], "container sidecar: program \"attune-sidecar\" not found");
+
+  Fixture ran({"sidecar", "main"});
+  ran.Step();
+  ran.Step();
+  ran.Exit("sidecar", 1);
+  OnStartFailed(ran.pod, 0, Error(StatusCode::kNotFound, "gone"), ran.now, {});
+  EXPECT_EQ(ran.Phase(), "Running");
 }
 
 TEST(PodPlanTest, ReadinessFollowsTheProbesThresholds) {
