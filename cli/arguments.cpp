@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <memory>
 
 #include "cli/application.h"
@@ -10,6 +12,9 @@
 
 namespace attune::cli {
 namespace {
+
+constexpr int64_t kIndexMax = 1023;  // as many pods as a role may have
+constexpr int64_t kProcessIdMax = std::numeric_limits<int32_t>::max();
 
 constexpr char kFooter[] =
     "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or "
@@ -60,6 +65,22 @@ CLI::Validator OneOf(std::vector<std::string> words) {
       [words, all](std::string& value) {
         return std::find(words.begin(), words.end(), value) != words.end() ? std::string()
                                                                            : "\"" + value + "\" is not one of: " + all;
+      },
+      "");
+}
+
+// The library's own checks answer with the bounds of the type, or with "could not convert".
+CLI::Validator WholeNumber(int64_t minimum, std::optional<int64_t> maximum = std::nullopt) {
+  std::string allowed = maximum ? "a whole number from " + std::to_string(minimum) + " to " + std::to_string(*maximum)
+                                : "a whole number of at least " + std::to_string(minimum);
+  return CLI::Validator(
+      [minimum, maximum, allowed](std::string& value) {
+        int64_t number = 0;
+        const char* const end = value.data() + value.size();
+        const auto [parsed, error] = std::from_chars(value.data(), end, number);
+        const bool fits =
+            error == std::errc() && parsed == end && number >= minimum && (!maximum || number <= *maximum);
+        return fits ? std::string() : "\"" + value + "\" is not " + allowed;
       },
       "");
 }
@@ -139,11 +160,9 @@ void AddLooking(CLI::App& app, Values& values) {
                        "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
   logs->add_option("JOB", values.logs.job, "Name of a job")->required();
   logs->add_option("ROLE", values.logs.role, "server or worker")->check(OneOf({"server", "worker"}));
-  logs->add_option("INDEX", values.logs.index, "Which one: 0, 1, ...");
+  logs->add_option("INDEX", values.logs.index, "Which one: 0, 1, ...")->check(WholeNumber(0, kIndexMax));
   logs->add_flag("-f,--follow", values.logs.follow, "Go on until the pods end");
-  logs->add_option("--tail", values.logs.tail, "Only the last lines")
-      ->type_name("LINES")
-      ->check(CLI::NonNegativeNumber);
+  logs->add_option("--tail", values.logs.tail, "Only the last lines")->type_name("LINES")->check(WholeNumber(0));
   logs->add_flag("-p,--previous", values.logs.previous, "Of the run before the last restart");
 }
 
@@ -164,7 +183,7 @@ void AddSteering(CLI::App& app, Values& values) {
   sync->add_option("MODE", values.sync.mode, "async, bsp or ssp:N")->required();
   sync->add_option("--timeout", values.sync.timeout_seconds, "Longest wait (default 60)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86400));
+      ->check(WholeNumber(1, 86400));
   std::string knobs;
   for (const tuner::KnobRecord& knob : tuner::Knobs()) {
     if (!knob.steered) continue;
@@ -192,12 +211,12 @@ void AddSteering(CLI::App& app, Values& values) {
   checkpoint->add_option("JOB", values.checkpoint.job, "Name of a job")->required();
   checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86400));
+      ->check(WholeNumber(1, 86400));
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
   stop->add_option("JOB", values.stop.job, "Name of a job")->required();
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86400));
+      ->check(WholeNumber(1, 86400));
 }
 
 void AddModels(CLI::App& app, Values& values) {
@@ -231,7 +250,8 @@ void AddModels(CLI::App& app, Values& values) {
   to_file->add_option("--vocabulary", values.export_.vocabulary, "Tokens, one per line: line k is key k, from 0")
       ->type_name("FILE");
   to_file->add_option("--checkpoint", values.export_.checkpoint, "Its number (default: the newest that is whole)")
-      ->type_name("NUMBER");
+      ->type_name("NUMBER")
+      ->check(WholeNumber(1));
   to_file->add_option("-o,--output", values.output, "json: the result as an object, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");
@@ -261,7 +281,8 @@ void Build(CLI::App& app, Values& values) {
   app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")")
       ->type_name("NAME");
   app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)")
-      ->type_name("PID");
+      ->type_name("PID")
+      ->check(WholeNumber(1, kProcessIdMax));
   AddRunAndValidate(app, values);
   AddLooking(app, values);
   AddSteering(app, values);

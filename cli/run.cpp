@@ -9,24 +9,59 @@
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/local_run.h"
+#include "cli/resume.h"
+#include "cli/run_directory.h"
 #include "cli/tune_request.h"
 #include "operator/api/manifest.h"
 #include "operator/local/core_limits.h"
+#include "operator/local/pod_support.h"
 
 namespace attune::cli {
 namespace {
 
+size_t Print(const std::vector<api::FieldProblem>& problems, const std::string& file) {
+  for (const api::FieldProblem& problem : problems) std::fprintf(stderr, "%s\n", api::ToString(problem, file).c_str());
+  return problems.size();
+}
+
+// What this machine cannot do: refused, or named once where only an effect is missing.
+size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& file) {
+  std::vector<api::FieldProblem> problems;
+  std::string without_effect;
+  for (const std::string role : {"server", "worker"}) {
+    const kube::Json& pod_template = kube::At(manifest.object, {"spec", role + "s", "template"});
+    if (!pod_template.is_object()) continue;
+    const std::string path = "spec." + role + "s.template";
+    const local::PodSupport support = local::CheckPodSupport(pod_template, path);
+    problems.insert(problems.end(), support.refused.begin(), support.refused.end());
+    for (const std::string& field : support.without_effect)
+      without_effect += (without_effect.empty() ? "" : ", ") + field;
+    const auto missing = local::FindMissingPrograms(pod_template, path, role, {ThisProgram().parent_path()});
+    problems.insert(problems.end(), missing.begin(), missing.end());
+  }
+  manifest.Locate(problems);
+  if (problems.empty() && !without_effect.empty())
+    std::fprintf(stderr, "%s: without effect on this machine: %s\n", file.c_str(), without_effect.c_str());
+  return Print(problems, file);
+}
+
 // Prints what is wrong. The jobs with their defaults and a namespace otherwise.
-StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file) {
-  ASSIGN_OR_RETURN(const std::vector<api::Manifest> manifests, api::ReadManifests(file));
+StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file, bool on_cluster) {
+  const auto manifests = api::ReadManifests(file);
+  if (!manifests.ok()) {
+    std::error_code error;
+    const bool absent = manifests.status().code() == StatusCode::kNotFound && std::filesystem::path(file).is_relative();
+    const std::string from = absent ? ", seen from " + std::filesystem::current_path(error).string() : "";
+    return Error(manifests.status().code(), std::string(Message(manifests.status())) + from);
+  }
   std::vector<kube::Json> jobs;
   size_t problems = 0;
-  for (const api::Manifest& manifest : manifests) {
-    for (const api::FieldProblem& problem : manifest.problems) {
-      std::fprintf(stderr, "%s\n", api::ToString(problem, file).c_str());
-    }
-    problems += manifest.problems.size();
+  for (const api::Manifest& manifest : *manifests) {
+    problems += Print(manifest.problems, file);
     jobs.push_back(manifest.object);
+  }
+  for (const api::Manifest& manifest : *manifests) {
+    if (problems == 0 && !on_cluster) problems += CheckForThisMachine(manifest, file);
   }
   if (problems == 0) return jobs;
   return Error(StatusCode::kInvalidArgument, file + " has " + std::to_string(problems) +
@@ -42,16 +77,12 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
                                                    "; write spec.checkpoint.resumeFrom into each of them instead");
   }
   std::filesystem::path path(directory);
-  std::error_code error;
   if (on_cluster && !path.is_absolute()) {
     return Error(StatusCode::kInvalidArgument,
                  "--resume " + directory + ": on a cluster, write the absolute path as the pods see it");
   }
   if (!on_cluster) {
-    path = std::filesystem::absolute(path, error).lexically_normal();
-    if (!std::filesystem::is_directory(path, error)) {
-      return Error(StatusCode::kInvalidArgument, "--resume " + directory + ": there is no such directory");
-    }
+    ASSIGN_OR_RETURN(path, FindResumeDirectory(directory));
   }
   jobs.front()["spec"]["checkpoint"]["resumeFrom"] = path.string();
   return OkStatus();
@@ -94,7 +125,7 @@ Status CheckCores(const std::string& text, bool on_cluster) {
 }  // namespace
 
 int Run(const RunArguments& arguments, const Target& target) {
-  auto jobs = ReadJobs(arguments.file);
+  auto jobs = ReadJobs(arguments.file, WantsCluster(target));
   Status status = jobs.status();
   if (status.ok()) status = AddResume(*jobs, arguments.resume, WantsCluster(target));
   if (status.ok()) status = AddTuning(*jobs, arguments.tune, WantsCluster(target));

@@ -19,11 +19,17 @@ StatusOr<api::Synchronization> ParseSynchronization(const std::string& text) {
     if (error == std::errc() && parsed == end && staleness >= 1 && staleness <= kStalenessMax) {
       return api::Synchronization{api::SyncMode::kSsp, staleness};
     }
+    return Error(StatusCode::kInvalidArgument,
+                 "\"" + text +
+                     "\": after ssp: stands how many steps a worker may be ahead of the slowest, a whole number "
+                     "from 1 to " +
+                     std::to_string(kStalenessMax) + ", as ssp:4");
   }
   return Error(StatusCode::kInvalidArgument,
                "\"" + text +
                    "\" is no mode; write async (nobody waits), bsp (all finish a step before one begins the "
-                   "next) or ssp:N (nobody is more than N steps ahead of the slowest, N from 1)");
+                   "next) or ssp:N (nobody is more than N steps ahead of the slowest, N from 1 to " +
+                   std::to_string(kStalenessMax) + ")");
 }
 
 Status CheckSynchronization(const api::TrainingJob& job, const api::Synchronization& wanted) {

@@ -1,6 +1,9 @@
 #include "examples/support/text_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <future>
 #include <ranges>
@@ -36,10 +39,15 @@ StatusOr<std::vector<std::string>> ListFiles(const std::vector<fs::path>& direct
   std::vector<std::string> files;
   for (const fs::path& directory : directories) {
     std::error_code error, ignored;
-    fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
+    // What lies below and may not be entered is left out, the directory itself is what was asked for.
+    if (access(directory.c_str(), R_OK | X_OK) != 0) error = {errno, std::generic_category()};
+    fs::recursive_directory_iterator entry;
+    if (!error) entry = {directory, fs::directory_options::skip_permission_denied, error};
     if (error) {
-      return Error(StatusCode::kNotFound, "cannot read the text directory '" + directory.string() +
-                                              "': " + error.message() + "; name others with --text");
+      return Error(StatusCode::kNotFound,
+                   "cannot read the text directory '" + directory.string() + "'" +
+                       (directory.is_relative() ? ", seen from " + fs::current_path(ignored).string() : "") + ": " +
+                       error.message() + "; name others with --text");
     }
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
       if (!entry->is_symlink(ignored) && entry->is_regular_file(ignored)) files.push_back(entry->path().string());

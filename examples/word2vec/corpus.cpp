@@ -80,6 +80,12 @@ StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
   std::string names;
   for (const fs::path& directory : options.directories)
     names += (names.empty() ? "'" : ", '") + directory.string() + "'";
+  if (corpus.files == 0) {
+    return Error(StatusCode::kInvalidArgument,
+                 "no text: 0 files of " + names +
+                     " can be read as text (permitted, at most 8 MiB, without NUL bytes); "
+                     "name other directories with --text");
+  }
   return Error(StatusCode::kInvalidArgument, "no vocabulary: " + std::to_string(corpus.files) + " files (" +
                                                  std::to_string(corpus.bytes) + " bytes) of " + names +
                                                  " hold no two identifiers seen " + std::to_string(options.count_min) +

@@ -76,6 +76,11 @@ TEST(SyncRequest, ModesAsPeopleWriteThem) {
   }
 }
 
+TEST(SyncRequest, AStalenessOutOfRangeIsAnsweredWithTheRange) {
+  EXPECT_THAT(std::string(Message(ParseSynchronization("ssp:99999999").status())),
+              ::testing::HasSubstr("a whole number from 1 to 1000000, as ssp:4"));
+}
+
 TEST(SyncRequest, APatchLeavesNoStalenessBehind) {
   EXPECT_EQ(SynchronizationPatch(*ParseSynchronization("bsp")),
             kube::Json::parse(R"({"spec": {"synchronization": {"mode": "BSP", "staleness": null}}})"));

@@ -64,7 +64,7 @@ TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
     EXPECT_THAT(std::string(Message(status)), HasSubstr("--text"));
   };
   expect_error({.directories = {text.path(), text.path() / "absent"}}, StatusCode::kNotFound, "cannot read");
-  expect_error({.directories = {text.path()}}, StatusCode::kInvalidArgument, "0 files");
+  expect_error({.directories = {text.path()}}, StatusCode::kInvalidArgument, "no text: 0 files");
   text.Add("a.h", "one two three");
   expect_error({.directories = {text.path()}, .count_min = 2}, StatusCode::kInvalidArgument, "--min-count");
   expect_error({.directories = {text.path() / "a.h"}}, StatusCode::kNotFound, "cannot read");

@@ -75,7 +75,7 @@ TEST_F(PodVolumesTest, ADirectoryThatIsOpenToOthersIsClosedAndALinkIsNotFollowed
 
 TEST_F(PodVolumesTest, APodWaitsUntilItsSecretIsThere) {
   const auto early = Make();
-  EXPECT_EQ(early.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(early.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(early.status())), HasSubstr("Secret default/a-tls of volume tls is not there yet"));
   CreateSecret({{"tls.crt", "cGVt"}, {"ca.crt", ""}});
   auto volumes = Make();
