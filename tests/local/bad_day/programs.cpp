@@ -1,0 +1,65 @@
+// Programs that are not there, cannot be started, or not where the manifest says.
+#include "tests/local/bad_day/bad_day.h"
+
+namespace attune {
+namespace {
+
+const std::vector<std::string> kRun = {"run", "job.yaml", "--plain"};
+// No second try: a failed worker fails the job.
+constexpr char kOnce[] = "runPolicy: {backoffLimit: 0}";
+
+Case Refused(std::string name, std::vector<GivenFile> files, std::vector<std::string> appears) {
+  return {std::move(name), std::move(files), kRun, 2, std::move(appears), {}, {"attune-runs"}};
+}
+
+const Case kCases[] = {
+    Refused("a program that is nowhere", {Job(Worker("command: [no-such-program]"))},
+            {"job.yaml:7:",
+             "command[0]: found \"no-such-program\"; allowed: a program of this machine: program "
+             "\"no-such-program\" not found; looked in",
+             "nothing was started"}),
+    Refused("a path that names nothing is not another program of that name",
+            {Job(Worker("command: [/opt/nowhere/true]"))},
+            {"there is no program /opt/nowhere/true; a path is taken as it is: correct it, or write true alone"}),
+    Refused("a relative path that names nothing", {Job(Worker("command: [./worker]"))},
+            {"there is no program /", "/worker; a path is taken as it is"}),
+    Refused("a file that is not executable", {Job(Worker("command: [./worker]")), {"worker", "#!/bin/sh\n"}},
+            {"/worker is no executable file; make it one (chmod +x)"}),
+    Refused("a directory as program", {Job(Worker("command: [/bin/]"))}, {"is no executable file"}),
+    Refused("an image without a program here", {Job(Worker("image: registry.example/team/no-such:v1"))},
+            {"no command is stated", "neither attune-no-such nor no-such is there"}),
+    Refused("neither command nor image", {Job(Worker("args: [a]"))}, {"neither command nor image says what to run"}),
+    // Known only when the pod starts.
+    {"a program whose place a variable says wrongly",
+     {Job(Worker("command: [$(WHERE)/no-such], env: [{name: WHERE, value: /opt}]"), kOnce)},
+     kRun,
+     1,
+     {"toy failed after",
+      "could not be started: there is no program /opt/no-such; a path is taken as it is: correct it, or write "
+      "no-such alone, which is looked up beside attune and on the PATH"}},
+    {"a working directory that is not there",
+     {Job(Worker("command: [/bin/true], workingDir: /opt/nowhere"), kOnce)},
+     kRun,
+     1,
+     {"toy failed after", "cannot start in workingDir /opt/nowhere: No such file or directory"}},
+    {"a program whose interpreter is not there",
+     {Job(Worker("command: [./worker]"), kOnce), {"worker", "#!/opt/nowhere/python\n", true}},
+     kRun,
+     1,
+     {"toy failed after", "cannot start"}},
+    {"a run directory on a full disk",
+     {Job(Worker("command: [/bin/true]"), kOnce)},
+     {"run", "job.yaml", "--plain", "--run-directory", "full"},
+     1,
+     {"No space left on device"},
+     {},
+     {},
+     {},
+     true},
+    // Rows of other topics that need programs (success told falsely, several runs) have files of their own.
+};
+
+INSTANTIATE_TEST_SUITE_P(Programs, BadDay, ::testing::ValuesIn(kCases), CaseName);
+
+}  // namespace
+}  // namespace attune
