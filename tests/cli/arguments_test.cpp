@@ -64,7 +64,8 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"run", "f", "--follow", "--detach"}, "see attune run --help"},
       {{"get", "-o", "xml"}, "json"},
       {{"logs", "j", "chief"}, "see attune logs --help"},
-      {{"logs", "j", "worker", "-1"}, "see attune logs --help"},
+      {{"logs", "j", "worker", "-1"}, "\"-1\" is not a whole number from 0 to 1023"},
+      {{"stop", "j", "--timeout", "5s"}, "\"5s\" is not a whole number from 1 to 86400"},
       {{"completion", "fish"}, "bash"},
       {{"fly"}, "there is no command fly"},
       {{"scael", "j"}, "did you mean scale?"}};

@@ -50,7 +50,7 @@ TEST_F(CheckpointRun, AKilledJobResumesWithAnotherNumberOfServersAndCountsEachIt
   KillEverything();
   (void)run_->AwaitEnd();
 
-  Start(1, 0, "", {"--resume", checkpoints()});
+  Start(1, 0, "", {"--resume", directory_.string()});
   const Json result = AwaitResult();
   EXPECT_EQ(Metric(result, "counts_min"), kEpochs) << result.dump(1);
   EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);
