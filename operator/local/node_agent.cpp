@@ -129,6 +129,7 @@ class Agent final : public NodeAgent {
       return Error(StatusCode::kUnavailable,
                    "cannot make " + (options_.run_directory / "claims").string() + ": " + error.message());
     }
+    RETURN_IF_ERROR(ProveSpace());
     volumes_root_ = options_.run_directory / "volumes";
     if (volumes_root_.string().size() <= kVolumesPathBytesMax) return OkStatus();
     std::string name = (std::filesystem::temp_directory_path(error) / "attune-XXXXXX").string();
@@ -137,6 +138,18 @@ class Agent final : public NodeAgent {
                    "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
     temporary_ = volumes_root_ = name;
     return OkStatus();
+  }
+
+  // Better now than in a reason that each pod gives some seconds later.
+  Status ProveSpace() const {
+    constexpr size_t kBytes = 256 << 10;  // tokens, the first lines of logs
+    const std::filesystem::path file = options_.run_directory / "volumes" / "space";
+    const Status written = WriteFileAtomically(file, std::string(kBytes, ' '));
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (written.ok()) return written;
+    return Error(written.code(), "the run directory cannot be written: " + std::string(Message(written)) +
+                                     "; free some space, or choose another with --run-directory");
   }
 
   Status StartWatch(const std::string& version) {

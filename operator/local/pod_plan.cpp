@@ -228,6 +228,24 @@ void OnExit(PodRecord& pod, size_t container, int exit_code, MonotonicTime now, 
   record.waiting_message = "restarting " + spec.name + " after exit code " + std::to_string(exit_code);
 }
 
+namespace {
+
+// The containers after one that never starts end with it and carry its reason: who looks at a pod's own container alone
+// learns why it never began.
+void EndUnstarted(PodRecord& pod, size_t container, const std::string& message, WallTime wall) {
+  for (size_t i = container; i < pod.specs.size(); ++i) {
+    ContainerRecord& record = pod.containers[i];
+    const bool waits_for_it = !IsMain(pod.specs[container]) && IsMain(pod.specs[i]) && record.state == State::kWaiting;
+    if (i != container && !waits_for_it) continue;
+    record.state = State::kTerminated;
+    record.last =
+        Termination{kExitNotStarted, kStartError,
+                    i == container ? message : "container " + pod.specs[container].name + ": " + message, wall, wall};
+  }
+}
+
+}  // namespace
+
 void OnStartFailed(PodRecord& pod, size_t container, const Status& status, MonotonicTime now, WallTime wall) {
   ContainerRecord& record = pod.containers[container];
   const std::string message(Message(status));
@@ -235,8 +253,7 @@ void OnStartFailed(PodRecord& pod, size_t container, const Status& status, Monot
   // A sidecar that ran before is brought back as long as it takes: training goes on without it.
   const bool ran_before = pod.specs[container].sidecar && record.restarts > 0;
   if (!ran_before && IsFinal(status.code(), record.failed_starts)) {
-    record.state = State::kTerminated;
-    record.last = Termination{kExitNotStarted, kStartError, message, wall, wall};
+    EndUnstarted(pod, container, message, wall);
     return;
   }
   record.state = State::kWaiting;
@@ -333,13 +350,6 @@ Json StatusOf(const PodRecord& pod, const Json& object, WallTime now) {
     status["hostIP"] = "127.0.0.1";
   }
   status["startTime"] = Rfc3339(pod.start_time);
-  // Who looks at the pod's own container alone would not learn why it never began.
-  for (size_t i = 0; i < pod.specs.size(); ++i) {
-    if (IsMain(pod.specs[i]) || !StartFailed(pod.containers[i])) continue;
-    status["reason"] = kStartError;
-    status["message"] = "container " + pod.specs[i].name + ": " + pod.containers[i].last->message;
-    break;
-  }
   bool initialized = true;
   bool ready = true;
   size_t init_index = 0;

@@ -98,7 +98,7 @@ void OnStarted(PodRecord& pod, size_t container, MonotonicTime now, WallTime wal
 // What may pass (no space, no process to be had) is tried again kStartsMax times with a backoff; what waits for an
 // object of the API (FailedPrecondition) is tried for ever, as a kubelet does. The text stands in the status meanwhile.
 void OnStartFailed(PodRecord& pod, size_t container, const Status& status, MonotonicTime now, WallTime wall);
-inline constexpr int kStartsMax = 4;
+inline constexpr int kStartsMax = 3;
 void OnProbe(PodRecord& pod, size_t container, bool success);
 
 // "Pending", "Running", "Succeeded" or "Failed".

@@ -220,8 +220,9 @@ TEST(PodPlanTest, ASidecarThatCannotStartFailsThePodUnlessItRanBefore) {
   EXPECT_EQ(f.Phase(), "Failed");
   EXPECT_TRUE(f.Finished());
   const Json status = StatusOf(f.pod, f.object, {});
-  EXPECT_EQ(status["reason"], "StartError");
-  EXPECT_EQ(status["message"], "container sidecar: program \"attune-sidecar\" not found");
+  const Json& ended = status["containerStatuses"][0]["state"]["terminated"];
+  EXPECT_EQ(ended["reason"], "StartError");
+  EXPECT_EQ(ended["message"], "container sidecar: program \"attune-sidecar\" not found");
 
   Fixture ran({"sidecar", "main"});
   ran.Step();
