@@ -26,7 +26,7 @@ const Case kCases[] = {
     Refused("a wait with a unit", {"checkpoint", "toy", "--timeout", "5s"},
             {"\"5s\" is not a whole number from 1 to 86400"}),
     Refused("a process that is no number", {"get", "--instance", "toy"},
-            {"--instance: \"toy\" is not a whole number of at least 1"}),
+            {"--instance: \"toy\" is not a whole number from 1 to 2147483647"}),
     Refused("a checkpoint that is no number", {"export", "d", "--format", "npz", "--checkpoint", "newest"},
             {"\"newest\" is not a whole number of at least 1"}),
     Refused("a format that does not exist", {"get", "-o", "xml"}, {"\"xml\" is not one of: json, yaml, name"}),

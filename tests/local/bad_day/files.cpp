@@ -23,7 +23,7 @@ const Case kCases[] = {
     {"a damaged checkpoint in a run directory",
      {kGoodJob, {"old/claims/model/checkpoints/00000001.manifest.json", "{\"format\":"}},
      {"run", "job.yaml", "--plain", "--resume", "old"},
-     1,
+     2,
      {"--resume old (/", "checkpoint 1"},
      {},
      {"attune-runs"}},

@@ -20,7 +20,7 @@ Case Invalid(std::string name, GivenFile file, std::vector<std::string> appears)
 
 const Case kCases[] = {
     Invalid("a misspelled field of a container", Job(Worker("comand: [w]")),
-            {"job.yaml:7:39: spec.workers.template.spec.containers[0].comand: found an unknown field; allowed: command "
+            {"job.yaml:7:42: spec.workers.template.spec.containers[0].comand: found an unknown field; allowed: command "
              "(nearest)",
              "1 problem"}),
     Invalid("a number among the arguments", Job(Worker("args: [64]")),
@@ -64,7 +64,7 @@ const Case kCases[] = {
             Text(Top("{servers: {replicas: 99999999999999999999}, " + std::string(kGoodWorkers) + "}")),
             {"spec.servers.replicas: found"}),
     {"a file that is not there", {}, {"validate", "absent.yaml"}, 2, {"absent.yaml", "No such file"}},
-    {"a run of a file that is not there", {}, {"run", "absent.yaml"}, 1, {"No such file or directory, seen from /"}},
+    {"a run of a file that is not there", {}, {"run", "absent.yaml"}, 2, {"No such file or directory, seen from /"}},
     {"a run of a wrong manifest starts nothing",
      {Job(Worker("comand: [w]"))},
      kRun,

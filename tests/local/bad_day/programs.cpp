@@ -56,6 +56,23 @@ const Case kCases[] = {
      {},
      {},
      true},
+    // The worker's last lines are part of what is said.
+    {"the environment reaches a program found by a relative path",
+     {Job(Worker("command: [./worker], env: [{name: STATED, value: here}]"), kOnce),
+      {"worker",
+       "#!/bin/sh\necho threads=$OMP_NUM_THREADS devices=$CUDA_VISIBLE_DEVICES stated=$STATED job=$ATTUNE_X\nexit 3\n",
+       true}},
+     kRun,
+     1,
+     {"exited with code 3", "threads=5 devices=none stated=here job=\n"},
+     {},
+     {},
+     {{"OMP_NUM_THREADS", "5"}, {"CUDA_VISIBLE_DEVICES", "none"}, {"STATED", "outside"}, {"ATTUNE_X", "outer"}}},
+    {"a field without effect here is named once",
+     {Job("{nodeSelector: {a: b}, containers: [{name: worker, command: [/bin/false]}]}", kOnce)},
+     kRun,
+     1,
+     {"job.yaml: without effect on this machine: spec.workers.template.spec.nodeSelector\n", "toy failed after"}},
     // Rows of other topics that need programs (success told falsely, several runs) have files of their own.
 };
 
