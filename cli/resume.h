@@ -1,4 +1,4 @@
-// Which checkpoint a run on this machine goes on from, found before any process starts.
+// Which checkpoint a run on this machine continues from, found before any process starts.
 #pragma once
 
 #include <filesystem>

@@ -419,7 +419,7 @@ class Checker {
       if (members.empty()) members = NamesOf(type);
       std::erase(members, "name");
       std::vector<std::string> found;
-      bool unknown = false;  // perhaps the one that is missing, misspelled; that was told
+      bool unknown = false;  // perhaps the one that is missing, misspelled, which is a problem already
       for (const auto& [name, member] : value.items()) {
         unknown = unknown || FindSchemaField(type, name) == nullptr;
         if (!member.is_null() && std::find(members.begin(), members.end(), name) != members.end())

@@ -250,7 +250,7 @@ void OnStartFailed(PodRecord& pod, size_t container, const Status& status, Monot
   ContainerRecord& record = pod.containers[container];
   const std::string message(Message(status));
   ++record.failed_starts;
-  // A sidecar that ran before is brought back as long as it takes: training goes on without it.
+  // A sidecar that ran before is brought back as long as it takes: training continues without it.
   const bool ran_before = pod.specs[container].sidecar && record.restarts > 0;
   if (!ran_before && IsFinal(status.code(), record.failed_starts)) {
     EndUnstarted(pod, container, message, wall);

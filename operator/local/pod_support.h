@@ -15,8 +15,8 @@ struct PodSupport {
   std::vector<std::string> without_effect;  // paths, in the order of the template
 };
 
-// Of a template that is right as core/v1 has it, at `path` of its manifest. What stands for an image (image,
-// imagePullPolicy, ports, requests of resources) is left out of `without_effect`: nobody expects it here.
+// Of a template that is right as core/v1 has it, at `path` of its manifest. `without_effect` leaves out what belongs to
+// an image or to scheduling and changes nothing about the processes: image, imagePullPolicy, ports, requests.
 PodSupport CheckPodSupport(const kube::Json& pod_template, const std::string& path);
 
 // A problem for each container whose program is neither a file nor found beside attune or on the PATH. `role`:

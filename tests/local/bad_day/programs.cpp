@@ -73,7 +73,7 @@ const Case kCases[] = {
      kRun,
      1,
      {"job.yaml: without effect on this machine: spec.workers.template.spec.nodeSelector\n", "toy failed after"}},
-    // Rows of other topics that need programs (success told falsely, several runs) have files of their own.
+    // Rows of other topics that need programs (false success, several runs) have files of their own.
 };
 
 INSTANTIATE_TEST_SUITE_P(Programs, BadDay, ::testing::ValuesIn(kCases), CaseName);

@@ -56,7 +56,7 @@ const Case kCases[] = {
      "{containers: [{name: worker, resources: {limits: {memory: 512m}}}]}",
      {"limits.memory: found \"512m\", which is not a whole number of bytes; allowed: whole bytes, as 512M or 512Mi"}},
     {"amounts may be numbers", "{containers: [{name: worker, resources: {limits: {cpu: 2, memory: 1e9}}}]}", {}},
-    {"a resource nobody has",
+    {"a resource that does not exist",
      "{containers: [{name: worker, resources: {limits: {cpus: 2}}}]}",
      {"limits.cpus: found an unknown resource; allowed: cpu (nearest)"}},
     {"resources of a vendor",
