@@ -191,20 +191,21 @@ void AddSteering(CLI::App& app, Values& values) {
     name.resize(std::max<size_t>(name.size(), 9), ' ');
     knobs += "  " + name + std::string(knob.effect) + "\n";
   }
-  const std::string footer = "What it may change:\n" + knobs +
-                             "\n  attune tune auto word2vec                     look for the best setting\n"
-                             "  attune tune recommend word2vec                only say which it would be\n"
-                             "  attune tune pin servers=2,workers=4 word2vec  these values and no others\n"
-                             "  attune tune pin slack=bsp word2vec            likewise (bsp, ssp:N or async)\n"
-                             "  attune tune pause word2vec                    leave everything as it is\n"
-                             "  attune tune resume word2vec                   go on, nothing is pinned\n";
+  const std::string footer =
+      "What it may change:\n" + knobs +
+      "\n  attune tune auto word2vec                     look for the best setting\n"
+      "  attune tune recommend word2vec                only say which it would be\n"
+      "  attune tune pin servers=2,workers=4 word2vec  these values and no others\n"
+      "  attune tune pin slack=bsp word2vec            likewise (bsp, ssp:N or async)\n"
+      "  attune tune unpin word2vec                    all may change again (unpin servers: those)\n"
+      "  attune tune pause word2vec                    leave everything as it is\n"
+      "  attune tune resume word2vec                   go on; what is pinned stays so\n"
+      "  attune tune off word2vec                      no tuning; attune explain still tells\n";
   CLI::App* tune = Add(app, "tune", "Say what the tuner may do with a running job", footer.c_str());
   tune->add_option("ACTION", values.tune.action,
-                   "pause, resume, pin, or a mode: off, recommend, initial, inplaceonly, auto")
+                   "pause, resume, pin, unpin, or a mode: off, recommend, initial, inplaceonly, auto")
       ->required();
-  tune->add_option("JOB", values.tune.words, "Name of a job; with pin, the values before it")
-      ->required()
-      ->expected(1, 2);
+  tune->add_option("JOB", values.tune.words, "Name of a job; with pin its values too, before or after it")->required();
   CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint while training goes on and tell where it lies",
                              "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    goes on from it, "
                              "with any number of servers\n");

@@ -47,8 +47,8 @@ _attune_words() {
       COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
-    tune:0) COMPREPLY=($(compgen -W "pause resume pin auto recommend initial inplaceonly off" -- "$cur")) ;;
-    tune:*) COMPREPLY=($(compgen -W "servers= workers= $(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    tune:0) COMPREPLY=($(compgen -W "pause resume pin unpin auto recommend initial inplaceonly off" -- "$cur")) ;;
+    tune:*) COMPREPLY=($(compgen -W "servers= workers= threads= slack= $(attune get -o name 2>/dev/null)" -- "$cur")) ;;
     sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac

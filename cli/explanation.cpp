@@ -32,17 +32,23 @@ Json ToJson(const tuner::Setting& setting, const tuner::SearchSpace& space) {
 
 Json ToJson(const tuner::Gain& gain) { return {{"log", gain.mean}, {"deviation", gain.deviation}}; }
 
-Json ToJson(const tuner::DecisionRecord& record, const tuner::SearchSpace& space) {
+Json ToJson(const tuner::NamedRecord& named) {
+  const tuner::DecisionRecord& record = named.record;
+  const auto setting = [&](const tuner::Setting& values) {
+    Json object;
+    for (size_t k = 0; k < named.knobs.size(); ++k) object[named.knobs[k]] = values[k];
+    return object;
+  };
   Json object = {{"number", record.number},
                  {"time", record.time},
                  {"kind", tuner::Name(record.kind)},
-                 {"from", ToJson(record.from, space)},
-                 {"to", ToJson(record.to, space)},
+                 {"from", setting(record.from)},
+                 {"to", setting(record.to)},
                  {"why", record.why},
                  {"predictedGain", ToJson(record.predicted)},
                  {"costSeconds", record.cost_seconds},
                  {"verdict", tuner::Name(record.verdict)},
-                 {"text", tuner::Explain(record, space)}};
+                 {"text", tuner::Explain(named)}};
   if (record.measured) object["measuredGain"] = ToJson(*record.measured);
   return object;
 }
@@ -81,7 +87,8 @@ std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::Settin
 
 std::string HeadText(const api::TrainingJob& job) {
   const api::TuningStatus& status = *job.status.tuning;
-  std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode) + ", " + status.stage;
+  std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode);
+  if (status.stage != ToString(job.spec.tuning.mode)) text += ", " + status.stage;
   if (status.servers > 0)
     text += " at " + controller::ToString({status.servers, status.workers, status.threads, status.slack});
   text += ", " + std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes") + " so far\n";
@@ -138,19 +145,20 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
     explanation.text += "  " + finding + "\n";
     explanation.json["findings"].push_back(finding);
   }
-  const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);
-  if (state.empty()) return explanation;
-  tuner::PriorCache priors;
-  ASSIGN_OR_RETURN(const tuner::Tuner tuner, tuner::Tuner::Load(state, priors));
-  // A tuner that may only recommend keeps records of what it would have done.
-  const bool recommends = job.spec.tuning.mode == api::TuningMode::kRecommend;
-  if (recommends || tuner.records().empty()) explanation.text += "\nNothing was tried so far.\n";
-  for (const tuner::DecisionRecord& record : tuner.records()) {
-    if (recommends) break;
-    explanation.text += "\n" + std::to_string(record.number) + ". " + tuner::Explain(record, tuner.space()) + "\n";
-    explanation.json["decisions"].push_back(ToJson(record, tuner.space()));
+  const std::vector<tuner::NamedRecord> story = controller::TuningLoop::StoryOf(job.status.tuning->state);
+  if (story.empty()) explanation.text += "\nNothing was tried so far.\n";
+  for (const tuner::NamedRecord& named : story) {
+    explanation.text += "\n" + std::to_string(named.record.number) + ". " + tuner::Explain(named) + "\n";
+    explanation.json["decisions"].push_back(ToJson(named));
   }
   if (!model) return explanation;
+  const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);
+  if (state.empty()) {
+    explanation.text += "\nThere is no model now: the tuner is not at work.\n";
+    return explanation;
+  }
+  tuner::PriorCache priors;
+  ASSIGN_OR_RETURN(const tuner::Tuner tuner, tuner::Tuner::Load(state, priors));
   const std::vector<tuner::SettingBelief> beliefs = tuner.Beliefs(kSettingsShown);
   explanation.text += ModelText(tuner, beliefs);
   explanation.json["model"] = Json::array();

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
+#include "cli/job_words.h"
 #include "cli/jobs.h"
 #include "cli/scale_request.h"
 #include "cli/terminal.h"
@@ -49,11 +50,15 @@ Status CheckNotRefused(kube::Api& api, const kube::ObjectKey& key) {
 }  // namespace
 
 int Scale(const ScaleArguments& arguments, const Target& target) {
-  const auto request = ParseScaleChanges(arguments.changes);
+  std::vector<std::string> all = arguments.changes;
+  all.insert(all.begin(), arguments.job);
+  const auto words = SortJobWords(all, "write attune scale JOB workers=N servers=N (either or both)");
+  if (!words.ok()) return Fail(words.status());
+  const auto request = ParseScaleChanges(words->changes);
   if (!request.ok()) return Fail(request.status());
   auto connection = Connect(target);
   if (!connection.ok()) return Fail(connection.status());
-  const kube::ObjectKey key{connection->name_space, arguments.job};
+  const kube::ObjectKey key{connection->name_space, words->job};
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob job = api::ParseTrainingJob(*object).job;

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
+#include "cli/job_words.h"
 #include "cli/jobs.h"
 #include "cli/sync_request.h"
 #include "cli/terminal.h"
@@ -22,11 +23,12 @@ const api::Condition* Refusal(const api::TrainingJob& job) {
 }  // namespace
 
 int Sync(const SyncArguments& arguments, const Target& target) {
-  const auto wanted = ParseSynchronization(arguments.mode);
+  const SyncWords words = SortSyncWords(arguments.job, arguments.mode);
+  const auto wanted = ParseSynchronization(words.mode);
   if (!wanted.ok()) return Fail(wanted.status());
   auto connection = Connect(target);
   if (!connection.ok()) return Fail(connection.status());
-  const kube::ObjectKey key{connection->name_space, arguments.job};
+  const kube::ObjectKey key{connection->name_space, words.job};
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob before = api::ParseTrainingJob(*object).job;
@@ -36,7 +38,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));
   const std::string name = ToString(*wanted);
   if (!before.status.abilities) {
-    std::printf("%s: workers will keep pace by %s when it runs\n", arguments.job.c_str(), name.c_str());
+    std::printf("%s: workers will keep pace by %s when it runs\n", words.job.c_str(), name.c_str());
     return kExitOk;
   }
   Interrupts::Install();
@@ -48,7 +50,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
     return Fail(Error(StatusCode::kFailedPrecondition, refusal->message));
   }
   const std::string was = before.status.synchronization ? ToString(*before.status.synchronization) : "Async";
-  std::printf("%s: %s -> %s\n", arguments.job.c_str(), was.c_str(), name.c_str());
+  std::printf("%s: %s -> %s\n", words.job.c_str(), was.c_str(), name.c_str());
   return kExitOk;
 }
 

@@ -4,26 +4,56 @@
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
+#include "cli/job_words.h"
 #include "cli/jobs.h"
+#include "cli/terminal.h"
 #include "cli/tune_request.h"
+#include "cli/waiting.h"
+#include "operator/controller/names.h"
 
 namespace attune::cli {
+namespace {
+
+// How long workers may take to say that they cannot.
+constexpr Duration kRefusalWithin = std::chrono::seconds(4);
+
+// What the workers' program refuses is taken back, so that no pin stands that is not kept.
+Status CheckTaken(kube::Api& api, const kube::ObjectKey& key, int64_t generation, const kube::Json& undo) {
+  const auto refused = WaitForJob(api, key, kRefusalWithin, [&](const api::TrainingJob& seen) {
+    const api::Condition* condition = api::FindCondition(seen.status, api::kReconfiguring);
+    return condition != nullptr && condition->reason == controller::kReasonThreadsRefused &&
+           condition->observed_generation >= generation;
+  });
+  if (!refused.ok()) return OkStatus();  // no refusal came
+  const std::string why = api::FindCondition(refused->status, api::kReconfiguring)->message;
+  RETURN_IF_ERROR(Annotate(api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, undo).status(),
+                           "taking back threads, which were refused (" + why + ")"));
+  return Error(StatusCode::kFailedPrecondition, why + "; the number of threads was not changed");
+}
+
+}  // namespace
 
 int Tune(const TuneArguments& arguments, const Target& target) {
-  // `pin servers=2 JOB` and `pause JOB`: the job stands last.
-  const bool pins = arguments.words.size() > 1;
-  const std::string& name = arguments.words.back();
+  std::vector<std::string> all = arguments.words;
+  all.insert(all.begin(), arguments.action);
+  const auto words = SortTuneWords(all);
+  if (!words.ok()) return Fail(words.status());
+  const std::string& name = words->job;
   auto connection = Connect(target);
   if (!connection.ok()) return Fail(connection.status());
   const kube::ObjectKey key{connection->name_space, name};
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
-  const auto request = MakeTuneRequest(api::ParseTrainingJob(*object).job, arguments.action,
-                                       pins ? arguments.words.front() : std::string());
+  const auto request = MakeTuneRequest(api::ParseTrainingJob(*object).job, words->action, words->settings);
   if (!request.ok()) return Fail(request.status());
-  const Status patched =
-      connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, request->patch).status();
-  if (!patched.ok()) return Fail(Annotate(patched, "changing " + key.ToString()));
+  const auto patched = connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, request->patch);
+  if (!patched.ok()) return Fail(Annotate(patched.status(), "changing " + key.ToString()));
+  if (!request->undo.is_null()) {
+    Interrupts::Install();
+    const Status taken =
+        CheckTaken(*connection->api, key, api::ParseTrainingJob(*patched).job.generation, request->undo);
+    if (!taken.ok()) return Fail(taken);
+  }
   std::printf("%s: %s\n", name.c_str(), request->told.c_str());
   return kExitOk;
 }

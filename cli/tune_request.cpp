@@ -11,10 +11,6 @@ namespace {
 
 using kube::Json;
 
-constexpr char kUsage[] =
-    "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE (any of them), or a mode: off, recommend, "
-    "initial, inplaceonly, auto";
-
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -38,6 +34,10 @@ Status PinLive(const api::TrainingJob& job, const std::string& name, const std::
   request.patch["spec"]["tuning"][name]["pinned"] = *value;
   if (name == "threads") {
     request.patch["spec"]["workers"]["threads"] = *value;
+    // Only their program knows how many it can use: what it refuses is not left standing.
+    const auto or_null = [](const std::optional<int32_t>& number) { return number ? Json(*number) : Json(); };
+    request.undo["spec"]["workers"]["threads"] = or_null(job.spec.worker_threads);
+    request.undo["spec"]["tuning"]["threads"]["pinned"] = or_null(job.spec.tuning.threads.pinned);
   } else {
     const api::Synchronization pace = api::SynchronizationOf(*value);
     RETURN_IF_ERROR(CheckSynchronization(job, pace));
@@ -73,6 +73,47 @@ StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settin
   return request;
 }
 
+const api::KnobPolicy* PolicyOf(const api::Tuning& tuning, std::string_view knob) {
+  if (knob == "servers") return &tuning.servers;
+  if (knob == "workers") return &tuning.workers;
+  if (knob == "threads") return &tuning.threads;
+  return knob == "slack" ? &tuning.slack : nullptr;
+}
+
+// "servers=2, slack=BSP"; "" when nothing is pinned.
+std::string PinnedText(const api::Tuning& tuning) {
+  std::string text;
+  for (const tuner::KnobRecord& knob : tuner::Knobs()) {
+    const api::KnobPolicy* policy = PolicyOf(tuning, knob.name);
+    if (policy == nullptr || !policy->pinned) continue;
+    text += (text.empty() ? "" : ", ") + std::string(knob.name) + "=" + tuner::ValueText(knob.name, *policy->pinned);
+  }
+  return text;
+}
+
+StatusOr<TuneRequest> Unpin(const api::TrainingJob& job, const std::string& names) {
+  TuneRequest request;
+  std::vector<std::string> wanted = SplitAtCommas(names);
+  if (wanted.empty()) {
+    for (const tuner::KnobRecord& knob : tuner::Knobs()) {
+      if (knob.steered) wanted.emplace_back(knob.name);
+    }
+  }
+  for (const std::string& name : wanted) {
+    if (PolicyOf(job.spec.tuning, name) == nullptr)
+      return Error(StatusCode::kInvalidArgument,
+                   ""
+                   " + name + "
+                   " cannot be pinned; servers, workers, threads and slack can");
+    request.patch["spec"]["tuning"][name]["pinned"] = nullptr;
+  }
+  const std::string pinned = PinnedText(job.spec.tuning);
+  request.told = pinned.empty()  ? "nothing was pinned"
+                 : names.empty() ? "nothing is pinned any more (it was " + pinned + ")"
+                                 : names + " may change again";
+  return request;
+}
+
 }  // namespace
 
 std::optional<api::TuningMode> ParseTuningMode(const std::string& name) {
@@ -90,8 +131,9 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
                  "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to tune");
   }
   if (action == "pin") return Pin(job, settings);
+  if (action == "unpin") return Unpin(job, settings);
   if (!settings.empty()) {
-    return Error(StatusCode::kInvalidArgument, "\"" + settings + "\" goes with pin only; " + kUsage);
+    return Error(StatusCode::kInvalidArgument, "\"" + settings + "\" goes with pin only; " + kTuneUsage);
   }
   TuneRequest request;
   Json& tuning = request.patch["spec"]["tuning"];
@@ -100,15 +142,14 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
     request.told = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`";
   } else if (action == "resume") {
     tuning["paused"] = false;
-    for (const tuner::KnobRecord& knob : tuner::Knobs()) {
-      if (knob.steered) tuning[std::string(knob.name)]["pinned"] = nullptr;
-    }
-    request.told = "the tuner goes on, and nothing is pinned";
+    const std::string pinned = PinnedText(job.spec.tuning);
+    request.told = "the tuner goes on" +
+                   (pinned.empty() ? "" : "; " + pinned + " stays pinned until `attune tune unpin " + job.name + "`");
   } else if (const auto mode = ParseTuningMode(action)) {
     tuning["mode"] = ToString(*mode);
     request.told = std::string("tuning ") + ToString(*mode);
   } else {
-    return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing the tuner can be told; " + kUsage);
+    return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing the tuner can be told; " + kTuneUsage);
   }
   return request;
 }

@@ -1,4 +1,4 @@
-// "pause", "pin servers=2,slack=bsp", "auto" and what they change of a job. Pure.
+// "pause", "pin servers=2,slack=bsp", "unpin", "auto" and what they change of a job. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +9,14 @@
 
 namespace attune::cli {
 
+inline constexpr char kTuneUsage[] =
+    "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE (any of them), unpin, or a mode: off, "
+    "recommend, initial, inplaceonly, auto";
+
 struct TuneRequest {
   kube::Json patch;  // merge patch of the job
   std::string told;  // "the tuner leaves it as it is", for people
+  kube::Json undo;   // merge patch back, of what the job's workers may refuse; null: nothing is refused later
 };
 
 // InvalidArgument for what is no request, or outside the job's bounds; FailedPrecondition when it has ended.

@@ -148,7 +148,7 @@ void AddTuningStatus(std::vector<Field>& fields) {
   const auto text = [&](const char* name, const char* description, auto member) {
     fields.push_back(OmitEmpty(PartMember(std::string("status.tuning.") + name, description, kPart, member)));
   };
-  text("stage", "Learning, Moving, Trying, Keeping, Paused, Finished or Unavailable.", &TuningStatus::stage);
+  text("stage", "Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable or Off.", &TuningStatus::stage);
   text("message", "What it does and why.", &TuningStatus::message);
   add("servers", "Servers it wants now; 0: nothing yet.", &TuningStatus::servers);
   add("workers", "Workers it wants now; 0: nothing yet.", &TuningStatus::workers);

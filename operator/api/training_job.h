@@ -202,7 +202,7 @@ struct CoordinatorVoters {
 
 // Where the tuner stands. `state` is for the operator: a new one carries on from it.
 struct TuningStatus {
-  std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable
+  std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable, Off
   std::string message;                    // why, in a sentence or two
   int32_t servers = 0, workers = 0;       // the setting it wants now; 0: none yet
   std::string since;                      // RFC 3339, of the stage
@@ -228,12 +228,12 @@ struct TrainingJobStatus {
   std::string worker_selector;  // for /scale
   std::optional<Progress> progress;
   std::optional<JobResult> result;
-  std::string coordinator;                         // pod that runs the coordinator
-  std::string secret;                              // with the job's token, of the operator's making; "": none
-  int64_t coordinator_term = 0;                    // rises with each appointment of another server; 0: the first
+  std::string coordinator;                              // pod that runs the coordinator
+  std::string secret;                                   // with the job's token, of the operator's making; "": none
+  int64_t coordinator_term = 0;                         // rises with each appointment of another server; 0: the first
   std::optional<CoordinatorVoters> coordinator_voters;  // confirmed last; every successor is appointed with them
-  bool begun = false;                              // all servers have joined: rows may have been trained since
-  std::optional<Synchronization> synchronization;  // in force
+  bool begun = false;                                   // all servers have joined: rows may have been trained since
+  std::optional<Synchronization> synchronization;       // in force
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;
   std::optional<RecoveryStatus> recovery;
@@ -298,6 +298,6 @@ inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
 inline constexpr char kBlocked[] = "Blocked";  // something the operator must do is refused to it
-inline constexpr char kTuning[] = "Tuning";  // the tuner looks for a better setting
+inline constexpr char kTuning[] = "Tuning";    // the tuner looks for a better setting
 
 }  // namespace attune::api

@@ -18,6 +18,33 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
   return pods;
 }
 
+namespace {
+
+// A signal's name, and where it comes from when that is not the program itself.
+std::string SignalText(int number) {
+  switch (number) {
+    case 4:
+      return "4 (SIGILL)";
+    case 6:
+      return "6 (SIGABRT)";
+    case 7:
+      return "7 (SIGBUS)";
+    case 8:
+      return "8 (SIGFPE)";
+    case 9:
+      return "9 (SIGKILL), which no program sends itself: it came from outside, or from the kernel when memory was "
+             "short";
+    case 11:
+      return "11 (SIGSEGV)";
+    case 15:
+      return "15 (SIGTERM), which asks a program to end: it came from outside";
+    default:
+      return std::to_string(number);
+  }
+}
+
+}  // namespace
+
 std::string DescribeEnd(const ObservedPod& pod) {
   constexpr int kSignalBase = 128;  // a shell's and container runtime's way to tell a signal
   constexpr int kSignalMax = 64;
@@ -36,7 +63,7 @@ std::string DescribeEnd(const ObservedPod& pod) {
   }
   std::string text;
   if (container.exit_code > kSignalBase && container.exit_code <= kSignalBase + kSignalMax) {
-    text = "was killed by signal " + std::to_string(container.exit_code - kSignalBase);
+    text = "was killed by signal " + SignalText(container.exit_code - kSignalBase);
   } else {
     text = "exited with code " + std::to_string(container.exit_code);
   }

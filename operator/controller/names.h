@@ -62,6 +62,7 @@ inline constexpr char kReasonSettled[] = "Settled";
 inline constexpr char kEventServersCreated[] = "ServersCreated";
 inline constexpr char kEventWorkersCreated[] = "WorkersCreated";
 inline constexpr char kEventTrainingStarted[] = "TrainingStarted";
+inline constexpr char kEventScaled[] = "Scaled";
 inline constexpr char kEventWorkerFailed[] = "WorkerFailed";
 inline constexpr char kEventWorkerReplaced[] = "WorkerReplaced";
 inline constexpr char kEventWorkersDraining[] = "WorkersDraining";

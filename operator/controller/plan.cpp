@@ -31,17 +31,26 @@ std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
   return condition == nullptr ? "" : condition->reason;
 }
 
+// Training starts once; whenever all are ready in another number afterwards, the job was scaled.
+void TellScale(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next, const Draft::Needs& written,
+               Draft& draft) {
+  const api::Condition* now = api::FindCondition(next, kTrainingStarted);
+  const api::Condition* then = api::FindCondition(before, kTrainingStarted);
+  if (now == nullptr || (then != nullptr && then->message == now->message)) return;
+  if (then == nullptr) {
+    draft.Normal(kEventTrainingStarted, "Train", now->message, written);
+  } else {
+    draft.Normal(kEventScaled, "Scale", now->message + " (before: " + then->message + ")", written);
+  }
+}
+
 // Events that go with a change of conditions, so that each is sent once.
 void TellTransitions(const Observed& observed, const api::TrainingJobStatus& next, const Draft::Needs& written,
                      Draft& draft) {
   const api::TrainingJobStatus& before = observed.job.status;
   const auto became_true = [&](const char* type) { return api::IsTrue(next, type) && !api::IsTrue(before, type); };
   const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
-  if (became_true(api::kReady)) {
-    draft.Normal(kEventTrainingStarted, "Train",
-                 Counted(next.servers.ready, "server") + " and " + Counted(next.workers.ready, "worker") + " are ready",
-                 written);
-  }
+  TellScale(before, next, written, draft);
   if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded), written);
   if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed), written);
   for (const char* type : {api::kReady, api::kReconfiguring}) {

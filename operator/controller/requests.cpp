@@ -54,16 +54,18 @@ void PlanThreads(const Observed& observed, Directives& directives, RequestsView&
   for (const telemetry::PodSample& sample : observed.sample.pods) {
     const v1::WorkerWindow& worker = sample.window.worker();
     if (worker.steps() == 0 || static_cast<int32_t>(worker.threads()) == *wanted) continue;
+    // What a pod said that has left, or that has a successor of its name, concerns no process that runs.
+    const auto pod = std::ranges::find_if(observed.pods, [&](const ObservedPod& each) {
+      return each.name == sample.pod && each.job_uid == observed.job.uid && IsAlive(each) &&
+             (sample.pod_uid.empty() || sample.pod_uid == each.uid);
+    });
+    if (pod == observed.pods.end()) continue;
     if (worker.threads_max() == 0) {
       view.threads_refused = "the program of " + sample.pod +
                              " chooses its threads itself; remove spec.workers.threads, or run one that offers them "
                              "(OfferThreads, docs/worker.md)";
       continue;
     }
-    const auto pod = std::ranges::find_if(observed.pods, [&](const ObservedPod& each) {
-      return each.name == sample.pod && each.job_uid == observed.job.uid;
-    });
-    if (pod == observed.pods.end()) continue;
     v1::Directive directive;
     directive.mutable_set_threads()->set_threads(static_cast<uint32_t>(*wanted));
     const std::string count = Counted(*wanted, "thread");

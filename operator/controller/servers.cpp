@@ -191,8 +191,8 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
       return Verdict{false, kReasonBackoffLimit,
-                     pod.name + " " + DescribeEnd(pod) + "; servers failed " + std::to_string(servers.failures) +
-                         " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." +
+                     pod.name + " " + DescribeEnd(pod) + "; servers failed " + Times(servers.failures) +
+                         ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") + "." +
                          LogTail(observed, pod)};
     }
     if (!why) return std::nullopt;
@@ -200,7 +200,9 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
                    pod.name + " " + DescribeEnd(pod) + ": " + *why + LogTail(observed, pod)};
   }
   return Verdict{false, kReasonServerFailed,
-                 pod.name + " " + DescribeEnd(pod) + " before the workers had finished." + LogTail(observed, pod)};
+                 pod.name + " " + DescribeEnd(pod) + " before the workers had finished." +
+                     (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "") +
+                     LogTail(observed, pod)};
 }
 
 std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,

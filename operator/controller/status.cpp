@@ -57,7 +57,7 @@ std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, c
   }
   if (servers.existing > 0 && asked != servers.count) {
     const std::string why = servers.begun ? "this number cannot change during a run of these servers"
-                                           : "this number cannot change before all servers run";
+                                          : "this number cannot change before all servers run";
     return Reconfiguration{false, kReasonServersFixed,
                            "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
                                Counted(servers.count, "server") + ", and " + why + "; it goes on with " +
@@ -176,8 +176,15 @@ void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
 
 void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
   if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
-    status.tuning.reset();
     std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
+    if (!status.tuning || status.tuning->stage == "Off") return;
+    // What was tried and learned is kept: it can be asked for, and a tuner that is turned on again goes on from it.
+    const api::TuningStatus before = *status.tuning;
+    status.tuning = api::TuningStatus{.stage = "Off",
+                                      .message = "tuning is off (spec.tuning.mode); the setting is left as it is",
+                                      .since = ToRfc3339(now.wall),
+                                      .changes = before.changes,
+                                      .state = before.state};
     return;
   }
   if (!observed.tuning) return;
@@ -205,6 +212,19 @@ void SetReady(const Observed& observed, const Readiness& servers, const Readines
     const Readiness& first = servers.ready ? workers : servers;
     SetCondition(status, api::kReady, false, first.reason, first.message, generation, now.wall);
   }
+}
+
+// Stays for good: that training has begun, and with how many it went on last. While some come or go nothing is said.
+void SetTrainingStarted(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                        TrainingJobStatus& status, Now now) {
+  if (!api::IsTrue(status, api::kReady)) return;
+  const bool as_wanted = servers.ready == observed.job.spec.servers.replicas &&
+                         workers.ready == observed.job.spec.workers.replicas && servers.leaving.empty() &&
+                         workers.leaving.empty();
+  if (!as_wanted && api::FindCondition(status, kTrainingStarted) != nullptr) return;
+  SetCondition(status, kTrainingStarted, true, kReasonReady,
+               Counted(servers.ready, "server") + " and " + Counted(workers.ready, "worker") + " are ready",
+               observed.job.generation, now.wall);
 }
 
 // For display only; nothing decides by it.
@@ -302,6 +322,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
                  observed.job.generation, now.wall);
   }
   SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
+  SetTrainingStarted(observed, servers, workers, status, now);
   SetMetricsAvailable(observed, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
   SetBlocked(observed, status, now);

@@ -15,6 +15,9 @@
 
 namespace attune::controller {
 
+// Condition that stays: training has begun, and with how many servers and workers it went on last.
+inline constexpr char kTrainingStarted[] = "TrainingStarted";
+
 // What a plan has found out and set in motion in the data plane.
 struct Progression {
   CoordinatorView coordinator;

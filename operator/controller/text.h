@@ -14,5 +14,7 @@ std::string FitText(std::string_view text, size_t bytes_max);
 std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max);
 // "1 server", "2 servers", "0 servers".
 std::string Counted(int64_t count, std::string_view thing);
+// "once", "twice", "3 times".
+std::string Times(int64_t count);
 
 }  // namespace attune::controller

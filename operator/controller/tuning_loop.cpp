@@ -36,6 +36,28 @@ tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
   return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
 }
 
+std::vector<std::pair<const char*, std::optional<int32_t>>> Pins(const api::Tuning& policy) {
+  return {{"servers", policy.servers.pinned},
+          {"workers", policy.workers.pinned},
+          {"threads", policy.threads.pinned},
+          {"slack", policy.slack.pinned}};
+}
+
+// "servers=2 and workers=4 are pinned, and the other knobs have one allowed value each".
+std::string PinnedText(const api::Tuning& policy) {
+  std::string text;
+  int count = 0;
+  for (const auto& [knob, value] : Pins(policy)) {
+    if (!value) continue;
+    text += (count++ == 0 ? "" : " and ") + std::string(knob) + "=" + tuner::ValueText(knob, *value);
+  }
+  return text + (count == 1 ? " is" : " are") + " pinned, and nothing else of this job may change";
+}
+
+bool AnyPinned(const api::Tuning& policy) {
+  return std::ranges::any_of(Pins(policy), [](const auto& pin) { return pin.second.has_value(); });
+}
+
 const char* StageName(bool paused, bool moving, bool trial, bool learning) {
   if (paused) return "Paused";
   if (learning) return "Learning";
@@ -94,10 +116,9 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     for (const tuner::KnobRange& knob : space.knobs)
       key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
-    if (input.policy.mode == api::TuningMode::kRecommend) key += "recommend";
+    if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
-      if (tuner_) history_.Add(tuner_->Summary());
-      tuner_.reset();
+      Retire();
       stage_ = Stage::kLearning;
     }
     space_key_ = key;
@@ -117,6 +138,24 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   }
   FillStatus(input, output);
   return output;
+}
+
+// Another tuner follows, with other knobs: what this one measured and what it did are kept.
+void TuningLoop::Retire() {
+  if (!tuner_) return;
+  history_.Add(tuner_->Summary());
+  if (!space_key_.ends_with(kRecommends)) {
+    for (const tuner::DecisionRecord& record : tuner_->records()) {
+      tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
+      named.record.number += numbered_;
+      if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
+      story_.push_back(std::move(named));
+    }
+    if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;
+    if (story_.size() > kStoryMax) story_.erase(story_.begin(), story_.end() - static_cast<std::ptrdiff_t>(kStoryMax));
+  }
+  told_ = numbered_;
+  tuner_.reset();
 }
 
 void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
@@ -209,7 +248,9 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
     const bool none_in_place =
         input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads && !input.wanted.slack;
     message_ =
-        none_in_place
+        AnyPinned(input.policy)
+            ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
+        : none_in_place
             ? "this job has no knob that can be changed without other pods: its program offers no threads "
               "(OfferThreads), and spec.tuning.slack allows no other pace"
             : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
@@ -422,8 +463,8 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
 // Changes whose worth is known now, each once.
 void TuningLoop::TellOutcomes(TuningOutput& output) {
   for (const tuner::DecisionRecord& record : tuner_->records()) {
-    if (record.number <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
-    told_ = record.number;
+    if (record.number + numbered_ <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
+    told_ = record.number + numbered_;
     output.tales.push_back(
         {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
   }

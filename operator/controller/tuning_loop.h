@@ -28,6 +28,8 @@ class TuningLoop {
 
   // Of TuningStatus::state: what tuner::Tuner::Load reads; "" when there is none.
   static std::string TunerStateOf(const std::string& saved);
+  // Of TuningStatus::state: what was decided since the job began, whatever became of the tuner that decided it.
+  static std::vector<tuner::NamedRecord> StoryOf(const std::string& saved);
   // Of TuningStatus::state: what is wrong with a part of the job, a line each.
   static std::vector<std::string> FindingsOf(const std::string& saved);
 
@@ -46,6 +48,10 @@ class TuningLoop {
   // After a change, before the first window begins.
   static constexpr double kWarmUpSeconds = 1.5;
   static constexpr size_t kStateBytesMax = 64 << 10;
+  // Decisions that are remembered, of all tuners of the job together.
+  static constexpr size_t kStoryMax = 60;
+  // At the end of the key of a space in which nothing is tried.
+  static constexpr char kRecommends[] = "recommend";
   // Of a knob whose greatest value nobody named.
   static constexpr int32_t kHighestByDefault = 16;
 
@@ -62,6 +68,7 @@ class TuningLoop {
   JobSetting FromSetting(const tuner::Setting& setting) const;
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
+  void Retire();
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
   tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
@@ -100,6 +107,8 @@ class TuningLoop {
   bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
   int32_t failures_ = 0;
   uint64_t changes_ = 0, told_ = 0;
+  std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
+  uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;

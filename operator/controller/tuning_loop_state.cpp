@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator/controller/tuning_loop.h"
+#include "operator/tuner/record_json.h"
 
 namespace attune::controller {
 namespace {
@@ -25,6 +26,24 @@ JobSetting SettingFromJson(const Json& json) {
           .slack = optional(3)};
 }
 
+// The newest `count`.
+Json SaveStory(const std::vector<tuner::NamedRecord>& story, size_t count) {
+  Json json = Json::array();
+  for (size_t i = story.size() - std::min(count, story.size()); i < story.size(); ++i)
+    json.push_back(Json(tuner::ToJson(story[i])));
+  return json;
+}
+
+// What cannot be read is passed over: it is told, nothing is decided from it.
+std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
+  std::vector<tuner::NamedRecord> story;
+  for (const Json& record : json.is_array() ? json : Json::array()) {
+    auto named = tuner::RecordFromJson(nlohmann::ordered_json(record));
+    if (named.ok()) story.push_back(*std::move(named));
+  }
+  return story;
+}
+
 }  // namespace
 
 std::string TuningLoop::Save() const {
@@ -43,17 +62,35 @@ std::string TuningLoop::Save() const {
                {"failures", failures_},
                {"changes", changes_},
                {"told", told_},
+               {"numbered", numbered_},
                {"findings", findings_},
                {"message", message_}};
   const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  if (!tuner_) return text();
   // Old stories are given up before what was learned.
-  for (size_t records = tuner::Tuner::kRecordsMax; records > 0; records /= 2) {
-    json["tuner"] = tuner_->Save(records);
+  for (size_t records = kStoryMax; records > 0; records /= 2) {
+    const size_t of_tuner = tuner_ ? std::min(records, tuner_->records().size()) : 0;
+    json["story"] = SaveStory(story_, records - of_tuner);
+    if (tuner_) json["tuner"] = tuner_->Save(of_tuner);
     if (std::string with = text(); with.size() <= kStateBytesMax) return with;
   }
+  json.erase("story");
   json.erase("tuner");  // a new operator would learn anew
   return text();
+}
+
+std::vector<tuner::NamedRecord> TuningLoop::StoryOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  std::vector<tuner::NamedRecord> story = LoadStory(kube::At(json, {"story"}));
+  const Json& space = kube::At(json, {"space"});
+  if (space.is_string() && space.get<std::string>().ends_with(kRecommends)) return story;
+  const Json& numbered = kube::At(json, {"numbered"});
+  const uint64_t before = numbered.is_number_unsigned() ? numbered.get<uint64_t>() : 0;
+  const Json tuner = Json::parse(TunerStateOf(saved), nullptr, /*allow_exceptions=*/false);
+  for (tuner::NamedRecord& named : LoadStory(kube::At(tuner, {"records"}))) {
+    named.record.number += before;
+    story.push_back(std::move(named));
+  }
+  return story;
 }
 
 std::string TuningLoop::TunerStateOf(const std::string& saved) {
@@ -95,6 +132,9 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.told_ = json.at("told").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
     read.findings_ = json.value("findings", "[]");
+    read.numbered_ = json.value("numbered", uint64_t{0});
+    read.story_ = LoadStory(kube::At(json, {"story"}));
+    if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);
     if (json.contains("tuner")) {
       auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
       if (!tuner.ok()) return;

@@ -292,13 +292,13 @@ std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView&
     if (pod == nullptr || IsBeingDeleted(*pod) || !HasFailed(*pod)) continue;
     if (pod->failure_number && *pod->failure_number <= limit) continue;
     return Verdict{false, kReasonBackoffLimit,
-                   pod->name + " " + DescribeEnd(*pod) + "; workers failed " + std::to_string(workers.failures) +
-                       " times, and runPolicy.backoffLimit allows " + std::to_string(limit) + " restarts." +
+                   pod->name + " " + DescribeEnd(*pod) + "; workers failed " + Times(workers.failures) +
+                       ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") + "." +
                        LogTail(observed, *pod)};
   }
   return Verdict{false, kReasonBackoffLimit,
-                 "workers failed " + std::to_string(workers.failures) + " times, and runPolicy.backoffLimit allows " +
-                     std::to_string(limit) + " restarts."};
+                 "workers failed " + Times(workers.failures) + ", and runPolicy.backoffLimit allows " +
+                     Counted(limit, "restart") + "."};
 }
 
 void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,

@@ -7,7 +7,10 @@
 namespace attune::tuner {
 namespace {
 
-constexpr std::array<std::string_view, 5> kVerdicts = {"open", "kept", "rolled_back", "rejected", "crashed"};
+constexpr std::array<std::string_view, 6> kVerdicts = {"open",     "kept",    "rolled_back",
+                                                       "rejected", "crashed", "unjudged"};
+// A gain below this is no reason to stay, as its absence is none to go back.
+constexpr double kTellingGain = 0.02;
 
 std::string Format(const char* format, double value) {
   std::array<char, 64> text{};
@@ -15,11 +18,13 @@ std::string Format(const char* format, double value) {
   return text.data();
 }
 
-std::string_view Outcome(Verdict verdict) {
-  switch (verdict) {
+std::string_view Outcome(const DecisionRecord& record) {
+  switch (record.verdict) {
     case Verdict::kOpen:
       return "not judged yet";
     case Verdict::kKept:
+      if (record.measured && record.measured->mean < kTellingGain)
+        return "kept: as good as before as far as can be measured, and another change would cost more than it brings";
       return "kept";
     case Verdict::kRolledBack:
       return "rolled back";
@@ -27,6 +32,8 @@ std::string_view Outcome(Verdict verdict) {
       return "not taken";
     case Verdict::kCrashed:
       return "it crashed and is not proposed again";
+    case Verdict::kUnjudged:
+      return "left before it was judged, because something else was asked for";
   }
   return "";
 }
@@ -58,14 +65,25 @@ std::string DurationText(double seconds) {
   return Format("%.1f h", seconds / 3600);
 }
 
+NamedRecord WithNames(const DecisionRecord& record, const SearchSpace& space) {
+  NamedRecord named{{}, record};
+  for (int k = 0; k < space.knob_count(); ++k) named.knobs.push_back(space.knob_name(k));
+  return named;
+}
+
 std::string Explain(const DecisionRecord& record, const SearchSpace& space) {
-  std::string text = "At " + DurationText(record.time) +
-                     (record.kind == DecisionKind::kTrial ? " tried " : " moved to ") + space.Text(record.to) +
-                     " (from " + space.Text(record.from) + "): " + record.why + ". Predicted " +
-                     Text(record.predicted) + " at a cost of " + DurationText(record.cost_seconds);
+  return Explain(WithNames(record, space));
+}
+
+std::string Explain(const NamedRecord& named) {
+  const DecisionRecord& record = named.record;
+  std::string text =
+      "At " + DurationText(record.time) + (record.kind == DecisionKind::kTrial ? " tried " : " moved to ") +
+      SettingText(record.to, named.knobs) + " (from " + SettingText(record.from, named.knobs) + "): " + record.why +
+      ". Predicted " + Text(record.predicted) + " at a cost of " + DurationText(record.cost_seconds);
   if (record.measured) text += "; measured " + Text(*record.measured);
   text += "; ";
-  text += Outcome(record.verdict);
+  text += Outcome(record);
   return text + ".";
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "operator/tuner/search_space.h"
 
@@ -18,6 +19,7 @@ enum class Verdict {
   kRolledBack,  // an adopted setting was left again for the one before
   kRejected,    // a trial that did not beat the incumbent
   kCrashed,
+  kUnjudged,  // the tuner was told to do something else before it was measured
 };
 std::string_view Name(DecisionKind kind);
 std::string_view Name(Verdict verdict);
@@ -43,11 +45,20 @@ struct DecisionRecord {
   Verdict verdict = Verdict::kOpen;
 };
 
+// A record that names its knobs itself: it can be read when the tuner that made it, and its space, are gone.
+struct NamedRecord {
+  std::vector<std::string> knobs;
+  DecisionRecord record;
+};
+
+NamedRecord WithNames(const DecisionRecord& record, const SearchSpace& space);
+
 // "+12 % (+-5 %)" for a log gain.
 std::string Text(const Gain& gain);
 // "41 s", "12 min", "3.2 h".
 std::string DurationText(double seconds);
 // One or two sentences: what, why, predicted, measured, cost, outcome.
 std::string Explain(const DecisionRecord& record, const SearchSpace& space);
+std::string Explain(const NamedRecord& named);
 
 }  // namespace attune::tuner

@@ -315,22 +315,4 @@ Json ToJson(const Decision& decision, const SearchSpace& space) {
           {"outlook", kOutlooks[static_cast<size_t>(decision.outlook)]}};
 }
 
-Json ToJson(const DecisionRecord& record, const SearchSpace& space) {
-  const auto gain = [](const Gain& g) { return Json{{"mean", g.mean}, {"deviation", g.deviation}}; };
-  return {{"number", record.number},
-          {"time", record.time},
-          {"kind", Name(record.kind)},
-          {"from", ToJson(record.from, space)},
-          {"to", ToJson(record.to, space)},
-          {"incumbent", ToJson(record.incumbent, space)},
-          {"why", record.why},
-          {"predicted", gain(record.predicted)},
-          {"measured", record.measured ? gain(*record.measured) : Json(nullptr)},
-          {"cost_s", record.cost_seconds},
-          {"horizon_s", std::isfinite(record.horizon_seconds) ? Json(record.horizon_seconds) : Json(nullptr)},
-          {"windows", record.windows},
-          {"outcome", Name(record.verdict)},
-          {"text", Explain(record, space)}};
-}
-
 }  // namespace attune::tuner

@@ -16,7 +16,6 @@ nlohmann::ordered_json ToJson(const JobDescription& job);
 
 StatusOr<Report> ReportFromJson(const nlohmann::ordered_json& json, const SearchSpace& space);
 nlohmann::ordered_json ToJson(const Decision& decision, const SearchSpace& space);
-nlohmann::ordered_json ToJson(const DecisionRecord& record, const SearchSpace& space);
 
 // {"servers": 2, ...} <-> a setting of the space; every knob must be there.
 StatusOr<Setting> SettingFromJson(const nlohmann::ordered_json& json, const std::vector<KnobRange>& knobs);

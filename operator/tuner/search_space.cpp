@@ -236,10 +236,16 @@ int SearchSpace::Value(int id, std::string_view name, int otherwise) const {
 std::string SearchSpace::Text(int id) const { return Text(setting(id)); }
 
 std::string SearchSpace::Text(const Setting& setting) const {
+  std::vector<std::string> knobs;
+  for (int k = 0; k < knob_count(); ++k) knobs.push_back(knob_name(k));
+  return SettingText(setting, knobs);
+}
+
+std::string SettingText(const Setting& setting, const std::vector<std::string>& knobs) {
   std::string text;
-  for (int k = 0; k < knob_count(); ++k) {
+  for (size_t k = 0; k < knobs.size() && k < setting.size(); ++k) {
     if (k > 0) text += ' ';
-    text += knob_name(k) + "=" + ValueText(knob_name(k), setting[static_cast<size_t>(k)]);
+    text += knobs[k] + "=" + ValueText(knobs[k], setting[k]);
   }
   return text;
 }

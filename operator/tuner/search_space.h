@@ -43,6 +43,9 @@ struct SpaceDescription {
   std::optional<Setting> current;  // where the job stands; kept in the space even where it could not be proposed
 };
 
+// "servers=2 workers=8 slack=bsp".
+std::string SettingText(const Setting& setting, const std::vector<std::string>& knobs);
+
 class SearchSpace {
  public:
   // InvalidArgument names every contradiction: an empty range, an unknown knob in a limit, nothing left.
@@ -67,7 +70,7 @@ class SearchSpace {
   int Value(int id, std::string_view name, int otherwise) const;
   bool thinned() const { return thinned_; }
 
-  // "servers=2 workers=8 slack=bsp".
+  // As SettingText.
   std::string Text(int id) const;
   std::string Text(const Setting& setting) const;
 

@@ -168,8 +168,11 @@ Decision Tuner::Decide(double now, const Setting& current) {
     proposal.cost = change.lost + job_.window_seconds;
     if (*design == here)
       return Finish(view, here, DecisionKind::kKeep, proposal,
-                    "the present setting is measured before others are tried");
-    return Finish(view, *design, DecisionKind::kTrial, proposal, "a first look at a setting of medium size");
+                    {"", "the present setting is measured before others are tried"});
+    return Finish(view, *design, DecisionKind::kTrial, proposal,
+                  {"expected " + Text(proposal.gain),
+                   "a first look away from where the job began, at a setting of "
+                   "medium size: without one the model knows one point only"});
   }
   if (const auto probe = NextOfProbe(view)) {
     const bool fewer =
@@ -178,35 +181,46 @@ Decision Tuner::Decide(double now, const Setting& current) {
         (fewer ? "a check that progress per update does not suffer from staleness at " + space_.Text(view.incumbent)
                : "a check that progress per update bears more staleness than at " + space_.Text(view.incumbent)) +
         ": knowing may save " + DurationText(probe->saving);
-    return Finish(view, probe->setting, DecisionKind::kTrial, *probe, why);
+    return Finish(view, probe->setting, DecisionKind::kTrial, *probe, {"", why});
   }
   const Proposal trial = BestTrial(view);
   if (trial.setting >= 0 && trial.value > 0) {
-    std::string why = "expected " + Text(trial.gain) + " over " + space_.Text(view.incumbent) + "; may save " +
-                      DurationText(trial.saving * view.horizon) + " of about " + DurationText(view.horizon) + " left";
-    return Finish(view, trial.setting, DecisionKind::kTrial, trial, std::move(why));
+    return Finish(view, trial.setting, DecisionKind::kTrial, trial,
+                  WhyTrial(trial, space_.Text(view.incumbent), view.horizon));
   }
   Proposal move;
   const int target = Adopt(view, move);
-  std::string why;
+  Why why;
   if (const auto gain = StillUncertain(view, target)) {
-    why = "it seems to make " + Text(*gain) + " progress per second against " +
-          space_.Text(space_.setting(kept_setting_)) + "; measured longer before one of them is kept";
-    return Finish(view, target, DecisionKind::kTrial, move, std::move(why));
+    const std::string kept = space_.Text(space_.setting(kept_setting_));
+    why = {"it seems to make " + Text(*gain) + " progress per second against " + kept,
+           "it is not certain yet which of this and " + kept + " is better; measured longer before one is kept"};
+    return Finish(view, target, DecisionKind::kTrial, move, why);
   }
   constexpr double kShortWindows = 12;
   if (target == here && view.remaining && view.horizon < kShortWindows * job_.window_seconds) {
-    why = "the job ends in about " + DurationText(view.horizon) + ", too soon to gain from another change";
+    why.reason = "the job ends in about " + DurationText(view.horizon) + ", too soon to gain from another change";
   } else if (target == here) {
-    why = blocks_.blocks().empty() ? "nothing is measured yet"
-                                   : "no other setting is expected to save more than it costs to try";
+    why.reason = blocks_.blocks().empty() ? "nothing is measured yet"
+                                          : "no other setting is expected to save more than it costs to try";
   } else {
     const double collapse =
         curve_.efficiency().CollapseProbability(view.curve.weights, view.staleness[static_cast<size_t>(here)]);
-    why = (collapse > 0.3 ? "progress per update has fallen here; " : "") + std::string("it makes ") + Text(move.gain) +
-          " progress per second; " + DurationText(view.horizon) + " are left to gain from it";
+    why = {"it makes " + Text(move.gain) + " progress per second",
+           std::string(collapse > 0.3 ? "progress per update has fallen here; " : "") + DurationText(view.horizon) +
+               " are left to gain from it"};
   }
-  return Finish(view, target, DecisionKind::kKeep, move, std::move(why));
+  return Finish(view, target, DecisionKind::kKeep, move, why);
+}
+
+// A trial is worth what may come of it, so that one expected to be slower can be the best there is: that is said.
+Tuner::Why Tuner::WhyTrial(const Proposal& trial, const std::string& over, double horizon) {
+  std::string reason =
+      "may save " + DurationText(trial.saving * horizon) + " of about " + DurationText(horizon) + " left";
+  if (trial.gain.mean < 0)
+    reason =
+        "slower is likelier than faster, but so little is known of it that the chance is worth a look; it " + reason;
+  return {"expected " + Text(trial.gain) + " over " + over, std::move(reason)};
 }
 
 void Tuner::SetEnding(double now, const Ending& ending) {

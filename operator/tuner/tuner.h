@@ -32,6 +32,8 @@
 
 namespace attune::tuner {
 
+struct DesignPoint;
+
 enum class GoalKind {
   kLoss,    // reach a loss, from above
   kMetric,  // reach a metric, from below
@@ -191,7 +193,10 @@ class Tuner {
   Proposal BestTrial(const View& view) const;
   bool OnlyWaits(int candidate, int base) const;
   std::optional<int> NextOfStartDesign(const View& view);
+  Setting MediumSize(const View& view, const DesignPoint& point) const;
   void TurnEveryKnob(const Setting& current, Setting& wanted) const;
+  int FirstLook(const View& view, const Setting& medium) const;
+  bool IsBearable(const View& view, int id) const;
   struct Doubts {
     std::array<double, kHypotheses> saving{};  // seconds, times probability
     std::array<double, kHypotheses> weight{};  // probability; 0: this one is no doubt
@@ -210,7 +215,12 @@ class Tuner {
   std::optional<Gain> StillUncertain(const View& view, int target) const;
   double StayAtTrial(const View& view) const;
   double StayAtKeep(const View& view) const;
-  Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why);
+  struct Why {
+    std::string expectation;  // what is predicted, in words; a record has it as a figure
+    std::string reason;
+  };
+  static Why WhyTrial(const Proposal& trial, const std::string& over, double horizon);
+  Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, const Why& why);
   void CloseRecord(const View& view, int next, DecisionKind kind);
   double ExpectedStaleness(int id) const;
   double StepsToGo() const;

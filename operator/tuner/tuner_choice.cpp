@@ -11,12 +11,15 @@
 namespace attune::tuner {
 namespace {
 
-constexpr double kSavingMin = 0.008;  // share of the remaining time; less is not worth the restlessness
-constexpr double kCaution = 1.5;      // seconds of cost count this much against seconds of gain
+constexpr double kSavingMin = 0.008;       // share of the remaining time; less is not worth the restlessness
+constexpr double kFirstLookLossMax = 0.1;  // a first look that is expected to cost more teaches too little for it
+constexpr double kCaution = 1.5;           // seconds of cost count this much against seconds of gain
 constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
 constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
 constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.975, kBoldGain = 0.3;
+
+}  // namespace
 
 // Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
 // cost short jobs more than they teach, the prior being informed.
@@ -24,8 +27,6 @@ struct DesignPoint {
   double servers, workers, threads;
 };
 constexpr std::array<DesignPoint, 1> kDesign = {DesignPoint{0.667, 0.5, 0.5}};
-
-}  // namespace
 
 // Seconds lost by one window there, on average: slower window, change, way back, crash.
 double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, double loss) const {
@@ -154,27 +155,64 @@ void Tuner::TurnEveryKnob(const Setting& current, Setting& wanted) const {
   }
 }
 
+Setting Tuner::MediumSize(const View& view, const DesignPoint& point) const {
+  Setting medium;
+  for (int k = 0; k < space_.knob_count(); ++k) {
+    const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
+    const std::string& name = range.name;
+    if (name == "slack") {  // changes what training is: not to be tried for the sake of a look around
+      medium.push_back(space_.setting(view.current)[static_cast<size_t>(k)]);
+      continue;
+    }
+    const double at = name == "servers"   ? point.servers
+                      : name == "workers" ? point.workers
+                      : name == "threads" ? point.threads
+                                          : 0.5;
+    const double low = std::max(range.low, 1), high = std::max(range.high, 1);
+    medium.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
+  }
+  return medium;
+}
+
+// By what such jobs are like and by the present setting's speed: the prior knows that one worker does not become
+// faster by three times the servers.
+bool Tuner::IsBearable(const View& view, int id) const {
+  return GainOver(view, id, view.current).mean >= std::log1p(-kFirstLookLossMax);
+}
+
+// The setting of medium size, with every knob turned. Where that is expected to be slower than now, the nearest to it
+// that is not; a knob that it leaves as it is costs an octave. None: the present one.
+int Tuner::FirstLook(const View& view, const Setting& medium) const {
+  const Setting& current = space_.setting(view.current);
+  Setting turned = medium;
+  TurnEveryKnob(current, turned);
+  const int wanted = space_.Nearest(turned);
+  if (wanted == view.current || IsBearable(view, wanted)) return wanted;
+  const int center = space_.Nearest(medium);
+  const auto slack = space_.KnobIndex("slack");
+  int best = view.current;
+  double least = std::numeric_limits<double>::infinity();
+  for (int id = 0; id < space_.size(); ++id) {
+    const auto i = static_cast<size_t>(id);
+    if (id == view.current || !space_.MayPropose(id) || memory_.Banned(space_, id)) continue;
+    if (view.crash[i] >= kDesignCrashMax || !IsBearable(view, id)) continue;
+    if (slack && space_.Value(id, "slack", 0) != space_.Value(view.current, "slack", 0)) continue;
+    double distance = 0;
+    for (int k = 0; k < space_.knob_count(); ++k) {
+      const bool stays = space_.setting(id)[static_cast<size_t>(k)] == current[static_cast<size_t>(k)];
+      distance += std::abs(space_.Coordinate(id, k) - space_.Coordinate(center, k)) + (stays ? 1 : 0);
+    }
+    if (distance >= least) continue;
+    least = distance;
+    best = id;
+  }
+  return best;
+}
+
 std::optional<int> Tuner::NextOfStartDesign(const View& view) {
   if (!job_.parts.start_design) return std::nullopt;
   while (design_next_ < kDesign.size()) {
-    const DesignPoint& point = kDesign[design_next_++];
-    Setting wanted;
-    for (int k = 0; k < space_.knob_count(); ++k) {
-      const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
-      const std::string& name = range.name;
-      if (name == "slack") {  // changes what training is: not to be tried for the sake of a look around
-        wanted.push_back(space_.setting(view.current)[static_cast<size_t>(k)]);
-        continue;
-      }
-      const double at = name == "servers"   ? point.servers
-                        : name == "workers" ? point.workers
-                        : name == "threads" ? point.threads
-                                            : 0.5;
-      const double low = std::max(range.low, 1), high = std::max(range.high, 1);
-      wanted.push_back(static_cast<int>(std::lround(low * std::pow(high / low, at))));
-    }
-    TurnEveryKnob(space_.setting(view.current), wanted);
-    int id = space_.Nearest(wanted);
+    int id = FirstLook(view, MediumSize(view, kDesign[design_next_++]));
     // Where pods take longer than windows, a setting of medium size is no place worth waiting for.
     if (job_.costs.pods > job_.window_seconds && CostOfChange(space_, job_.costs, view.current, id).lead > 0)
       id = view.current;
@@ -273,11 +311,11 @@ void Tuner::CloseRecord(const View& view, int next, DecisionKind kind) {
   }
 }
 
-Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, std::string why) {
+Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, const Why& why) {
   CloseRecord(view, target, kind);
   Decision decision{.setting = space_.setting(target),
                     .kind = kind,
-                    .why = std::move(why),
+                    .why = why.expectation.empty() ? why.reason : why.expectation + "; " + why.reason,
                     .remaining = view.remaining,
                     .outlook = view.outlook};
   if (target != view.current) {
@@ -289,7 +327,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                           .incumbent = space_.setting(kind == DecisionKind::kKeep ? view.current
                                                       : target == view.incumbent  ? kept_setting_
                                                                                   : view.incumbent),
-                          .why = decision.why,
+                          .why = why.reason,
                           .predicted = proposal.gain,
                           .cost_seconds = proposal.cost,
                           .horizon_seconds = view.horizon};

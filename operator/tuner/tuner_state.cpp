@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/tuner/job_json.h"
+#include "operator/tuner/record_json.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {
@@ -107,29 +108,13 @@ MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
   return dump;
 }
 
-Gain LoadGain(const Json& json) { return {json.at("mean").get<double>(), json.at("deviation").get<double>()}; }
-
 DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
-  const auto setting = [&](const char* name) {
-    auto found = SettingFromJson(json.at(name), space.description().knobs);
-    if (!found.ok()) throw Json::other_error::create(599, "a record does not fit the space", nullptr);
-    return *std::move(found);
-  };
-  DecisionRecord record{.number = json.at("number").get<uint64_t>(),
-                        .time = json.at("time").get<double>(),
-                        .kind = json.at("kind") == "trial" ? DecisionKind::kTrial : DecisionKind::kKeep,
-                        .from = setting("from"),
-                        .to = setting("to"),
-                        .incumbent = setting("incumbent"),
-                        .why = json.at("why").get<std::string>(),
-                        .predicted = LoadGain(json.at("predicted")),
-                        .cost_seconds = json.at("cost_s").get<double>()};
-  record.horizon_seconds =
-      json.at("horizon_s").is_number() ? json.at("horizon_s").get<double>() : std::numeric_limits<double>::infinity();
-  if (json.at("measured").is_object()) record.measured = LoadGain(json.at("measured"));
-  record.windows = json.at("windows").get<double>();
-  record.verdict = ParseVerdict(json.at("outcome").get<std::string>()).value_or(Verdict::kKept);
-  return record;
+  auto named = RecordFromJson(json);
+  bool fits = named.ok() && named->knobs.size() == static_cast<size_t>(space.knob_count());
+  for (int k = 0; fits && k < space.knob_count(); ++k)
+    fits = named->knobs[static_cast<size_t>(k)] == space.knob_name(k);
+  if (!fits) throw Json::other_error::create(599, "a record does not fit the space", nullptr);
+  return std::move(named->record);
 }
 
 }  // namespace
@@ -140,9 +125,7 @@ class TunerState {
   static Json Save(const Tuner& t, size_t newest) {
     Json records = Json::array();
     for (size_t i = t.records_.size() - std::min(newest, t.records_.size()); i < t.records_.size(); ++i) {
-      Json json = ToJson(t.records_[i], t.space_);
-      json.erase("text");
-      records.push_back(std::move(json));
+      records.push_back(ToJson(WithNames(t.records_[i], t.space_)));
     }
     return {{"state_version", kStateVersion},
             {"job", ToJson(t.job_)},

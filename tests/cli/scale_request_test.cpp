@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/job_words.h"
 #include "cli/sync_request.h"
 
 namespace attune::cli {
@@ -21,6 +22,29 @@ api::TrainingJob Running() {
 
 std::string Refusal(const api::TrainingJob& job, const ScaleRequest& request) {
   return std::string(Message(CheckScale(job, request)));
+}
+
+TEST(JobWords, TheJobMayStandAnywhere) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"a", "workers=3", "servers=2"},
+                                                {"workers=3", "servers=2", "a"},
+                                                {"workers=3", "a", "servers=2"}}) {
+    const auto sorted = SortJobWords(words, "write it so");
+    ASSERT_TRUE(sorted.ok()) << Message(sorted.status());
+    EXPECT_EQ(sorted->job, "a");
+    EXPECT_EQ(sorted->changes, (std::vector<std::string>{"workers=3", "servers=2"}));
+  }
+  EXPECT_THAT(std::string(Message(SortJobWords({"workers=3", "servers=2"}, "write it so").status())),
+              HasSubstr("no job is named; write it so"));
+  EXPECT_THAT(std::string(Message(SortJobWords({"a", "b"}, "write it so").status())),
+              HasSubstr("the job is a already"));
+}
+
+TEST(SyncWords, TheModeMayStandFirst) {
+  EXPECT_EQ(SortSyncWords("bsp", "a").job, "a");
+  EXPECT_EQ(SortSyncWords("bsp", "a").mode, "bsp");
+  EXPECT_EQ(SortSyncWords("a", "ssp:4").job, "a");
+  EXPECT_EQ(SortSyncWords("bsp", "async").job, "bsp") << "a job may be called so";
+  EXPECT_EQ(SortSyncWords("a", "sometimes").mode, "sometimes") << "the mistake is told of the word that is one";
 }
 
 TEST(ScaleRequest, WorkersAndServersEachOnce) {

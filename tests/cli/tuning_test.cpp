@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/explanation.h"
+#include "cli/job_words.h"
 #include "cli/render.h"
 #include "cli/run_directory.h"
 #include "cli/tune_request.h"
@@ -28,9 +29,12 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
     return request.ok() ? request->patch.dump() : std::string(Message(request.status()));
   };
   EXPECT_EQ(patch("pause", ""), R"({"spec":{"tuning":{"paused":true}}})");
-  EXPECT_EQ(patch("resume", ""),
-            R"({"spec":{"tuning":{"paused":false,"servers":{"pinned":null},"slack":{"pinned":null},)"
-            R"("threads":{"pinned":null},"workers":{"pinned":null}}}})");
+  EXPECT_EQ(patch("resume", ""), R"({"spec":{"tuning":{"paused":false}}})") << "what is pinned stays so";
+  EXPECT_EQ(patch("unpin", ""), R"({"spec":{"tuning":{"servers":{"pinned":null},"slack":{"pinned":null},)"
+                                R"("threads":{"pinned":null},"workers":{"pinned":null}}}})");
+  EXPECT_EQ(patch("unpin", "servers,slack"),
+            R"({"spec":{"tuning":{"servers":{"pinned":null},"slack":{"pinned":null}}}})");
+  EXPECT_THAT(patch("unpin", "loss"), HasSubstr("cannot be pinned; servers, workers, threads and slack can"));
   EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
   EXPECT_EQ(patch("pin", "servers=3"), R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
   EXPECT_EQ(patch("pin", "slack=bsp"), R"({"spec":{"synchronization":{"mode":"BSP","staleness":null},)"
@@ -46,6 +50,44 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
   EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
   EXPECT_THAT(patch("faster", ""), HasSubstr("nothing the tuner can be told"));
+}
+
+TEST(TuneRequest, ResumingAndFreeingSayWhatIsPinned) {
+  api::TrainingJob job = Job();
+  EXPECT_EQ(MakeTuneRequest(job, "resume", "")->told, "the tuner goes on");
+  EXPECT_EQ(MakeTuneRequest(job, "unpin", "")->told, "nothing was pinned");
+  job.spec.tuning.servers.pinned = 2;
+  job.spec.tuning.slack.pinned = 0;
+  EXPECT_THAT(MakeTuneRequest(job, "resume", "")->told, HasSubstr("servers=2, slack=bsp stays pinned until"));
+  EXPECT_THAT(MakeTuneRequest(job, "unpin", "")->told, HasSubstr("it was servers=2, slack=bsp"));
+}
+
+TEST(TuneRequest, ThreadsThatAProgramMayRefuseCanBeTakenBack) {
+  api::TrainingJob job = Job();
+  EXPECT_TRUE(MakeTuneRequest(job, "pin", "servers=2")->undo.is_null());
+  EXPECT_EQ(MakeTuneRequest(job, "pin", "threads=2")->undo.dump(),
+            R"({"spec":{"tuning":{"threads":{"pinned":null}},"workers":{"threads":null}}})");
+  job.spec.worker_threads = 3;
+  EXPECT_EQ(MakeTuneRequest(job, "pin", "threads=2")->undo["spec"]["workers"]["threads"], 3);
+}
+
+TEST(TuneWords, BothOrdersAreUnderstood) {
+  const auto sorted = [](const std::vector<std::string>& words) {
+    const auto found = SortTuneWords(words);
+    return found.ok() ? found->action + "|" + found->settings + "|" + found->job : std::string(Message(found.status()));
+  };
+  EXPECT_EQ(sorted({"pin", "servers=2", "a"}), "pin|servers=2|a");
+  EXPECT_EQ(sorted({"pin", "a", "servers=2"}), "pin|servers=2|a");
+  EXPECT_EQ(sorted({"pin", "a", "servers=2", "slack=bsp"}), "pin|servers=2,slack=bsp|a");
+  EXPECT_EQ(sorted({"a", "pin", "servers=2"}), "pin|servers=2|a");
+  EXPECT_EQ(sorted({"pause", "a"}), "pause||a");
+  EXPECT_EQ(sorted({"a", "pause"}), "pause||a");
+  EXPECT_EQ(sorted({"auto", "auto"}), "auto||auto") << "a job may be called so";
+  EXPECT_EQ(sorted({"unpin", "a"}), "unpin||a");
+  EXPECT_EQ(sorted({"unpin", "servers", "a"}), "unpin|servers|a");
+  EXPECT_EQ(sorted({"unpin", "a", "servers,slack"}), "unpin|servers,slack|a");
+  EXPECT_THAT(sorted({"pin", "servers=2"}), HasSubstr("no job is named"));
+  EXPECT_THAT(sorted({"pause", "a", "b"}), HasSubstr("\"a\" and \"b\" cannot both be the job"));
 }
 
 TEST(TuneRequest, APaceThatTheServersCannotKeepIsNotPinned) {
@@ -123,6 +165,16 @@ TEST(Explain, SaysWhatIsWrongNow) {
   EXPECT_THAT(explanation->text,
               HasSubstr("Wrong now:\n  StragglingWorker: worker 1 takes 3 times as long (asks for: MovePod)\n"));
   EXPECT_EQ(explanation->json["findings"].size(), 1U);
+}
+
+TEST(Explain, AJobWhoseTuningIsOffStillTellsWhatWasDone) {
+  api::TrainingJob job = Tuned();
+  job.spec.tuning.mode = api::TuningMode::kOff;
+  job.status.tuning->stage = "Off";
+  const auto explanation = Explain(job, false);
+  ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
+  EXPECT_THAT(explanation->text, HasSubstr("a: tuning Off at "));
+  EXPECT_THAT(explanation->text, HasSubstr("\n1. At "));
 }
 
 TEST(RunDirectory, RunsBesideEachOtherShareWhatTunersLearned) {

@@ -37,6 +37,12 @@ TEST(TextTest, CountsInSingularAndPlural) {
   EXPECT_EQ(Counted(2, "worker pod"), "2 worker pods");
 }
 
+TEST(TextTest, CountsHowOften) {
+  EXPECT_EQ(Times(1), "once");
+  EXPECT_EQ(Times(2), "twice");
+  EXPECT_EQ(Times(3), "3 times");
+}
+
 TEST(TimestampTest, WritesAndReadsBack) {
   const WallTime time = WallTime{} + seconds(1'700'000'000);
   EXPECT_EQ(ToRfc3339(time), "2023-11-14T22:13:20Z");

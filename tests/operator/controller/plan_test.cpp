@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/random.h"
@@ -103,6 +104,52 @@ TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
   EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("True/Ready"));
   EXPECT_EQ(cluster.status().phase, "Running");
   EXPECT_TRUE(cluster.HasEvent("TrainingStarted"));
+}
+
+TEST(PlanTest, TrainingStartsOnceAndIsScaledAfterwards) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  const auto count = [&](const std::string& reason) {
+    return std::ranges::count_if(cluster.events(), [&](const EmitEvent& event) { return event.reason == reason; });
+  };
+  EXPECT_EQ(count("TrainingStarted"), 1);
+  EXPECT_EQ(count("Scaled"), 0);
+  for (const int workers : {3, 2}) {
+    cluster.job().spec.workers.replicas = workers;
+    ++cluster.job().generation;
+    cluster.Settle();
+    cluster.StartAll();
+    cluster.Settle();
+    cluster.ConfirmDeletions();
+    for (const std::string& pod : cluster.PodNames()) {
+      if (pod.starts_with("a-worker") && pod.back() - '0' >= workers) cluster.Exit(pod, 0);
+    }
+    cluster.Settle();
+    cluster.ConfirmDeletions();
+    cluster.Settle();
+  }
+  EXPECT_EQ(count("TrainingStarted"), 1);
+  EXPECT_EQ(count("Scaled"), 2) << cluster.Condition("TrainingStarted");
+  EXPECT_THAT(cluster.Condition("TrainingStarted"), HasSubstr("2 servers and 2 workers are ready"));
+}
+
+TEST(PlanTest, ATunerThatIsTurnedOffLeavesItsStory) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
+  cluster.tuning.emplace();
+  cluster.tuning->status = {
+      .stage = "Keeping", .message = "keeping", .servers = 1, .workers = 1, .changes = 3, .state = "{}"};
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().tuning.has_value());
+  cluster.tuning.reset();
+  cluster.job().spec.tuning.mode = api::TuningMode::kOff;
+  ++cluster.job().generation;
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().tuning.has_value());
+  EXPECT_EQ(cluster.status().tuning->stage, "Off");
+  EXPECT_EQ(cluster.status().tuning->changes, 3U);
+  EXPECT_EQ(cluster.status().tuning->state, "{}");
+  EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
+  FakeCluster never = Running(MakeTrainingJob("b").Servers(1).Workers(1));
+  EXPECT_FALSE(never.status().tuning.has_value());
 }
 
 TEST(PlanTest, AllWorkersExitingWithZeroIsSuccessAndServersEndWithTheJob) {
@@ -244,7 +291,9 @@ TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
   FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(2));
   cluster.Exit("a-server-1", 139, "rows_max reached");
   cluster.Settle();
-  EXPECT_THAT(cluster.Condition(api::kFailed), StartsWith("True/ServerFailed: a-server-1 was killed by signal 11"));
+  EXPECT_THAT(cluster.Condition(api::kFailed),
+              StartsWith("True/ServerFailed: a-server-1 was killed by signal 11 (SIGSEGV)"));
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("with spec.servers.backups: 1 or checkpoints a job survives"));
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("rows_max reached"));
   EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-1"))
       << "workers that still ran are removed (cleanPods: Running)";

@@ -103,6 +103,19 @@ TEST(Requests, ThreadsThatAWorkerDoesNotTakeAreSaid) {
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
 }
 
+TEST(Requests, APodThatLeftDoesNotRefuseThreads) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  Say(cluster, "a-worker-0", 1, 8);
+  cluster.sample.pods.push_back(cluster.sample.pods.back());
+  cluster.sample.pods.back().pod = "a-worker-7";  // its last report is still known
+  Say(cluster, "a-worker-7", 0, 0);
+  cluster.job().spec.worker_threads = 2;
+  ++cluster.job().generation;
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), ElementsAre("a-worker-0 threads=2"));
+  EXPECT_FALSE(cluster.HasEvent("ThreadsRefused"));
+}
+
 TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().checkpoint_request = "before lunch";

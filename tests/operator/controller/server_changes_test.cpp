@@ -235,7 +235,7 @@ TEST(ServerLoss, EndsTheJobWhenItIsOneTooMany) {
   cluster.Exit("a-server-1", 1, "no space left\n");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed),
-              StartsWith("True/BackoffLimitExceeded: a-server-1 exited with code 1; servers failed 1 times, and "
+              StartsWith("True/BackoffLimitExceeded: a-server-1 exited with code 1; servers failed once, and "
                          "runPolicy.backoffLimit allows 0"));
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("no space left"));
 }

@@ -330,6 +330,85 @@ TEST(TuningLoop, PinningInTheMiddleKeepsWhatWasMeasured) {
   EXPECT_EQ(job.input.wanted.workers, 4) << job.tales;
 }
 
+// The numbers of a story, and that each stands in it once.
+std::vector<uint64_t> NumbersOf(const std::string& state) {
+  std::vector<uint64_t> numbers;
+  for (const tuner::NamedRecord& named : TuningLoop::StoryOf(state)) numbers.push_back(named.record.number);
+  return numbers;
+}
+
+TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.Run(200);
+  const std::vector<uint64_t> before = NumbersOf(job.last.status.state);
+  ASSERT_GE(before.size(), 2U) << job.tales;
+  job.input.policy.servers.pinned = 2;
+  job.Write({2, job.input.wanted.workers});
+  job.Run(60);
+  job.input.policy.paused = true;
+  job.Run(10);
+  job.input.policy.paused = false;
+  job.Run(60);
+  job.Restart();
+  job.Run(60);
+  job.input.policy.servers.pinned.reset();
+  job.input.policy.workers.pinned = 3;
+  job.Write({job.input.wanted.servers, 3});
+  job.Run(200);
+  const std::vector<uint64_t> after = NumbersOf(job.last.status.state);
+  ASSERT_GT(after.size(), before.size()) << job.tales;
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i], i + 1) << "numbered from the job's begin";
+  EXPECT_GE(job.last.status.changes, after.size());
+  for (const tuner::NamedRecord& named : TuningLoop::StoryOf(job.last.status.state))
+    EXPECT_EQ(named.knobs, (std::vector<std::string>{"servers", "workers"}));
+}
+
+TEST(TuningLoop, OutcomesAreToldOfEveryTunerOfAJob) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.Run(200);
+  job.tales.clear();
+  job.input.policy.servers.pinned = 2;
+  job.Write({2, job.input.wanted.workers});
+  job.Run(300);
+  EXPECT_THAT(job.tales, HasSubstr("TuningTrial")) << "another tuner was at work";
+  EXPECT_THAT(job.tales, HasSubstr("TuningOutcome")) << "and its first decisions are not taken for old ones\n"
+                                                     << job.tales;
+}
+
+TEST(TuningLoop, WhatWasOnlyRecommendedIsNoStory) {
+  FormulaJob job(api::TuningMode::kRecommend);
+  job.Run(120);
+  EXPECT_THAT(TuningLoop::StoryOf(job.last.status.state), IsEmpty());
+  job.input.policy.mode = api::TuningMode::kAuto;
+  job.Run(300);
+  ASSERT_THAT(TuningLoop::StoryOf(job.last.status.state), Not(IsEmpty()));
+  EXPECT_EQ(NumbersOf(job.last.status.state).front(), 1U);
+}
+
+TEST(TuningLoop, AStoryOfAnyLengthFitsTheStatus) {
+  FormulaJob job(api::TuningMode::kAuto);
+  for (int turn = 0; turn < 12; ++turn) {
+    job.input.policy.servers.pinned = 1 + turn % 4;
+    job.Write({1 + turn % 4, job.input.wanted.workers});
+    job.Run(150);
+  }
+  EXPECT_LE(job.last.status.state.size(), TuningLoop::kStateBytesMax);
+  EXPECT_GE(TuningLoop::StoryOf(job.last.status.state).size(), 15U);
+}
+
+TEST(TuningLoop, WhereEverythingIsPinnedItSaysSo) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.policy.servers.pinned = 1;
+  job.input.policy.workers.pinned = 1;
+  job.Run(60);
+  EXPECT_EQ(job.last.status.stage, "Unavailable");
+  EXPECT_THAT(job.last.status.message, HasSubstr("servers=1 and workers=1 are pinned"));
+  EXPECT_THAT(job.last.status.message, HasSubstr("attune tune unpin"));
+  job.input.policy.workers.pinned.reset();
+  job.Run(300);
+  EXPECT_GE(job.writes, 1) << job.last.status.message;
+}
+
 TEST(TuningLoop, AnOperatorThatRestartsAnywhereCarriesOn) {
   for (const int at : {3, 9, 12, 20, 33, 47, 80}) {
     FormulaJob job(api::TuningMode::kAuto);

@@ -93,11 +93,12 @@ TEST(TunerTest, EqualInputsGiveEqualDecisions) {
   EXPECT_EQ(paths[0], paths[1]);
 }
 
-// Whether a second server helps cannot be learned where all looks have two.
-TEST(TunerTest, AFirstLookTurnsEveryKnobThatHasARange) {
+// Whether a second server helps cannot be learned where all looks have two. Where turning every knob would leave fewer
+// workers, which is slower for certain, a look at more of them takes its place.
+TEST(TunerTest, AFirstLookTurnsEveryKnobThatItCanWithoutHarm) {
   const struct {
     Setting from, looks_at;
-  } cases[] = {{{2, 1, 1}, {1, 2, 1}}, {{1, 1, 1}, {2, 2, 1}}, {{1, 2, 1}, {2, 1, 1}}, {{2, 4, 1}, {1, 2, 1}}};
+  } cases[] = {{{2, 1, 1}, {1, 2, 1}}, {{1, 1, 1}, {2, 2, 1}}, {{1, 2, 1}, {2, 3, 1}}, {{2, 4, 1}, {1, 4, 1}}};
   for (const auto& [from, looks_at] : cases) {
     PriorCache priors;
     JobDescription job = Job();
@@ -111,6 +112,73 @@ TEST(TunerTest, AFirstLookTurnsEveryKnobThatHasARange) {
     ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 10, .seconds = 10, .steps = 1000}).ok());
     EXPECT_EQ(tuner->Decide(10, from).setting, looks_at) << ::testing::PrintToString(from);
   }
+}
+
+// Six servers and one worker were the first look of a job with two of each: it stood at a quarter of its speed.
+TEST(TunerTest, AFirstLookIsNeverWhereItIsExpectedToBeMuchSlower) {
+  const std::pair<int, int> kMost[] = {{2, 4}, {4, 8}, {16, 4}, {16, 16}};
+  PriorCache priors;
+  int looks = 0;
+  for (const auto& [servers, workers] : kMost) {
+    for (const Setting& from : {Setting{1, 1}, {1, 2}, {2, 2}, {2, 4}, {2, 1}}) {
+      JobDescription job = Job();
+      job.space.knobs = {{.name = "servers", .low = 1, .high = servers},
+                         {.name = "workers", .low = 1, .high = workers}};
+      job.space.current = from;
+      job.costs.pods = 1;
+      auto tuner = Tuner::Create(job, priors);
+      ASSERT_TRUE(tuner.ok()) << tuner.status();
+      ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 10, .seconds = 10, .steps = 1000}).ok());
+      tuner->Decide(10, from);
+      if (tuner->records().empty()) continue;
+      const DecisionRecord& first = tuner->records().front();
+      if (!first.why.starts_with("a first look")) continue;
+      ++looks;
+      EXPECT_GE(first.predicted.mean, std::log(0.9))
+          << Explain(first, tuner->space()) << " of at most " << servers << ", " << workers;
+    }
+  }
+  EXPECT_GE(looks, 8) << "a look is not given up where one without harm can be had";
+}
+
+TEST(DecisionRecordTest, SaysAPredictionOnceAndWhatCameOfIt) {
+  const auto space = SearchSpace::Create({.knobs = {{.name = "servers", .low = 1, .high = 2}}});
+  ASSERT_TRUE(space.ok());
+  DecisionRecord record{.number = 3,
+                        .time = 12,
+                        .from = {1},
+                        .to = {2},
+                        .incumbent = {1},
+                        .why = "may save 20 s of about 5 min left",
+                        .predicted = {.mean = 0.2, .deviation = 0.1},
+                        .cost_seconds = 2};
+  EXPECT_EQ(Explain(record, *space),
+            "At 12 s tried servers=2 (from servers=1): may save 20 s of about 5 min left. Predicted +22 % (±12 %) at a "
+            "cost of 2.0 s; not judged yet.");
+  record.measured = Gain{.mean = -0.005, .deviation = 0.01};
+  record.verdict = Verdict::kKept;
+  EXPECT_THAT(Explain(record, *space), HasSubstr("measured -0.5 % (±1.0 %); kept: as good as before as far as can be "
+                                                 "measured"));
+  record.measured = Gain{.mean = 0.1, .deviation = 0.01};
+  EXPECT_THAT(Explain(record, *space), ::testing::EndsWith("; kept."));
+  record.verdict = Verdict::kUnjudged;
+  EXPECT_THAT(Explain(record, *space), HasSubstr("left before it was judged"));
+}
+
+TEST(TunerTest, ATrialThatIsExpectedToBeWorseSaysWhyItIsTried) {
+  PriorCache priors;
+  auto tuner = Tuner::Create(Job(), priors);
+  ASSERT_TRUE(tuner.ok());
+  Play(*tuner, {1, 1, 1}, 60'000, [](Report&, Setting&) {});
+  int worse = 0;
+  for (const DecisionRecord& record : tuner->records()) {
+    EXPECT_THAT(record.why, ::testing::Not(HasSubstr("expected ")))
+        << "the prediction stands in the record as a figure";
+    if (record.kind != DecisionKind::kTrial || record.predicted.mean >= 0 || record.why.starts_with("a ")) continue;
+    ++worse;
+    EXPECT_THAT(record.why, HasSubstr("slower is likelier than faster"));
+  }
+  EXPECT_GE(worse, 1);
 }
 
 TEST(TunerTest, WhileAChangeIsUnderWayTheLossCountsAndTheSpeedDoesNot) {
