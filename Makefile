@@ -7,17 +7,17 @@ BUILD := build/$(PRESET)
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 EXAMPLE ?= word2vec
-MANIFEST ?= examples/$(EXAMPLE)/job.yaml
+MANIFEST ?= examples/$(EXAMPLE)/$(if $(TUNE),$(if $(wildcard examples/$(EXAMPLE)/tuned.yaml),tuned,job),job).yaml
 
 help:  ## list these commands
 	@echo "Attune: parameter-server training that tunes itself. Two commands are enough: make run, make test."
 	@echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo
-	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  EXAMPLE=NAME  MANIFEST=FILE  ARGS='...'"
+	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  EXAMPLE=NAME  TUNE=1  MANIFEST=FILE  ARGS='...'"
 
-run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character (installs, builds, runs)
-	$(BUILD)/bin/attune run $(MANIFEST) $(ARGS)
+run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character (installs, builds, runs); TUNE=1: watch the tuner
+	$(BUILD)/bin/attune run $(if $(TUNE),--tune auto --limit-cores-per-pod 0.2) $(MANIFEST) $(ARGS)
 
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
 	scripts/test $(ARGS)

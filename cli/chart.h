@@ -1,4 +1,5 @@
-// A line chart as one <svg> element that needs nothing around it: fonts and colors are inline. Pure.
+// A line chart as one <svg> element that needs nothing around it: fonts and colors are inline, and follow the custom
+// properties --text, --axis, --grid and --ground of what surrounds it (a dark page). Pure.
 #pragma once
 
 #include <functional>
@@ -29,6 +30,13 @@ struct Mark {
   double x = 0;
   int number = 0;  // shown on top; 0: only the line
   std::string color;
+  std::string target;  // id of the element that explains it; "" for none
+};
+
+// From one time to another something was tried.
+struct Shade {
+  double begin = 0, end = 0;
+  std::string color;
 };
 
 struct Chart {
@@ -36,10 +44,13 @@ struct Chart {
   std::vector<Series> series;
   std::vector<Band> bands;
   std::vector<Mark> marks;
+  std::vector<Shade> shades;
   double x_max = 1;  // seconds
   bool from_zero = false;
   bool whole = false;  // y counts things
-  int height = 190;
+  bool log_y = false;  // where all values are positive
+  bool hover = false;  // figures under the pointer
+  int width = 940, height = 190;
   std::function<std::string(double)> format;  // of y
   std::function<double(double)> y_step;       // of a span; empty: decimal
 };

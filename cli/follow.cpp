@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 
 #include "cli/application.h"
 #include "cli/terminal.h"
+#include "cli/trend.h"
 
 namespace attune::cli {
 namespace {
@@ -51,6 +53,9 @@ class Follower {
   }
 
  private:
+  struct Trends {
+    Trend loss, rate;
+  };
   struct Told {
     std::string phase;
     MonotonicTime line_at{};
@@ -81,6 +86,13 @@ class Follower {
     view = MakeView(job.job, pods.ok() ? *pods : std::vector<kube::Json>(),
                     events.ok() ? *std::move(events) : std::vector<JobEvent>());
     if (options_.add_telemetry) options_.add_telemetry(key, job.job.uid, view);
+    if (live_) {
+      Trends& trends = trends_[key.ToString()];
+      trends.loss.Add(view.loss);
+      trends.rate.Add(view.rate);
+      view.loss_trend = trends.loss.values();
+      view.rate_trend = trends.rate.values();
+    }
     return OkStatus();
   }
 
@@ -138,6 +150,7 @@ class Follower {
   const bool live_;
   std::unique_ptr<LiveArea> area_;
   std::vector<Told> told_;
+  std::map<std::string, Trends> trends_;  // by job
   MonotonicTime last_answer_{};
   FollowResult result_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/names.h"
 #include "operator/telemetry/job_store.h"
 #include "proto/contract.h"
 
@@ -37,7 +38,40 @@ void AddDataPlane(const v1::JobWindow& window, JobView& view) {
   view.moving_rows_per_second = window.relocation().rows_per_second();
 }
 
+constexpr std::string_view kSince = ", since ";  // as the operator writes it in a condition's message
+
+// Reasons for which a job waits and that pass by themselves.
+bool IsOrdinary(const std::string& reason) {
+  using namespace controller;
+  for (const char* ordinary : {kReasonReady, kReasonStarting, kReasonNotReady, kReasonWaitingForServers, kReasonLeaving,
+                               kReasonFinished, kReasonScaling, kReasonServersJoining, kReasonServersLeaving,
+                               kReasonServerReplaced, kReasonCoordinatorMoving, kReasonSwitching, kReasonSettled}) {
+    if (reason == ordinary) return true;
+  }
+  return false;
+}
+
+// In the words of the conditions, which name the next step.
+std::vector<std::string> ErrorsOf(const api::TrainingJobStatus& status) {
+  std::vector<std::string> errors;
+  if (api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed)) return errors;
+  for (const auto& [type, wrong] :
+       {std::pair(api::kReady, "False"), std::pair(api::kReconfiguring, "False"), std::pair(api::kBlocked, "True")}) {
+    const api::Condition* condition = api::FindCondition(status, type);
+    if (condition == nullptr || condition->status != wrong || IsOrdinary(condition->reason)) continue;
+    const std::string text = condition->reason + ": " + condition->message;
+    if (std::find(errors.begin(), errors.end(), text) == errors.end()) errors.push_back(text);
+  }
+  return errors;
+}
+
 }  // namespace
+
+std::string TroubleOf(const api::TrainingJobStatus& status) {
+  const api::Condition* progressing = api::FindCondition(status, "Progressing");
+  const bool has_ended = api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed);
+  return progressing == nullptr || has_ended || progressing->reason == "StepsEnd" ? "" : progressing->message;
+}
 
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
   JobView view;
@@ -72,7 +106,13 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.recoveries = recovery->count;
     view.restored_rows = recovery->restored_rows;
   }
-  if (const auto& tuning = job.status.tuning) {
+  view.errors = ErrorsOf(job.status);
+  view.trouble = TroubleOf(job.status);
+  if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
+    view.trouble_since = view.trouble.substr(at + kSince.size());
+    view.trouble.resize(at);
+  }
+  if (const auto& tuning = job.status.tuning; tuning && tuning->stage != "Off") {
     view.tuning_stage = tuning->stage;
     view.tuning = tuning->message;
     view.remaining_low = tuning->remaining_low;

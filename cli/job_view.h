@@ -31,8 +31,12 @@ struct JobView {
   std::string sample_unit;
   int32_t servers_ready = 0, servers_wanted = 0, workers_ready = 0, workers_wanted = 0;
   uint64_t reprocessed_items = 0;
-  std::string synchronization;  // "BSP"; "" with Async and while unknown
-  std::string slowest_worker;   // "" when none is waited for
+  std::string synchronization;                 // "BSP"; "" with Async and while unknown
+  std::string slowest_worker;                  // "" when none is waited for
+  std::string trouble;                         // who is not heard of, or that no step ends; "" when all is well
+  std::string trouble_since;                   // RFC 3339
+  std::vector<std::string> errors;             // what needs a person's help, whole
+  std::vector<double> loss_trend, rate_trend;  // since one looks, oldest first; of the live display
   std::optional<uint64_t> moving_bytes_left;
   std::optional<double> moving_rows_per_second;
   std::string checkpoint;  // directory of the newest; "" for none
@@ -50,6 +54,9 @@ struct JobView {
   std::optional<api::JobResult> result;
 };
 
+// What condition Progressing complains of, "no step ends: j-server-1 is not heard of, since 2027-01-15T08:00:02Z"; ""
+// when it does not.
+std::string TroubleOf(const api::TrainingJobStatus& status);
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events);
 // Replaces the slow-changing figures of the status by what the sidecars said last.
 void AddTelemetry(const telemetry::JobSample& sample, JobView& view);

@@ -5,12 +5,13 @@
 #include <ctime>
 
 #include "cli/table.h"
+#include "cli/trend.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {
 namespace {
 
-constexpr size_t kEventsMax = 4;
+constexpr size_t kEventsMin = 4;  // more where rows are free
 constexpr int kBarMax = 60;
 constexpr int kColumnsForDetails = 66;  // below, the table shows only the name, state and rate
 
@@ -45,15 +46,22 @@ size_t FittingBytes(std::string_view text, int columns) {
   return at;
 }
 
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
 // One line under construction; what does not fit is cut.
 class Line {
  public:
-  explicit Line(const Screen& screen) : screen_(screen), left_(screen.width) {}
+  explicit Line(const Screen& screen) : color_(screen.color), left_(screen.width) {}
 
   Line& Add(std::string_view text, Style style = Style::kPlain) {
     const std::string_view shown = text.substr(0, FittingBytes(text, left_));
     left_ -= DisplayWidth(shown);
-    if (screen_.color && style != Style::kPlain && !shown.empty()) {
+    if (color_ && style != Style::kPlain && !shown.empty()) {
       text_ += Code(style) + std::string(shown) + "\x1b[0m";
     } else {
       text_ += shown;
@@ -64,7 +72,7 @@ class Line {
   std::string text() const { return text_; }
 
  private:
-  const Screen& screen_;
+  bool color_;
   int left_;
   std::string text_;
 };
@@ -92,13 +100,21 @@ std::string Bar(double fraction, int width, bool unicode) {
   return bar;
 }
 
+// The one remaining time there is: of the job's own pace; before that is known, as the tuner believes. None while no
+// step ends: it would count down for nothing.
+std::string RemainingText(const JobView& view) {
+  if (view.outcome != JobView::Outcome::kNone || !view.trouble.empty()) return "";
+  if (view.remaining_seconds) return api::FormatSeconds(*view.remaining_seconds) + " left";
+  if (!view.remaining_low || !view.remaining_high) return "";
+  return api::FormatSeconds(*view.remaining_low) + " to " + api::FormatSeconds(*view.remaining_high) + " left";
+}
+
 std::string ProgressLine(const JobView& view, const Screen& screen) {
   Line line(screen);
   line.Add(EpochText(view) + "  ");
   const std::string percent = "  " + (view.fraction ? api::FormatPercent(*view.fraction) : std::string("waiting"));
-  const std::string remaining = view.remaining_seconds && view.outcome == JobView::Outcome::kNone
-                                    ? "  " + api::FormatSeconds(*view.remaining_seconds) + " left"
-                                    : "";
+  const std::string left = RemainingText(view);
+  const std::string remaining = left.empty() ? "" : "  " + left;
   const int room = line.left() - DisplayWidth(percent) - std::max(DisplayWidth(remaining), 12);
   const int width = std::min(kBarMax, room);
   if (width >= 5) {
@@ -110,17 +126,51 @@ std::string ProgressLine(const JobView& view, const Screen& screen) {
   return line.Add(percent, Style::kBold).Add(remaining).text();
 }
 
-std::string FiguresLine(const JobView& view, const Screen& screen) {
-  Line line(screen);
-  line.Add("loss ").Add(view.loss ? api::FormatFigure(*view.loss) : "-", Style::kBold);
-  line.Add("   rate ").Add(view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "-", Style::kBold);
-  line.Add("   servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted));
-  line.Add("   workers " + std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted));
-  return line.text();
+// Name and value; the value stands out.
+using Parts = std::vector<std::pair<std::string, std::string>>;
+
+Parts Figures(const JobView& view) {
+  return {{"loss ", view.loss ? api::FormatFigure(*view.loss) : "-"},
+          {"rate ", view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "-"},
+          {"servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted), ""},
+          {"workers " + std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted), ""}};
 }
 
-// What the data plane does beside training; "" when there is nothing to tell.
-std::string DataPlaneText(const JobView& view, double now) {
+// Parts side by side, on as many lines as they need; none is torn.
+void Flow(const Parts& parts, Style style, const Screen& screen, std::vector<std::string>& lines) {
+  constexpr std::string_view kBetween = "   ";
+  Line line(screen);
+  bool first = true;
+  for (const auto& [name, value] : parts) {
+    const int width = DisplayWidth(name) + DisplayWidth(value);
+    if (!first && width + static_cast<int>(kBetween.size()) > line.left()) {
+      lines.push_back(line.text());
+      line = Line(screen);
+      first = true;
+    }
+    if (!first) line.Add(kBetween);
+    line.Add(name, style).Add(value, Style::kBold);
+    first = false;
+  }
+  if (!first) lines.push_back(line.text());
+}
+
+// Whole, on as many lines as it needs but at most `most`; the last one ends in "..." where more would follow.
+void Wrap(std::string_view text, Style style, const Screen& screen, size_t most, std::vector<std::string>& lines) {
+  std::vector<std::string> wrapped = WrapText(text, screen.width);
+  if (wrapped.size() > most) {
+    wrapped.resize(most);
+    if (!wrapped.empty() && screen.width > 3) {
+      std::string& last = wrapped.back();
+      last.resize(FittingBytes(last, screen.width - 3));
+      last += "...";
+    }
+  }
+  for (const std::string& line : wrapped) lines.push_back(Line(screen).Add(line, style).text());
+}
+
+// What the data plane does beside training.
+std::vector<std::string> DataPlaneParts(const JobView& view, double now) {
   std::vector<std::string> parts;
   if (!view.synchronization.empty()) {
     parts.push_back("pace " + view.synchronization +
@@ -142,20 +192,26 @@ std::string DataPlaneText(const JobView& view, double now) {
     parts.push_back("servers lost: " + std::to_string(view.recoveries) +
                     ", rows restored: " + api::FormatCount(static_cast<double>(view.restored_rows)));
   }
+  return parts;
+}
+
+std::string DataPlaneText(const JobView& view, double now) {
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "   ") + part;
+  for (const std::string& part : DataPlaneParts(view, now)) text += (text.empty() ? "" : "   ") + part;
   return text;
 }
 
-// What the tuner tries or keeps, and what it believes is left; "" for a job that is not tuned or has ended.
+// "no step ends: j-server-1 is not heard of, for 12s".
+std::string TroubleText(const JobView& view, double now) {
+  if (view.trouble.empty() || view.outcome != JobView::Outcome::kNone) return "";
+  const std::string age = AgeText(view.trouble_since, now);
+  return OneLine(view.trouble) + (age.empty() ? "" : ", for " + age);
+}
+
+// What the tuner tries or keeps; "" for a job that is not tuned or has ended.
 std::string TuningText(const JobView& view) {
   if (view.tuning.empty() || view.outcome != JobView::Outcome::kNone) return "";
-  std::string text = "tuner: " + view.tuning;
-  if (view.remaining_low && view.remaining_high) {
-    text +=
-        "; " + api::FormatSeconds(*view.remaining_low) + " to " + api::FormatSeconds(*view.remaining_high) + " left";
-  }
-  return text;
+  return "tuner: " + view.tuning;
 }
 
 // "0.24", "0.24 of 0.25".
@@ -185,13 +241,6 @@ Table PodTable(const JobView& view, bool details) {
   return table;
 }
 
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
-
 // Figures outside JSON's range become null by the library; text may hold anything.
 std::string Dump(const kube::Json& value) { return value.dump(-1, ' ', false, kube::Json::error_handler_t::replace); }
 
@@ -209,25 +258,52 @@ const char* OutcomeName(JobView::Outcome outcome) {
   return "";
 }
 
+// Higher is worse: what does not run, then what is slower than most of its role.
+double Badness(const PodView& pod, double median_rate) {
+  if (pod.state.starts_with("Failed")) return 4;
+  if (pod.state != "Ready" && pod.state != "Leaving" && pod.state != "Succeeded") return 3;
+  if (pod.rate && median_rate > 0 && *pod.rate < 0.7 * median_rate) return 2 - *pod.rate / median_rate;
+  return pod.state == "Ready" ? 0 : 0.5;
+}
+
+// Where not all can be shown, the worst are.
+void WorstFirst(std::vector<PodView>& pods) {
+  std::vector<double> rates;
+  for (const PodView& pod : pods) {
+    if (pod.rate) rates.push_back(*pod.rate);
+  }
+  std::sort(rates.begin(), rates.end());
+  const double median = rates.empty() ? 0 : rates[rates.size() / 2];
+  std::stable_sort(pods.begin(), pods.end(),
+                   [&](const PodView& a, const PodView& b) { return Badness(a, median) > Badness(b, median); });
+}
+
 void AddPods(const JobView& view, const Screen& screen, size_t room, std::vector<std::string>& lines) {
   if (view.pods.empty() || room < 3) return;
-  std::vector<std::string> rows = FormatTable(PodTable(view, screen.width >= kColumnsForDetails));
+  const size_t needed = view.pods.size() + 1;
+  const bool all = needed <= room - 1;
+  const JobView* shown_view = &view;
+  JobView sorted;
+  if (!all) {
+    sorted = view;
+    WorstFirst(sorted.pods);
+    shown_view = &sorted;
+  }
+  const std::vector<std::string> rows = FormatTable(PodTable(*shown_view, screen.width >= kColumnsForDetails));
   lines.emplace_back();
-  size_t shown = std::min(rows.size(), room - 1);
-  if (shown < rows.size()) --shown;
+  const size_t shown = all ? rows.size() : room - 2;
   for (size_t i = 0; i < shown; ++i) {
     lines.push_back(Line(screen).Add("  ").Add(rows[i], i == 0 ? Style::kDim : Style::kPlain).text());
   }
-  if (shown < rows.size()) {
-    lines.push_back(
-        Line(screen).Add("  ... and " + std::to_string(rows.size() - shown) + " more pods", Style::kDim).text());
-  }
+  if (all) return;
+  lines.push_back(
+      Line(screen).Add("  ... and " + std::to_string(rows.size() - shown) + " more pods", Style::kDim).text());
 }
 
 void AddEvents(const JobView& view, const Screen& screen, double now, size_t room, std::vector<std::string>& lines) {
   if (view.events.empty() || room < 2) return;
   lines.emplace_back();
-  const size_t shown = std::min({kEventsMax, room - 1, view.events.size()});
+  const size_t shown = std::min(room - 1, view.events.size());
   for (size_t i = view.events.size() - shown; i < view.events.size(); ++i) {
     const JobEvent& event = view.events[i];
     std::string age = AgeText(event.time, now);
@@ -237,6 +313,44 @@ void AddEvents(const JobView& view, const Screen& screen, double now, size_t roo
                         .Add(event.reason, event.warning ? Style::kBad : Style::kAccent)
                         .Add("  " + OneLine(event.note))
                         .text());
+  }
+}
+
+// Loss and rate since the display began, their extremes beside them.
+void AddTrends(const JobView& view, const Screen& screen, std::vector<std::string>& lines) {
+  const auto add = [&](const char* name, const std::vector<double>& values, auto format) {
+    if (values.size() < 2) return;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const std::string range = "  " + format(*low) + " to " + format(*high);
+    Line line(screen);
+    line.Add("  " + std::string(name) + "  ", Style::kDim);
+    const std::string spark = Sparkline(values, std::min(kBarMax, line.left() - DisplayWidth(range)), screen.unicode);
+    lines.push_back(line.Add(spark, Style::kAccent).Add(range, Style::kDim).text());
+  };
+  lines.emplace_back();
+  add("loss", view.loss_trend, [](double value) { return api::FormatFigure(value); });
+  add("rate", view.rate_trend, [&](double value) { return api::FormatRate(value, view.sample_unit); });
+}
+
+// What stands above the pods.
+void AddHead(const JobView& view, const Screen& screen, double now, size_t rows, std::vector<std::string>& lines) {
+  lines.push_back(Line(screen)
+                      .Add(view.name, Style::kBold)
+                      .Add("  ")
+                      .Add(view.phase, PhaseStyle(view))
+                      .Add("  " + api::FormatAge(Elapsed(view, now)), Style::kDim)
+                      .text());
+  lines.push_back(ProgressLine(view, screen));
+  Flow(Figures(view), Style::kPlain, screen, lines);
+  const auto room = [&] { return rows - std::min(rows, lines.size()); };
+  if (const std::string text = TroubleText(view, now); !text.empty()) Wrap(text, Style::kBad, screen, room(), lines);
+  for (const std::string& error : view.errors) Wrap(OneLine(error), Style::kBad, screen, room(), lines);
+  Parts parts;
+  for (std::string& part : DataPlaneParts(view, now)) parts.emplace_back(std::move(part), "");
+  Flow(parts, Style::kAccent, screen, lines);
+  const size_t tuner_rows = screen.height >= 30 ? 4 : screen.height >= 24 ? 2 : 1;
+  if (const std::string text = TuningText(view); !text.empty()) {
+    Wrap(OneLine(text), Style::kGood, screen, std::min(room(), tuner_rows), lines);
   }
 }
 
@@ -266,26 +380,32 @@ std::string ClockText(double unix_seconds) {
 
 std::vector<std::string> Render(const JobView& view, const Screen& screen, double now) {
   std::vector<std::string> lines;
-  lines.push_back(Line(screen)
-                      .Add(view.name, Style::kBold)
-                      .Add("  ")
-                      .Add(view.phase, PhaseStyle(view))
-                      .Add("  " + api::FormatAge(Elapsed(view, now)), Style::kDim)
-                      .text());
-  lines.push_back(ProgressLine(view, screen));
-  lines.push_back(FiguresLine(view, screen));
-  if (const std::string text = DataPlaneText(view, now); !text.empty()) {
-    lines.push_back(Line(screen).Add(text, Style::kAccent).text());
-  }
-  if (const std::string text = TuningText(view); !text.empty()) {
-    lines.push_back(Line(screen).Add(OneLine(text), Style::kGood).text());
-  }
   const size_t rows = static_cast<size_t>(std::max(screen.height - 1, 3));
-  const size_t events = view.events.empty() ? 0 : std::min(kEventsMax, view.events.size()) + 1;
-  const size_t left = rows - lines.size();
-  AddPods(view, screen, left > events + 3 ? left - events : left, lines);
-  AddEvents(view, screen, now, rows - std::min(rows, lines.size()), lines);
+  AddHead(view, screen, now, rows, lines);
+  const auto free_rows = [&] { return rows - std::min(rows, lines.size()); };
+  // Pods first, a few Events in any case; what is left goes to the trends, and then to more Events.
+  const size_t events = view.events.empty() ? 0 : std::min(kEventsMin, view.events.size()) + 1;
+  const size_t pods = view.pods.empty() ? 0 : view.pods.size() + 2;
+  const bool trends = (view.loss_trend.size() > 1 || view.rate_trend.size() > 1) && free_rows() >= pods + events + 3;
+  if (trends) AddTrends(view, screen, lines);
+  AddPods(view, screen, free_rows() > events + 3 ? free_rows() - events : free_rows(), lines);
+  AddEvents(view, screen, now, free_rows(), lines);
   if (lines.size() > rows) lines.resize(rows);
+  return lines;
+}
+
+std::vector<std::string> WrapText(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  while (!text.empty() && width > 0) {
+    size_t end = FittingBytes(text, width);
+    if (end < text.size() && text[end] != ' ') {
+      const size_t space = text.substr(0, end).rfind(' ');
+      if (space != std::string_view::npos && space > 0) end = space;
+    }
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  }
   return lines;
 }
 
@@ -296,12 +416,32 @@ std::string RenderPlain(const JobView& view, double now) {
   if (view.rate) line += "  " + api::FormatRate(*view.rate, view.sample_unit);
   line += "  servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted) + "  workers " +
           std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted);
-  if (view.remaining_seconds && view.outcome == JobView::Outcome::kNone) {
-    line += "  " + api::FormatSeconds(*view.remaining_seconds) + " left";
-  }
+  if (const std::string left = RemainingText(view); !left.empty()) line += "  " + left;
+  if (const std::string text = TroubleText(view, now); !text.empty()) line += "  " + text;
   if (const std::string text = DataPlaneText(view, now); !text.empty()) line += "  " + text;
   if (!view.tuning_stage.empty() && view.outcome == JobView::Outcome::kNone) line += "  tuner: " + view.tuning_stage;
   return line;
+}
+
+// A block of its own: what happened in red, whole and wrapped; the log's lines as they are.
+std::string FailureText(const std::string& failure, const Screen& screen) {
+  std::string text;
+  bool first = true;
+  for (size_t begin = 0; begin < failure.size();) {
+    const size_t end = std::min(failure.find('\n', begin), failure.size());
+    const std::string line = failure.substr(begin, end - begin);
+    begin = end + 1;
+    if (!first) {
+      text += line + "\n";
+      continue;
+    }
+    first = false;
+    // Without a terminal the text goes into files and to programs: one line.
+    for (const std::string& part : screen.color ? WrapText(line, screen.width) : std::vector{line}) {
+      text += screen.color ? Code(Style::kBad) + part + "\x1b[0m\n" : part + "\n";
+    }
+  }
+  return text;
 }
 
 std::string RenderSummary(const JobView& view, const Screen& screen) {
@@ -312,7 +452,7 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
   std::string text =
       Line(wide).Add(view.name, Style::kBold).Add(" ").Add(failed ? "failed" : "succeeded", PhaseStyle(view)).text();
   text += " after " + api::FormatSeconds(Elapsed(view, view.ended)) + "\n";
-  if (failed) return text + view.failure + (view.failure.ends_with('\n') ? "" : "\n");
+  if (failed) return text + FailureText(view.failure, screen);
   const auto figure = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) text += "  " + name + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ') + value + "\n";
   };
@@ -357,6 +497,7 @@ std::string RenderJson(const JobView& view, double now) {
   object["reprocessedItems"] = view.reprocessed_items;
   if (!view.synchronization.empty()) object["synchronization"] = view.synchronization;
   if (!view.slowest_worker.empty()) object["slowestWorker"] = view.slowest_worker;
+  if (!view.trouble.empty()) object["trouble"] = view.trouble;
   if (view.moving_bytes_left) {
     object["moving"] = {{"bytesLeft", *view.moving_bytes_left},
                         {"rowsPerSecond", view.moving_rows_per_second.value_or(0)}};

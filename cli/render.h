@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/job_view.h"
@@ -25,6 +26,8 @@ std::string RenderJson(const JobView& view, double now);
 
 // Columns a text takes on a terminal (UTF-8; escape sequences take none).
 int DisplayWidth(std::string_view text);
+// Lines of at most `width` columns, broken at spaces where there are any.
+std::vector<std::string> WrapText(std::string_view text, int width);
 std::string ClockText(double unix_seconds);  // "12:00:05", local time
 
 }  // namespace attune::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "cli/chart.h"
@@ -36,8 +37,33 @@ const char* ColorOf(const JobEvent& event) {
   }
   if (is({kEventCheckpointWritten, kEventCheckpointFailed})) return kGreen;
   if (is({kEventSynchronized, kEventCoordinatorAppointed, kEventCoordinatorConfirmed})) return kPurple;
-  if (event.reason.starts_with("Tuning")) return kOrange;
+  if (is({kEventTuningTrial, kEventTuningMove, kEventTuningCrashed, kEventTuningFinished})) return kOrange;
   return nullptr;
+}
+
+bool IsChangeOfTuner(const JobEvent& event) {
+  return event.reason == controller::kEventTuningTrial || event.reason == controller::kEventTuningMove;
+}
+
+// What follows from a change of the tuner and needs no mark of its own.
+bool IsPartOfChange(const JobEvent& event) {
+  using namespace controller;
+  for (const char* reason : {kEventServersJoining, kEventServersDraining, kEventServerLeft, kEventServersCreated,
+                             kEventWorkersCreated, kEventWorkersDraining, kEventWorkerLeft, kEventSynchronized,
+                             kEventScaled, kEventCoordinatorAppointed, kEventCoordinatorConfirmed}) {
+    if (event.reason == reason) return true;
+  }
+  return false;
+}
+
+// "2027-01-15 08:00:00 UTC", in this machine's zone.
+std::string DateText(double unix_seconds) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[48];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts);
+  return text;
 }
 
 struct Marked {
@@ -45,20 +71,80 @@ struct Marked {
   double at;
   const char* color;  // null: not on the curves
   int number;         // 0: not on the curves
+  double until = 0;   // of a change of the tuner: when the next one began, or its outcome was known
+  const JobEvent* outcome = nullptr;
+  bool folded = false;  // told in the row of another one
 };
 
+// The outcomes of the tuner's changes come in their order; each belongs to the oldest change that has none.
+void FoldOutcomes(std::vector<Marked>& marked) {
+  std::vector<Marked*> open;
+  for (Marked& each : marked) {
+    if (IsChangeOfTuner(*each.event)) {
+      if (!open.empty() && open.back()->until == 0) open.back()->until = each.at;
+      open.push_back(&each);
+    } else if (each.event->reason == controller::kEventTuningOutcome && !open.empty()) {
+      Marked& change = *open.front();
+      open.erase(open.begin());
+      change.outcome = each.event;
+      if (change.until == 0) change.until = each.at;
+      each.folded = true;
+    }
+  }
+}
+
 std::vector<Marked> MarkedEvents(const RunHistory& history, double start) {
+  constexpr double kPodsFollowWithin = 30;  // seconds after a change of the tuner
   std::vector<Marked> marked;
   int number = 0;
+  double last_change = -kPodsFollowWithin;
   for (const JobEvent& event : history.events) {
     const double at = ParseTime(event.time) - start;
     const char* color = ColorOf(event);
+    if (IsChangeOfTuner(event)) last_change = at;
+    if (IsPartOfChange(event) && at - last_change < kPodsFollowWithin) color = nullptr;
     // Workers made before training began are how a job starts.
     if (event.reason == controller::kEventWorkersCreated && number == 0 && at < 5) color = nullptr;
     marked.push_back({&event, at, color, color != nullptr ? ++number : 0});
   }
+  FoldOutcomes(marked);
   return marked;
 }
+
+// "; kept." at the end of an outcome, "not taken".
+std::string Verdict(const JobEvent& outcome) {
+  const size_t at = outcome.note.rfind("; ");
+  return at == std::string::npos ? outcome.note : outcome.note.substr(at + 2);
+}
+
+// "measured +12 % (±3 %); kept.": what the row of the change does not say already.
+std::string OutcomeText(const JobEvent& outcome) {
+  const size_t at = outcome.note.find("; measured ");
+  return at == std::string::npos ? Verdict(outcome) : outcome.note.substr(at + 2);
+}
+
+// Curves are drawn twice, for wide and for narrow screens, so that their text has the same size on both.
+constexpr char kStyle[] = R"(:root{color-scheme:light dark;--text:#1f2933;--axis:#5b6570;--grid:#e3e6ea;--ground:#fff}
+@media(prefers-color-scheme:dark){:root{--text:#e6e9ec;--axis:#9aa5b1;--grid:#333b43;--ground:#14181c}
+svg polyline,svg polygon,.bar{filter:brightness(1.35)}}
+body{font:14px/1.5 system-ui,'DejaVu Sans',sans-serif;color:var(--text);background:var(--ground);max-width:960px;
+margin:24px auto;padding:0 16px}
+h1{font-size:22px;margin:0 0 2px}h2{font-size:16px;margin:18px 0 6px}
+.sub{color:var(--axis);margin:0 0 14px}.told{font-size:16px;margin:0 0 14px}
+.figures{display:flex;flex-wrap:wrap;gap:10px;margin:0 0 14px}
+.figures div{border:1px solid var(--grid);border-radius:6px;padding:6px 12px}
+.figures b{display:block;font-size:16px}.figures span{color:var(--axis);font-size:12px}
+svg{display:block;width:100%;margin:0 0 10px}
+table{border-collapse:collapse;width:100%}
+td,th{text-align:left;padding:3px 10px 3px 0;vertical-align:top;border-bottom:1px solid var(--grid);overflow-wrap:anywhere}
+th{overflow-wrap:normal}td:nth-child(2){white-space:nowrap}
+.n{display:inline-block;min-width:18px;border-radius:9px;color:#fff;text-align:center;font-size:11px}
+.bar{display:block;height:9px;margin-top:6px;background:#6fc28f;border-radius:2px;min-width:2px}
+.h:hover{fill-opacity:.15}tr:target{background:#d9730d33}a{color:inherit}
+.narrow{display:none}
+@media(max-width:600px){.wide{display:none}.narrow{display:block}body{margin:12px auto;padding:0 10px}
+.events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}.events td{display:inline;border:0}.events tr:first-child{display:none}}
+)";
 
 class Page {
  public:
@@ -72,16 +158,9 @@ class Page {
 
   std::string Text() const {
     std::string text =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + EscapeHtml(history_.name) +
-        " - training report</title>\n<style>\nbody{font:14px/1.5 system-ui,'DejaVu "
-        "Sans',sans-serif;color:#1f2933;max-width:960px;"
-        "margin:24px auto;padding:0 16px}\nh1{font-size:22px;margin:0 0 2px}\n.sub{color:#5b6570;margin:0 0 14px}\n"
-        ".figures{display:flex;flex-wrap:wrap;gap:10px;margin:0 0 14px}\n.figures div{border:1px solid #e3e6ea;"
-        "border-radius:6px;padding:6px 12px}\n.figures b{display:block;font-size:16px}\n.figures span{color:#5b6570;"
-        "font-size:12px}\nsvg{display:block;width:100%;margin:0 0 10px}\ntable{border-collapse:collapse;width:100%}\n"
-        "td,th{text-align:left;padding:3px 10px 3px 0;vertical-align:top;border-bottom:1px solid #eef0f2}\n"
-        ".n{display:inline-block;min-width:18px;border-radius:9px;color:#fff;text-align:center;font-size:11px}\n"
-        "h2{font-size:16px;margin:18px 0 6px}\n</style></head><body>\n";
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+        "content=\"width=device-width,initial-scale=1\"><title>" +
+        EscapeHtml(history_.name) + " - training report</title>\n<style>\n" + kStyle + "</style></head><body>\n";
     text += Head() + Figures();
     text += Charts() + SettingsTable(history_) + Events();
     return text + "</body></html>\n";
@@ -137,13 +216,39 @@ class Page {
                        [](const auto& p) { return std::isfinite(p.second); });
   }
 
+  // Both drawings of a chart.
+  static std::string Drawn(Chart chart) {
+    chart.hover = true;
+    const std::string wide = SvgText(chart);
+    if (wide.empty()) return "";
+    chart.width = 400;
+    for (Series& series : chart.series) Thin(series);
+    return "<div class=\"wide\">" + wide + "</div><div class=\"narrow\">" + SvgText(chart) + "</div>\n";
+  }
+
+  // What a narrow screen cannot show apart need not be in the file twice.
+  static void Thin(Series& series) {
+    constexpr size_t kPoints = 330;
+    while (series.points.size() > kPoints) {
+      size_t kept = 0;
+      for (size_t i = 0; i < series.points.size(); i += 2) series.points[kept++] = series.points[i];
+      series.points.resize(kept);
+    }
+  }
+
+  static std::string RowId(const Marked& each) { return "e" + std::to_string(each.number); }
+
   Chart NewChart(std::string title, bool numbered) const {
     Chart chart;
     chart.title = std::move(title);
     chart.x_max = std::max(end_ - start_, 1.0);
     for (const Marked& each : marked_) {
       if (each.color != nullptr && each.at >= 0)
-        chart.marks.push_back({each.at, numbered ? each.number : 0, each.color});
+        chart.marks.push_back({each.at, numbered ? each.number : 0, each.color, RowId(each)});
+      if (IsChangeOfTuner(*each.event) && each.until > each.at) {
+        const bool kept = each.outcome != nullptr && Verdict(*each.outcome).starts_with("kept");
+        chart.shades.push_back({std::max(each.at, 0.0), each.until, kept ? kGreen : kOrange});
+      }
     }
     return chart;
   }
@@ -151,9 +256,17 @@ class Page {
   std::string Head() const {
     std::string text = "<h1>" + EscapeHtml(history_.name) + "</h1>\n<p class=\"sub\">" + EscapeHtml(history_.phase);
     text += ", " + api::FormatSeconds(std::max(0.0, end_ - start_));
-    if (start_ > 0) text += ", began at " + ClockText(start_);
+    if (start_ > 0) text += ", began " + DateText(start_);
     if (!history_.synchronization.empty()) text += ", pace " + EscapeHtml(history_.synchronization);
-    return text + ". Times are seconds since the start; numbers on the curves are explained below them.</p>\n";
+    for (const auto& [name, value] : history_.about) text += "<br>" + EscapeHtml(name) + ": " + EscapeHtml(value);
+    text += "<br>Times are since the start; numbers on the curves lead to their explanation below.</p>\n";
+    const std::string tuning = TuningHeadline(history_);
+    if (!tuning.empty()) {
+      text += "<p class=\"told\">Tuning: <b>" + EscapeHtml(tuning) +
+              "</b> <span class=\"sub\">(servers x workers; shaded while a setting was tried, green where it was "
+              "kept)</span></p>\n";
+    }
+    return text;
   }
 
   std::string Figures() const {
@@ -171,12 +284,14 @@ class Page {
       samples += *point.rate * step;
       seconds += step;
     }
+    if (history_.loss) last_loss = history_.loss;
     if (last_loss) figure("training loss at the end", api::FormatFigure(*last_loss));
     for (const auto& [name, value] : history_.results) {
       std::string words = name;
       std::replace(words.begin(), words.end(), '_', ' ');
       figure(words, api::FormatFigure(value));
     }
+    if (history_.rate) figure("rate at the end", api::FormatRate(*history_.rate, history_.sample_unit));
     if (seconds > 0) figure("mean throughput", api::FormatRate(samples / seconds, history_.sample_unit));
     if (history_.reprocessed_items > 0) figure("items processed again", std::to_string(history_.reprocessed_items));
     if (history_.recoveries > 0) {
@@ -191,17 +306,32 @@ class Page {
     return LossChart() + ThroughputChart() + ProcessesChart() + MovingChart() + RemainingChart() + MemoryChart();
   }
 
+  // On a linear axis the end of such a curve looks flat.
+  static bool SpansMuch(const Series& series) {
+    constexpr double kTimes = 6;
+    double low = std::numeric_limits<double>::infinity(), high = 0;
+    for (const auto& [x, y] : series.points) {
+      if (!std::isfinite(y)) continue;
+      low = std::min(low, y);
+      high = std::max(high, y);
+    }
+    return low > 0 && high > kTimes * low;
+  }
+
   std::string LossChart() const {
     Chart chart = NewChart("Training loss", true);
     chart.height = 270;
     Series raw = Line("", kBlue, [](const RunPoint& p) { return p.loss; });
+    chart.log_y = SpansMuch(raw);
+    if (chart.log_y) chart.title += " (logarithmic)";
     if (raw.points.size() >= 40) {
       raw.faint = true;
-      chart.series = {raw, Smoothed(raw, "")};
+      raw.name = "as reported";
+      chart.series = {raw, Smoothed(raw, "smoothed")};
     } else {
       chart.series = {raw};
     }
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string ThroughputChart() const {
@@ -212,7 +342,7 @@ class Page {
     Series raw = Line("", kGreen, [](const RunPoint& p) { return p.rate; });
     raw.filled = true;
     chart.series = {raw};
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string ProcessesChart() const {
@@ -225,7 +355,7 @@ class Page {
     workers.step = servers.step = true;
     servers.dashed = true;
     chart.series = {workers, servers};
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string MovingChart() const {
@@ -239,7 +369,7 @@ class Page {
     Series rows = Line("", kRed, [](const RunPoint& p) { return std::optional(p.moving_rows_per_second.value_or(0)); });
     rows.filled = true;
     chart.series = {rows};
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string RemainingChart() const {
@@ -257,7 +387,7 @@ class Page {
       chart.series.push_back({.name = "as it was", .color = kGray, .points = {{0, end_ - start_}, {end_ - start_, 0}}});
       chart.series.back().dashed = true;
     }
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string MemoryChart() const {
@@ -270,14 +400,16 @@ class Page {
     // Halves and quarters of powers of two read well in KiB, MiB and GiB.
     chart.y_step = [](double span) { return std::max(1.0, std::exp2(std::round(std::log2(span / 3)))); };
     chart.series = {memory};
-    return SvgText(chart);
+    return Drawn(std::move(chart));
   }
 
   std::string Events() const {
     if (history_.events.empty()) return "";
-    std::string text = "<h2>What happened</h2>\n<table><tr><th></th><th>at</th><th>event</th><th></th></tr>\n";
+    std::string text =
+        "<h2>What happened</h2>\n<table class=\"events\"><tr><th></th><th>at</th><th>event</th><th></th></tr>\n";
     for (const Marked& each : marked_) {
-      text += "<tr><td>";
+      if (each.folded) continue;
+      text += each.number > 0 ? "<tr id=\"" + RowId(each) + "\"><td>" : "<tr><td>";
       if (each.number > 0) {
         text += std::string("<span class=\"n\" style=\"background:") + each.color + "\">" +
                 std::to_string(each.number) + "</span>";
@@ -285,7 +417,9 @@ class Page {
       std::string note = each.event->note;
       if (each.event->count > 1) note += " (" + std::to_string(each.event->count) + " times)";
       text += "</td><td>" + api::FormatSeconds(std::max(0.0, each.at)) + "</td><td>" + EscapeHtml(each.event->reason) +
-              "</td><td>" + EscapeHtml(note) + "</td></tr>\n";
+              "</td><td>" + EscapeHtml(note);
+      if (each.outcome != nullptr) text += "<br><b>" + EscapeHtml(OutcomeText(*each.outcome)) + "</b>";
+      text += "</td></tr>\n";
     }
     return text + "</table>\n";
   }

@@ -20,7 +20,8 @@ std::optional<double> NumberAt(const Json& list, size_t index) {
 Json ToJson(const RunPoint& point) {
   return Json::array({point.time, Number(point.loss), Number(point.rate), Number(point.fraction),
                       Number(point.remaining_seconds), Number(point.moving_rows_per_second),
-                      Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes)});
+                      Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes),
+                      point.pace});
 }
 
 RunPoint PointFromJson(const Json& row) {
@@ -35,6 +36,7 @@ RunPoint PointFromJson(const Json& row) {
   point.servers = static_cast<int32_t>(std::clamp(NumberAt(row, 7).value_or(0), 0.0, 1e6));
   point.workers = static_cast<int32_t>(std::clamp(NumberAt(row, 8).value_or(0), 0.0, 1e6));
   point.memory_bytes = NumberAt(row, 9);
+  if (row.size() > 10 && row[10].is_string()) point.pace = row[10].get<std::string>();
   return point;
 }
 
@@ -60,6 +62,8 @@ void RunRecorder::Add(const JobView& view, double now) {
   if (!view.synchronization.empty()) history_.synchronization = view.synchronization;
   if (view.started > 0) history_.started = view.started;
   history_.ended = view.ended;
+  if (view.loss) history_.loss = view.loss;
+  if (view.rate) history_.rate = view.rate;
   history_.reprocessed_items = view.reprocessed_items;
   history_.recoveries = view.recoveries;
   history_.restored_rows = view.restored_rows;
@@ -85,6 +89,7 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   if (view.moving_bytes_left) point.moving_bytes_left = static_cast<double>(*view.moving_bytes_left);
   point.servers = view.servers_ready;
   point.workers = view.workers_ready;
+  point.pace = view.synchronization;
   for (const PodView& pod : view.pods) {
     if (pod.memory_bytes) point.memory_bytes = point.memory_bytes.value_or(0) + static_cast<double>(*pod.memory_bytes);
   }
@@ -108,6 +113,8 @@ std::string SaveHistory(const RunHistory& history) {
                       {"count", event.count}});
   }
   for (const auto& [name, value] : history.results) results[name] = value;
+  Json about = Json::array();
+  for (const auto& [name, value] : history.about) about.push_back({name, value});
   const Json object = {{"format", kFormat},
                        {"job", history.name},
                        {"namespace", history.name_space},
@@ -122,7 +129,10 @@ std::string SaveHistory(const RunHistory& history) {
                        {"results", results},
                        {"fields",
                         {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond",
-                         "movingBytesLeft", "servers", "workers", "memoryBytes"}},
+                         "movingBytesLeft", "servers", "workers", "memoryBytes", "pace"}},
+                       {"loss", Number(history.loss)},
+                       {"rate", Number(history.rate)},
+                       {"about", about},
                        {"points", points},
                        {"events", events}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -144,6 +154,13 @@ StatusOr<RunHistory> LoadHistory(const std::string& text) {
   history.reprocessed_items = CountAt(object, "reprocessedItems");
   history.recoveries = CountAt(object, "recoveries");
   history.restored_rows = CountAt(object, "restoredRows");
+  if (const Json& loss = kube::At(object, {"loss"}); loss.is_number()) history.loss = loss.get<double>();
+  if (const Json& rate = kube::At(object, {"rate"}); rate.is_number()) history.rate = rate.get<double>();
+  const Json& about = kube::At(object, {"about"});
+  for (const Json& fact : about.is_array() ? about : Json::array()) {
+    if (fact.is_array() && fact.size() == 2 && fact[0].is_string() && fact[1].is_string())
+      history.about.emplace_back(fact[0].get<std::string>(), fact[1].get<std::string>());
+  }
   if (const Json& results = kube::At(object, {"results"}); results.is_object()) {
     for (const auto& [name, value] : results.items()) {
       if (value.is_number()) history.results.emplace_back(name, value.get<double>());

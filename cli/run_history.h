@@ -18,6 +18,7 @@ struct RunPoint {
   std::optional<double> moving_rows_per_second, moving_bytes_left;
   int32_t servers = 0, workers = 0;    // ready
   std::optional<double> memory_bytes;  // of all processes
+  std::string pace;                    // "BSP"; "" with Async and while unknown
 };
 
 struct RunHistory {
@@ -26,6 +27,9 @@ struct RunHistory {
   std::vector<RunPoint> points;   // oldest first
   std::vector<JobEvent> events;   // oldest first, at most kEventsMax
   std::vector<std::pair<std::string, double>> results;
+  std::optional<double> loss, rate;  // as last shown: the figures that the terminal ends with
+  // What else is known of the run, for the page's head: ("manifest", "job.yaml"), ("machine", "2 cores, ...").
+  std::vector<std::pair<std::string, std::string>> about;
   uint64_t reprocessed_items = 0, recoveries = 0, restored_rows = 0;
 
   static constexpr size_t kPointsMax = 2000;

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/job_table.h"
 #include "cli/table.h"
+#include "cli/trend.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli {
@@ -90,14 +92,136 @@ TEST(Render, TheDisplayAtSeveralWidths) {
   ExpectGolden(all, "render.txt");
 }
 
+// Everything at once: what a bad day looks like.
+JobView BadDay() {
+  JobView view = Moving();
+  view.trouble = "no step ends: word2vec-server-1 is not heard of";
+  view.trouble_since = "2027-01-15T08:00:50Z";
+  view.errors = {
+      "ContainerCannotStart: word2vec-worker-2: there is no program attune-word2vex beside attune or on the "
+      "PATH; correct spec.workers.template.spec.containers[0].command"};
+  view.tuning_stage = "Trying";
+  view.tuning =
+      "trying 2 servers, 4 workers (from 2 servers, 2 workers): expected +20 % (\u00b130 %); may save 40 s of "
+      "about 5 min left";
+  view.remaining_low = 50;
+  view.remaining_high = 80;
+  for (int i = 0; i < 40; ++i) {
+    view.loss_trend.push_back(5 - 0.05 * i);
+    view.rate_trend.push_back(100'000 + 2'000 * (i % 7));
+  }
+  for (int i = 3; i < 7; ++i)
+    view.pods.push_back({"word2vec-worker-" + std::to_string(i),
+                         "worker",
+                         i == 5 ? "Failed: exit code 1" : "Ready",
+                         i == 4 ? 20'000.0 : 90'000.0,
+                         {},
+                         {},
+                         {},
+                         {}});
+  for (int i = 0; i < 12; ++i)
+    view.events.push_back(
+        {"2027-01-15T08:00:51Z", "WorkerFailed", "worker " + std::to_string(i) + " exited", "", true, 1});
+  return view;
+}
+
+TEST(Render, ABadDayOnThreeScreens) {
+  std::string all;
+  for (const auto& [width, height] : {std::pair(80, 24), {120, 40}, {40, 20}}) {
+    const Screen screen{.width = width, .height = height, .color = false, .unicode = true};
+    const auto lines = Render(BadDay(), screen, kNow);
+    EXPECT_LE(lines.size(), static_cast<size_t>(height - 1));
+    all += "--- " + std::to_string(width) + "x" + std::to_string(height) + "\n" + Text(lines);
+  }
+  ExpectGolden(all, "render-bad-day.txt");
+}
+
+TEST(Render, AJobThatStandsStillSaysSoInPlaceOfATimeThatCountsDown) {
+  const Screen screen{.width = 80, .height = 24, .color = false, .unicode = true};
+  JobView view = BadDay();
+  view.tuning = "keeping 2 servers";
+  const std::string text = Text(Render(view, screen, kNow));
+  EXPECT_THAT(text, HasSubstr("no step ends: word2vec-server-1 is not heard of, for 12s\n"));
+  EXPECT_THAT(text, Not(HasSubstr("s left"))) << "neither of the pace nor of the tuner";
+  EXPECT_THAT(RenderPlain(BadDay(), kNow), HasSubstr("is not heard of, for 12s"));
+  EXPECT_THAT(RenderJson(BadDay(), kNow), HasSubstr(R"("trouble":"no step ends)"));
+}
+
+TEST(Render, AnErrorIsRedAndWhole) {
+  const Screen screen{.width = 60, .height = 24, .color = true, .unicode = true};
+  const auto lines = Render(BadDay(), screen, kNow);
+  std::string red;
+  for (const std::string& line : lines) {
+    if (line.starts_with("\x1b[31m")) red += line.substr(5, line.size() - 9) + " ";
+  }
+  EXPECT_THAT(red, HasSubstr("correct spec.workers.template.spec.containers[0].command"));
+  JobView failed = Training();
+  failed.outcome = JobView::Outcome::kFailed;
+  failed.failure = "worker 0 failed 4 times, and that is once more than is allowed. Last lines of its log:\n  a  b";
+  const std::string summary = RenderSummary(failed, screen);
+  EXPECT_THAT(summary, HasSubstr("\x1b[31mworker 0 failed 4 times, and that is once more than is\x1b[0m\n"));
+  EXPECT_THAT(summary, HasSubstr("\n  a  b\n")) << "a log's lines are left as they are";
+}
+
+TEST(Render, WhereNotAllPodsFitTheWorstComeFirst) {
+  const Screen screen{.width = 80, .height = 20, .color = false, .unicode = true};
+  const std::string text = Text(Render(BadDay(), screen, kNow));
+  const size_t failed = text.find("word2vec-worker-5"), pending = text.find("word2vec-worker-2   "),
+               slow = text.find("word2vec-worker-4");
+  ASSERT_NE(slow, std::string::npos) << text;
+  EXPECT_LT(failed, pending);
+  EXPECT_LT(pending, slow);
+  EXPECT_THAT(text, HasSubstr("more pods"));
+}
+
+TEST(Render, OneRemainingTimeIsShown) {
+  JobView view = Training();
+  view.tuning_stage = "Keeping";
+  view.tuning = "keeping 2 servers";
+  view.remaining_low = 50;
+  view.remaining_high = 80;
+  const Screen screen{.width = 100, .height = 24, .color = false, .unicode = true};
+  std::string text = Text(Render(view, screen, kNow));
+  EXPECT_THAT(text, HasSubstr("1m20s left"));
+  EXPECT_THAT(text, Not(HasSubstr("50s to 1m20s left")));
+  view.remaining_seconds.reset();
+  EXPECT_THAT(Text(Render(view, screen, kNow)), HasSubstr("50s to 1m20s left"));
+}
+
+TEST(Trend, KeepsTheWholeWayInABoundedNumberOfValues) {
+  Trend trend;
+  for (int i = 0; i < 10'000; ++i) trend.Add(i);
+  trend.Add(std::nullopt);
+  EXPECT_LT(trend.values().size(), Trend::kValuesMax);
+  EXPECT_GE(trend.values().size(), Trend::kValuesMax / 2);
+  EXPECT_LT(trend.values().front(), 100);
+  EXPECT_GT(trend.values().back(), 9'800);
+  EXPECT_TRUE(std::is_sorted(trend.values().begin(), trend.values().end()));
+}
+
+TEST(Sparkline, RisesWithItsValues) {
+  EXPECT_EQ(Sparkline({1, 2, 3, 4}, 4, true), "\u2581\u2583\u2586\u2588");
+  EXPECT_EQ(Sparkline({1, 2, 3, 4}, 2, false), "_#");
+  EXPECT_EQ(Sparkline({5, 5, 5}, 3, false), "===");
+  EXPECT_EQ(Sparkline({1}, 10, true), "");
+  EXPECT_EQ(Sparkline({1, 2}, 1, true), "");
+}
+
+TEST(WrapText, BreaksAtSpacesAndLosesNothing) {
+  EXPECT_EQ(WrapText("one two three", 8), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(WrapText("abcdefghij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));
+  EXPECT_EQ(WrapText("exactly", 7), (std::vector<std::string>{"exactly"}));
+}
+
 TEST(Render, EveryLineFitsEveryScreen) {
   for (int width = 1; width <= 130; ++width) {
     for (const int height : {4, 5, 8, 10, 14, 40}) {
       for (const bool color : {false, true}) {
-        const auto lines =
-            Render(Training(), {.width = width, .height = height, .color = color, .unicode = true}, kNow);
-        EXPECT_LE(lines.size(), static_cast<size_t>(height - 1)) << width << "x" << height;
-        for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
+        for (const JobView& view : {Training(), BadDay()}) {
+          const auto lines = Render(view, {.width = width, .height = height, .color = color, .unicode = true}, kNow);
+          EXPECT_LE(lines.size(), static_cast<size_t>(height - 1)) << width << "x" << height;
+          for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
+        }
       }
     }
   }

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 
 #include "cli/chart.h"
 #include "cli/report_page.h"
@@ -62,6 +64,8 @@ TEST(RunHistory, ComesBackFromItsFile) {
   history.events = {{"2027-01-15T08:00:05Z", "ServersAdded", "Created 1 \"server\" pod", "word2vec", false, 2}};
   history.results = {{"held_out_loss", 1.5}};
   history.points[3].loss.reset();
+  history.points[4].pace = "BSP";
+  history.about = {{"machine", "2 cores"}};
   const auto loaded = LoadHistory(SaveHistory(history));
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(SaveHistory(*loaded), SaveHistory(history));
@@ -86,7 +90,8 @@ TEST(ReportPage, NeedsNothingFromOutside) {
   std::string page = ReportPage(history);
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, HasSubstr("&lt;b&gt;2 workers&lt;/b&gt; &amp; more"));
-  for (const char* outside : {"src=", "href=", "@import", "url("}) EXPECT_THAT(page, Not(HasSubstr(outside)));
+  for (const char* outside : {"src=", "@import", "url("}) EXPECT_THAT(page, Not(HasSubstr(outside)));
+  EXPECT_EQ(Count(page, "href="), Count(page, "href=\"#")) << "links lead to places on the page itself";
   // The name of the SVG language is the only address.
   EXPECT_EQ(Count(page, "http"), Count(page, "xmlns=\"http://www.w3.org/2000/svg\""));
 }
@@ -101,25 +106,82 @@ TEST(ReportPage, EventsStandOnTheCurvesByNumber) {
   EXPECT_THAT(page, HasSubstr(">1</span></td><td>20s</td><td>ServersAdded"));
   EXPECT_THAT(page, HasSubstr(">2</span></td><td>40s</td><td>ServerFailed"));
   EXPECT_THAT(page, HasSubstr("<td></td><td>30s</td><td>TrainingStarted"));
-  EXPECT_EQ(Count(page, "<rect"), 2) << "numbers stand on the first chart only";
+  EXPECT_EQ(Count(page, "<rect"), 4) << "numbers stand on the first chart only, which is there for two widths";
+  EXPECT_THAT(page, HasSubstr("<a href=\"#e2\">"));
+  EXPECT_THAT(page, HasSubstr("<tr id=\"e2\">"));
 }
 
 TEST(ReportPage, EventsAtTheSameTimeShareABadge) {
   RunHistory history = Recorded(100);
-  for (const char* reason : {"TuningTrial", "ServersAdded", "WorkersCreated"}) {
+  for (const char* reason : {"ServerFailed", "CheckpointWritten", "WorkersCreated"}) {
     history.events.push_back({"2027-01-15T08:00:20Z", reason, "", "word2vec", false, 1});
   }
   const std::string page = ReportPage(history);
-  EXPECT_EQ(Count(page, "<rect"), 1);
+  EXPECT_EQ(Count(page, "<rect"), 2) << "once for each of two widths";
   EXPECT_THAT(page, HasSubstr(">1-3</text>"));
 }
 
 TEST(ReportPage, SettingsThatWereMeasuredStandInATable) {
   const std::string page = ReportPage(Recorded(100));
-  EXPECT_THAT(page, HasSubstr("Throughput by setting, words/s"));
-  EXPECT_THAT(page, HasSubstr("<th>2 workers</th><th>4 workers</th>"));
-  EXPECT_EQ(Count(page, "background:#"), 2);
+  EXPECT_THAT(page, HasSubstr("Throughput by setting"));
+  EXPECT_THAT(page,
+              HasSubstr("<tr><td>2</td><td>4</td><td>Async</td><td><b>100k</b></td><td>100k to 100k</td><td>49s</td>"));
+  EXPECT_EQ(Count(page, "class=\"bar\""), 2);
   EXPECT_THAT(ReportPage(Recorded(40)), Not(HasSubstr("Throughput by setting")));
+}
+
+RunHistory TunedRun() {
+  RunHistory history = Recorded(100);
+  history.events = {
+      {"2027-01-15T08:00:20Z", "TuningTrial", "Trying 2 servers, 4 workers: expected +20 %", "word2vec", false, 1},
+      {"2027-01-15T08:00:21Z", "ServersAdded", "Created 1 server pod", "word2vec", false, 1},
+      {"2027-01-15T08:00:40Z", "TuningOutcome",
+       "At 20 s tried servers=2 workers=4: why. Predicted +20 % at a cost of 2 s; "
+       "measured +31 % (\u00b12 %); kept.",
+       "word2vec", false, 1},
+      {"2027-01-15T08:00:41Z", "TuningMove", "Moving to 2 servers, 4 workers", "word2vec", false, 1}};
+  return history;
+}
+
+TEST(ReportPage, ATrialIsOneMarkWithItsOutcome) {
+  const std::string page = ReportPage(TunedRun());
+  EXPECT_THAT(page,
+              HasSubstr("Trying 2 servers, 4 workers: expected +20 %<br><b>measured +31 % (\u00b12 %); kept.</b>"));
+  EXPECT_THAT(page, Not(HasSubstr("TuningOutcome"))) << "it stands in the row of its trial";
+  EXPECT_THAT(page, HasSubstr(">2</span></td><td>41s</td><td>TuningMove"));
+  EXPECT_THAT(page, HasSubstr("fill-opacity=\"0.12\"")) << "shaded while it was tried";
+}
+
+TEST(ReportPage, SaysInOneLineWhatTuningDid) {
+  EXPECT_THAT(ReportPage(TunedRun()), HasSubstr("2 x 2 at 100k \u2192 2 x 4 at 100k words/s, 2 changes"));
+  EXPECT_THAT(ReportPage(Recorded(100)), Not(HasSubstr("Tuning:")));
+}
+
+TEST(ReportPage, EndsWithTheFiguresOfTheTerminal) {
+  RunRecorder recorder;
+  for (int at = 0; at < 60; ++at) recorder.Add(Running(at), kStart + at);
+  JobView done = Running(60);
+  done.outcome = JobView::Outcome::kSucceeded;
+  done.loss = 1.234;
+  done.rate = 77'700;
+  recorder.Add(done, kStart + 60);
+  const std::string page = ReportPage(recorder.history());
+  EXPECT_THAT(page, HasSubstr("<b>1.234</b><span>training loss at the end"));
+  EXPECT_THAT(page, HasSubstr("<b>77.7k words/s</b><span>rate at the end"));
+}
+
+TEST(ReportPage, TheHeadSaysWhenInWhichZoneAndWhatElseIsKnown) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  RunHistory history = Recorded(60);
+  history.about = {{"manifest", "job.yaml"}, {"machine", "2 cores"}};
+  const std::string page = ReportPage(history);
+  EXPECT_THAT(page, HasSubstr("began 2027-01-15 08:00:00 UTC"));
+  EXPECT_THAT(page, HasSubstr("manifest: job.yaml<br>machine: 2 cores"));
+}
+
+TEST(ReportPage, FiguresAreThereForThePointerWithoutAScript) {
+  EXPECT_THAT(ReportPage(Recorded(60)), HasSubstr("<title>at 30s\n"));
 }
 
 TEST(ReportPage, ARunThatWasNotSeenTrainingSaysSo) {
@@ -148,6 +210,18 @@ TEST(Chart, AConstantHasALineToo) {
   chart.x_max = 2;
   chart.series = {{.name = "", .color = "#000", .points = {{0, 5}, {2, 5}}}};
   EXPECT_THAT(SvgText(chart), HasSubstr("<polyline"));
+}
+
+TEST(Chart, ALogarithmicAxisIsForPositiveValuesOnly) {
+  Chart chart;
+  chart.x_max = 2;
+  chart.log_y = true;
+  chart.series = {{.name = "", .color = "#000", .points = {{0, 100}, {1, 10}, {2, 1}}}};
+  const std::string log = SvgText(chart);
+  for (const char* tick : {">1</text>", ">10</text>", ">100</text>"}) EXPECT_THAT(log, HasSubstr(tick));
+  chart.series[0].points[2].second = 0;
+  EXPECT_THAT(SvgText(chart), Not(HasSubstr("nan")));
+  EXPECT_THAT(SvgText(chart), HasSubstr(">0</text>"));
 }
 
 TEST(Chart, TicksAreRound) {
