@@ -129,8 +129,10 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   }
   if (!arguments.json) {
     const std::string limit = cores.empty() ? "" : ", " + cores.Description();
-    std::printf("%s: training on this machine%s, logs in %s; Ctrl-C ends it\n", run.keys.front().name.c_str(),
-                limit.c_str(), directory->c_str());
+    // In the background, or in a file, there is no Ctrl-C.
+    const std::string end = IsTerminal() ? "Ctrl-C" : "`attune stop " + run.keys.front().name + "`";
+    std::printf("%s: training on this machine%s, logs in %s; %s ends it\n", run.keys.front().name.c_str(),
+                limit.c_str(), ShortPath(directory->string(), CurrentScreen().directory).c_str(), end.c_str());
     std::fflush(stdout);
   }
   RunReport report(*directory, arguments.report, run.keys.size());

@@ -1,6 +1,8 @@
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include "cli/application.h"
@@ -47,10 +49,23 @@ class Printer {
     std::fwrite(prefix.data(), 1, prefix.size(), stdout);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+    printed_ = true;
+    changed_.notify_all();
+  }
+  // Says on standard error that there is nothing yet, unless something comes soon: a program that writes nothing looks
+  // like a command that hangs.
+  void SayIfNothingComes(const std::stop_token& stop, size_t pods) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, stop, kSilence, [&] { return printed_; }) || stop.stop_requested()) return;
+    std::fprintf(stderr, "attune: %s written nothing so far; waiting for more until %s (Ctrl-C leaves)\n",
+                 pods == 1 ? "the pod has" : "the pods have", pods == 1 ? "it ends" : "they end");
   }
 
  private:
+  static constexpr Duration kSilence = std::chrono::seconds(2);
   std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool printed_ = false;  // guarded by mutex_
 };
 
 Status ReadPod(kube::Api& api, const kube::Json& pod, const LogsArguments& arguments, bool prefixed, Printer& printer) {
@@ -89,6 +104,10 @@ int Logs(const LogsArguments& arguments, const Target& target) {
     ++failures;
     Fail(Annotate(status, "reading the log of " + std::string(kube::Name(pod))));
   };
+  std::jthread silence;
+  if (arguments.follow) {
+    silence = std::jthread([&](const std::stop_token& stop) { printer.SayIfNothingComes(stop, pods->size()); });
+  }
   if (!arguments.follow || pods->size() == 1) {
     for (const kube::Json& pod : *pods) read(pod);
   } else {

@@ -369,6 +369,11 @@ int DisplayWidth(std::string_view text) {
   return width;
 }
 
+std::string ShortPath(const std::string& path, const std::string& directory) {
+  if (directory.size() < 2 || !path.starts_with(directory + "/")) return path;
+  return path.substr(directory.size() + 1);
+}
+
 std::string ClockText(double unix_seconds) {
   const auto seconds = static_cast<std::time_t>(unix_seconds);
   std::tm parts{};
@@ -470,9 +475,9 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
     figure("servers lost", std::to_string(view.recoveries) + ", " + std::to_string(view.restored_rows) +
                                " rows went back to a checkpoint or their first value");
   }
-  figure("checkpoint", view.checkpoint);
+  figure("checkpoint", ShortPath(view.checkpoint, screen.directory));
   if (!view.result) return text;
-  figure("model", view.result->model_path);
+  figure("model", ShortPath(view.result->model_path, screen.directory));
   if (!view.result->summary.empty())
     text += "\n" + view.result->summary + (view.result->summary.ends_with('\n') ? "" : "\n");
   return text;

@@ -13,6 +13,7 @@ struct Screen {
   int width = 80, height = 24;  // columns, rows
   bool color = false;
   bool unicode = true;
+  std::string directory = {};  // where the command was started; what lies below it is named from there
 };
 
 // The live display. Every line fits the width, all lines together fit the height (one row is left for the cursor).
@@ -28,6 +29,8 @@ std::string RenderJson(const JobView& view, double now);
 int DisplayWidth(std::string_view text);
 // Lines of at most `width` columns, broken at spaces where there are any.
 std::vector<std::string> WrapText(std::string_view text, int width);
+// The path as it is named from `directory`, when it lies below it.
+std::string ShortPath(const std::string& path, const std::string& directory);
 std::string ClockText(double unix_seconds);  // "12:00:05", local time
 
 }  // namespace attune::cli

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "cli/application.h"
 
@@ -84,6 +85,8 @@ Screen CurrentScreen() {
   const char* no_color = std::getenv("NO_COLOR");
   screen.color = IsTerminal() && (no_color == nullptr || *no_color == '\0');
   screen.unicode = SpeaksUtf8();
+  std::error_code error;
+  screen.directory = std::filesystem::current_path(error).string();
   return screen;
 }
 

@@ -207,6 +207,14 @@ TEST(Sparkline, RisesWithItsValues) {
   EXPECT_EQ(Sparkline({1, 2}, 1, true), "");
 }
 
+TEST(ShortPath, NamesWhatLiesBelowFromThere) {
+  EXPECT_EQ(ShortPath("/home/a/runs/1/model", "/home/a"), "runs/1/model");
+  EXPECT_EQ(ShortPath("/home/ab/runs", "/home/a"), "/home/ab/runs");
+  EXPECT_EQ(ShortPath("/home/a", "/home/a"), "/home/a");
+  EXPECT_EQ(ShortPath("/runs/1", "/"), "/runs/1");
+  EXPECT_EQ(ShortPath("", ""), "");
+}
+
 TEST(WrapText, BreaksAtSpacesAndLosesNothing) {
   EXPECT_EQ(WrapText("one two three", 8), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(WrapText("abcdefghij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));
