@@ -27,6 +27,15 @@ std::string TimeText(double seconds) {
   return api::FormatSeconds(seconds);
 }
 
+// Ticks are round: zeros behind the point say nothing.
+std::string TickText(double value) {
+  std::string text = api::FormatFigure(value);
+  if (text.find('.') == std::string::npos || text.find_first_not_of("-.0123456789") != std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 struct Bounds {
   double low = 0, high = 1;
 };
@@ -124,7 +133,9 @@ class Drawing {
       Label(x, 14, "end", series->name, kAxisText);
       x -= static_cast<double>(series->name.size()) * 6.3 + 8;
       Line(x - 18, 10, x, 10, series->color,
-           series->dashed ? " stroke-width=\"2.5\" stroke-dasharray=\"4 3\"" : " stroke-width=\"2.5\"");
+           series->dashed  ? " stroke-width=\"2.5\" stroke-dasharray=\"4 3\""
+           : series->faint ? " stroke-width=\"1\" stroke-opacity=\"0.5\""
+                           : " stroke-width=\"2.5\"");
       x -= 32;
     }
     for (const Band& band : chart_.bands) {
@@ -139,7 +150,7 @@ class Drawing {
 
   void Tick(double y) {
     Line(kLeft, Y(y), Width() - kRight, Y(y), kGrid);
-    Label(kLeft - 8, Y(y) + 4, "end", chart_.format ? chart_.format(y) : api::FormatFigure(y), kAxisText);
+    Label(kLeft - 8, Y(y) + 4, "end", chart_.format ? chart_.format(y) : TickText(y), kAxisText);
   }
 
   void LinearTicks() {

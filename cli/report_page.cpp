@@ -136,14 +136,14 @@ h1{font-size:22px;margin:0 0 2px}h2{font-size:16px;margin:18px 0 6px}
 .figures b{display:block;font-size:16px}.figures span{color:var(--axis);font-size:12px}
 svg{display:block;width:100%;margin:0 0 10px}
 table{border-collapse:collapse;width:100%}
-td,th{text-align:left;padding:3px 10px 3px 0;vertical-align:top;border-bottom:1px solid var(--grid);overflow-wrap:anywhere}
-th{overflow-wrap:normal}td:nth-child(2){white-space:nowrap}
+td,th{text-align:left;padding:3px 10px 3px 0;vertical-align:top;border-bottom:1px solid var(--grid)}
+td{white-space:nowrap}.events td:last-child{white-space:normal;overflow-wrap:anywhere}th.wide{width:40%}
 .n{display:inline-block;min-width:18px;border-radius:9px;color:#fff;text-align:center;font-size:11px}
 .bar{display:block;height:9px;margin-top:6px;background:#6fc28f;border-radius:2px;min-width:2px}
 .h:hover{fill-opacity:.15}tr:target{background:#d9730d33}a{color:inherit}
 .narrow{display:none}
 @media(max-width:600px){.wide{display:none}.narrow{display:block}body{margin:12px auto;padding:0 10px}
-.events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}.events td{display:inline;border:0}.events tr:first-child{display:none}}
+.events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}.events td{display:inline;border:0;white-space:normal}.events tr:first-child{display:none}}
 )";
 
 class Page {
@@ -346,7 +346,7 @@ class Page {
   }
 
   std::string ProcessesChart() const {
-    Chart chart = NewChart("Servers and workers that are ready", false);
+    Chart chart = NewChart("Servers and workers ready", false);
     chart.whole = true;
     chart.height = 150;
     chart.format = [](double y) { return api::FormatCount(y); };
