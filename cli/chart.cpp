@@ -309,7 +309,7 @@ class Drawing {
     } else {
       text_ += "<polyline points=\"" + points + "\" fill=\"none\" stroke=\"" + series.color + "\" stroke-width=\"" +
                (series.faint ? "1" : "2") + "\" stroke-linejoin=\"round\"" +
-               (series.faint ? " stroke-opacity=\"0.35\"" : "") + (series.dashed ? " stroke-dasharray=\"5 4\"" : "") +
+               (series.faint ? " stroke-opacity=\"0.5\"" : "") + (series.dashed ? " stroke-dasharray=\"5 4\"" : "") +
                "/>";
     }
     piece.clear();
