@@ -329,7 +329,7 @@ void AddTrends(const JobView& view, const Screen& screen, std::vector<std::strin
   };
   lines.emplace_back();
   add("loss", view.loss_trend, [](double value) { return api::FormatFigure(value); });
-  add("rate", view.rate_trend, [&](double value) { return api::FormatRate(value, view.sample_unit); });
+  add("rate", view.rate_trend, [](double value) { return api::FormatCount(value); });
 }
 
 // What stands above the pods.

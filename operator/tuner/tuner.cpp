@@ -170,9 +170,7 @@ Decision Tuner::Decide(double now, const Setting& current) {
       return Finish(view, here, DecisionKind::kKeep, proposal,
                     {"", "the present setting is measured before others are tried"});
     return Finish(view, *design, DecisionKind::kTrial, proposal,
-                  {"expected " + Text(proposal.gain),
-                   "a first look away from where the job began, at a setting of "
-                   "medium size: without one the model knows one point only"});
+                  {"expected " + Text(proposal.gain), "a first look around, at a setting of medium size"});
   }
   if (const auto probe = NextOfProbe(view)) {
     const bool fewer =
