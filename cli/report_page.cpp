@@ -142,8 +142,11 @@ td{white-space:nowrap}.events td:last-child{white-space:normal;overflow-wrap:any
 .bar{display:block;height:9px;margin-top:6px;background:#6fc28f;border-radius:2px;min-width:2px}
 .h:hover{fill-opacity:.15}tr:target{background:#d9730d33}a{color:inherit}
 .narrow{display:none}
-@media(max-width:600px){.wide{display:none}.narrow{display:block}body{margin:12px auto;padding:0 10px}td,th{padding-right:6px;font-size:13px}
-.events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}.events td{display:inline;border:0;white-space:normal}.events tr:first-child{display:none}}
+@media(max-width:600px){.wide{display:none}.narrow{display:block}body{margin:12px auto;padding:0 10px}
+td,th{padding-right:6px;font-size:13px}
+.events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}
+.events td{display:inline;border:0;white-space:normal}
+.events tr:first-child{display:none}}
 )";
 
 class Page {

@@ -552,16 +552,18 @@ TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
   EXPECT_TRUE(cluster.Has("a-worker-3"));
 }
 
-TEST(Tuning, OfAJobWithoutItLeavesNothingInTheStatus) {
+TEST(Tuning, ThatIsTurnedOffRecommendsNothingAnyMore) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kRecommend));
   cluster.tuning.emplace();
-  cluster.tuning->status = {.stage = "Keeping", .message = "recommends more", .state = "{}"};
+  cluster.tuning->status = {.stage = "Keeping", .message = "recommends more", .recommended_servers = 2, .state = "{}"};
   cluster.Settle();
   ASSERT_TRUE(cluster.status().tuning.has_value());
   cluster.job().spec.tuning.mode = api::TuningMode::kOff;
   cluster.tuning.reset();
   cluster.Settle();
-  EXPECT_FALSE(cluster.status().tuning.has_value());
+  ASSERT_TRUE(cluster.status().tuning.has_value());
+  EXPECT_EQ(cluster.status().tuning->stage, "Off");
+  EXPECT_FALSE(cluster.status().tuning->recommended_servers.has_value());
   EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
 }
 
