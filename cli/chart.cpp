@@ -183,12 +183,13 @@ class Drawing {
     const double time_step = TimeStep();
     for (double x = 0; x <= chart_.x_max * (1 + 1e-9); x += time_step) {
       Line(X(x), bottom_, X(x), bottom_ + 4, kAxisText);
-      Label(X(x), bottom_ + 17, "middle", TimeText(x), kAxisText);
+      Label(X(x), bottom_ + 17, "middle", chart_.x_text ? chart_.x_text(x) : TimeText(x), kAxisText);
     }
     Line(kLeft, bottom_, Width() - kRight, bottom_, kAxisText);
   }
 
   double TimeStep() const {
+    if (chart_.x_text) return TickStep(chart_.x_max, static_cast<int>(Width() / 85));
     for (const double step : {1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0}) {
       if (chart_.x_max / step <= Width() / 85) return step;
     }
@@ -238,6 +239,8 @@ class Drawing {
              Fixed(left) + "Z\" fill=\"" + shade.color + "\" fill-opacity=\"0.12\"/>";
   }
 
+  std::string XText(double x) const { return chart_.x_text ? chart_.x_text(x) : api::FormatSeconds(x); }
+
   // Slices that show their figures when the pointer rests on them, without any script.
   void AddHover() {
     constexpr double kSlice = 8;
@@ -254,7 +257,7 @@ class Drawing {
       if (figures.empty()) continue;
       text_ += "<path class=\"h\" d=\"M" + Fixed(X(begin)) + " " + Fixed(kTop) + "H" + Fixed(X(end)) + "V" +
                Fixed(bottom_) + "H" + Fixed(X(begin)) + "Z\" fill=\"#888\" fill-opacity=\"0\"><title>" +
-               EscapeHtml("at " + api::FormatSeconds((begin + end) / 2) + figures) + "</title></path>";
+               EscapeHtml("at " + XText((begin + end) / 2) + figures) + "</title></path>";
     }
   }
 

@@ -45,7 +45,8 @@ struct Chart {
   std::vector<Band> bands;
   std::vector<Mark> marks;
   std::vector<Shade> shades;
-  double x_max = 1;  // seconds
+  double x_max = 1;                           // seconds, unless x_text says otherwise
+  std::function<std::string(double)> x_text;  // of x; empty: a time
   bool from_zero = false;
   bool whole = false;  // y counts things
   bool log_y = false;  // where all values are positive

@@ -306,7 +306,8 @@ class Page {
 
   std::string Charts() const {
     if (history_.points.size() < 2) return "<p>Too short for curves: fewer than two reports were seen.</p>\n";
-    return LossChart() + ThroughputChart() + ProcessesChart() + MovingChart() + RemainingChart() + MemoryChart();
+    return LossChart() + LossByProgressChart() + ThroughputChart() + ProcessesChart() + MovingChart() +
+           RemainingChart() + MemoryChart();
   }
 
   // On a linear axis the end of such a curve looks flat.
@@ -334,6 +335,27 @@ class Page {
     } else {
       chart.series = {raw};
     }
+    return Drawn(std::move(chart));
+  }
+
+  // By what was done instead of by time: settings of different speed can be compared, and so can runs.
+  std::string LossByProgressChart() const {
+    constexpr size_t kPointsMin = 10;
+    Series loss{.name = "", .color = kBlue};
+    double last = -1;
+    for (const RunPoint& point : history_.points) {
+      if (!point.loss || !point.fraction || *point.fraction <= last) continue;
+      last = *point.fraction;
+      loss.points.emplace_back(100 * last, *point.loss);
+    }
+    if (loss.points.size() < kPointsMin) return "";
+    Chart chart;
+    chart.title = "Training loss by share of the goal";
+    chart.height = 150;
+    chart.x_max = 100;
+    chart.x_text = [](double x) { return std::to_string(std::lround(x)) + " %"; };
+    chart.log_y = SpansMuch(loss);
+    chart.series = {loss};
     return Drawn(std::move(chart));
   }
 

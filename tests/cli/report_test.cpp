@@ -180,6 +180,15 @@ TEST(ReportPage, TheHeadSaysWhenInWhichZoneAndWhatElseIsKnown) {
   EXPECT_THAT(page, HasSubstr("manifest: job.yaml<br>machine: 2 cores"));
 }
 
+TEST(ReportPage, TheLossIsDrawnByShareOfTheGoalToo) {
+  EXPECT_THAT(ReportPage(Recorded(60)), Not(HasSubstr("by share of the goal"))) << "no shares were reported";
+  RunHistory history = Recorded(60);
+  for (size_t i = 0; i < history.points.size(); ++i) history.points[i].fraction = 0.01 * static_cast<double>(i);
+  const std::string page = ReportPage(history);
+  EXPECT_THAT(page, HasSubstr("Training loss by share of the goal"));
+  EXPECT_THAT(page, HasSubstr(">50 %</text>"));
+}
+
 TEST(ReportPage, FiguresAreThereForThePointerWithoutAScript) {
   EXPECT_THAT(ReportPage(Recorded(60)), HasSubstr("<title>at 30s\n"));
 }

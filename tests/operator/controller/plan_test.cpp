@@ -109,7 +109,8 @@ TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
 TEST(PlanTest, TrainingStartsOnceAndIsScaledAfterwards) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   const auto count = [&](const std::string& reason) {
-    return std::ranges::count_if(cluster.events(), [&](const EmitEvent& event) { return event.event_reason == reason; });
+    return std::ranges::count_if(cluster.events(),
+                                 [&](const EmitEvent& event) { return event.event_reason == reason; });
   };
   EXPECT_EQ(count("TrainingStarted"), 1);
   EXPECT_EQ(count("Scaled"), 0);
