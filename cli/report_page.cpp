@@ -353,7 +353,7 @@ class Page {
     chart.title = "Training loss by share of the goal";
     chart.height = 150;
     chart.x_max = 100;
-    chart.x_text = [](double x) { return std::to_string(std::lround(x)) + " %"; };
+    chart.x_text = [](double x) { return std::to_string(std::lround(x)) + "%"; };
     chart.log_y = SpansMuch(loss);
     chart.series = {loss};
     return Drawn(std::move(chart));

@@ -118,7 +118,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
-      Retire();
+      Retire(output);
       stage_ = Stage::kLearning;
     }
     space_key_ = key;
@@ -141,7 +141,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
 }
 
 // Another tuner follows, with other knobs: what this one measured and what it did are kept.
-void TuningLoop::Retire() {
+void TuningLoop::Retire(TuningOutput& output) {
   if (!tuner_) return;
   history_.Add(tuner_->Summary());
   if (!space_key_.ends_with(kRecommends)) {
@@ -149,6 +149,8 @@ void TuningLoop::Retire() {
       tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
       named.record.number += numbered_;
       if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
+      // Whoever reads Events finds an outcome to every change.
+      if (named.record.number > told_) output.tales.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
       story_.push_back(std::move(named));
     }
     if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;

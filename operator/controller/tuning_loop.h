@@ -68,7 +68,7 @@ class TuningLoop {
   JobSetting FromSetting(const tuner::Setting& setting) const;
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
-  void Retire();
+  void Retire(TuningOutput& output);
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
   tuner::SpaceDescription SpaceOf(const TuningInput& input) const;

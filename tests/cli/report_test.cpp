@@ -186,7 +186,7 @@ TEST(ReportPage, TheLossIsDrawnByShareOfTheGoalToo) {
   for (size_t i = 0; i < history.points.size(); ++i) history.points[i].fraction = 0.01 * static_cast<double>(i);
   const std::string page = ReportPage(history);
   EXPECT_THAT(page, HasSubstr("Training loss by share of the goal"));
-  EXPECT_THAT(page, HasSubstr(">50 %</text>"));
+  EXPECT_THAT(page, HasSubstr(">50%</text>"));
 }
 
 TEST(ReportPage, FiguresAreThereForThePointerWithoutAScript) {

@@ -375,6 +375,17 @@ TEST(TuningLoop, OutcomesAreToldOfEveryTunerOfAJob) {
                                                      << job.tales;
 }
 
+TEST(TuningLoop, AChangeThatIsInterruptedHasAnOutcomeToo) {
+  FormulaJob job(api::TuningMode::kAuto);
+  while (job.writes == 0 && job.input.time < 300) job.Tick();
+  ASSERT_EQ(job.writes, 1);
+  EXPECT_THAT(job.tales, Not(HasSubstr("TuningOutcome")));
+  job.input.policy.servers.pinned = 2;
+  job.Write({2, job.input.wanted.workers});
+  job.Tick();
+  EXPECT_THAT(job.tales, HasSubstr("left before it was judged"));
+}
+
 TEST(TuningLoop, WhatWasOnlyRecommendedIsNoStory) {
   FormulaJob job(api::TuningMode::kRecommend);
   job.Run(120);
