@@ -18,7 +18,7 @@ class Trend {
 
  private:
   std::vector<double> values_;
-  size_t looks_per_value_ = 1, looks_ = 0;  // of the value under way
+  size_t looks_per_value_ = 1, looks_ = 0;  // of the value that is being summed
   double sum_ = 0;
 };
 

@@ -149,7 +149,7 @@ void TuningLoop::Retire(TuningOutput& output) {
       tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
       named.record.number += numbered_;
       if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
-      // Whoever reads Events finds an outcome to every change.
+      // Every change that Events announce has its outcome among them.
       if (named.record.number > told_) output.tales.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
       story_.push_back(std::move(named));
     }
