@@ -1,8 +1,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
+#include "base/output.h"
 #include "cli/application.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -46,13 +48,40 @@ std::filesystem::path DefaultOutput(const ExportArguments& arguments, const ps::
   return ps::EscapeForFileName(name) + std::string(ps::FileEnding(format));
 }
 
-void Print(const ps::ExportResult& result, const ps::OpenedCheckpoint& checkpoint, const std::string& file, bool json) {
+// What the writers of formats write into when the place is no file that could be renamed.
+class StreamFile final : public ps::WritableFile {
+ public:
+  explicit StreamFile(OutputStream& stream) : stream_(stream) {}
+  Status Append(std::string_view bytes) override { return stream_.Write(bytes); }
+  Status Sync() override { return OkStatus(); }
+  Status Close() override { return OkStatus(); }
+
+ private:
+  OutputStream& stream_;
+};
+
+StatusOr<ps::ExportResult> ExportTo(const OutputPlace& place, const ps::OpenedCheckpoint& checkpoint,
+                                    ps::ExportOptions options) {
+  ps::FileSystem& files = ps::RealFileSystem();
+  options.output = place.path;
+  if (place.kind == OutputPlace::Kind::kFile) return ps::Export(files, checkpoint, options);
+  ASSIGN_OR_RETURN(const std::unique_ptr<OutputStream> stream, OutputStream::Open(place));
+  StreamFile file(*stream);
+  options.stream = &file;
+  ASSIGN_OR_RETURN(ps::ExportResult result, ps::Export(files, checkpoint, options));
+  RETURN_IF_ERROR(stream->Close());
+  return result;
+}
+
+// `to`: standard output, or standard error where the other has the model.
+void Print(const ps::ExportResult& result, const ps::OpenedCheckpoint& checkpoint, const std::string& file, bool json,
+           std::FILE* to) {
   if (!json) {
-    std::printf("%s: checkpoint %llu, %s\n", file.c_str(), static_cast<unsigned long long>(checkpoint.manifest.number),
-                api::FormatBytes(result.bytes).c_str());
+    std::fprintf(to, "%s: checkpoint %llu, %s\n", file.c_str(),
+                 static_cast<unsigned long long>(checkpoint.manifest.number), api::FormatBytes(result.bytes).c_str());
     for (const auto& table : result.tables) {
-      std::printf("  %s: %llu rows of %u values\n", table.name.c_str(), static_cast<unsigned long long>(table.rows),
-                  table.dim);
+      std::fprintf(to, "  %s: %llu rows of %u values\n", table.name.c_str(),
+                   static_cast<unsigned long long>(table.rows), table.dim);
     }
     return;
   }
@@ -64,7 +93,7 @@ void Print(const ps::ExportResult& result, const ps::OpenedCheckpoint& checkpoin
                            {"checkpoint", checkpoint.manifest.number},
                            {"bytes", result.bytes},
                            {"tables", std::move(tables)}};
-  std::puts(line.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
+  std::fprintf(to, "%s\n", line.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
 }
 
 }  // namespace
@@ -79,22 +108,24 @@ int Export(const ExportArguments& arguments) {
   for (const std::string& skipped : checkpoint->skipped) {
     std::fprintf(stderr, "attune: passing over a newer checkpoint: %s\n", skipped.c_str());
   }
-  ps::ExportOptions options{.format = *format,
-                            .tables = arguments.tables,
-                            .output = arguments.to.empty() ? DefaultOutput(arguments, checkpoint->manifest, *format)
-                                                           : std::filesystem::path(arguments.to),
-                            .vocabulary = arguments.vocabulary};
+  const std::string name =
+      arguments.to.empty() ? DefaultOutput(arguments, checkpoint->manifest, *format).string() : arguments.to;
+  const auto place = FindOutputPlace(name);
+  if (!place.ok()) return Fail(place.status());
+  ps::ExportOptions options{
+      .format = *format, .tables = arguments.tables, .output = {}, .vocabulary = arguments.vocabulary, .progress = {}};
   Interrupts::Install();
   ps::ExportResult result;
   {
     ProgressLine line;
     options.progress = [&line](uint64_t done, uint64_t total) { return line.Update(done, total); };
-    auto exported = ps::Export(files, *checkpoint, options);
+    auto exported = ExportTo(*place, *checkpoint, options);
     if (exported.status().code() == StatusCode::kCancelled) return kExitInterrupted;
     if (!exported.ok()) return Fail(exported.status());
     result = *std::move(exported);
   }
-  Print(result, *checkpoint, options.output.string(), arguments.json);
+  const bool taken = place->kind == OutputPlace::Kind::kStandardOutput;
+  Print(result, *checkpoint, taken ? "standard output" : name, arguments.json, taken ? stderr : stdout);
   return kExitOk;
 }
 

@@ -38,8 +38,12 @@ std::string_view FileEnding(ExportFormat format) { return kWords[static_cast<siz
 
 // --- output
 
-StatusOr<std::unique_ptr<ExportOutput>> ExportOutput::Create(FileSystem& files, const fs::path& path) {
+StatusOr<std::unique_ptr<ExportOutput>> ExportOutput::Create(FileSystem& files, const fs::path& path,
+                                                             WritableFile* stream) {
   std::unique_ptr<ExportOutput> output(new ExportOutput(files, path));
+  output->buffer_.reserve(kBufferBytes);
+  output->stream_ = stream;
+  if (stream != nullptr) return output;
   const fs::path temporary = path.string() + ".part";
   StatusOr<std::unique_ptr<WritableFile>> file = files.Create(temporary);
   if (file.status().code() == StatusCode::kAlreadyExists) {
@@ -50,7 +54,6 @@ StatusOr<std::unique_ptr<ExportOutput>> ExportOutput::Create(FileSystem& files, 
   if (!file.ok()) return file.status();
   output->file_ = *std::move(file);
   output->temporary_ = temporary;
-  output->buffer_.reserve(kBufferBytes);
   return output;
 }
 
@@ -59,7 +62,7 @@ ExportOutput::~ExportOutput() {
 }
 
 Status ExportOutput::Flush() {
-  const Status status = file_->Append(buffer_);
+  const Status status = (stream_ != nullptr ? stream_ : file_.get())->Append(buffer_);
   buffer_.clear();
   return status;
 }
@@ -73,6 +76,7 @@ Status ExportOutput::Write(std::string_view bytes) {
 
 Status ExportOutput::Finish() {
   RETURN_IF_ERROR(Flush());
+  if (stream_ != nullptr) return OkStatus();
   RETURN_IF_ERROR(file_->Sync());
   RETURN_IF_ERROR(file_->Close());
   RETURN_IF_ERROR(files_.Rename(temporary_, path_));
@@ -140,7 +144,8 @@ StatusOr<ExportResult> Export(FileSystem& files, const OpenedCheckpoint& checkpo
     total += keys + tables.back().bytes_of_pass(RowMerge::Columns::kRows) + (is_text ? 0 : keys);
   }
   for (ExportTable& table : tables) RETURN_IF_ERROR(table.Count());
-  ASSIGN_OR_RETURN(const std::unique_ptr<ExportOutput> output, ExportOutput::Create(files, options.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ExportOutput> output,
+                   ExportOutput::Create(files, options.output, options.stream));
   switch (options.format) {
     case ExportFormat::kSafetensors:
       RETURN_IF_ERROR(WriteSafetensors(tables, *output));

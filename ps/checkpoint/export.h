@@ -28,6 +28,7 @@ struct ExportOptions {
   ExportFormat format = ExportFormat::kSafetensors;
   std::vector<std::string> tables;  // empty: all
   std::filesystem::path output;
+  WritableFile* stream = nullptr;    // written to instead of `output`, and neither synced nor closed: a pipe, a device
   std::filesystem::path vocabulary;  // word2vec-text: line k (from 0) is the token of key k; empty: the key's number
   // Now and then, on the calling thread: bytes read so far of those there are to read. False ends the export with
   // Cancelled.
@@ -45,7 +46,8 @@ struct ExportResult {
 };
 
 // NotFound: a table is not there; InvalidArgument: options that do not fit; DataLoss: the checkpoint is damaged;
-// otherwise of the output's file system. Nothing is left at `output` after an error, and what was there before stays.
+// otherwise of the output's file system. Nothing is left at `output` (a stream keeps what was written) after an error,
+// and what was there before stays.
 StatusOr<ExportResult> Export(FileSystem& files, const OpenedCheckpoint& checkpoint, const ExportOptions& options);
 
 }  // namespace attune::ps

@@ -18,11 +18,13 @@ namespace attune::ps {
 
 class ExportOutput {
  public:
-  static StatusOr<std::unique_ptr<ExportOutput>> Create(FileSystem& files, const std::filesystem::path& path);
+  // Into `stream` when there is one, else beside `path`.
+  static StatusOr<std::unique_ptr<ExportOutput>> Create(FileSystem& files, const std::filesystem::path& path,
+                                                        WritableFile* stream);
   ~ExportOutput();  // removes what is not finished
 
   Status Write(std::string_view bytes);
-  // Makes it the file at `path`.
+  // Makes it the file at `path`; a stream has it all.
   Status Finish();
   uint64_t bytes() const { return bytes_; }
 
@@ -33,7 +35,8 @@ class ExportOutput {
   FileSystem& files_;
   const std::filesystem::path path_;
   std::filesystem::path temporary_;
-  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<WritableFile> file_;  // null with a stream
+  WritableFile* stream_ = nullptr;
   std::string buffer_;
   uint64_t bytes_ = 0;
 };
