@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/process_limits.h"
 
 namespace attune::cli {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 struct Dispatch {
   const Target& target;
   int operator()(const RunArguments& arguments) const { return Run(arguments, target); }
+  int operator()(const ResumeArguments& arguments) const { return Resume(arguments, target); }
+  int operator()(const RunsArguments& arguments) const { return Runs(arguments); }
   int operator()(const ValidateArguments& arguments) const { return Validate(arguments); }
   int operator()(const GetArguments& arguments) const { return Get(arguments, target); }
   int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }
@@ -34,6 +38,14 @@ struct Dispatch {
   int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }
 };
 
+// A command whose output did not arrive did not do what it was asked for, whatever else it did.
+int WithOutputArrived(int exit_code) {
+  const Status status = FlushStandardOutput();
+  if (status.ok()) return exit_code;
+  const int failed = Fail(status);
+  return exit_code == kExitOk ? failed : exit_code;
+}
+
 }  // namespace
 
 int Fail(const Status& status) {
@@ -44,14 +56,15 @@ int Fail(const Status& status) {
 
 int Main(int argc, char** argv) {
   log::SetProcessName("attune");
+  ExplainAborts();
   ParsedArguments parsed = ParseArguments(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (!parsed.arguments) {
     std::fputs(parsed.text.c_str(), parsed.exit_code == kExitOk ? stdout : stderr);
-    return parsed.exit_code;
+    return WithOutputArrived(parsed.exit_code);
   }
   if (argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl-attune")
     parsed.arguments->target.as_kubectl_plugin = true;
-  return std::visit(Dispatch{parsed.arguments->target}, parsed.arguments->command);
+  return WithOutputArrived(std::visit(Dispatch{parsed.arguments->target}, parsed.arguments->command));
 }
 
 }  // namespace attune::cli

@@ -17,14 +17,15 @@ constexpr int64_t kIndexMax = 1023;  // as many pods as a role may have
 constexpr int64_t kProcessIdMax = std::numeric_limits<int32_t>::max();
 
 constexpr char kFooter[] =
-    "Where commands look: the instance that `attune run` started on this machine; with --kubeconfig or --context, or "
-    "when\n"
-    "none runs, the cluster of the kubeconfig.\n"
+    "Where commands look: in all runs on this machine, for what only looks also in those that have ended; with\n"
+    "--kubeconfig or --context, or when none runs, in the cluster of the kubeconfig.\n"
     "Exit codes: 0 done, 1 job failed or command failed, 2 bad input, 130 interrupted.\n";
 
 struct Values {
   Target target;
   RunArguments run;
+  ResumeArguments resume;
+  RunsArguments runs;
   ValidateArguments validate;
   GetArguments get;
   DescribeArguments describe;
@@ -51,6 +52,12 @@ class HelpText : public CLI::Formatter {
   HelpText() { column_width(28); }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     return "\n" + CLI::Formatter::make_usage(app, name);
+  }
+  // An option that is shown in no group still leaves the empty line after one.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
+    return text;
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_size() != 0 && !option->get_positional() ? " " + option->get_type_name() : "";
@@ -92,37 +99,67 @@ CLI::App* Add(CLI::App& app, const char* name, const char* description, const ch
   return command;
 }
 
+// What is the same for a run and for one that continues it.
+void AddHowToRun(CLI::App& command, RunArguments& run, Values& values) {
+  command.add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
+  command.add_flag("-d,--detach", run.detach, "Start in the background and return");
+  command.add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
+  command
+      .add_option("--run-directory", run.run_directory,
+                  "Logs and models of a local run; new or empty\n(default ./attune-runs/<job>-<time>)")
+      ->type_name("DIR");
+  command.add_option("--name", run.name, "Name of the run, by which it is found later")->type_name("NAME");
+  command.add_option("--tag", run.tags, "A word that `attune runs --tag` finds; may be given\nagain")
+      ->type_name("TAG")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--keep", run.keep,
+                  "When it ends, remove all but so many of the newest\nruns beside it, with their models")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  command
+      .add_option("--report", run.report,
+                  "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--tune", run.tune,
+          "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")
+      ->type_name("MODE");
+  command
+      .add_option("--limit-cores-per-pod", run.cores,
+                  "Let no pod of a local run use more cores than this;\n0.25,server=0.1,worker-0=0.05 says more for a "
+                  "role or a pod")
+      ->type_name("CORES");
+  command.add_flag("--plain", run.plain, "A line every few seconds instead of the live display");
+  command.add_option("--resumed-from", run.resumed_from, "")
+      ->group("");  // of a run in the background that continues one
+}
+
 void AddRunAndValidate(CLI::App& app, Values& values) {
   CLI::App* run =
       Add(app, "run", "Train what a manifest says and follow it to the end",
           "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
-          "Ctrl-C ends a local run with all its processes; a cluster's job goes on.\n\n"
+          "Ctrl-C writes a checkpoint and ends a local run with all its processes (`attune resume` continues it);\n"
+          "a second Ctrl-C ends it without. A cluster's job continues.\n\n"
           "  attune run examples/word2vec/job.yaml\n"
           "  attune run --detach job.yaml && attune get\n");
   run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs")->required();
-  run->add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
-  run->add_flag("-d,--detach", values.run.detach, "Start in the background and return");
-  run->add_option("-o,--output", values.output, "json: one object per line, for programs")
-      ->check(OneOf({"json"}))
-      ->type_name("FORMAT");
-  run->add_option("--run-directory", values.run.run_directory,
-                  "Logs and models of a local run\n(default ./attune-runs/<job>-<time>)")
-      ->type_name("DIR");
   run->add_option("--resume", values.run.resume,
                   "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
       ->type_name("DIR");
-  run->add_option("--report", values.run.report,
-                  "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
-      ->type_name("FILE");
-  run->add_option(
-         "--tune", values.run.tune,
-         "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")
-      ->type_name("MODE");
-  run->add_option("--limit-cores-per-pod", values.run.cores,
-                  "Let no pod of a local run use more cores than this;\n0.25,server=0.1,worker-0=0.05 says more for a "
-                  "role or a pod")
-      ->type_name("CORES");
-  run->add_flag("--plain", values.run.plain, "A line every few seconds instead of the live display");
+  AddHowToRun(*run, values.run, values);
+  CLI::App* resume = Add(
+      app, "resume", "Continue a run that was ended before its goal",
+      "Another run of the same manifest, in the directory where the first was started, that begins with the newest\n"
+      "checkpoint it left. Ctrl-C and `attune stop` write one before they end a run.\n\n"
+      "  attune resume word2vec                   the newest run of this job\n"
+      "  attune resume attune-runs/word2vec-1     the run in this directory\n");
+  resume->add_option("RUN", values.resume.run, "Name of a run, its directory, or name of a job")->required();
+  AddHowToRun(*resume, values.resume.with, values);
   CLI::App* validate =
       Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
   validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
@@ -135,6 +172,7 @@ void AddLooking(CLI::App& app, Values& values) {
   CLI::App* get = Add(app, "get", "List jobs, or show one", "  attune get\n  attune get word2vec -o yaml\n");
   get->add_option("JOB", values.get.job, "Name of a job");
   get->add_flag("-A,--all-namespaces", values.get.all_namespaces, "Jobs of all namespaces");
+  get->add_flag("--show-managed-fields", values.get.managed_fields, "With json and yaml: who set which field, too");
   get->add_option("-o,--output", values.get.output, "json, yaml or name")
       ->check(OneOf({"json", "yaml", "name"}))
       ->type_name("FORMAT");
@@ -143,11 +181,30 @@ void AddLooking(CLI::App& app, Values& values) {
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
   CLI::App* report =
       Add(app, "report", "Write a page with loss, throughput and what happened over time",
-          "One HTML file that needs nothing else. JOB: a job that a local run trains, or the directory of "
-          "a run.\n\n"
-          "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n");
-  report->add_option("JOB", values.report.job, "Name of a job, or directory of a run")->required();
-  report->add_option("-o,--output", values.report.output, "File to write (default report.html)")->type_name("FILE");
+          "One HTML file that needs nothing else. JOB: a job that a local run trains or has trained, a run, or the\n"
+          "directory of a run. Several are drawn over each other.\n\n"
+          "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n"
+          "  attune report word2vec-1 word2vec-2 -o compared.html\n");
+  report->add_option("JOB", values.report.jobs, "Name of a job or run, or directory of a run")->required();
+  report->add_option("-o,--output", values.report.output, "File to write, - for standard output\n(default report.html)")
+      ->type_name("FILE")
+      ->expected(1);
+  CLI::App* runs = Add(app, "runs", "List, show, compare and remove the runs of this machine",
+                       "Every local run keeps its manifest, arguments, machine, curves, decisions and result in its\n"
+                       "directory. Listed are those in ./attune-runs and those that this user started elsewhere.\n\n"
+                       "  attune runs                       name, when, outcome, loss, rate, setting, directory\n"
+                       "  attune runs show word2vec-1       one of them in full\n"
+                       "  attune runs diff word2vec-1 fast  what was different, and what came of it\n"
+                       "  attune runs rm word2vec-1         remove it, its logs and its model\n"
+                       "  attune runs rm --keep 20          remove all but the newest in ./attune-runs\n");
+  runs->add_option("ACTION", values.runs.action, "list (default), show, diff or rm")
+      ->check(OneOf({"list", "show", "diff", "rm"}));
+  runs->add_option("RUN", values.runs.runs, "Name of a run, its directory, or name of a job (its\nnewest run)");
+  runs->add_option("--tag", values.runs.tag, "List only runs with this tag")->type_name("TAG");
+  runs->add_option("--keep", values.runs.keep, "With rm: all but so many of the newest")->type_name("N");
+  runs->add_option("-o,--output", values.output, "json: one object per line, for programs")
+      ->check(OneOf({"json"}))
+      ->type_name("FORMAT");
   CLI::App* explain = Add(app, "explain", "Tell what the tuner did to a job, why, and what came of it",
                           "  attune explain word2vec\n  attune explain word2vec --model\n");
   explain->add_option("JOB", values.explain.job, "Name of a job")->required();
@@ -213,8 +270,11 @@ void AddSteering(CLI::App& app, Values& values) {
   checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")
       ->type_name("SECONDS")
       ->check(WholeNumber(1, 86400));
-  CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone", "  attune stop word2vec\n");
+  CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone",
+                       "A checkpoint is written first where rows would be lost, for at most 5 s; Ctrl-C skips it.\n\n"
+                       "  attune stop word2vec\n  attune resume word2vec    continues a local run\n");
   stop->add_option("JOB", values.stop.job, "Name of a job")->required();
+  stop->add_flag("--no-checkpoint", values.stop.without_checkpoint, "Write none");
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
       ->type_name("SECONDS")
       ->check(WholeNumber(1, 86400));
@@ -246,7 +306,9 @@ void AddModels(CLI::App& app, Values& values) {
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  to_file->add_option("--to", values.export_.to, "File to write (default: ./<table> with\nthe format's ending)")
+  to_file
+      ->add_option("--to", values.export_.to,
+                   "File to write, - for standard output\n(default: ./<table> with the format's ending)")
       ->type_name("FILE");
   to_file->add_option("--vocabulary", values.export_.vocabulary, "Tokens, one per line: line k is key k, from 0")
       ->type_name("FILE");
@@ -281,7 +343,8 @@ void Build(CLI::App& app, Values& values) {
   app.add_option("--context", values.target.context, "Cluster of this context of the kubeconfig")->type_name("NAME");
   app.add_option("-n,--namespace", values.target.name_space, "Namespace (default: the context's, else \"default\")")
       ->type_name("NAME");
-  app.add_option("--instance", values.target.instance, "Local instance with this process id (default: the newest)")
+  app.add_option("--instance", values.target.instance,
+                 "Local instance with this process id\n(default: the one that has the job)")
       ->type_name("PID")
       ->check(WholeNumber(1, kProcessIdMax));
   AddRunAndValidate(app, values);
@@ -302,11 +365,14 @@ std::string UnknownCommandText(const CLI::App& app) {
 }
 
 Arguments Collect(const CLI::App& app, Values& values) {
-  if (values.follow && values.run.detach) throw CLI::ValidationError("--follow and --detach exclude each other");
-  values.run.json = values.validate.json = values.inspect.json = values.export_.json = values.explain.json =
-      values.output == "json";
+  if (values.follow && (values.run.detach || values.resume.with.detach))
+    throw CLI::ValidationError("--follow and --detach exclude each other");
+  values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
+      values.export_.json = values.explain.json = values.output == "json";
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
+  if (name == "resume") arguments.command = values.resume;
+  if (name == "runs") arguments.command = values.runs;
   if (name == "validate") arguments.command = values.validate;
   if (name == "get") arguments.command = values.get;
   if (name == "describe") arguments.command = values.describe;
@@ -335,6 +401,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the library's convention
     app.parse(reversed);
+    values.run.words = values.resume.with.words = arguments;
     return {Collect(app, values), "", kExitOk};
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
@@ -356,6 +423,7 @@ std::vector<CommandWords> AllCommandWords() {
   const auto words = [](const CLI::App& command) {
     CommandWords entry{command.get_name(), {}};
     for (const CLI::Option* option : command.get_options()) {
+      if (option->get_group().empty()) continue;  // not for people
       for (const std::string& name : option->get_lnames()) entry.options.push_back("--" + name);
     }
     return entry;

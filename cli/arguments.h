@@ -27,6 +27,22 @@ struct RunArguments {
   std::string report;         // file for the report page; "": none
   std::string tune;           // mode of the tuner; "": as the manifest says
   std::string cores;          // limits of pods on this machine (operator/local/core_limits.h); "": none
+  std::string name;           // of the run; "": of its directory
+  std::vector<std::string> tags;
+  std::optional<uint64_t> keep;    // so many ended runs stay in the directory of runs; absent: all
+  std::vector<std::string> words;  // the command line as it was typed, for the record of the run
+  std::string resumed_from;        // name of the run that is continued; "": none
+};
+struct ResumeArguments {
+  std::string run;  // name, directory, or a job's name
+  RunArguments with;
+};
+struct RunsArguments {
+  std::string action;             // list, show, diff, rm
+  std::vector<std::string> runs;  // names, directories or jobs
+  std::string tag;                // list: only with this tag
+  std::optional<uint64_t> keep;   // rm: all but so many of the newest here
+  bool json = false;
 };
 struct ValidateArguments {
   std::vector<std::string> files;
@@ -36,12 +52,13 @@ struct GetArguments {
   std::string job;  // "": all
   bool all_namespaces = false;
   std::string output;  // "", json, yaml, name
+  bool managed_fields = false;
 };
 struct DescribeArguments {
   std::string job;
 };
 struct ReportArguments {
-  std::string job;  // or a run directory, or its history file
+  std::vector<std::string> jobs;  // or runs, run directories, history files; several: over each other
   std::string output = "report.html";
 };
 struct LogsArguments {
@@ -73,6 +90,7 @@ struct CheckpointArguments {
 struct StopArguments {
   std::string job;
   int64_t timeout_seconds = 120;
+  bool without_checkpoint = false;
 };
 struct ExportArguments {
   std::string directory;
@@ -98,10 +116,10 @@ struct CompletionArguments {
   std::string shell;
 };
 
-using Command =
-    std::variant<RunArguments, ValidateArguments, GetArguments, DescribeArguments, ReportArguments, ExplainArguments,
-                 LogsArguments, ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, StopArguments,
-                 ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+using Command = std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
+                             DescribeArguments, ReportArguments, ExplainArguments, LogsArguments, ScaleArguments,
+                             SyncArguments, TuneArguments, CheckpointArguments, StopArguments, ExportArguments,
+                             InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -51,8 +51,9 @@ int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, co
   if (result.interrupted)
     std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n",
                  keys.front().name.c_str());
-  report.Finish(arguments.json);
-  return Conclude(result, arguments.json);
+  const bool reported = report.Finish(arguments.json);
+  const int code = Conclude(result, arguments.json);
+  return code == kExitOk && !reported ? kExitFailed : code;
 }
 
 }  // namespace attune::cli

@@ -6,6 +6,8 @@
 namespace attune::cli {
 
 int Run(const RunArguments& arguments, const Target& target);
+int Resume(const ResumeArguments& arguments, const Target& target);
+int Runs(const RunsArguments& arguments);
 int Validate(const ValidateArguments& arguments);
 int Get(const GetArguments& arguments, const Target& target);
 int Describe(const DescribeArguments& arguments, const Target& target);

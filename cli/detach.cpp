@@ -13,6 +13,7 @@
 #include "cli/failure.h"
 #include "cli/local_run.h"
 #include "cli/run_directory.h"
+#include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "operator/local/instance.h"
 
@@ -61,12 +62,13 @@ std::optional<int> ExitCode(pid_t child) {
 
 void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
   std::printf(
-      "%s: training in the background, process %d, logs in %s\n\n"
+      "%s: training in the background, process %d, logs in %s\n"
+      "its own output is in %s\n\n"
       "  attune get                       how far it is\n"
       "  attune logs %s worker 0 -f   what a worker writes\n"
       "  attune scale %s workers=3    more workers\n"
       "  attune stop %s               end it\n",
-      job.c_str(), child, directory.c_str(), job.c_str(), job.c_str(), job.c_str());
+      job.c_str(), child, directory.c_str(), (directory / kRunOutput).c_str(), job.c_str(), job.c_str(), job.c_str());
 }
 
 }  // namespace
@@ -74,15 +76,19 @@ void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::p
 int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& arguments, const Target& target) {
   const SystemTime time;
   const std::string job(kube::Name(jobs.front()));
-  const auto directory = MakeRunDirectory(arguments.run_directory, job, time.WallNow());
+  const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, time.WallNow());
   if (!directory.ok()) return Fail(directory.status());
   std::vector<std::string> words = {"attune", "run", arguments.file, "--plain", "--run-directory", directory->string()};
   if (!arguments.resume.empty()) words.insert(words.end(), {"--resume", arguments.resume});
   if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
   if (!arguments.cores.empty()) words.insert(words.end(), {"--limit-cores-per-pod", arguments.cores});
   if (!arguments.report.empty()) words.insert(words.end(), {"--report", arguments.report});
+  if (!arguments.name.empty()) words.insert(words.end(), {"--name", arguments.name});
+  for (const std::string& tag : arguments.tags) words.insert(words.end(), {"--tag", tag});
+  if (arguments.keep) words.insert(words.end(), {"--keep", std::to_string(*arguments.keep)});
+  if (!arguments.resumed_from.empty()) words.insert(words.end(), {"--resumed-from", arguments.resumed_from});
   if (!target.name_space.empty()) words.insert(words.end(), {"--namespace", target.name_space});
-  const std::filesystem::path output = *directory / "output.log";
+  const std::filesystem::path output = *directory / kRunOutput;
   const auto child = Spawn(words, output);
   if (!child.ok()) return Fail(child.status());
   Interrupts::Install();

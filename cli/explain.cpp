@@ -10,9 +10,9 @@
 namespace attune::cli {
 
 int Explain(const ExplainArguments& arguments, const Target& target) {
-  auto connection = Connect(target);
+  auto connection = ConnectToJob(target, arguments.job, Purpose::kLook);
   if (!connection.ok()) return Fail(connection.status());
-  const auto object = GetJob(*connection->api, {connection->name_space, arguments.job});
+  const auto object = GetJob(*connection->api, connection->key);
   if (!object.ok()) return Fail(object.status());
   const auto explanation = Explain(api::ParseTrainingJob(*object).job, arguments.model);
   if (!explanation.ok()) return Fail(explanation.status());

@@ -131,6 +131,17 @@ double ParseTime(const std::string& time) {
 
 double ToUnixSeconds(WallTime time) { return Seconds(time.time_since_epoch()); }
 
+std::string TimeText(double unix_seconds) {
+  const auto milliseconds = static_cast<int64_t>(std::llround(unix_seconds * 1000));
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char date[32], text[48];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text, sizeof text, "%s.%03dZ", date, static_cast<int>(milliseconds % 1000));
+  return text;
+}
+
 std::string AgeText(const std::string& since, double now) {
   const double from = ParseTime(since);
   if (from == 0) return "";

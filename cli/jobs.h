@@ -32,6 +32,8 @@ std::string PodState(const kube::Json& pod);
 // Seconds since 1970 of an RFC 3339 time; 0 when it is none.
 double ParseTime(const std::string& time);
 double ToUnixSeconds(WallTime time);
+// "2027-01-15T08:00:00.250Z", the form of every time that is printed for programs.
+std::string TimeText(double unix_seconds);
 // "12s", "3m20s", "2d4h"; "" for an unknown time.
 std::string AgeText(const std::string& since, double now);
 

@@ -3,15 +3,22 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
+#include "base/version.h"
 #include "cli/application.h"
+#include "cli/checkpoint_request.h"
 #include "cli/failure.h"
 #include "cli/follow.h"
+#include "cli/process_limits.h"
 #include "cli/run_directory.h"
+#include "cli/run_keeper.h"
 #include "cli/run_report.h"
+#include "cli/run_store.h"
 #include "cli/terminal.h"
 #include "operator/controller/operator.h"
 #include "operator/local/instance.h"
@@ -19,6 +26,11 @@
 
 namespace attune::cli {
 namespace {
+
+// The first Ctrl-C ends the run in order, the second without its checkpoint and at once, the third leaves.
+constexpr int kInterruptsToLeave = 3;
+constexpr Duration kLastDetails = std::chrono::milliseconds(1500);
+constexpr Duration kEarlyGrace = std::chrono::seconds(1);  // what was trained is in the checkpoint, or is to be lost
 
 // Standard error goes to a file while the display is on: log lines of platform and operator would tear it.
 class StandardErrorInFile {
@@ -28,6 +40,7 @@ class StandardErrorInFile {
     if (target < 0) return;
     saved_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     if (saved_ >= 0) dup2(target, STDERR_FILENO);
+    KeepStandardErrorForAborts(saved_);
     close(target);
   }
   ~StandardErrorInFile() { Restore(); }
@@ -36,6 +49,7 @@ class StandardErrorInFile {
 
   void Restore() {
     if (saved_ < 0) return;
+    KeepStandardErrorForAborts(-1);
     dup2(saved_, STDERR_FILENO);
     close(saved_);
     saved_ = -1;
@@ -47,6 +61,7 @@ class StandardErrorInFile {
 
 // Everything a local run consists of; members end in reverse order.
 struct LocalRun {
+  std::string name;
   SystemTime time;
   std::unique_ptr<local::Platform> platform;
   std::unique_ptr<controller::Operator> job_operator;
@@ -90,6 +105,7 @@ Status StartJobs(const std::vector<kube::Json>& jobs, const std::filesystem::pat
   instance.url = run.platform->url();
   instance.token = run.platform->token();
   instance.job = run.keys.front().ToString();
+  instance.run = run.name;
   instance.run_directory = directory.string();
   instance.started = TimeText(run.time.WallNow(), "%Y-%m-%dT%H:%M:%SZ");
   ASSIGN_OR_RETURN(run.registration, local::InstanceRegistration::Register(instance));
@@ -105,13 +121,116 @@ void Complete(std::vector<kube::Json>& jobs, const Target& target) {
   }
 }
 
+// As many as there are at first; more can come by scaling.
+size_t PodsOf(const std::vector<kube::Json>& jobs) {
+  int64_t pods = 0;
+  for (const kube::Json& job : jobs) {
+    for (const char* role : {"servers", "workers"})
+      pods += std::max<int64_t>(1, kube::IntegerAt(job, {"spec", role, "replicas"}, 1));
+  }
+  return static_cast<size_t>(pods);
+}
+
+RunRecord RecordOf(const RunArguments& arguments, const Target& target, const std::filesystem::path& directory) {
+  RunRecord record;
+  record.name = arguments.name.empty() ? directory.filename().string() : arguments.name;
+  record.tags = arguments.tags;
+  record.directory = directory.string();
+  record.started = ToUnixSeconds(SystemTime().WallNow());
+  record.process_id = getpid();
+  record.process_start = local::ProcessStart(getpid());
+  record.arguments = arguments.words;
+  std::error_code error;
+  record.working_directory = std::filesystem::current_path(error).string();
+  record.manifest = arguments.file;
+  record.tune = arguments.tune;
+  record.cores = arguments.cores;
+  record.name_space = target.name_space;
+  record.resumed_from = arguments.resumed_from.empty() ? arguments.resume : arguments.resumed_from;
+  record.version = kVersion;
+  record.machine = ThisMachine();
+  return record;
+}
+
+// The last checkpoint of each job that would lose rows, all within one time; the next interrupt skips what is left.
+void WriteLastCheckpoints(LocalRun& run, RunKeeper& keeper, bool quiet) {
+  const MonotonicTime deadline = run.time.Now() + kLastCheckpointMax;
+  const int interrupts = Interrupts::count();
+  bool announced = false;
+  for (const kube::ObjectKey& key : run.keys) {
+    const auto object = run.platform->api().Get(kube::kTrainingJobs, key);
+    if (!object.ok() || !HasRowsToLose(api::ParseTrainingJob(*object).job)) continue;
+    if (!std::exchange(announced, true) && !quiet) {
+      std::printf("stopping: writing a checkpoint first; Ctrl-C skips it\n");
+      std::fflush(stdout);
+    }
+    const Duration left = std::max<Duration>(deadline - run.time.Now(), Duration::zero());
+    const auto written = WriteCheckpoint(run.platform->api(), key,
+                                         {.whole = left, .details = kLastDetails, .interrupts_seen = interrupts});
+    if (written.ok() && written->known) keeper.SetCheckpoint(run.platform->api(), key, written->status);
+    if (quiet) continue;
+    const std::string text = written.ok() ? ToString(*written)
+                             : Interrupts::count() > interrupts
+                                 ? "no checkpoint: skipped"
+                                 : "no checkpoint: " + std::string(Message(written.status()));
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+  }
+}
+
+void EndEarly(LocalRun& run, RunKeeper& keeper, bool quiet) {
+  WriteLastCheckpoints(run, keeper, quiet);
+  if (!quiet) {
+    std::printf("stopping: ending all processes\n");
+    std::fflush(stdout);
+  }
+  run.registration.reset();
+  run.job_operator.reset();  // so that nothing replaces what ends
+  run.platform->Stop(Interrupts::count() > 1 ? Duration::zero() : kEarlyGrace);
+}
+
+void TellEnd(const RunRecord& record, bool json) {
+  const bool resumable =
+      std::any_of(record.jobs.begin(), record.jobs.end(), [](const RunJob& job) { return !job.checkpoint.empty(); });
+  if (json) {
+    kube::Json line = {{"type", "stopped"}, {"run", record.name}, {"directory", record.directory}};
+    if (resumable) {
+      const RunJob& job = record.jobs.front();
+      line["checkpoint"] = {
+          {"directory", job.checkpoint}, {"number", job.checkpoint_number}, {"step", job.checkpoint_step}};
+    }
+    std::puts(line.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::printf("stopped; no process is left, logs are in %s\n", record.directory.c_str());
+  if (resumable) std::printf("  attune resume %s   continues from the checkpoint\n", record.name.c_str());
+  std::printf("  attune describe %s   what it did\n", record.name.c_str());
+}
+
+void RemoveOlderRuns(const RunArguments& arguments, const std::filesystem::path& directory) {
+  if (!arguments.keep) return;
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::weakly_canonical(directory, error).parent_path();
+  std::string removed;
+  for (const RunRecord& run : RunsBeyond(ListRuns(), parent, std::max<uint64_t>(*arguments.keep, 1))) {
+    if (const Status status = RemoveRun(run); !status.ok()) {
+      Fail(status);
+    } else {
+      removed += (removed.empty() ? "" : ", ") + run.name;
+    }
+  }
+  if (!removed.empty() && !arguments.json) std::printf("removed by --keep: %s\n", removed.c_str());
+}
+
 }  // namespace
 
-int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, const Target& target) {
-  Interrupts::Install();
+int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const RunArguments& arguments,
+               const Target& target) {
+  Interrupts::Install(kInterruptsToLeave);
   Complete(jobs, target);
-  const auto directory =
-      MakeRunDirectory(arguments.run_directory, std::string(kube::Name(jobs.front())), SystemTime().WallNow());
+  if (const Status status = PrepareLimits(PodsOf(jobs)); !status.ok()) return Fail(status);
+  const std::string job(kube::Name(jobs.front()));
+  const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, SystemTime().WallNow());
   if (!directory.ok()) return Fail(directory.status());
   local::CoreLimits cores;
   if (!arguments.cores.empty()) {
@@ -119,12 +238,17 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
     if (!parsed.ok()) return Fail(parsed.status());
     cores = *std::move(parsed);
   }
+  const auto begun = RunKeeper::Begin(RecordOf(arguments, target, *directory), manifest, jobs);
+  if (!begun.ok()) return Fail(begun.status());
+  RunKeeper& keeper = **begun;
   StandardErrorInFile log(*directory / "attune.log");
   LocalRun run;
+  run.name = keeper.record().name;
   Status started = StartParts(*directory, cores, run);
   if (started.ok()) started = StartJobs(jobs, *directory, run);
   if (!started.ok()) {
     log.Restore();
+    keeper.End(RunOutcome::kFailed, ToUnixSeconds(run.time.WallNow()));
     return Fail(started);
   }
   if (!arguments.json) {
@@ -137,23 +261,25 @@ int RunLocally(std::vector<kube::Json> jobs, const RunArguments& arguments, cons
   }
   RunReport report(*directory, arguments.report, run.keys.size());
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true};
-  options.record = [&](const JobView& view, double now) { report.Add(view, now); };
+  options.record = [&](const JobView& view, double now) {
+    report.Add(view, now);
+    keeper.Look(run.platform->api(), view, now);
+  };
   options.add_telemetry = [&](const kube::ObjectKey& job, const std::string& uid, JobView& view) {
     AddTelemetry(run.job_operator->telemetry().Sample({job.name_space, job.name, uid}, run.time.Now()), view);
   };
   const FollowResult result = Follow(run.platform->api(), run.keys, options, run.time);
-  if (result.interrupted && !arguments.json) {
-    std::printf("stopping: ending all processes\n");
-    std::fflush(stdout);
-  }
+  if (result.interrupted) EndEarly(run, keeper, arguments.json);
   run.registration.reset();
   run.job_operator.reset();
   run.platform.reset();
   log.Restore();
-  if (result.interrupted && !arguments.json)
-    std::printf("stopped; no process is left, logs are in %s\n", directory->c_str());
-  report.Finish(arguments.json);
-  return Conclude(result, arguments.json);
+  keeper.End(RunOutcome::kInterrupted, ToUnixSeconds(run.time.WallNow()));
+  if (result.interrupted) TellEnd(keeper.record(), arguments.json);
+  const bool reported = report.Finish(arguments.json);
+  RemoveOlderRuns(arguments, *directory);
+  const int code = Conclude(result, arguments.json);
+  return code == kExitOk && !reported ? kExitFailed : code;
 }
 
 }  // namespace attune::cli

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kPodsMax = 256;  // one thread each while following
 constexpr Duration kFollowMax = std::chrono::hours(24);
 
-StatusOr<std::vector<kube::Json>> ChoosePods(Connection& connection, const LogsArguments& arguments) {
-  const kube::ObjectKey key{connection.name_space, arguments.job};
+StatusOr<std::vector<kube::Json>> ChoosePods(const JobConnection& connection, const LogsArguments& arguments) {
+  const kube::ObjectKey& key = connection.key;
   ASSIGN_OR_RETURN(const std::vector<kube::Json> pods, GetPods(*connection.api, key));
   std::vector<kube::Json> chosen;
   for (const kube::Json& pod : pods) {
@@ -92,7 +92,7 @@ Status ReadPod(kube::Api& api, const kube::Json& pod, const LogsArguments& argum
 }  // namespace
 
 int Logs(const LogsArguments& arguments, const Target& target) {
-  auto connection = Connect(target);
+  auto connection = ConnectToJob(target, arguments.job, Purpose::kLook);
   if (!connection.ok()) return Fail(connection.status());
   const auto pods = ChoosePods(*connection, arguments);
   if (!pods.ok()) return Fail(pods.status());

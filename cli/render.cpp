@@ -485,7 +485,7 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
 
 std::string RenderJson(const JobView& view, double now) {
   kube::Json object = {{"type", view.outcome == JobView::Outcome::kNone ? "progress" : "result"},
-                       {"time", now},
+                       {"time", TimeText(now)},
                        {"job", view.name},
                        {"namespace", view.name_space},
                        {"phase", view.phase},

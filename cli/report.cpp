@@ -2,12 +2,15 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "cli/application.h"
 #include "cli/commands.h"
+#include "cli/compare_page.h"
+#include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/report_page.h"
 #include "cli/run_history.h"
-#include "operator/local/instance.h"
+#include "cli/run_store.h"
 
 namespace attune::cli {
 namespace {
@@ -35,37 +38,79 @@ StatusOr<fs::path> HistoryIn(const fs::path& directory) {
                directory.string() + " holds no history-<job>.json; a local `attune run` writes it");
 }
 
-// A file, a run directory, or the name of a job that a local run is training.
-StatusOr<fs::path> FindHistory(const std::string& job, const Target& target) {
+struct FoundHistory {
+  fs::path file;
+  std::string name;  // of the run
+};
+
+StatusOr<FoundHistory> HistoryOfRun(const RunRecord& run, const std::string& wanted) {
   std::error_code error;
-  if (fs::is_regular_file(job, error)) return fs::path(job);
-  if (fs::is_directory(job, error)) return HistoryIn(job);
-  ASSIGN_OR_RETURN(const std::vector<local::Instance> instances, local::FindInstances());
-  for (const local::Instance& instance : instances) {
-    if (target.instance && instance.process_id != *target.instance) continue;
-    const fs::path file = fs::path(instance.run_directory) / HistoryFile(job);
-    if (fs::is_regular_file(file, error)) return file;
+  for (const RunJob& job : run.jobs) {
+    const fs::path file = fs::path(run.directory) / HistoryFile(job.name);
+    if ((job.name == wanted || run.jobs.size() == 1) && fs::is_regular_file(file, error))
+      return FoundHistory{file, run.name};
   }
-  return Error(
-      StatusCode::kNotFound,
-      "there is no history of " + job +
-          ": it is no file, no run directory, and no local run trains a job of that name. A run that has ended is "
-          "found by its directory (attune-runs/...); a job on a cluster is recorded by who follows it: `attune "
-          "--context NAME run --report FILE job.yaml`");
+  ASSIGN_OR_RETURN(const fs::path file, HistoryIn(run.directory));
+  return FoundHistory{file, run.name};
+}
+
+// A file, a run directory, the name of a job that a local run trains, or of a run, or of a job that one has trained.
+StatusOr<FoundHistory> FindHistory(const std::string& wanted, const Target& target) {
+  std::error_code error;
+  if (fs::is_regular_file(wanted, error)) return FoundHistory{wanted, fs::path(wanted).parent_path().filename()};
+  if (fs::is_directory(wanted, error)) {
+    ASSIGN_OR_RETURN(const fs::path file, HistoryIn(wanted));
+    const auto run = LoadRun(wanted);
+    return FoundHistory{file, run.ok() ? run->name : fs::path(wanted).filename().string()};
+  }
+  const auto connection = ConnectToJob(target, wanted, Purpose::kLook);
+  if (connection.ok() && connection->ended) return HistoryOfRun(*connection->ended, connection->key.name);
+  if (connection.ok() && connection->instance) {
+    const fs::path file = fs::path(connection->run_directory) / HistoryFile(connection->key.name);
+    if (fs::is_regular_file(file, error)) return FoundHistory{file, connection->run};
+    return Error(StatusCode::kUnavailable,
+                 "job " + wanted + " has no curves yet; they are kept from the first look on");
+  }
+  if (connection.status().code() == StatusCode::kInvalidArgument) return connection.status();
+  const auto run = FindRun(wanted);
+  if (run.ok()) return HistoryOfRun(*run, wanted);
+  return Error(StatusCode::kNotFound,
+               "there is no history of " + wanted + ": it is no file and no run directory, and " +
+                   std::string(Message(run.status())) +
+                   ". A job on a cluster is recorded by who follows it: `attune --context NAME run --report FILE "
+                   "job.yaml`");
+}
+
+StatusOr<ComparedHistory> ReadHistory(const std::string& wanted, const Target& target) {
+  ASSIGN_OR_RETURN(const FoundHistory found, FindHistory(wanted, target));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(found.file, kHistoryBytesMax));
+  auto history = LoadHistory(text);
+  if (!history.ok()) return Annotate(history.status(), "reading " + found.file.string());
+  return ComparedHistory{found.name.empty() ? history->name : found.name, *std::move(history)};
 }
 
 }  // namespace
 
 int Report(const ReportArguments& arguments, const Target& target) {
-  const auto file = FindHistory(arguments.job, target);
-  if (!file.ok()) return Fail(file.status());
-  const auto text = ReadFile(*file, kHistoryBytesMax);
-  if (!text.ok()) return Fail(text.status());
-  const auto history = LoadHistory(*text);
-  if (!history.ok()) return Fail(Annotate(history.status(), "reading " + file->string()));
-  const Status written = WriteFileAtomically(arguments.output, ReportPage(*history));
-  if (!written.ok()) return Fail(written);
-  std::printf("report of %s: %s\n", history->name.c_str(), arguments.output.c_str());
+  if (arguments.jobs.size() > kComparedMax) {
+    return Fail(Error(StatusCode::kInvalidArgument,
+                      "at most " + std::to_string(kComparedMax) + " runs fit on one page; name fewer"));
+  }
+  const auto place = FindOutputPlace(arguments.output);
+  if (!place.ok()) return Fail(place.status());
+  std::vector<ComparedHistory> runs;
+  for (const std::string& wanted : arguments.jobs) {
+    auto run = ReadHistory(wanted, target);
+    if (!run.ok()) return Fail(run.status());
+    runs.push_back(*std::move(run));
+  }
+  const std::string page = runs.size() == 1 ? ReportPage(runs.front().history) : ComparePage(runs);
+  if (const Status written = WriteOutput(*place, page); !written.ok()) return Fail(written);
+  if (place->kind != OutputPlace::Kind::kFile) return kExitOk;
+  std::string names;
+  for (const ComparedHistory& run : runs)
+    names += (names.empty() ? "" : ", ") + (runs.size() == 1 ? run.history.name : run.name);
+  std::printf("report of %s: %s\n", names.c_str(), arguments.output.c_str());
   return kExitOk;
 }
 

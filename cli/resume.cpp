@@ -1,57 +1,126 @@
-#include "cli/resume.h"
+// `attune resume RUN`: another run of the same, beginning with the newest checkpoint that the first one left.
+#include <cstdio>
+#include <filesystem>
 
-#include <algorithm>
-#include <vector>
-
-#include "ps/checkpoint/checkpoint_directory.h"
+#include "base/file.h"
+#include "cli/application.h"
+#include "cli/commands.h"
+#include "cli/connection.h"
+#include "cli/failure.h"
+#include "cli/run_state.h"
+#include "cli/run_store.h"
+#include "ps/checkpoint/inspection.h"
 
 namespace attune::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Where a run keeps checkpoints: beside the model, which lies in one of the claims of the run.
-std::vector<fs::path> Candidates(const fs::path& directory) {
-  std::vector<fs::path> candidates{directory, directory / "checkpoints"};
-  std::error_code error;
-  std::vector<fs::path> claims;
-  for (fs::directory_iterator entry(directory / "claims", error), end; !error && entry != end; entry.increment(error))
-    claims.push_back(entry->path());
-  std::sort(claims.begin(), claims.end());
-  for (const fs::path& claim : claims) {
-    candidates.push_back(claim / "checkpoints");
-    candidates.push_back(claim);
+// Where the job wrote checkpoints, as its record says; else where its manifest says, or where a job writes them by
+// itself: a run that was killed may have had no time to keep a record of the newest.
+std::vector<fs::path> CheckpointPlaces(const RunRecord& run) {
+  std::vector<fs::path> places;
+  if (!run.jobs.front().checkpoint.empty()) places.emplace_back(run.jobs.front().checkpoint);
+  const fs::path state_file = fs::path(run.directory) / StateFile(run.jobs.front().name);
+  if (const auto text = ReadFile(state_file); text.ok()) {
+    const auto state = LoadState(*text);
+    const std::string stated(state.ok() ? kube::StringAt(state->job, {"spec", "checkpoint", "directory"})
+                                        : std::string_view());
+    if (!stated.empty()) places.emplace_back(stated);
   }
-  return candidates;
+  // Beside the model, which lies in claims/<claim>/<job>.
+  std::error_code error;
+  for (const auto& claim : fs::directory_iterator(fs::path(run.directory) / "claims", error))
+    places.push_back(claim.path() / run.jobs.front().name / "checkpoints");
+  return places;
 }
 
-bool HoldsCheckpoints(const fs::path& directory) {
-  const auto listing = ps::CheckpointDirectory(ps::RealFileSystem(), directory).List();
-  return listing.ok() && !listing->manifests.empty();
+StatusOr<fs::path> FindCheckpointOf(const RunRecord& run) {
+  ps::FileSystem& files = ps::RealFileSystem();
+  std::string seen;
+  for (const fs::path& place : CheckpointPlaces(run)) {
+    const auto summaries =
+        ps::InspectCheckpoints(files, ps::FindCheckpoints(files, place), ps::CheckpointDirectory::Depth::kStructure);
+    for (const ps::CheckpointSummary& summary : summaries.ok() ? *summaries : std::vector<ps::CheckpointSummary>()) {
+      if (summary.status.ok()) return place;
+      seen = "; checkpoint " + std::to_string(summary.number) + " in " + place.string() +
+             " is damaged: " + std::string(Message(summary.status));
+    }
+  }
+  return Error(StatusCode::kNotFound, "run " + run.name + " left no checkpoint to continue from" + seen +
+                                          "; begin again with `attune run " +
+                                          (fs::path(run.directory) / kRunManifest).string() +
+                                          "`, and let spec.checkpoint.intervalSeconds write some");
+}
+
+Status CheckResumable(const RunRecord& run) {
+  if (run.outcome == RunOutcome::kRunning) {
+    return Error(StatusCode::kFailedPrecondition, "run " + run.name + " has not ended; there is nothing to continue");
+  }
+  if (run.outcome == RunOutcome::kSucceeded) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "run " + run.name +
+                     " has reached its goal; for more, raise spec.goal in the manifest and begin with "
+                     "a checkpoint: `attune run --resume DIR FILE`");
+  }
+  if (run.jobs.size() != 1) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "run " + run.name + " has " + std::to_string(run.jobs.size()) +
+                     " jobs; write spec.checkpoint.resumeFrom into each of them in the manifest and run it");
+  }
+  std::error_code error;
+  if (!fs::exists(fs::path(run.directory) / kRunManifest, error)) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "run " + run.name + " kept no manifest (an older attune made it): `attune run --resume DIR FILE`");
+  }
+  return OkStatus();
+}
+
+// Paths in the manifest are relative to where the first run was started.
+Status GoTo(const RunRecord& run) {
+  if (run.working_directory.empty()) return OkStatus();
+  std::error_code error;
+  fs::current_path(run.working_directory, error);
+  if (!error) return OkStatus();
+  return Error(StatusCode::kFailedPrecondition, "run " + run.name + " was started in " + run.working_directory +
+                                                    ", which cannot be entered: " + error.message());
+}
+
+// Paths that were typed now are relative to here.
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  return path.empty() || path == "-" ? path : fs::absolute(path, error).lexically_normal().string();
 }
 
 }  // namespace
 
-StatusOr<fs::path> FindResumeDirectory(const std::string& wanted) {
-  std::error_code error;
-  const fs::path directory = fs::absolute(wanted, error).lexically_normal();
-  const std::string shown = wanted == directory ? wanted : wanted + " (" + directory.string() + ")";
-  if (!fs::is_directory(directory, error)) {
-    return Error(
-        StatusCode::kInvalidArgument,
-        "--resume " + shown + (fs::exists(directory, error) ? " is no directory" : ": there is no such directory"));
+int Resume(const ResumeArguments& arguments, const Target& target) {
+  if (WantsCluster(target)) {
+    return Fail(Error(StatusCode::kInvalidArgument,
+                      "resume continues runs of this machine; on a cluster: `attune run --resume DIR FILE`"));
   }
-  for (const fs::path& candidate : Candidates(directory)) {
-    const fs::path found = ps::FindCheckpoints(ps::RealFileSystem(), candidate);
-    if (!HoldsCheckpoints(found)) continue;
-    const auto opened = ps::OpenCheckpoint(ps::RealFileSystem(), found);
-    if (opened.ok()) return found;
-    return Annotate(opened.status(), "--resume " + shown);
+  const auto run = FindRun(arguments.run);
+  if (!run.ok()) return Fail(run.status());
+  if (const Status status = CheckResumable(*run); !status.ok()) return Fail(status);
+  const auto checkpoint = FindCheckpointOf(*run);
+  if (!checkpoint.ok()) return Fail(checkpoint.status());
+  RunArguments again = arguments.with;
+  again.file = (fs::path(run->directory) / kRunManifest).string();
+  again.resume = checkpoint->string();
+  again.resumed_from = run->name;
+  again.run_directory = Absolute(again.run_directory);
+  again.report = Absolute(again.report);
+  if (again.tune.empty()) again.tune = run->tune;
+  if (again.cores.empty()) again.cores = run->cores;
+  if (again.tags.empty()) again.tags = run->tags;
+  Target same = target;
+  if (same.name_space.empty()) same.name_space = run->name_space;
+  if (const Status status = GoTo(*run); !status.ok()) return Fail(status);
+  if (!again.json) {
+    std::printf("continuing run %s from its checkpoint in %s\n", run->name.c_str(), checkpoint->c_str());
+    std::fflush(stdout);
   }
-  return Error(StatusCode::kInvalidArgument,
-               "--resume " + shown +
-                   " holds no checkpoint, neither itself nor in checkpoints or claims/*/checkpoints; a job writes them "
-                   "when spec.checkpoint.intervalSeconds or `attune checkpoint JOB` asks for them");
+  return Run(again, same);
 }
 
 }  // namespace attune::cli

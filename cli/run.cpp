@@ -3,14 +3,17 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/file.h"
+#include "base/output.h"
 #include "cli/application.h"
 #include "cli/cluster_run.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/local_run.h"
-#include "cli/resume.h"
+#include "cli/resume_directory.h"
 #include "cli/run_directory.h"
+#include "cli/run_store.h"
 #include "cli/tune_request.h"
 #include "operator/api/manifest.h"
 #include "operator/local/core_limits.h"
@@ -18,6 +21,8 @@
 
 namespace attune::cli {
 namespace {
+
+constexpr uint64_t kManifestBytesMax = 16 << 20;
 
 size_t Print(const std::vector<api::FieldProblem>& problems, const std::string& file) {
   for (const api::FieldProblem& problem : problems) std::fprintf(stderr, "%s\n", api::ToString(problem, file).c_str());
@@ -45,15 +50,20 @@ size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& fil
   return Print(problems, file);
 }
 
-// Prints what is wrong. The jobs with their defaults and a namespace otherwise.
-StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file, bool on_cluster) {
-  const auto manifests = api::ReadManifests(file);
-  if (!manifests.ok()) {
-    std::error_code error;
-    const bool absent = manifests.status().code() == StatusCode::kNotFound && std::filesystem::path(file).is_relative();
-    const std::string from = absent ? ", seen from " + std::filesystem::current_path(error).string() : "";
-    return Error(manifests.status().code(), std::string(Message(manifests.status())) + from);
-  }
+// A relative file that is absent is named with the directory it was looked for in.
+StatusOr<std::string> ReadManifestText(const std::string& file) {
+  auto text = ReadFile(file, kManifestBytesMax);
+  if (text.ok() || text.status().code() != StatusCode::kNotFound || !std::filesystem::path(file).is_relative()) return text;
+  std::error_code error;
+  return Error(text.status().code(), std::string(Message(text.status())) + ", seen from " +
+                                         std::filesystem::current_path(error).string());
+}
+
+// Prints what is wrong. The jobs, and the text that says them, otherwise; it is read once, for it may come from a pipe.
+StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file, bool on_cluster, std::string& text) {
+  ASSIGN_OR_RETURN(text, ReadManifestText(file));
+  const auto manifests = api::ParseManifests(text, file);
+  if (!manifests.ok()) return manifests.status();
   std::vector<kube::Json> jobs;
   size_t problems = 0;
   for (const api::Manifest& manifest : *manifests) {
@@ -122,20 +132,56 @@ Status CheckCores(const std::string& text, bool on_cluster) {
   return Annotate(local::CoreLimits::Parse(text).status(), "--limit-cores-per-pod");
 }
 
+// Before hours of training: where the page will lie can be written to.
+Status CheckReport(const std::string& file) {
+  if (file.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const OutputPlace place, FindOutputPlace(file));
+  if (place.kind != OutputPlace::Kind::kStandardOutput) return OkStatus();
+  return Error(StatusCode::kInvalidArgument,
+               "--report " + file +
+                   ": standard output shows the run; name a file, or make the page afterwards with "
+                   "`attune report JOB -o -`");
+}
+
+Status CheckName(const RunArguments& arguments, bool on_cluster) {
+  const bool any = !arguments.name.empty() || !arguments.tags.empty() || arguments.keep;
+  if (any && on_cluster) {
+    return Error(
+        StatusCode::kInvalidArgument,
+        "--name, --tag and --keep are for runs on this machine; a job on a cluster has metadata.name and labels");
+  }
+  if (arguments.name.empty()) return OkStatus();
+  if (const std::string problem = ProblemOfRunName(arguments.name); !problem.empty())
+    return Error(StatusCode::kInvalidArgument, "--name: " + problem);
+  for (const RunRecord& run : ListRuns()) {
+    if (run.name != arguments.name) continue;
+    return Error(StatusCode::kAlreadyExists,
+                 "--name " + arguments.name + ": there is a run of that name in " + run.directory + " (" +
+                     ToString(run.outcome) + "); choose another name" +
+                     (run.outcome == RunOutcome::kRunning ? "" : ", or remove it: `attune runs rm " + run.name + "`"));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 int Run(const RunArguments& arguments, const Target& target) {
-  auto jobs = ReadJobs(arguments.file, WantsCluster(target));
+  std::string manifest;
+  auto jobs = ReadJobs(arguments.file, WantsCluster(target), manifest);
   Status status = jobs.status();
-  if (status.ok()) status = AddResume(*jobs, arguments.resume, WantsCluster(target));
-  if (status.ok()) status = AddTuning(*jobs, arguments.tune, WantsCluster(target));
-  if (status.ok()) status = CheckCores(arguments.cores, WantsCluster(target));
+  const bool on_cluster = WantsCluster(target);
+  if (status.ok()) status = AddResume(*jobs, arguments.resume, on_cluster);
+  if (status.ok()) status = AddTuning(*jobs, arguments.tune, on_cluster);
+  if (status.ok()) status = CheckCores(arguments.cores, on_cluster);
+  if (status.ok()) status = CheckReport(arguments.report);
+  if (status.ok()) status = CheckName(arguments, on_cluster);
   if (!status.ok()) {
     Fail(status);
     return kExitBadInput;
   }
-  if (WantsCluster(target)) return RunOnCluster(*std::move(jobs), arguments, target);
-  return arguments.detach ? StartDetached(*jobs, arguments, target) : RunLocally(*std::move(jobs), arguments, target);
+  if (on_cluster) return RunOnCluster(*std::move(jobs), arguments, target);
+  return arguments.detach ? StartDetached(*jobs, arguments, target)
+                          : RunLocally(*std::move(jobs), manifest, arguments, target);
 }
 
 }  // namespace attune::cli

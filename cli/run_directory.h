@@ -9,8 +9,15 @@
 
 namespace attune::cli {
 
-// `wanted`, or ./attune-runs/<job>-<date>-<time> (UTC) with a number when taken. Created; absolute.
-StatusOr<std::filesystem::path> MakeRunDirectory(const std::string& wanted, const std::string& job, WallTime now);
+inline constexpr char kRunsDirectory[] = "attune-runs";  // of the present directory
+
+struct WantedDirectory {
+  std::string path;  // of --run-directory; "": ./attune-runs/<name>
+  std::string name;  // of the run; "": <job>-<date>-<time> (UTC) with a number when taken
+  std::string job;
+};
+// Created; absolute. A directory that holds anything is refused: nothing of an earlier run is ever written over.
+StatusOr<std::filesystem::path> MakeRunDirectory(const WantedDirectory& wanted, WallTime now);
 // Where runs that share a parent ./attune-runs keep what their tuners learned; "" for a directory chosen by name, whose
 // neighbors have nothing to do with it.
 std::filesystem::path TunerHistoryOf(const std::filesystem::path& run_directory);

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "cli/report_page.h"
 
 namespace attune::cli {
@@ -32,24 +33,29 @@ Status RunReport::SaveHistoryOf(Job& job, double now) const {
 }
 
 std::filesystem::path RunReport::PageOf(const std::string& job) const {
-  if (jobs_ < 2) return page_;
+  const auto place = FindOutputPlace(page_.string());
+  if (jobs_ < 2 || (place.ok() && place->kind != OutputPlace::Kind::kFile)) return page_;
   std::filesystem::path named = page_;
   return named.replace_filename(page_.stem().string() + "-" + job + page_.extension().string());
 }
 
-void RunReport::Finish(bool quiet) {
+bool RunReport::Finish(bool quiet) {
+  bool complete = true;
   for (auto& [key, job] : recorded_) {
     const RunHistory& history = job.recorder.history();
     if (!directory_.empty()) Complain(SaveHistoryOf(job, 0));
     if (page_.empty()) continue;
     const std::filesystem::path file = PageOf(history.name);
-    const Status written = WriteFileAtomically(file, ReportPage(history));
+    const auto place = FindOutputPlace(file.string());
+    const Status written = place.ok() ? WriteOutput(*place, ReportPage(history)) : place.status();
     if (!written.ok()) {
       Complain(written);
+      complete = false;
     } else if (!quiet) {
       std::printf("report of %s: %s\n", history.name.c_str(), file.c_str());
     }
   }
+  return complete;
 }
 
 }  // namespace attune::cli

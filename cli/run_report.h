@@ -18,8 +18,8 @@ class RunReport {
       : directory_(std::move(directory)), page_(std::move(page)), jobs_(jobs) {}
 
   void Add(const JobView& view, double now);
-  // Writes everything, and tells on standard error what could not be written.
-  void Finish(bool quiet);
+  // Writes everything, and says on standard error what could not be written; false when a page is missing.
+  bool Finish(bool quiet);
 
  private:
   struct Job {

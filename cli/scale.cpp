@@ -56,9 +56,9 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
   if (!words.ok()) return Fail(words.status());
   const auto request = ParseScaleChanges(words->changes);
   if (!request.ok()) return Fail(request.status());
-  auto connection = Connect(target);
+  auto connection = ConnectToJob(target, words->job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
-  const kube::ObjectKey key{connection->name_space, words->job};
+  const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob job = api::ParseTrainingJob(*object).job;

@@ -26,9 +26,9 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   const SyncWords words = SortSyncWords(arguments.job, arguments.mode);
   const auto wanted = ParseSynchronization(words.mode);
   if (!wanted.ok()) return Fail(wanted.status());
-  auto connection = Connect(target);
+  auto connection = ConnectToJob(target, words.job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
-  const kube::ObjectKey key{connection->name_space, words.job};
+  const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob before = api::ParseTrainingJob(*object).job;

@@ -29,7 +29,7 @@ std::atomic<bool> g_area_shown{false};
 termios g_saved_mode{};
 std::atomic<bool> g_mode_saved{false};
 
-std::atomic<int> g_interrupts{0};
+std::atomic<int> g_interrupts{0}, g_last_interrupt{2};
 int g_wake[2] = {-1, -1};
 
 void WriteAll(std::string_view text) {
@@ -41,17 +41,9 @@ void WriteAll(std::string_view text) {
   }
 }
 
-// Only async-signal-safe calls.
-void RestoreTerminal() {
-  if (g_area_shown.exchange(false)) {
-    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, kShowCursor, sizeof kShowCursor - 1);
-  }
-  if (g_mode_saved.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &g_saved_mode);
-}
-
 void OnSignal(int signal_number) {
   const int saved_errno = errno;
-  if (signal_number != SIGWINCH && g_interrupts.fetch_add(1) >= 1) {
+  if (signal_number != SIGWINCH && g_interrupts.fetch_add(1) + 1 >= g_last_interrupt) {
     RestoreTerminal();
     _exit(kExitInterrupted);
   }
@@ -69,6 +61,13 @@ bool SpeaksUtf8() {
 }
 
 }  // namespace
+
+void RestoreTerminal() {
+  if (g_area_shown.exchange(false)) {
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, kShowCursor, sizeof kShowCursor - 1);
+  }
+  if (g_mode_saved.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &g_saved_mode);
+}
 
 bool IsTerminal() {
   const char* kind = std::getenv("TERM");
@@ -124,7 +123,8 @@ void LiveArea::Clear() {
   drawn_.clear();
 }
 
-void Interrupts::Install() {
+void Interrupts::Install(int last) {
+  g_last_interrupt = last;
   if (g_wake[0] >= 0) return;
   if (pipe2(g_wake, O_CLOEXEC | O_NONBLOCK) != 0) return;
   struct sigaction action {};
@@ -138,10 +138,10 @@ void Interrupts::Install() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-bool Interrupts::requested() { return g_interrupts.load() > 0; }
+int Interrupts::count() { return g_interrupts.load(); }
 
-bool Interrupts::Wait(Duration time) {
-  if (requested()) return true;
+bool Interrupts::Wait(Duration time, int seen) {
+  if (count() > seen) return true;
   pollfd wake{g_wake[0], POLLIN, 0};
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   if (poll(&wake, g_wake[0] >= 0 ? 1 : 0, static_cast<int>(milliseconds)) > 0) {
@@ -149,7 +149,7 @@ bool Interrupts::Wait(Duration time) {
     while (read(g_wake[0], drained, sizeof drained) > 0) {
     }
   }
-  return requested();
+  return count() > seen;
 }
 
 }  // namespace attune::cli

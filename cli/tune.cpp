@@ -39,9 +39,9 @@ int Tune(const TuneArguments& arguments, const Target& target) {
   const auto words = SortTuneWords(all);
   if (!words.ok()) return Fail(words.status());
   const std::string& name = words->job;
-  auto connection = Connect(target);
+  auto connection = ConnectToJob(target, name, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
-  const kube::ObjectKey key{connection->name_space, name};
+  const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
   const auto request = MakeTuneRequest(api::ParseTrainingJob(*object).job, words->action, words->settings);

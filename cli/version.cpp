@@ -21,30 +21,35 @@ std::string ClusterVersion(kube::Api& api) {
   return version.empty() ? "unknown (its Deployment carries no label app.kubernetes.io/version)" : version;
 }
 
+// False when it does not answer.
+bool TellOf(const Connection& connection) {
+  const auto jobs =
+      connection.api->List(kube::kTrainingJobs, {.name_space = connection.name_space}, {std::chrono::seconds(5)});
+  if (!jobs.ok()) {
+    std::printf("server  no answer from %s: %s\n", connection.description.c_str(),
+                std::string(Message(jobs.status())).c_str());
+  } else if (connection.instance) {
+    std::printf("server  %s, API %s\n", connection.description.c_str(), kube::kTrainingJobs.api_version().c_str());
+  } else {
+    std::printf("server  %s, API %s, operator %s\n", connection.description.c_str(),
+                kube::kTrainingJobs.api_version().c_str(), ClusterVersion(*connection.api).c_str());
+  }
+  return jobs.ok();
+}
+
 }  // namespace
 
 int Version(const VersionArguments& arguments, const Target& target) {
   std::printf("client  attune %s\n", kVersion);
   if (arguments.client_only) return kExitOk;
-  auto connection = Connect(target);
-  if (!connection.ok()) {
-    std::printf("server  none: %s\n", std::string(Message(connection.status())).c_str());
-    return connection.status().code() == StatusCode::kNotFound && !WantsCluster(target) ? kExitOk : kExitFailed;
+  const auto connections = ConnectToAll(target);
+  if (!connections.ok()) {
+    std::printf("server  none: %s\n", std::string(Message(connections.status())).c_str());
+    return connections.status().code() == StatusCode::kNotFound && !WantsCluster(target) ? kExitOk : kExitFailed;
   }
-  const auto jobs =
-      connection->api->List(kube::kTrainingJobs, {.name_space = connection->name_space}, {std::chrono::seconds(5)});
-  if (!jobs.ok()) {
-    std::printf("server  no answer from %s: %s\n", connection->description.c_str(),
-                std::string(Message(jobs.status())).c_str());
-    return kExitFailed;
-  }
-  if (connection->instance) {
-    std::printf("server  %s, API %s\n", connection->description.c_str(), kube::kTrainingJobs.api_version().c_str());
-  } else {
-    std::printf("server  %s, API %s, operator %s\n", connection->description.c_str(),
-                kube::kTrainingJobs.api_version().c_str(), ClusterVersion(*connection->api).c_str());
-  }
-  return kExitOk;
+  bool all_answered = true;
+  for (const Connection& connection : *connections) all_answered = TellOf(connection) && all_answered;
+  return all_answered ? kExitOk : kExitFailed;
 }
 
 }  // namespace attune::cli

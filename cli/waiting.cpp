@@ -6,7 +6,7 @@
 namespace attune::cli {
 
 StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key, Duration timeout,
-                                      const std::function<bool(const api::TrainingJob&)>& done) {
+                                      const std::function<bool(const api::TrainingJob&)>& done, int interrupts_seen) {
   constexpr Duration kLook = std::chrono::milliseconds(200);
   const SystemTime time;
   const MonotonicTime deadline = time.Now() + timeout;
@@ -23,7 +23,8 @@ StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key
                                                       std::to_string(static_cast<int64_t>(Seconds(timeout))) +
                                                       " s; `attune describe " + key.name + "` tells what the job does");
     }
-    if (Interrupts::Wait(kLook)) return Error(StatusCode::kCancelled, "not waiting any longer; the request stands");
+    if (Interrupts::Wait(kLook, interrupts_seen))
+      return Error(StatusCode::kCancelled, "not waiting any longer; the request stands");
   }
 }
 

@@ -10,9 +10,10 @@
 
 namespace attune::cli {
 
-// The job as it was then. DeadlineExceeded after `timeout`, Cancelled at an interrupt (Interrupts::Install before),
-// FailedPrecondition when the job ends first.
+// The job as it was then. DeadlineExceeded after `timeout`, Cancelled at an interrupt beyond those seen before
+// (Interrupts::Install before), FailedPrecondition when the job ends first.
 StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key, Duration timeout,
-                                      const std::function<bool(const api::TrainingJob&)>& done);
+                                      const std::function<bool(const api::TrainingJob&)>& done,
+                                      int interrupts_seen = 0);
 
 }  // namespace attune::cli

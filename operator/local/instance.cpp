@@ -37,28 +37,18 @@ Status CheckDirectory(const std::filesystem::path& directory) {
                directory.string() + " must be a directory of yours with mode 0700; remove it and try again");
 }
 
-// Start time in clock ticks since boot: tells a living process from another one with a reused id.
-std::string StartTicks(int process_id) {
-  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
-  std::string text;
-  if (!std::getline(file, text)) return "";
-  size_t at = text.rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
-  return at == std::string::npos ? "" : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
-}
-
 bool IsAlive(const Json& file) {
-  const auto process_id = static_cast<int>(kube::IntegerAt(file, {"processId"}));
-  if (process_id <= 0 || (kill(process_id, 0) != 0 && errno == ESRCH)) return false;
-  return StartTicks(process_id) == kube::StringAt(file, {"processStart"});
+  return IsProcess(static_cast<int>(kube::IntegerAt(file, {"processId"})),
+                   std::string(kube::StringAt(file, {"processStart"})));
 }
 
 Json ToJson(const Instance& instance) {
   return {{"processId", instance.process_id},
-          {"processStart", StartTicks(instance.process_id)},
+          {"processStart", ProcessStart(instance.process_id)},
           {"url", instance.url},
           {"token", instance.token},
           {"job", instance.job},
+          {"run", instance.run},
           {"runDirectory", instance.run_directory},
           {"started", instance.started}};
 }
@@ -69,6 +59,7 @@ Instance FromJson(const Json& json) {
           text("url"),
           text("token"),
           text("job"),
+          text("run"),
           text("runDirectory"),
           text("started")};
 }
@@ -83,6 +74,23 @@ class Registration final : public InstanceRegistration {
 };
 
 }  // namespace
+
+// Start time in clock ticks since boot.
+std::string ProcessStart(int process_id) {
+  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return "";
+  size_t at = text.rfind(')');
+  // One that has ended and was not waited for is none.
+  if (at == std::string::npos || at + 2 >= text.size() || text[at + 2] == 'Z' || text[at + 2] == 'X') return "";
+  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
+  return at == std::string::npos ? "" : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+bool IsProcess(int process_id, const std::string& start) {
+  if (process_id <= 0 || start.empty() || (kill(process_id, 0) != 0 && errno == ESRCH)) return false;
+  return ProcessStart(process_id) == start;
+}
 
 StatusOr<std::unique_ptr<InstanceRegistration>> InstanceRegistration::Register(const Instance& instance) {
   const std::filesystem::path directory = Directory();

@@ -16,6 +16,7 @@ struct Instance {
   std::string url;  // of its API
   std::string token;
   std::string job;  // first job's namespace/name, for people
+  std::string run;  // its name
   std::string run_directory;
   std::string started;  // RFC 3339
 };
@@ -29,5 +30,10 @@ class InstanceRegistration {
 
 // Living instances, newest first; files of dead processes are removed on the way.
 StatusOr<std::vector<Instance>> FindInstances();
+
+// What distinguishes a process from a later one with the same id; "" when there is none.
+std::string ProcessStart(int process_id);
+// Whether that process, and no later one, runs.
+bool IsProcess(int process_id, const std::string& start);
 
 }  // namespace attune::local

@@ -53,9 +53,13 @@ class LocalPlatform final : public Platform {
 
   // Processes first, so that their last words still find the API.
   ~LocalPlatform() override {
-    if (agent_ != nullptr) agent_->Stop(kStopGrace);
+    Stop(kStopGrace);
     server_.reset();
     agent_.reset();
+  }
+
+  void Stop(Duration grace) override {
+    if (agent_ != nullptr) agent_->Stop(grace);
   }
 
   kube::Api& api() override { return api_; }

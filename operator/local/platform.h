@@ -38,6 +38,9 @@ class Platform {
   // Should this process be killed instead, the pods' processes end by themselves.
   virtual ~Platform() = default;
 
+  // The same with another grace period; what is asked of the platform later finds no pod running.
+  virtual void Stop(Duration grace) = 0;
+
   virtual kube::Api& api() = 0;
   virtual std::string url() const = 0;  // http://127.0.0.1:port, "" when not served
   virtual std::string token() const = 0;

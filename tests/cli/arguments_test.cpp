@@ -58,6 +58,33 @@ TEST(Arguments, RunForPrograms) {
   EXPECT_EQ(run.run_directory, "d");
 }
 
+TEST(Arguments, ARunIsNamedTaggedAndContinued) {
+  const ParsedArguments parsed =
+      ParseArguments({"run", "job.yaml", "--name", "fast", "--tag", "a", "--tag", "b", "--keep", "20"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+  const auto& run = std::get<RunArguments>(parsed.arguments->command);
+  EXPECT_EQ(run.name, "fast");
+  EXPECT_EQ(run.tags, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(run.keep, 20U);
+  EXPECT_EQ(run.words.size(), 10U) << "as typed, for the record";
+  const ParsedArguments again = ParseArguments({"resume", "fast", "--detach", "-o", "json"});
+  ASSERT_TRUE(again.arguments.has_value()) << again.text;
+  const auto& resume = std::get<ResumeArguments>(again.arguments->command);
+  EXPECT_EQ(resume.run, "fast");
+  EXPECT_TRUE(resume.with.detach && resume.with.json);
+}
+
+TEST(Arguments, RunsAndReportsOfSeveral) {
+  const ParsedArguments parsed = ParseArguments({"runs", "diff", "a", "b"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+  EXPECT_EQ(std::get<RunsArguments>(parsed.arguments->command).runs, (std::vector<std::string>{"a", "b"}));
+  ASSERT_TRUE(ParseArguments({"runs"}).arguments.has_value());
+  const ParsedArguments report = ParseArguments({"report", "a", "b", "-o", "-"});
+  ASSERT_TRUE(report.arguments.has_value()) << report.text;
+  EXPECT_EQ(std::get<ReportArguments>(report.arguments->command).output, "-");
+  EXPECT_EQ(std::get<ReportArguments>(report.arguments->command).jobs.size(), 2U);
+}
+
 TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
   const std::pair<std::vector<std::string>, const char*> kTable[] = {
       {{"run"}, "see attune run --help"},
@@ -67,6 +94,8 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"logs", "j", "worker", "-1"}, "\"-1\" is not a whole number from 0 to 1023"},
       {{"stop", "j", "--timeout", "5s"}, "\"5s\" is not a whole number from 1 to 86400"},
       {{"completion", "fish"}, "bash"},
+      {{"run", "f", "--keep", "0"}, "see attune run --help"},
+      {{"runs", "fly"}, "list, show, diff, rm"},
       {{"fly"}, "there is no command fly"},
       {{"scael", "j"}, "did you mean scale?"}};
   for (const auto& [words, want] : kTable) {

@@ -56,6 +56,46 @@ TEST_F(CheckpointRun, AKilledJobResumesWithAnotherNumberOfServersAndCountsEachIt
   EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);
 }
 
+// What was trained is kept without anything having been asked for, and no item is processed twice.
+TEST_F(CheckpointRun, CtrlCWritesACheckpointFromWhichTheRunIsContinuedExactly) {
+  Start(2, 10, "", {"--name", "first"});
+  ASSERT_TRUE(AwaitFraction(0.1));
+  run_->Signal(SIGINT);
+  const Outcome ended = run_->AwaitEnd(kPatience);
+  EXPECT_EQ(ended.code, 130) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("\"type\":\"stopped\""));
+  EXPECT_THAT(ended.output, HasSubstr("\"checkpoint\":{\"directory\":\"" + checkpoints())) << ended.output;
+  EXPECT_THAT(Processes(""), testing::IsEmpty()) << "left behind";
+  EXPECT_THAT(Attune({"describe", "first"}).output, HasSubstr("Interrupted"));
+  EXPECT_THAT(Attune({"runs"}).output, HasSubstr("Interrupted at"));
+
+  run_ = JobRun::Start({"resume", "first", "--name", "second", "-o", "json"});
+  const Json result = AwaitResult();
+  EXPECT_EQ(Metric(result, "counts_min"), kEpochs) << result.dump(1);
+  EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);
+  const Outcome shown = Attune({"runs", "show", "second"});
+  EXPECT_THAT(shown.output, HasSubstr("Resumed from: first"));
+  EXPECT_THAT(shown.output, HasSubstr("Succeeded"));
+  EXPECT_EQ(Attune({"resume", "second"}).code, 1) << "its goal is reached";
+}
+
+TEST_F(CheckpointRun, StopWritesACheckpointUnlessItIsToldNotTo) {
+  Start(2, 10, "", {"--name", "first"});
+  ASSERT_TRUE(AwaitFraction(0.1));
+  const Outcome stopped = Attune({"stop", "counts"});
+  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  EXPECT_THAT(stopped.output, HasSubstr("checkpoint 1 in " + checkpoints() + " at step "));
+  EXPECT_THAT(stopped.output, HasSubstr("attune resume first"));
+  (void)run_->AwaitEnd(kPatience);
+  EXPECT_THAT(Attune({"runs"}).output, HasSubstr("Stopped at"));
+
+  Start(2, 10, "", {"--name", "second", "--resume", checkpoints()});
+  ASSERT_TRUE(AwaitFraction(0.15));
+  const Outcome at_once = Attune({"stop", "counts", "--no-checkpoint"});
+  EXPECT_EQ(at_once.code, 0) << at_once.output;
+  EXPECT_EQ(at_once.output.find("checkpoint"), std::string::npos) << at_once.output;
+}
+
 TEST_F(CheckpointRun, AnIntervalWritesCheckpointsOfWhichTheNewestAreKept) {
   Start(2, 20, ", intervalSeconds: 1");
   ASSERT_TRUE(AwaitStatus("checkpoint 3", [](const Json& status) {

@@ -24,7 +24,10 @@ class AttuneProgram : public ::testing::Test {
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "attune-cli-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
-    environment_ = {{"XDG_RUNTIME_DIR", directory_.string()}, {"HOME", directory_.string()}, {"KUBECONFIG", ""}};
+    environment_ = {{"XDG_RUNTIME_DIR", directory_.string()},
+                    {"HOME", directory_.string()},
+                    {"KUBECONFIG", ""},
+                    {"XDG_STATE_HOME", directory_.string()}};
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
@@ -152,7 +155,7 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   EXPECT_THAT(Attune({"version"}).output, HasSubstr("the local instance"));
   const Outcome stopped = Attune({"stop", "toy"});
   EXPECT_EQ(stopped.code, 0) << stopped.output;
-  await({"get"}, "nothing to talk to");
+  await({"get"}, "nothing runs; these runs have ended");
   EXPECT_EQ(CountProcesses("598.75"), 0);
 }
 

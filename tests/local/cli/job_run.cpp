@@ -26,7 +26,12 @@ void JobRun::SetUp() {
   std::string pattern = (std::filesystem::temp_directory_path() / "attune-test-XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr) << "cannot make " << pattern << ": " << std::strerror(errno);
   directory_ = pattern;
-  environment_ = {{"XDG_RUNTIME_DIR", pattern}, {"HOME", pattern}, {"KUBECONFIG", ""}};
+  environment_ = {{"XDG_RUNTIME_DIR", pattern},
+                  {"HOME", pattern},
+                  {"KUBECONFIG", ""},
+                  {"XDG_STATE_HOME", pattern + "/state"},
+                  {"TMPDIR", pattern + "/tmp"}};
+  std::filesystem::create_directory(directory_ / "tmp");
 }
 
 void JobRun::TearDown() {
@@ -47,6 +52,11 @@ void JobRun::StartRun(const std::string& job, const std::string& manifest, const
 
 Outcome JobRun::Attune(const std::vector<std::string>& arguments) const {
   return Program(arguments, directory_, environment_).AwaitEnd();
+}
+
+std::unique_ptr<Program> JobRun::Start(const std::vector<std::string>& arguments,
+                                       const std::map<int, uint64_t>& limits) const {
+  return std::make_unique<Program>(arguments, directory_, environment_, limits);
 }
 
 Json JobRun::GetStatus() const {

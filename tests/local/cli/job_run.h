@@ -29,6 +29,9 @@ class JobRun : public testing::Test {
   void StartRun(const std::string& job, const std::string& manifest, const std::vector<std::string>& words = {});
   // Another command of `attune`.
   Outcome Attune(const std::vector<std::string>& arguments) const;
+  // The same, to be looked at while it runs.
+  std::unique_ptr<Program> Start(const std::vector<std::string>& arguments,
+                                 const std::map<int, uint64_t>& limits = {}) const;
   // The job's status as `attune get` shows it; empty when there is none.
   Json GetStatus() const;
   // False, with a failure, when the run ends or time is up before the status is as wanted.

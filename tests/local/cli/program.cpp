@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace attune {
 using Clock = std::chrono::steady_clock;
 
 Program::Program(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-                 const std::map<std::string, std::string>& environment) {
+                 const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
   std::vector<char*> words{const_cast<char*>(ATTUNE_PROGRAM)};
@@ -25,6 +26,10 @@ Program::Program(const std::vector<std::string>& arguments, const std::filesyste
     dup2(ends[1], STDERR_FILENO);
     if (chdir(directory.c_str()) != 0) _exit(126);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [resource, most] : limits) {
+      const rlimit limit{most, most};
+      if (setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) _exit(125);
+    }
     execv(ATTUNE_PROGRAM, words.data());
     _exit(127);
   }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -18,9 +19,9 @@ struct Outcome {
 
 class Program {
  public:
-  // `environment` is added to this process's own.
+  // `environment` is added to this process's own; `limits` are set as `ulimit` does, by resource (RLIMIT_NOFILE).
   Program(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-          const std::map<std::string, std::string>& environment);
+          const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits = {});
   ~Program();  // kills it if it still runs
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
