@@ -15,22 +15,30 @@ std::string Join(const std::vector<std::string>& words) {
 }
 
 constexpr char kBody[] = R"bash(
+# Jobs that run, and for commands that only look also runs that have ended.
+_attune_jobs() { attune get -o name 2>/dev/null; }
+_attune_looking() { { _attune_jobs; attune runs 2>/dev/null | awk 'NR > 1 { print $1 }'; } | sort -u; }
 _attune_words() {
-  local cur="${COMP_WORDS[COMP_CWORD]}" command="" position=0 i
+  local cur="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command="" first="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
       --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|--tune|\
-      --format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
+      --name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
-      *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"; else position=$((position + 1)); fi ;;
+      *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
+         else position=$((position + 1)); if [ -z "$first" ]; then first="${COMP_WORDS[i]}"; fi; fi ;;
     esac
   done
-  case "${COMP_WORDS[COMP_CWORD-1]}" in
-    --kubeconfig) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --to|--vocabulary) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
-    --run-directory|--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    -o|--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
+  case "$command:$previous" in
+    *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output)
+      COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--run-directory|*:--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    *:--format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
+    *:--tune) COMPREPLY=($(compgen -W "off recommend initial inplaceonly auto" -- "$cur")); return ;;
+    get:-o|get:--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
+    *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
+    *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
+    *:--table|*:--checkpoint) COMPREPLY=(); return ;;
   esac
   if [ -z "$command" ]; then
     COMPREPLY=($(compgen -W "$_attune_commands $_attune_global" -- "$cur"))
@@ -43,12 +51,23 @@ _attune_words() {
   case "$command:$position" in
     export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|report:0|explain:0|logs:0|scale:0|sync:0|checkpoint:0|stop:0)
-      COMPREPLY=($(compgen -W "$(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    get:0|describe:0|explain:0|logs:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+    scale:0|sync:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
+    runs:0) COMPREPLY=($(compgen -W "list show diff rm" -- "$cur")) ;;
+    runs:*)
+      case "$first:$position" in
+        show:1|diff:1|diff:2|rm:*) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+      esac ;;
     tune:0) COMPREPLY=($(compgen -W "pause resume pin unpin auto recommend initial inplaceonly off" -- "$cur")) ;;
-    tune:*) COMPREPLY=($(compgen -W "servers= workers= threads= slack= $(attune get -o name 2>/dev/null)" -- "$cur")) ;;
+    tune:1)
+      if [ "$first" = pin ]; then
+        COMPREPLY=($(compgen -W "servers= workers= threads= slack=" -- "$cur")); compopt -o nospace 2>/dev/null || true
+      else
+        COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur"))
+      fi ;;
+    tune:2) if [ "$first" = pin ]; then COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")); fi ;;
     sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac

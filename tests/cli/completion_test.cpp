@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,28 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_EQ(Suggest("attune export /usr --format s", 4), "safetensors\n");
   EXPECT_THAT(Suggest("attune inspect /us", 2), HasSubstr("/usr"));
   EXPECT_THAT(Suggest("attune get --c", 2), HasSubstr("--context"));
+}
+
+TEST(Completion, OffersWhatFitsAndNothingElse) {
+  const std::pair<const char*, const char*> kTable[] = {{"attune get -o \"\"", "json yaml name\n"},
+                                                        {"attune run -o \"\"", "json\n"},
+                                                        {"attune explain -o \"\"", "json\n"},
+                                                        {"attune run --tune in", "initial inplaceonly\n"},
+                                                        {"attune tune pause \"\"", "word2vec\n"},
+                                                        {"attune tune pin \"\"", "servers= workers= threads= slack=\n"},
+                                                        {"attune tune pin servers=2 \"\"", "word2vec\n"},
+                                                        {"attune tune pause word2vec \"\"", "\n"},
+                                                        {"attune stop word2vec \"\"", "\n"},
+                                                        {"attune run --name \"\"", "\n"},
+                                                        {"attune runs \"\"", "list show diff rm\n"},
+                                                        {"attune runs list \"\"", "\n"},
+                                                        {"attune runs diff \"\"", "word2vec\n"},
+                                                        {"attune runs diff a b \"\"", "\n"}};
+  for (const auto& [words, want] : kTable) {
+    const std::string text = words;
+    const auto current = static_cast<int>(std::count(text.begin(), text.end(), ' '));
+    EXPECT_EQ(Suggest(text, current), want) << words;
+  }
 }
 
 TEST(Completion, TheZshScriptUsesTheSameFunctions) {
