@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "cli/commands.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/checkpoint/part_writer.h"
@@ -122,6 +123,26 @@ TEST_F(Models, ExportWritesTheNewestOrTheOneAskedFor) {
   EXPECT_EQ(output_, "{\"bytes\":" + std::to_string(bytes) +
                          ",\"checkpoint\":1,\"file\":\"vectors.txt\",\"tables\":[{\"dim\":4,\"name\":\"input\","
                          "\"rows\":20}]}\n");
+}
+
+TEST_F(Models, ExportWritesToStandardOutputAndDevicesAndThroughLinks) {
+  const auto to = [&](const std::string& name) {
+    return RunExport({.directory = "model", .format = "word2vec-text", .tables = {"input"}, .to = name});
+  };
+  ASSERT_EQ(to("vectors.txt"), 0) << errors_;
+  const std::string vectors = *ReadFile("vectors.txt");
+  EXPECT_EQ(to("-"), 0) << errors_;
+  EXPECT_EQ(output_, vectors) << "and nothing else";
+  EXPECT_THAT(errors_, HasSubstr("input: 1500 rows of 4 values"));
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  std::filesystem::create_symlink("/dev/full", "full");
+  EXPECT_EQ(to("full"), 1);
+  EXPECT_THAT(errors_, HasSubstr("No space left on device"));
+  EXPECT_TRUE(std::filesystem::is_symlink("full"));
+  std::filesystem::create_symlink("vectors.txt", "link");
+  EXPECT_EQ(to("link"), 0) << errors_;
+  EXPECT_TRUE(std::filesystem::is_symlink("link"));
+  EXPECT_EQ(*ReadFile("vectors.txt"), vectors);
 }
 
 TEST_F(Models, ExportPassesOverADamagedOneAloud) {
