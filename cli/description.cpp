@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/job_view.h"
 #include "cli/table.h"
 #include "operator/api/format.h"
 #include "operator/api/training_job.h"
@@ -164,6 +165,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
+  Row(text, "Trouble", TroubleOf(job.status));
   Row(text, "Pace", PaceText(job));
   Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));
@@ -180,6 +182,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   if (job.status.result) {
     for (const auto& [name, value] : job.status.result->metrics) Row(text, name, api::FormatFigure(value));
     Row(text, "Model", job.status.result->model_path);
+    Row(text, "Left out", job.status.result->left_out);
   }
   AddTable(text, "Conditions", ConditionTable(job.status, now));
   if (const api::Condition* failed = api::FindCondition(job.status, api::kFailed);

@@ -18,6 +18,8 @@ void AddOutcome(const api::TrainingJob& job, JobView& view) {
   }
 }
 
+constexpr std::string_view kSince = ", since ";  // as the operator writes it (operator/controller/status.cpp)
+
 PodView FromPod(const kube::Json& pod) {
   PodView view;
   view.name = kube::Name(pod);
@@ -68,7 +70,7 @@ std::vector<std::string> ErrorsOf(const api::TrainingJobStatus& status) {
 }  // namespace
 
 std::string TroubleOf(const api::TrainingJobStatus& status) {
-  const api::Condition* progressing = api::FindCondition(status, "Progressing");
+  const api::Condition* progressing = api::FindCondition(status, api::kProgressing);
   const bool has_ended = api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed);
   return progressing == nullptr || has_ended || progressing->reason == "StepsEnd" ? "" : progressing->message;
 }
@@ -117,6 +119,11 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.tuning = tuning->message;
     view.remaining_low = tuning->remaining_low;
     view.remaining_high = tuning->remaining_high;
+  }
+  view.trouble = TroubleOf(job.status);
+  if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
+    view.trouble_since = view.trouble.substr(at + kSince.size());
+    view.trouble.resize(at);
   }
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;

@@ -478,6 +478,7 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
   figure("checkpoint", ShortPath(view.checkpoint, screen.directory));
   if (!view.result) return text;
   figure("model", ShortPath(view.result->model_path, screen.directory));
+  figure("left out", view.result->left_out);
   if (!view.result->summary.empty())
     text += "\n" + view.result->summary + (view.result->summary.ends_with('\n') ? "" : "\n");
   return text;

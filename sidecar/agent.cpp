@@ -19,6 +19,7 @@ namespace {
 
 // Longest wait: bounds the harm of a wake-up that went missing.
 constexpr Duration kWaitMax = std::chrono::seconds(60);
+constexpr Duration kNameStrangersEvery = std::chrono::seconds(10);     // they may come by the thousand
 constexpr Duration kMeasureInterval = std::chrono::milliseconds(200);  // a window takes at least a second
 
 std::string Variable(const char* name) {
@@ -43,6 +44,12 @@ class EnvironmentReader {
  private:
   std::string problems_;
 };
+
+ProcessSocket::Admission AdmissionTo(const v1::SidecarHello& identity) {
+  return [identity](const v1::ProcessMessage& first) {
+    return first.has_hello() ? WhyRefused(first.hello(), identity) : std::string("the process spoke before its hello");
+  };
+}
 
 RelayOptions MakeRelayOptions(const AgentOptions& options) {
   return {.identity = options.identity, .operator_configured = !options.telemetry.empty(), .seed = options.seed};
@@ -81,7 +88,8 @@ StatusOr<AgentOptions> AgentOptions::FromEnvironment() {
 }
 
 StatusOr<std::unique_ptr<Agent>> Agent::Create(AgentOptions options, const TimeSource& time) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ProcessSocket> socket, ProcessSocket::Listen(options.socket));
+  ASSIGN_OR_RETURN(std::unique_ptr<ProcessSocket> socket,
+                   ProcessSocket::Listen(options.socket, AdmissionTo(options.identity)));
   const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return Error(StatusCode::kResourceExhausted, "making an eventfd: " + ErrnoText(errno));
   std::unique_ptr<Agent> agent(new Agent(std::move(options), time, std::move(socket), wake));
@@ -169,7 +177,17 @@ void Agent::Wait() {
 
 void Agent::HandleSocket() {
   for (SocketEvent& event : socket_->Handle()) {
+    if (event.kind == SocketEvent::Kind::kRefused) {  // it is no process of ours, and ours is not disturbed
+      if (const MonotonicTime now = time_.Now(); now >= name_strangers_at_) {
+        name_strangers_at_ = now + kNameStrangersEvery;
+        log::Warn("a stranger at the socket was refused", {{"reason", event.reason}});
+      }
+      continue;
+    }
+    connection_ = event.connection;
     switch (event.kind) {
+      case SocketEvent::Kind::kRefused:
+        break;
       case SocketEvent::Kind::kConnected: {
         log::Info("training process connected", {{"process_id", event.peer_pid}});
         meter_.Watch(event.peer_pid, time_.Now());
@@ -245,9 +263,9 @@ void Agent::Step(const RelayInput& input) {
 }
 
 void Agent::Apply(const RelayOutput& output) {
-  for (const v1::ProcessDirective& directive : output.to_process) socket_->Send(directive);
+  for (const v1::ProcessDirective& directive : output.to_process) socket_->Send(connection_, directive);
   if (!output.refusal.empty()) log::Warn("training process refused", {{"reason", output.refusal}});
-  if (output.close_process) socket_->CloseProcess();
+  if (output.close_process) socket_->Close(connection_);
   if (output.cancel_stream) stream_->Cancel();
   if (output.open_stream) stream_->Open();
   if (output.to_operator) stream_->Send(*output.to_operator);

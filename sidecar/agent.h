@@ -68,9 +68,10 @@ class Agent {
 
   // Used by Run's thread only.
   std::unique_ptr<ProcessSocket> socket_;  // until Run ends
+  uint64_t connection_ = 0;                // of the process whose words the relay has heard last
   Relay relay_;
   UsageMeter meter_;
-  MonotonicTime measure_again_at_{};
+  MonotonicTime measure_again_at_{}, name_strangers_at_{};
   bool finished_ = false;
   bool outage_logged_ = false;
 

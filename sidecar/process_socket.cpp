@@ -66,9 +66,37 @@ int PeerPid(int connection) {
   return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
+// What can be read now, at most `reads` pieces of it. False: the peer has closed, or `status` says what broke.
+bool ReadInto(int fd, int reads, FrameDecoder& decoder, Status& status) {
+  std::array<char, kReadBytes> piece;
+  for (int i = 0; i < reads; ++i) {
+    const ssize_t count = recv(fd, piece.data(), piece.size(), 0);
+    if (count > 0) {
+      decoder.Feed({piece.data(), static_cast<size_t>(count)});
+    } else if (count == 0 || errno == ECONNRESET) {  // reset: it closed with directives unread
+      return false;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return true;
+    } else if (errno != EINTR) {
+      status = Error(StatusCode::kUnavailable, "reading from the process: " + ErrnoText(errno));
+      return false;
+    }
+  }
+  return true;
+}
+
+// The next whole message; nullopt when more bytes are needed.
+StatusOr<std::optional<v1::ProcessMessage>> NextMessage(FrameDecoder& decoder) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> payload, decoder.Next());
+  if (!payload) return std::optional<v1::ProcessMessage>();
+  v1::ProcessMessage message;
+  if (message.ParseFromString(*payload)) return std::optional(std::move(message));
+  return Error(StatusCode::kInvalidArgument, "the process sent a frame that is no telemetry message");
+}
+
 }  // namespace
 
-StatusOr<std::unique_ptr<ProcessSocket>> ProcessSocket::Listen(const fs::path& path) {
+StatusOr<std::unique_ptr<ProcessSocket>> ProcessSocket::Listen(const fs::path& path, Admission why_refused) {
   ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   std::error_code error;
   if (path.has_parent_path() && !fs::is_directory(path.parent_path(), error)) {
@@ -84,81 +112,124 @@ StatusOr<std::unique_ptr<ProcessSocket>> ProcessSocket::Listen(const fs::path& p
     close(listener);
     return status;
   }
-  return std::unique_ptr<ProcessSocket>(new ProcessSocket(path, listener));
+  return std::unique_ptr<ProcessSocket>(new ProcessSocket(path, listener, std::move(why_refused)));
 }
 
 ProcessSocket::~ProcessSocket() {
   CloseProcess();
+  for (const Peer& stranger : strangers_) close(stranger.fd);
   close(listener_);
   unlink(path_.c_str());
 }
 
 void ProcessSocket::AddTo(std::vector<pollfd>& waits) const {
   waits.push_back({.fd = listener_, .events = POLLIN, .revents = 0});
-  if (process_ < 0) return;
+  for (const Peer& stranger : strangers_) waits.push_back({.fd = stranger.fd, .events = POLLIN, .revents = 0});
+  if (process_.fd < 0) return;
   const short events = unsent_.empty() ? POLLIN : POLLIN | POLLOUT;
-  waits.push_back({.fd = process_, .events = events, .revents = 0});
+  waits.push_back({.fd = process_.fd, .events = events, .revents = 0});
 }
 
 std::vector<SocketEvent> ProcessSocket::Handle() {
   std::vector<SocketEvent> events;
-  if (process_ >= 0) Read(events);
-  if (process_ >= 0) Write();
-  if (process_ >= 0 && !broken_.ok()) Lose(std::exchange(broken_, OkStatus()), events);
-  Accept(events);
+  if (process_.fd >= 0) Read(events);
+  if (process_.fd >= 0) Write();
+  if (process_.fd >= 0 && !broken_.ok()) Lose(std::exchange(broken_, OkStatus()), events);
+  Accept();
+  HearStrangers(events);
   return events;
 }
 
-void ProcessSocket::Accept(std::vector<SocketEvent>& events) {
+void ProcessSocket::Accept() {
   while (true) {
-    const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection < 0) return;
-    CloseProcess();
-    process_ = connection;
-    events.push_back({.kind = SocketEvent::Kind::kConnected, .peer_pid = PeerPid(connection)});
-    Read(events);
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    if (strangers_.size() >= kStrangersMax) {
+      close(strangers_.front().fd);
+      strangers_.erase(strangers_.begin());
+    }
+    strangers_.push_back({.fd = fd, .decoder = {}});
   }
 }
 
-void ProcessSocket::Read(std::vector<SocketEvent>& events) {
-  std::array<char, kReadBytes> piece;
-  for (int i = 0; i < kReadsPerTurn && process_ >= 0; ++i) {
-    const ssize_t count = recv(process_, piece.data(), piece.size(), 0);
-    if (count > 0) {
-      decoder_.Feed({piece.data(), static_cast<size_t>(count)});
-      Decode(events);
-    } else if (count == 0 || errno == ECONNRESET) {  // reset: it closed with directives unread
-      Lose(OkStatus(), events);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return;
-    } else if (errno != EINTR) {
-      Lose(Error(StatusCode::kUnavailable, "reading from the process: " + ErrnoText(errno)), events);
+StatusOr<std::optional<v1::ProcessMessage>> ProcessSocket::FirstMessage(Peer& stranger) {
+  Status problem;
+  const bool open = ReadInto(stranger.fd, 1, stranger.decoder, problem);
+  RETURN_IF_ERROR(problem);
+  ASSIGN_OR_RETURN(std::optional<v1::ProcessMessage> message, NextMessage(stranger.decoder));
+  if (!message && !open) return Error(StatusCode::kUnavailable, "it connected and left without a word");
+  return message;
+}
+
+void ProcessSocket::HearStrangers(std::vector<SocketEvent>& events) {
+  std::vector<Peer> strangers = std::exchange(strangers_, {});
+  for (Peer& stranger : strangers) {
+    StatusOr<std::optional<v1::ProcessMessage>> first = FirstMessage(stranger);
+    if (first.ok() && !*first) {
+      strangers_.push_back(std::move(stranger));
+      continue;
     }
+    const std::string why = first.ok() ? why_refused_(**first) : std::string(attune::Message(first.status()));
+    if (why.empty()) {
+      Admit(std::move(stranger), **std::move(first), events);
+    } else {
+      if (first.ok()) Refuse(stranger, why);
+      close(stranger.fd);
+      events.push_back({.kind = SocketEvent::Kind::kRefused, .reason = Error(StatusCode::kPermissionDenied, why)});
+    }
+  }
+}
+
+void ProcessSocket::Admit(Peer stranger, v1::ProcessMessage hello, std::vector<SocketEvent>& events) {
+  CloseProcess();
+  process_ = std::move(stranger);
+  ++connection_;
+  events.push_back(
+      {.kind = SocketEvent::Kind::kConnected, .connection = connection_, .peer_pid = PeerPid(process_.fd)});
+  events.push_back({.kind = SocketEvent::Kind::kMessage, .connection = connection_, .message = std::move(hello)});
+  Decode(events);  // what came with the hello
+  if (process_.fd >= 0) Read(events);
+}
+
+// A few bytes to a socket that nothing has been written to yet: they fit, or nobody reads them.
+void ProcessSocket::Refuse(const Peer& stranger, const std::string& reason) {
+  v1::ProcessDirective directive;
+  directive.mutable_refused()->set_reason(reason);
+  const std::string frame = EncodeFrame(directive.SerializeAsString());
+  [[maybe_unused]] const ssize_t sent = send(stranger.fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void ProcessSocket::Read(std::vector<SocketEvent>& events) {
+  for (int i = 0; i < kReadsPerTurn && process_.fd >= 0; ++i) {
+    Status problem;
+    const bool open = ReadInto(process_.fd, 1, process_.decoder, problem);
+    Decode(events);
+    if (process_.fd >= 0 && !open) Lose(problem, events);
   }
 }
 
 void ProcessSocket::Decode(std::vector<SocketEvent>& events) {
-  while (process_ >= 0) {
-    StatusOr<std::optional<std::string>> payload = decoder_.Next();
-    if (!payload.ok()) return Lose(payload.status(), events);
-    if (!*payload) return;
-    SocketEvent event{.kind = SocketEvent::Kind::kMessage};
-    if (!event.message.ParseFromString(**payload)) {
-      return Lose(Error(StatusCode::kInvalidArgument, "the process sent a frame that is no telemetry message"), events);
-    }
-    events.push_back(std::move(event));
+  while (process_.fd >= 0) {
+    StatusOr<std::optional<v1::ProcessMessage>> message = NextMessage(process_.decoder);
+    if (!message.ok()) return Lose(message.status(), events);
+    if (!*message) return;
+    events.push_back({.kind = SocketEvent::Kind::kMessage, .connection = connection_, .message = **std::move(message)});
   }
 }
 
-void ProcessSocket::Send(const v1::ProcessDirective& directive) {
-  if (process_ < 0) return;
+void ProcessSocket::Send(uint64_t connection, const v1::ProcessDirective& directive) {
+  if (process_.fd < 0 || connection != connection_) return;
   unsent_ += EncodeFrame(directive.SerializeAsString());
   Write();
 }
 
+void ProcessSocket::Close(uint64_t connection) {
+  if (connection == connection_) CloseProcess();
+}
+
 void ProcessSocket::Write() {
   while (!unsent_.empty()) {
-    const ssize_t count = send(process_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = send(process_.fd, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count >= 0) {
       unsent_.erase(0, static_cast<size_t>(count));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -176,13 +247,12 @@ void ProcessSocket::Write() {
 
 void ProcessSocket::Lose(Status reason, std::vector<SocketEvent>& events) {
   CloseProcess();
-  events.push_back({.kind = SocketEvent::Kind::kGone, .reason = std::move(reason)});
+  events.push_back({.kind = SocketEvent::Kind::kGone, .connection = connection_, .reason = std::move(reason)});
 }
 
 void ProcessSocket::CloseProcess() {
-  if (process_ >= 0) close(process_);
-  process_ = -1;
-  decoder_ = FrameDecoder();
+  if (process_.fd >= 0) close(process_.fd);
+  process_ = Peer();
   unsent_.clear();
   broken_ = OkStatus();
 }

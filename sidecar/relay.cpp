@@ -22,7 +22,8 @@ v1::ProcessDirective MakeRefusal(const std::string& reason) {
   return answer;
 }
 
-// Empty when the process belongs to this pod and speaks this protocol.
+}  // namespace
+
 std::string WhyRefused(const v1::ProcessHello& hello, const v1::SidecarHello& identity) {
   if (hello.protocol_version() != identity.protocol_version()) {
     return "the process speaks telemetry protocol " + std::to_string(hello.protocol_version()) + ", this sidecar " +
@@ -37,8 +38,6 @@ std::string WhyRefused(const v1::ProcessHello& hello, const v1::SidecarHello& id
   }
   return "";
 }
-
-}  // namespace
 
 Relay::Relay(RelayOptions options) : options_(std::move(options)), random_(options_.seed) {}
 

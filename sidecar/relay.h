@@ -80,6 +80,9 @@ struct RelayOutput {
   bool finished = false;                          // all is said; end the program
 };
 
+// Empty when the process belongs to this pod and speaks this protocol.
+std::string WhyRefused(const v1::ProcessHello& hello, const v1::SidecarHello& identity);
+
 class Relay {
  public:
   explicit Relay(RelayOptions options);

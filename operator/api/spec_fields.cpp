@@ -213,6 +213,12 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                           LENS(spec.run_policy.drain_seconds)),
                     60),
             0, 86400));
+  fields.push_back(Range(Default(Bound("spec.runPolicy.progressDeadlineSeconds",
+                                       "A process that the job has waited for this long, without any step ending, is "
+                                       "restarted; 0: never.",
+                                       LENS(spec.run_policy.progress_deadline_seconds)),
+                                 600),
+                         0, kSecondsMax));
   fields.push_back(Default(
       Bound("spec.runPolicy.cleanPods", "Pods removed when the job has ended.", LENS(spec.run_policy.clean_pods)),
       "Running"));

@@ -175,6 +175,8 @@ void AddResult(std::vector<Field>& fields) {
   fields.push_back(Bound("status.result.metrics", "Final figures, e.g. held_out_loss.", RESULT_LENS(metrics)));
   fields.push_back(OmitEmpty(Bound("status.result.summary", "Text for people.", RESULT_LENS(summary))));
   fields.push_back(OmitEmpty(Bound("status.result.modelPath", "Where the model lies.", RESULT_LENS(model_path))));
+  fields.push_back(OmitEmpty(Bound("status.result.leftOut", "What could not be kept of it, by name, with the reason.",
+                                   RESULT_LENS(left_out))));
 }
 
 template <class Part>

@@ -62,6 +62,8 @@ struct RunPolicy {
   std::optional<int64_t> ttl_seconds_after_finished;
   int64_t drain_seconds = 60;  // how long a leaving worker may finish what it has in hand
   CleanPods clean_pods = CleanPods::kRunning;
+  // What a job that stands still waits for is restarted after so long; 0: never.
+  int64_t progress_deadline_seconds = 600;
 };
 
 struct Model {
@@ -217,6 +219,7 @@ struct JobResult {
   std::map<std::string, double> metrics;
   std::string summary;
   std::string model_path;
+  std::string left_out;  // what could not be kept, by name, with the reason; "": nothing
 };
 
 struct TrainingJobStatus {
@@ -297,6 +300,7 @@ inline constexpr char kServersReady[] = "ServersReady";
 inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
+inline constexpr char kProgressing[] = "Progressing";  // steps end; false: whom the job waits for, and since when
 inline constexpr char kBlocked[] = "Blocked";  // something the operator must do is refused to it
 inline constexpr char kTuning[] = "Tuning";    // the tuner looks for a better setting
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/directives.h"
+#include "operator/controller/standstill.h"
 #include "proto/pod_number.h"
 
 namespace attune::controller {
@@ -161,6 +162,7 @@ Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOption
   signs.expelled = IsExpelled(observed, pod, options, now);
   signs.overdue = pod.deletion_time && now.wall >= *pod.deletion_time + options.lost_node_grace;
   signs.astray = IsAstray(observed, pod, options, now);
+  signs.stalls = IsWaitedForTooLong(observed, pod, options, now);
   return signs;
 }
 
@@ -173,6 +175,7 @@ std::string Describe(const Signs& signs, const ObservedPod& pod) {
   add(signs.overdue, "its machine has not confirmed its end in time");
   add(signs.expelled, "the coordinator does not count it any more");
   add(signs.silent, "nothing is heard of its process");
+  add(signs.stalls, "the job has waited for it for longer than runPolicy.progressDeadlineSeconds");
   add(signs.astray, "it has had no word of the coordinator for long, which is heard");
   return text;
 }

@@ -19,11 +19,13 @@ struct Signs {
   // A worker that says it has had no word of the coordinator for long, which this operator hears and which is in
   // office. One that had joined a coordinator which was lost at once may know no server that is still there.
   bool astray = false;
+  // The job has stood still for runPolicy.progressDeadlineSeconds and waits for it (standstill.h).
+  bool stalls = false;
 
   // Its machine is gone: nobody will confirm the end of the pod.
   bool machine_is_gone() const { return (node_lost && silent) || (overdue && (node_lost || silent)); }
   // The process does nothing while its machine may be well: asked to end first.
-  bool is_hung() const { return (expelled && silent) || astray; }
+  bool is_hung() const { return (expelled && silent) || astray || stalls; }
   bool any() const { return node_lost || expelled; }
 };
 

@@ -233,8 +233,9 @@ class Executor::Round {
       memory_.tuning.emplace(known ? known->state : "");
       memory_.tuning->SetHistory(executor_.finished_jobs_.history());
     }
+    const ServersView servers = ViewServers(observed_, executor_.options_, now);
     const TuningInput input =
-        MakeTuningInput(observed_, ViewServers(observed_, executor_.options_, now), ViewWorkers(observed_), now);
+        MakeTuningInput(observed_, servers, ViewWorkers(observed_, servers, executor_.options_, now), now);
     observed_.tuning = memory_.tuning->Step(input, executor_.priors_);
     for (TuningOutput::Tale& tale : observed_.tuning->tales) memory_.tales.push_back(std::move(tale));
     observed_.tuning->tales = memory_.tales;

@@ -11,7 +11,8 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
   if (api::IsTrue(observed.job.status, api::kFailed) || api::IsTrue(observed.job.status, api::kSucceeded)) return pods;
   for (const ObservedPod& pod : observed.pods) {
     const bool ours = pod.index >= 0 && pod.job_uid == observed.job.uid && !IsBeingDeleted(pod);
-    const bool ended_badly = HasFailed(pod) || (pod.role == RoleName::kServer && HasSucceeded(pod));
+    // An end with 0 may turn out to be none of the job's.
+    const bool ended_badly = HasFailed(pod) || HasSucceeded(pod);
     // The machine of one that was disrupted may be gone, and its log says nothing about why.
     if (ours && ended_badly && !pod.failure_number && !WasDisrupted(pod)) pods.push_back(&pod);
   }

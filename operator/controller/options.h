@@ -41,6 +41,8 @@ struct PlanOptions {
   // The same when none of those left was ever seen to train: they came too late and have nothing to write. Long enough
   // for sidecars to come back after a restart of the operator and say otherwise.
   Duration late_workers_grace = std::chrono::seconds(5);
+  // What is said so long after an end is newer than it: clocks of two machines may differ.
+  Duration word_is_newer = std::chrono::seconds(5);
   // A pod still there this long after its grace period ended may sit on a machine nobody hears from.
   Duration lost_node_grace = std::chrono::seconds(5);
   // A process that has reported nothing for so long is silent; it reports every second.
@@ -61,6 +63,11 @@ struct PlanOptions {
   // A worker that says it has had no word of the coordinator for so long, while this operator hears both, waits for one
   // that it does not know of.
   Duration astray_after = std::chrono::seconds(60);
+  // No step has ended for so long, or a process that has joined has reported nothing for so long: it is said (a step of
+  // a few times the usual length is waited for, however long that is).
+  Duration standstill_after = std::chrono::seconds(6);
+  // Reports older than this are no metrics any more.
+  Duration metrics_stale_after = std::chrono::seconds(20);
   // A process that has reported within this time is heard.
   Duration heard_within = std::chrono::milliseconds(2500);
   // A coordinator that was appointed has that long to gather half of the servers.

@@ -63,6 +63,19 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
   }
 }
 
+// Whom the job waits for, or who is not heard of, once; and that it goes on again.
+void TellStandstill(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
+                    const Draft::Needs& written, Draft& draft) {
+  const api::Condition* now = api::FindCondition(next, api::kProgressing);
+  const api::Condition* then = api::FindCondition(before, api::kProgressing);
+  if (now == nullptr || (then != nullptr && then->reason == now->reason && then->message == now->message)) return;
+  if (now->reason != kReasonProgressing) {
+    draft.Warn(now->reason.c_str(), "Watch", now->message, written);
+  } else if (then != nullptr && then->reason == kReasonNoProgress) {
+    draft.Normal(kEventProgressing, "Watch", "Steps end again. Before: " + then->message, written);
+  }
+}
+
 // The coordinator counts a recovery when it is complete, so that what it cost is in the same report. A shard that went
 // back is a loss also when the checkpoint has no row of it. The totals of a coordinator that took over begin anew.
 void TellRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& next, const Draft::Needs& written,
@@ -193,13 +206,14 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
   ServersView servers = ViewServers(observed, options, now);
   servers.begun = servers.begun || BeginsUnheard(observed, servers, options, now);
-  const WorkersView workers = ViewWorkers(observed);
+  const WorkersView workers = ViewWorkers(observed, servers, options, now);
   // Workers first: when the last one has finished, a server's end is no failure any more.
-  std::optional<Verdict> verdict = JudgeWorkers(observed, workers);
+  std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
 
   Directives directives(observed, options, now, draft);
-  Progression progression{.coordinator = CoordinatorOf(observed.job.status)};
+  Progression progression{.coordinator = CoordinatorOf(observed.job.status),
+                          .standstill = StandstillOf(observed, options, now)};
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
   if (!verdict && !naming) {
@@ -212,19 +226,21 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     PlanTuning(observed, draft);
+    if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");
       draft.Requeue(options.servers_ended_grace, "end of the workers");
     }
   }
 
-  api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, now);
+  api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, options, now);
   if (naming) {
     next.secret = observed.fresh_secret;
     draft.Requeue(kLookAgain, "the job's Secret");
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   TellTransitions(observed, next, written, draft);
+  TellStandstill(observed.job.status, next, written, draft);
   TellCoordinator(observed.job.status, progression.coordinator, written, draft);
   TellDataPlane(observed.job.status, next, written, draft);
   return std::move(draft).Finish();

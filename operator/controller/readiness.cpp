@@ -76,12 +76,14 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
   if (!servers.begun)
     return {false, kReasonWaitingForServers, "workers are created as soon as all servers have joined"};
   for (const ObservedPod* pod : workers.by_index) {
-    if (pod == nullptr || ((pod->ready || HasSucceeded(*pod)) && !IsBeingDeleted(*pod))) continue;
+    const bool bad = pod != nullptr && workers.HasEndedBadly(*pod);
+    if (pod == nullptr || (!bad && (pod->ready || HasSucceeded(*pod)) && !IsBeingDeleted(*pod))) continue;
     if (auto obstacle = Obstacle(observed, *pod)) return *obstacle;
-    if (HasFailed(*pod)) {
+    if (bad) {
       return {false, kReasonRestarting,
-              pod->name + " " + DescribeEnd(*pod) + " and is restarted; " + std::to_string(workers.failures) +
-                  " of at most " + std::to_string(observed.job.spec.run_policy.backoff_limit) + " restarts used"};
+              pod->name + " " + DescribeWorkerEnd(observed, servers, workers, *pod) + " and is restarted; " +
+                  std::to_string(workers.failures) + " of at most " +
+                  std::to_string(observed.job.spec.run_policy.backoff_limit) + " restarts used"};
     }
   }
   for (const ObservedPod* pod : workers.leaving) {

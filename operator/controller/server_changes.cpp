@@ -43,7 +43,7 @@ class ServerPlanner {
         PlanFailed(*pod);
       } else if (!HasSucceeded(*pod)) {
         PlanSilent(*pod);
-      } else if (servers_.elastic && !servers_.goal_reached) {
+      } else if (servers_.elastic && !servers_.closed) {
         draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
       }
     }
@@ -55,8 +55,8 @@ class ServerPlanner {
 
  private:
   bool ended_by_itself() const {
-    return servers_.finished > 0 || servers_.goal_reached;
-  }  // the goal is reached; nothing is made any more
+    return servers_.finished > 0 || servers_.closed;
+  }  // the closing work is done; nothing is made any more
 
   void PlanMissing(int32_t index) {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
@@ -264,7 +264,7 @@ class ServerPlanner {
   // While the coordinator's last word still names it a member, its absence would look like a loss.
   void PlanReleased(const ObservedPod& pod) {
     const ObservedPod* host = CoordinatorPod(observed_);
-    const bool is_named = window_ != nullptr && IsMember(*window_, pod.index) && !servers_.goal_reached;
+    const bool is_named = window_ != nullptr && IsMember(*window_, pod.index) && !servers_.closed;
     const bool is_heard = host != nullptr && IsHeard(observed_, *host, options_, now_);
     const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
     if (is_named && (!is_heard || since < options_.gone_patience)) {

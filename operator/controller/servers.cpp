@@ -6,6 +6,7 @@
 #include "operator/controller/evidence.h"
 #include "operator/controller/failure.h"
 #include "operator/controller/pods.h"
+#include "operator/controller/standstill.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 #include "proto/contract.h"
@@ -127,16 +128,33 @@ bool IsGoalReached(const Observed& observed) {
   });
 }
 
+// By the coordinator's word, on record or heard.
+bool IsClosedByWord(const Observed& observed) {
+  const v1::Closing* word = LastWordOnClosing(observed);
+  return api::IsTrue(observed.job.status, kClosingDone) || (word != nullptr && word->done());
+}
+
+// By what servers do: they end with 0 when the coordinator says that the job is finished, and not before. While the
+// coordinator speaks its word counts: one that ends with 0 may have been released.
+bool IsClosedByEnds(const Observed& observed, const ServersView& view, const PlanOptions& options, Now now) {
+  if (view.count > 0 && view.finished == view.count) return true;
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (!view.goal_reached || (host != nullptr && IsAlive(*host) && IsHeard(observed, *host, options, now))) return false;
+  return std::ranges::any_of(view.by_index, [&](const ObservedPod* pod) {
+    return pod != nullptr && HasSucceeded(*pod) && std::ranges::find(view.ended_early, pod) == view.ended_early.end();
+  });
+}
+
 enum class End { kUnknown, kReleased, kTooEarly };
 
 // Of a server that ended with 0, by the word of a coordinator that goes on: one that is heard after that end.
 End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
-  constexpr Duration kWordIsNewer = std::chrono::seconds(5);  // clocks of two machines may differ
   const v1::JobWindow* window = CurrentWindow(observed);
   const ObservedPod* host = CoordinatorPod(observed);
-  if (window == nullptr || IsGoalReached(observed) || host == nullptr || host == &pod) return End::kUnknown;
+  if (window == nullptr || IsClosedByWord(observed) || host == nullptr || host == &pod) return End::kUnknown;
   if (!IsAlive(*host) || !IsHeard(observed, *host, options, now)) return End::kUnknown;
-  if (!EndedLongAgo(pod, kWordIsNewer, now)) return End::kUnknown;
+  if (IsGoalReached(observed) && !window->has_closing()) return End::kUnknown;  // it says nothing of the job's end
+  if (!EndedLongAgo(pod, options.word_is_newer, now)) return End::kUnknown;
   const bool is_released = !IsMember(*window, pod.index) && !IsDeclaredLost(observed, pod);
   return is_released ? End::kReleased : End::kTooEarly;
 }
@@ -161,14 +179,17 @@ int64_t LostAtOnce(const Observed& observed, const ServersView& servers, Now now
 // Why the job cannot go on without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
                                     const ObservedPod* pod, Now now) {
+  if (!servers.survivable && servers.goal_reached) {
+    return "the goal was reached, but the closing work was not done, and its rows were kept nowhere else: the model is "
+           "not saved. " +
+           std::string(kHowToSurvive);
+  }
   if (!servers.survivable)
     return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
   const auto& checkpoint = observed.job.status.checkpoint;
   const std::string last = checkpoint && !checkpoint->directory.empty() ? checkpoint->directory : "";
-  const std::string resume =
-      last.empty() ? ""
-                   : " The last checkpoint is " + last + ": `attune run --resume " + last + "` goes on from there.";
+  const std::string resume = HowToResume(observed);
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
     return "it ran the job's coordinator, and no other server can take over." + resume;
   }
@@ -199,10 +220,42 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
     return Verdict{false, kReasonServerFailed,
                    pod.name + " " + DescribeEnd(pod) + ": " + *why + LogTail(observed, pod)};
   }
-  return Verdict{false, kReasonServerFailed,
-                 pod.name + " " + DescribeEnd(pod) + " before the workers had finished." +
-                     (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "") +
-                     LogTail(observed, pod)};
+  const std::string when = servers.goal_reached ? " after the goal was reached, and the closing work was not done: the "
+                                                  "model is not saved." +
+                                                      HowToResume(observed)
+                                                : " before the workers had finished." +
+                                                     (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "");
+  return Verdict{false, kReasonServerFailed, pod.name + " " + DescribeEnd(pod) + when + LogTail(observed, pod)};
+}
+
+// Training waits for a server that hangs, and nothing brings its rows back: after the deadline there is nothing left to
+// hope for.
+std::optional<Verdict> JudgeHung(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
+                                 const PlanOptions& options, Now now) {
+  if (servers.survivable || !IsAlive(pod) || !IsWaitedForTooLong(observed, pod, options, now)) return std::nullopt;
+  return Verdict{false, kReasonServerLost,
+                 pod.name + " hangs: the job has waited for it for longer than runPolicy.progressDeadlineSeconds (" +
+                     std::to_string(observed.job.spec.run_policy.progress_deadline_seconds) + "), and " +
+                     WhyFatal(observed, servers, pod.name, &pod, now).value_or("it cannot be replaced.")};
+}
+
+// Once the goal is reached a server may have ended because the job is finished, and the word of that is still on its
+// way. Its loss counts when the coordinator says, after that end, that the closing work is not done; or when nothing
+// has been said for long.
+bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOptions& options, Now now) {
+  const v1::JobWindow* window = CurrentWindow(observed);
+  const ObservedPod* host = CoordinatorPod(observed);
+  const bool has_ended = pod != nullptr && (HasSucceeded(*pod) || HasFailed(*pod)) && pod->container.finished_at;
+  const auto ended_for = [&](Duration time) { return has_ended && now.wall - *pod->container.finished_at >= time; };
+  const bool speaks = window != nullptr && window->has_closing() && !window->closing().done() && host != nullptr &&
+                      IsAlive(*host) && IsHeard(observed, *host, options, now);
+  if (speaks) return has_ended ? ended_for(options.word_is_newer) : window->workers() > 0;
+  if (has_ended) return ended_for(options.servers_ended_grace);
+  const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
+  const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
+  const bool any_alive = std::ranges::any_of(
+      observed.pods, [&](const ObservedPod& each) { return IsOurs(observed, each) && IsAlive(each); });
+  return !any_alive && reached_at && now.wall - *reached_at >= options.servers_ended_grace;
 }
 
 std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,
@@ -226,9 +279,55 @@ std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView&
   return std::nullopt;
 }
 
-// The goal is reached: the job is over when its workers have ended, or when no server is left that they could reach.
-std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions& options, Now now) {
+// A worker that took part, and whose program has failed since the goal was reached. Without a data set for the closing
+// work only its exit code says that something was left undone. One that was killed, or lost by the coordinator, is made
+// up for by another, which the coordinator waits for; one that never joined came too late.
+const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options) {
+  constexpr int kSignalBase = 128;
+  const api::Condition* closed = api::FindCondition(observed.job.status, kClosingDone);
+  const v1::Closing* word = LastWordOnClosing(observed);
+  if ((word != nullptr && word->declared()) || (closed != nullptr && closed->reason != kReasonWorkersLeft)) {
+    return nullptr;
+  }
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
+  const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
+  const bool any_succeeded = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+    return pod.role == RoleName::kWorker && pod.job_uid == observed.job.uid && HasSucceeded(pod) &&
+           !IsBeingDeleted(pod);
+  });
+  for (const ObservedPod& pod : observed.pods) {
+    const bool wanted = pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid &&
+                        pod.index < observed.job.spec.workers.replicas && !pod.drain_deadline;
+    if (!wanted || !HasFailed(pod) || IsBeingDeleted(pod) || WasDisrupted(pod)) continue;
+    if (pod.container.exit_code <= 0 || pod.container.exit_code > kSignalBase) continue;
+    const auto& ended_at = pod.container.finished_at;
+    if (reached_at && ended_at && *ended_at + options.word_is_newer < *reached_at) continue;  // others had its work
+    const telemetry::PodSample* sample = SampleOf(observed, pod);
+    // Of one that this operator has never heard nothing is known: it may have come too late. Others that have ended
+    // well speak for that.
+    if (sample == nullptr ? !any_succeeded : sample->window.has_worker() && !IsDeclaredLost(observed, pod)) return &pod;
+  }
+  return nullptr;
+}
+
+Verdict EndOf(const Observed& observed, const PlanOptions& options, const std::string& success) {
+  if (const ObservedPod* failed = FailedAtClosingWork(observed, options)) {
+    return Verdict{false, kReasonClosingFailed,
+                   failed->name + " " + DescribeEnd(*failed) +
+                       " after the goal was reached, and the servers have ended: what it did last, such as saving the "
+                       "model, is not done." +
+                       HowToResume(observed) +
+                       " Closing work that has a data set of its own is done again when its worker fails (see "
+                       "docs/worker.md)." +
+                       LogTail(observed, *failed)};
+  }
+  return Verdict{true, kReasonTrainingFinished, success};
+}
+
+// The closing work is done: the job is over when its workers have ended, or when no server is left that they could
+// reach.
+std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions& options, Now now) {
+  const api::Condition* reached = api::FindCondition(observed.job.status, kClosingDone);
   WallTime last = reached == nullptr ? now.wall : ParseRfc3339(reached->last_transition_time).value_or(now.wall);
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
@@ -242,8 +341,8 @@ std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions
       (since < options.late_workers_grace || !AllWorkersCameTooLate(observed, true))) {
     return std::nullopt;
   }
-  return Verdict{true, kReasonTrainingFinished,
-                 "the goal was reached and all servers are gone; workers that came too late are not waited for"};
+  return EndOf(observed, options,
+               "the closing work is done and all servers are gone; workers that came too late are not waited for");
 }
 
 }  // namespace
@@ -309,6 +408,7 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
   const bool any_alive =
       std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && IsAlive(pod); });
   view.goal_reached = view.goal_reached || (view.begun && host != nullptr && HasSucceeded(*host) && !any_alive);
+  view.closed = IsClosedByWord(observed) || (view.begun && IsClosedByEnds(observed, view, options, now));
   std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;
 }
@@ -317,6 +417,18 @@ bool BeginsUnheard(const Observed& observed, const ServersView& servers, const P
   const ObservedPod* host = CoordinatorPod(observed);
   if (!servers.formed || servers.begun || !servers.all_started() || host == nullptr || !IsAlive(*host)) return false;
   return IsUnheardFor(observed, *host, options.begin_unheard_after, now);
+}
+
+const v1::Closing* LastWordOnClosing(const Observed& observed) {
+  const auto& window = observed.sample.job;
+  return window && window->has_closing() ? &window->closing() : nullptr;
+}
+
+std::string HowToResume(const Observed& observed) {
+  const auto& checkpoint = observed.job.status.checkpoint;
+  if (!checkpoint || checkpoint->directory.empty()) return "";
+  return " The last checkpoint is " + checkpoint->directory + ": `attune run --resume " + checkpoint->directory +
+         "` goes on from there.";
 }
 
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
@@ -328,19 +440,21 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
   if (servers.count > 0 && servers.finished == servers.count &&
       (all_ended_for(options.servers_ended_grace) || AllWorkersCameTooLate(observed, false) ||
        (all_ended_for(options.late_workers_grace) && AllWorkersCameTooLate(observed, true)))) {
-    return Verdict{true, kReasonTrainingFinished,
-                   "all servers ended after the goal was reached; workers that came too late are not waited for"};
+    return EndOf(observed, options,
+                 "all servers ended after the goal was reached and the closing work was done; workers that came too "
+                 "late are not waited for");
   }
-  if (servers.goal_reached) return JudgeFinished(observed, options, now);
+  if (servers.closed) return JudgeFinished(observed, options, now);
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
     const auto index = static_cast<int32_t>(i);
     const std::string name = PodName(observed.job.name, RoleName::kServer, index);
     std::optional<Verdict> verdict;
     if (pod != nullptr) verdict = JudgeEnd(observed, servers, *pod, options, now);
+    if (pod != nullptr && !verdict) verdict = JudgeHung(observed, servers, *pod, options, now);
     const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
     if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index, now);
-    if (verdict) return verdict;
+    if (verdict && (!servers.goal_reached || MayJudge(observed, pod, options, now))) return verdict;
   }
   for (const ObservedPod* pod : servers.leaving) {
     if (HasFailed(*pod) && !IsBeingDeleted(*pod) && !servers.survivable) {

@@ -3,7 +3,7 @@
 //
 // A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
 // a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and
-// after its goal was reached, nothing depends on a server.
+// after its closing work is done, nothing depends on a server.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,10 @@ namespace attune::controller {
 // A condition: the coordinator has said that the goal is reached. On record before processes that have finished go, so
 // that no end of theirs, however it looks, is taken for a failure.
 inline constexpr char kGoalReached[] = "GoalReached";
+// A condition: what follows the goal (evaluation, saving) has ended well too, by the coordinator's word; likewise on
+// record. Its reason says whether there was a data set for it (kReasonClosingDone) or its workers have merely left in
+// order (kReasonWorkersLeft).
+inline constexpr char kClosingDone[] = "ClosingWorkDone";
 
 // The end of a job, decided.
 struct Verdict {
@@ -46,6 +50,8 @@ struct ServersView {
   bool elastic = false;     // begun, and its servers may join and leave
   bool survivable = false;  // losing a server does not end the job
   bool goal_reached = false;
+  // The closing work is done, too: the job has ended well, whatever becomes of its processes (docs/decisions/0037).
+  bool closed = false;
   bool all_started() const { return started == count; }
   // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
   // begun. Of one that goes on its coordinator tells.
@@ -61,9 +67,14 @@ bool BeginsUnheard(const Observed& observed, const ServersView& servers, const P
 // What the job's servers can do, as the status or their coordinator says; nullopt: nobody has said it yet.
 std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
 
+// What the coordinator said last of the closing work, however long ago; null: nothing.
+const v1::Closing* LastWordOnClosing(const Observed& observed);
+// " The last checkpoint is ...: `attune run --resume ...` goes on from there."; "" when there is none.
+std::string HowToResume(const Observed& observed);
+
 // The job cannot go on: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends by
-// itself, with 0, when the coordinator says that the goal is reached and all workers have left; their processes may
-// take a moment longer, and get it. Once the goal is reached, servers may end in any way.
+// itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers have
+// left; their processes may take a moment longer, and get it. From then on servers may end in any way.
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);
 

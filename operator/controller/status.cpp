@@ -1,6 +1,7 @@
 #include "operator/controller/status.h"
 
 #include <algorithm>
+#include <map>
 
 #include "operator/controller/pods.h"
 #include "operator/controller/progress.h"
@@ -15,11 +16,11 @@ using api::TrainingJobStatus;
 
 constexpr size_t kMessageBytesMax = 4096;
 
-void SetMetricsAvailable(const Observed& observed, TrainingJobStatus& status, Now now) {
+void SetMetricsAvailable(const Observed& observed, const PlanOptions& options, TrainingJobStatus& status, Now now) {
   const int64_t generation = observed.job.generation;
   const auto& pods = observed.sample.pods;
   const bool reporting = std::any_of(pods.begin(), pods.end(), [&](const telemetry::PodSample& pod) {
-    return pod.connected && pod.window.sequence() > 0;
+    return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at < options.metrics_stale_after;
   });
   if (reporting) {
     SetCondition(status, api::kMetricsAvailable, true, kReasonReporting, "sidecars report", generation, now.wall);
@@ -174,6 +175,23 @@ void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
                message + ". It is tried again from time to time; nothing else waits for it", generation, now.wall);
 }
 
+// Absent until there was something to say. The time of a message is that of when it became true: it is not written
+// anew every second.
+void SetProgressing(const Observed& observed, const Standstill& standstill, TrainingJobStatus& status, Now now) {
+  const api::Condition* known = api::FindCondition(status, api::kProgressing);
+  const int64_t generation = observed.job.generation;
+  if (!standstill.any()) {
+    if (known == nullptr) return;
+    return SetCondition(status, api::kProgressing, true, kReasonProgressing, "steps end", generation, now.wall);
+  }
+  const char* reason = standstill.since ? kReasonNoProgress : kReasonNotHeard;
+  const std::string what = Describe(standstill) + ", since ";
+  const bool told = known != nullptr && known->reason == reason && known->message.starts_with(what);
+  const MonotonicTime since = standstill.since.value_or(now.monotonic);
+  SetCondition(status, api::kProgressing, !standstill.since, reason,
+               told ? known->message : what + ToRfc3339(now.wall - (now.monotonic - since)), generation, now.wall);
+}
+
 void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
   if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
     std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
@@ -227,6 +245,14 @@ void SetTrainingStarted(const Observed& observed, const ServersView& servers, co
                observed.job.generation, now.wall);
 }
 
+// A process that is not heard of is not ready, whatever its container is.
+Readiness Heard(Readiness readiness, const Standstill& standstill, RoleName role) {
+  const auto silent =
+      std::ranges::find_if(standstill.silent, [&](const ObservedPod* pod) { return pod->role == role; });
+  if (!readiness.ready || silent == standstill.silent.end()) return readiness;
+  return {false, kReasonNotHeard, (*silent)->name + " runs, and its process is not heard of"};
+}
+
 // For display only; nothing decides by it.
 std::string Phase(const TrainingJobStatus& status, const ServersView& servers, const WorkersView& workers) {
   if (api::IsTrue(status, api::kSucceeded)) return "Succeeded";
@@ -239,16 +265,40 @@ std::string Phase(const TrainingJobStatus& status, const ServersView& servers, c
 
 void SetResult(const Observed& observed, TrainingJobStatus& status) {
   constexpr size_t kSummaryBytesMax = 4096;
-  constexpr int kMetricsMax = 64;
+  constexpr size_t kMetricsMax = 64;
   if (!observed.sample.final_report) return;
   const auto& report = *observed.sample.final_report;
   api::JobResult result;
-  for (const auto& [name, value] : report.metrics()) {
+  const std::map<std::string, double> metrics(report.metrics().begin(), report.metrics().end());
+  for (const auto& [name, value] : metrics) {
     if (result.metrics.size() < kMetricsMax) result.metrics[FitText(name, 128)] = value;
+  }
+  result.left_out = FitText(report.left_out(), 1024);
+  if (metrics.size() > kMetricsMax) {
+    result.left_out += (result.left_out.empty() ? "" : "; ") +
+                       Counted(static_cast<int64_t>(metrics.size() - kMetricsMax), "metric") + " beyond the " +
+                       std::to_string(kMetricsMax) + " that are kept";
   }
   result.summary = FitText(report.summary(), kSummaryBytesMax);
   result.model_path = FitText(report.model_path(), 1024);
   status.result = std::move(result);
+}
+
+// That there is a data set for the closing work is on record before it is done: who says so may be gone by then.
+void SetClosingDone(const Observed& observed, const ServersView& servers, TrainingJobStatus& status, Now now) {
+  if (!servers.goal_reached || api::IsTrue(status, kClosingDone)) return;  // with what is said first
+  const v1::Closing* word = LastWordOnClosing(observed);
+  const api::Condition* known = api::FindCondition(status, kClosingDone);
+  const bool declared =
+      (word != nullptr && word->declared()) || (known != nullptr && known->reason == kReasonClosingDeclared);
+  if (!servers.closed) {
+    if (!declared) return;
+    return SetCondition(status, kClosingDone, false, kReasonClosingDeclared, "the closing work is not done yet",
+                        observed.job.generation, now.wall);
+  }
+  SetCondition(status, kClosingDone, true, declared ? kReasonClosingDone : kReasonWorkersLeft,
+               declared ? "every item of the closing work is done" : "the workers have left in order",
+               observed.job.generation, now.wall);
 }
 
 // The workers' sidecars go with them: what is shown of a job that ended is its last loss and its mean rate.
@@ -306,14 +356,22 @@ void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::
 }
 
 TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                              const Progression& progression, const std::optional<Verdict>& verdict, Now now) {
+                              const Progression& progression, const std::optional<Verdict>& verdict,
+                              const PlanOptions& options, Now now) {
   TrainingJobStatus status = observed.job.status;
   status.observed_generation = observed.job.generation;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
   // A failure counts once its pod is marked with its number; the one that ends the job is never marked.
+  const auto silent = [&](RoleName role) {
+    return static_cast<int32_t>(std::ranges::count_if(progression.standstill.silent,
+                                                      [&](const ObservedPod* pod) { return pod->role == role; }));
+  };
   status.servers = {servers.existing, servers.ready, verdict ? servers.failures : servers.marked_failures};
   status.workers = {workers.existing, workers.ready, verdict ? workers.failures : workers.marked_failures};
+  // Whatever a kubelet says: it looks at a container, not at what the process does.
+  status.servers.ready = std::max(0, status.servers.ready - silent(RoleName::kServer));
+  status.workers.ready = std::max(0, status.workers.ready - silent(RoleName::kWorker));
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   SetDataPlane(observed, servers, progression, status);
@@ -321,13 +379,17 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
     SetCondition(status, kGoalReached, true, kGoalReached, "the coordinator has said that the goal is reached",
                  observed.job.generation, now.wall);
   }
-  SetReady(observed, ServersReadiness(observed, servers), WorkersReadiness(observed, servers, workers), status, now);
+  SetClosingDone(observed, servers, status, now);
+  SetReady(observed, Heard(ServersReadiness(observed, servers), progression.standstill, RoleName::kServer),
+           Heard(WorkersReadiness(observed, servers, workers), progression.standstill, RoleName::kWorker), status, now);
   SetTrainingStarted(observed, servers, workers, status, now);
-  SetMetricsAvailable(observed, status, now);
+  SetMetricsAvailable(observed, options, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
   SetBlocked(observed, status, now);
   SetTuning(observed, status, now);
+  if (!verdict) SetProgressing(observed, progression.standstill, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
+  if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // nobody knows
   SetResult(observed, status);
   if (verdict) {
     if (!verdict->success && verdict->reason != kReasonBackoffLimit)

@@ -11,6 +11,7 @@
 #include "operator/controller/requests.h"
 #include "operator/controller/server_changes.h"
 #include "operator/controller/servers.h"
+#include "operator/controller/standstill.h"
 #include "operator/controller/workers.h"
 
 namespace attune::controller {
@@ -23,6 +24,7 @@ struct Progression {
   CoordinatorView coordinator;
   ServerChanges servers;
   RequestsView requests;
+  Standstill standstill;
 };
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.
@@ -31,7 +33,8 @@ void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, 
 
 // Of a job that goes on, or ends with this verdict.
 api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                                   const Progression& progression, const std::optional<Verdict>& verdict, Now now);
+                                   const Progression& progression, const std::optional<Verdict>& verdict,
+                                   const PlanOptions& options, Now now);
 
 // Of a job whose manifest has problems; nothing has been started for it, or what was started is left alone.
 api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);

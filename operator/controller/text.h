@@ -1,16 +1,15 @@
-// Text for objects of the API: from outside, made valid UTF-8 of bounded length; of our own, counted things.
+// Text for objects of the API: from outside, the end of a log; of our own, counted things.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/fit_text.h"
+
 namespace attune::controller {
 
-// At most `bytes_max` bytes, cut between characters, "..." at the end when cut. Bytes that are no UTF-8 and control
-// characters other than newline and tab become '?'.
-std::string FitText(std::string_view text, size_t bytes_max);
-// The last `lines_max` lines, at most `bytes_max` bytes (the end is kept), made valid as above.
+// The last `lines_max` lines, at most `bytes_max` bytes (the end is kept), made valid by FitText.
 std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max);
 // "1 server", "2 servers", "0 servers".
 std::string Counted(int64_t count, std::string_view thing);

@@ -32,8 +32,36 @@ int32_t HighestNumber(const Observed& observed) {
   return highest;
 }
 
+// Of one that has ended badly.
 bool IsUncountedFailure(const ObservedPod& pod) {
-  return HasFailed(pod) && !WasDisrupted(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+  return !WasDisrupted(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+}
+
+bool HasEndedFor(const ObservedPod& pod, Duration time, Now now) {
+  return pod.container.finished_at && now.wall - *pod.container.finished_at >= time;
+}
+
+bool EveryWorkerHasEnded(const Observed& observed) {
+  return std::ranges::all_of(observed.pods, [&](const ObservedPod& pod) {
+    return !IsOurs(observed, pod) || HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod);
+  });
+}
+
+// An exit code of 0 says that a process believes it has done its part. Whether that is so says the coordinator, when it
+// is heard after that end; and when it is not heard for long, the servers: they end with the job.
+bool HasEndedEarly(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
+                   const PlanOptions& options, Now now) {
+  if (!HasSucceeded(pod) || IsBeingDeleted(pod) || servers.closed || !servers.begun) return false;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  const ObservedPod* host = CoordinatorPod(observed);
+  const bool speaks = window != nullptr && host != nullptr && IsAlive(*host) && IsHeard(observed, *host, options, now);
+  if (!speaks) {
+    return host != nullptr && IsAlive(*host) && EveryWorkerHasEnded(observed) &&
+           HasEndedFor(pod, options.servers_ended_grace, now);
+  }
+  if (!HasEndedFor(pod, options.word_is_newer, now)) return false;
+  if (!servers.goal_reached) return true;
+  return window->has_closing() && !window->closing().done() && window->workers() == 0;
 }
 
 std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
@@ -67,10 +95,12 @@ class WorkerPlanner {
         Create(index);
       } else if (IsBeingDeleted(*pod)) {
         PlanDeletedFromOutside(*pod);
-      } else if (HasFailed(*pod)) {
+      } else if (workers_.HasEndedBadly(*pod)) {
         PlanFailed(*pod, next_number);
       } else if (!HasSucceeded(*pod)) {
         PlanSilent(*pod);
+      } else if (!servers_.closed) {
+        draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
       }
     }
     if (!created_.empty()) {
@@ -85,7 +115,12 @@ class WorkerPlanner {
   void Create(int32_t index) {
     // On record before anybody can train: a job that is not on record as begun has nothing to lose.
     if (!observed_.job.status.begun) return;
-    if (!servers_.formed || servers_.finished > 0 || servers_.goal_reached) return;  // nobody to connect to
+    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // nobody to connect to
+    // Training is over. While others are at the closing work it needs nobody else.
+    const v1::JobWindow* window = directives_.window();
+    if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
+      return draft_.Requeue(kLookAgain, "the closing work");
+    }
     const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
     const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
                                          [&](const ObservedPod& pod) { return pod.name == name; });
@@ -97,6 +132,7 @@ class WorkerPlanner {
 
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
     TellGone(pod);
+    if (servers_.closed) return;  // it stays as it is: its end is part of the verdict
     if (WasDisrupted(pod) && !pod.failure_number) return PlanDisrupted(pod);
     if (!pod.failure_number) {
       const int32_t number = next_number++;
@@ -111,7 +147,9 @@ class WorkerPlanner {
                                    : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
                                          " follows in " + InSeconds(RestartDelay(options_, in_a_row));
       draft_.Warn(kEventWorkerFailed, "RestartWorker",
-                  pod.name + " " + DescribeEnd(pod) + "; " + next + "." + LogTail(observed_, pod), {mark});
+                  pod.name + " " + DescribeWorkerEnd(observed_, servers_, workers_, pod) + "; " + next + "." +
+                      LogTail(observed_, pod),
+                  {mark});
       draft_.Requeue(RestartDelay(options_, in_a_row), "restart of " + pod.name);
       return;
     }
@@ -251,9 +289,33 @@ class WorkerPlanner {
   Draft::Needs created_, newly_draining_;
 };
 
+// " (\"evaluate\": 1 item left)"
+std::string WhatIsLeft(const Observed& observed) {
+  const v1::Closing* word = LastWordOnClosing(observed);
+  if (word == nullptr || word->data_set().empty()) return "";
+  return " (\"" + FitText(word->data_set(), 64) + "\": " + Counted(static_cast<int64_t>(word->items_left()), "item") +
+         " left)";
+}
+
+std::string Times(int32_t count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
+
+// By what the coordinator has said; without its last word, by exit codes once it has said that the goal is reached.
+bool HaveEndedWell(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
+  if (workers.desired == 0 || workers.succeeded != workers.desired) return false;
+  if (servers.closed) return true;
+  const ObservedPod* host = CoordinatorPod(observed);
+  const v1::Closing* word = LastWordOnClosing(observed);
+  const bool known_open = word != nullptr && !word->data_set().empty();
+  return servers.goal_reached && !known_open && (host == nullptr || !IsAlive(*host));
+}
+
 }  // namespace
 
-WorkersView ViewWorkers(const Observed& observed) {
+bool WorkersView::HasEndedBadly(const ObservedPod& pod) const {
+  return HasFailed(pod) || std::ranges::find(ended_early, &pod) != ended_early.end();
+}
+
+WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
   WorkersView view;
   view.desired = std::max(observed.job.spec.workers.replicas, 0);
   view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
@@ -265,8 +327,9 @@ WorkersView ViewWorkers(const Observed& observed) {
       continue;
     }
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
-    if (IsUncountedFailure(pod)) ++view.failures;
-    if (IsBeingDeleted(pod) || HasFailed(pod)) continue;
+    if (HasEndedEarly(observed, servers, pod, options, now)) view.ended_early.push_back(&pod);
+    if (view.HasEndedBadly(pod) && IsUncountedFailure(pod)) ++view.failures;
+    if (IsBeingDeleted(pod) || view.HasEndedBadly(pod)) continue;
     ++view.existing;
     if (HasSucceeded(pod)) {
       ++view.succeeded;
@@ -279,26 +342,43 @@ WorkersView ViewWorkers(const Observed& observed) {
   return view;
 }
 
-std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers) {
-  if (workers.desired > 0 && workers.succeeded == workers.desired) {
+std::string DescribeWorkerEnd(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                              const ObservedPod& pod) {
+  std::string text = DescribeEnd(pod);
+  if (HasFailed(pod) || !workers.HasEndedBadly(pod)) return text;
+  if (servers.goal_reached) return text + " although the closing work is not done" + WhatIsLeft(observed);
+  text += " before the goal was reached";
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  if (sample != nullptr && !sample->window.has_worker()) {
+    text += ", and has never joined the job: a worker's program opens a session (attune::ps::Session::Connect)";
+  }
+  return text;
+}
+
+std::optional<Verdict> JudgeWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
+  if (HaveEndedWell(observed, servers, workers)) {
     return Verdict{
         true, kReasonAllWorkersSucceeded,
         workers.desired == 1 ? "the worker finished" : "all " + std::to_string(workers.desired) + " workers finished"};
   }
   const int32_t limit = observed.job.spec.run_policy.backoff_limit;
-  if (workers.failures <= limit) return std::nullopt;
+  if (workers.failures <= limit || servers.closed) return std::nullopt;
+  const std::string closing = servers.goal_reached
+                                  ? " The goal was reached, but the closing work was not done" + WhatIsLeft(observed) +
+                                        ": the model is not saved." + HowToResume(observed)
+                                  : "";
   for (const ObservedPod* pod : workers.by_index) {
     // The failure that was one too many; the highest number when all are counted already.
-    if (pod == nullptr || IsBeingDeleted(*pod) || !HasFailed(*pod)) continue;
+    if (pod == nullptr || IsBeingDeleted(*pod) || !workers.HasEndedBadly(*pod)) continue;
     if (pod->failure_number && *pod->failure_number <= limit) continue;
     return Verdict{false, kReasonBackoffLimit,
-                   pod->name + " " + DescribeEnd(*pod) + "; workers failed " + Times(workers.failures) +
-                       ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") + "." +
-                       LogTail(observed, *pod)};
+                   pod->name + " " + DescribeWorkerEnd(observed, servers, workers, *pod) + "; workers failed " +
+                       Times(workers.failures) + ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") +
+                       "." + closing + LogTail(observed, *pod)};
   }
   return Verdict{false, kReasonBackoffLimit,
                  "workers failed " + Times(workers.failures) + ", and runPolicy.backoffLimit allows " +
-                     Counted(limit, "restart") + "."};
+                     Counted(limit, "restart") + "." + closing};
 }
 
 void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "operator/controller/draft.h"
@@ -22,13 +23,22 @@ struct WorkersView {
   std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
   std::vector<const ObservedPod*> leaving;   // highest index first: beyond the desired number, or asked to leave before
   int32_t existing = 0, running = 0, ready = 0, succeeded = 0;
+  // Ended with 0 although the job is not done, and nobody else does what is left: failed like those that say so.
+  std::vector<const ObservedPod*> ended_early;
   int32_t marked_failures = 0;  // so far, as the status and marked pods say
   int32_t failures = 0;         // those included that are not marked yet
+  bool HasEndedBadly(const ObservedPod& pod) const;
 };
 
-WorkersView ViewWorkers(const Observed& observed);
+WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now);
 
-std::optional<Verdict> JudgeWorkers(const Observed& observed, const WorkersView& workers);
+// "exited with code 3", "exited with code 0 before the goal was reached"
+std::string DescribeWorkerEnd(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                              const ObservedPod& pod);
+
+// The job has ended well when the coordinator says that the goal is reached and the closing work is done, never because
+// of an exit code alone; it has failed when workers have failed too often.
+std::optional<Verdict> JudgeWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers);
 
 void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                  const PlanOptions& options, Now now, Directives& directives, Draft& draft);

@@ -27,6 +27,7 @@ struct Job {
   double loss_sum = 0, loss_weight = 0;
   std::optional<MonotonicTime> first_window_began;
   MonotonicTime last_window_ended{};
+  std::optional<MonotonicTime> progressed_at;
 };
 
 // What controllers act on; the rest of a window moves all the time.
@@ -40,6 +41,8 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
     *kept.mutable_lost_pods() = window.lost_pods();
     *kept.mutable_checkpoint() = window.checkpoint();
     *kept.mutable_recovery() = window.recovery();
+    *kept.mutable_closing() = window.closing();
+    kept.set_goal_reached(window.goal_reached());
     kept.set_term(window.term());
     return kept.SerializeAsString();
   };
@@ -195,12 +198,17 @@ class Store final : public JobStore {
         pod->sample.last_loss = worker.loss_mean();
         pod->sample.last_loss_weight = LossWeight(worker);
       }
+      if (const v1::WorkerWindow& worker = report.window().worker(); worker.steps() > 0) {
+        pod->sample.step_seconds_max = worker.step_seconds().max();
+        job.progressed_at = now;
+      }
       if (report.window().has_worker()) AddTotals(job, report.window(), now);
       if (report.window().has_job()) {
         // A coordinator that has been replaced may not know it yet.
         const bool superseded = job.window && job.window->term() > report.window().job().term();
         if (!superseded) {
           news = news || IsNews(job.window, report.window().job());
+          if (job.window && report.window().job().steps() > job.window->steps()) job.progressed_at = now;
           job.window = report.window().job();
           job.window_at = now;
           AddPoint(job, now);
@@ -261,6 +269,7 @@ class Store final : public JobStore {
       sample.loss_weight = job.loss_weight;
       sample.history = job.history;
       sample.answers = job.answers;
+      sample.progressed_at = job.progressed_at;
       if (job.first_window_began && job.last_window_ended > *job.first_window_began) {
         sample.mean_rate = static_cast<double>(job.samples) / Seconds(job.last_window_ended - *job.first_window_began);
       }

@@ -40,6 +40,7 @@ struct PodSample {
   v1::ProcessUsage usage;
   std::optional<double> last_loss;  // of its last window that had one; a worker that evaluates has none any more
   double last_loss_weight = 0;
+  double step_seconds_max = 0;  // the longest step of its last window in which one ended
 };
 
 // How far the job was at a time.
@@ -72,6 +73,7 @@ struct JobSample {
   double loss_sum = 0, loss_weight = 0;  // of all windows so far: losses weighted by samples, and the weights
   std::vector<HistoryPoint> history;     // oldest first; thinned evenly, at most kHistoryMax points
   std::map<std::string, DirectiveAnswer> answers;  // by the key given to Service::Send; the newest kAnswersMax
+  std::optional<MonotonicTime> progressed_at;      // when a step was last reported, by a worker or the coordinator
 
   // Over the life of the job, as far as this process saw it, for its summary.
   std::optional<double> last_loss;  // over each worker's last window with a loss, however old

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "proto/contract.h"
 
@@ -20,7 +22,7 @@ constexpr double kWindowSecondsMin = 1e-6, kWindowSecondsMax = 3600;
 constexpr double kNumberMax = 1e18;                // of any quantity: bytes, rows, seconds since 1970
 constexpr uint64_t kCountMax = uint64_t{1} << 53;  // exact as a double, and a thousand of them still fit 64 bits
 constexpr int kListMax = 1024;
-constexpr int kMetricsMax = 256;
+constexpr size_t kMetricsMax = 256;
 constexpr size_t kUnitBytesMax = 64;
 constexpr size_t kMetricNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4 << 10;
@@ -213,6 +215,20 @@ std::string KeepPlausible(const v1::SidecarHello& hello, v1::PodReport& report) 
   return std::move(removed).Take();
 }
 
+namespace {
+
+// By name, so that it is the same ones whatever the order of the map.
+void DropLast(google::protobuf::Map<std::string, double>& metrics, Removed& removed) {
+  if (metrics.size() <= kMetricsMax) return;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics) names.push_back(name);
+  std::ranges::sort(names);
+  for (size_t i = kMetricsMax; i < names.size(); ++i) metrics.erase(names[i]);
+  removed.Add("metrics", std::to_string(names.size() - kMetricsMax) + " beyond " + std::to_string(kMetricsMax));
+}
+
+}  // namespace
+
 std::string KeepPlausible(v1::FinalReport& report) {
   report.DiscardUnknownFields();
   Removed removed;
@@ -223,14 +239,19 @@ std::string KeepPlausible(v1::FinalReport& report) {
     if (good) {
       ++metric;
     } else {
-      removed.Add("metrics", CleanText(metric->first, 64));
+      removed.Add("metrics",
+                  CleanText(metric->first, 64) + (std::isfinite(metric->second) ? "" : ": no finite number"));
       metric = metrics.erase(metric);
     }
   }
-  while (metrics.size() > kMetricsMax) metrics.erase(metrics.begin());
+  DropLast(metrics, removed);
   report.set_summary(CleanText(report.summary(), kSummaryBytesMax));
   report.set_model_path(CleanText(report.model_path(), kTextBytesMax));
-  return CleanText(std::move(removed).Take(), kTextBytesMax);
+  const std::string problem = CleanText(std::move(removed).Take(), kTextBytesMax);
+  std::string left_out = CleanText(report.left_out(), kTextBytesMax);
+  if (!problem.empty()) left_out += (left_out.empty() ? "" : "; ") + problem;
+  report.set_left_out(CleanText(left_out, kTextBytesMax));
+  return problem;
 }
 
 }  // namespace attune::telemetry

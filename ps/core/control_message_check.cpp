@@ -107,6 +107,7 @@ void CheckRecord(const CoordinatorRecord& record, Verdict& verdict) {
   verdict.Require(record.servers >= 1 && record.servers <= kServersMax, "a number of servers that no job has");
   verdict.Require(record.servers_wanted <= kServersMax, "a number of servers that no job has");
   verdict.Require(record.next_node.value() <= kNodeIdMax + 2 * kMembersMax, "a node id that is none");
+  verdict.Require(record.closing_from <= record.next_node, "a node id that is none");
   CheckNumbers({record.items, record.lease_items, record.newest_steps, record.steps_of_gone, record.loss_windows,
                 record.goal.epochs.value_or(0), record.goal.steps.value_or(0)},
                verdict);

@@ -326,6 +326,7 @@ void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
   goal_reached_ = std::move(reason);
   record_changed_ = true;
+  BeginClosing();
   out.goal_reached = goal_reached_;
   out.events.push_back("goal reached: " + goal_reached_);
   for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
@@ -337,6 +338,14 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   if (goal_reached_.empty() || finished_ || !InOffice(now_)) return;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
+  }
+  if (!ClosingIsDone()) {
+    if (std::exchange(told_to_wait_, true)) return;
+    const DataSet* open = OpenClosingWork();
+    out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
+                                         : "the goal is reached and the closing work \"" + open->name +
+                                               "\" is not done; waiting for a worker");
+    return;
   }
   finished_ = true;
   out.finished = true;
@@ -384,6 +393,12 @@ JobProgress CoordinatorCore::progress() const {
       progress.floor_worker = slowest->second.member.index;
     }
     progress.floor_held_for = now_ - floor_watch_.since;
+  }
+  progress.closing.done = finished_;
+  progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
+  if (const DataSet* open = OpenClosingWork()) {
+    progress.closing.data_set = open->name;
+    progress.closing.items_left = open->ledger.items() * open->ledger.epochs() - open->ledger.items_done();
   }
   if (current_data_set_) {
     const DataSet& data_set = data_sets_[current_data_set_->value() - 1];

@@ -83,6 +83,7 @@ class CoordinatorCore {
     std::string name;
     DataSetOptions asked;  // by the first opener
     bool follows_goal = true;
+    bool closing = false;  // has epochs of its own, and was asked for when the goal had been reached
     LeaseLedger ledger;
   };
   struct WaitingLease {
@@ -325,6 +326,14 @@ class CoordinatorCore {
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
+
+  // coordinator_closing.cpp
+  void BeginClosing();
+  void NoteClosing(DataSet& data_set);
+  void NoteLeft(NodeId worker);
+  void NoteWorkerLost();
+  const DataSet* OpenClosingWork() const;
+  bool ClosingIsDone() const;
   void CloseLossWindow(MonotonicTime now);
   uint64_t TotalSteps() const;
   Node* Find(NodeId id);
@@ -442,6 +451,9 @@ class CoordinatorCore {
   std::optional<double> smoothed_loss_;
 
   std::string goal_reached_;
+  // A worker of this number or a later one has yet to leave in order before the job is finished; 0: nobody has to.
+  NodeId closing_from_;
+  bool told_to_wait_ = false;  // for a worker that does what is left of the closing work; said once
   bool finished_ = false;
 };
 

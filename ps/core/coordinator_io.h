@@ -128,7 +128,7 @@ struct CoordinatorOutputs {
   std::vector<RejectedMessage> rejected;
   std::optional<std::string> goal_reached;
   bool superseded = false;       // a node obeys a higher term: end this coordinator
-  bool finished = false;         // goal reached and all workers have left
+  bool finished = false;         // goal reached, closing work done, and all workers have left
   std::optional<Status> failed;  // the job cannot go on
 
   void Clear();
@@ -166,6 +166,13 @@ struct JobProgress {
   double trained_seconds = 0;  // what max_duration limits
   bool taking_over = false;    // members have not answered yet: nothing else is known
   std::string goal_reached;    // reason; empty: not yet
+  // What follows the goal (docs/decisions/0037).
+  struct {
+    bool done = false;        // all of it: the job is finished
+    bool declared = false;    // there is a data set for it
+    std::string data_set;     // the first one with items that are not done; empty: none
+    uint64_t items_left = 0;  // of it
+  } closing;
 };
 
 }  // namespace attune::ps

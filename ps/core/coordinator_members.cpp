@@ -286,6 +286,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   steps_of_gone_ = CappedSum(steps_of_gone_, node.last.steps);
   Send(node, SessionLost{.status = reason}, out);
   const bool held_rows = node.member.may_own_rows();
+  NoteWorkerLost();
   Remove(id, reason);
   if (held_rows && map_.formed()) {
     BeginRecovery();
@@ -326,6 +327,7 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
   Remove(id, OkStatus());
   PublishMembers(out);
   CheckGoals(now_, out);
+  NoteLeft(id);
   FinishWhenEmpty(out);
 }
 

@@ -54,7 +54,8 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .trained_seconds = {},
                            .smoothed_loss = smoothed_loss_,
                            .loss_windows = loss_windows_,
-                           .goal_reached = goal_reached_};
+                           .goal_reached = goal_reached_,
+                           .closing_from = closing_from_};
   if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
   for (const auto& [id, node] : nodes_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
@@ -64,8 +65,10 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
     record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok(), .opened = table.opened});
   }
   for (const DataSet& data_set : data_sets_) {
-    CoordinatorRecord::DataSet copy{
-        .progress = data_set.ledger.Record(true), .follows_goal = data_set.follows_goal, .holders = {}};
+    CoordinatorRecord::DataSet copy{.progress = data_set.ledger.Record(true),
+                                    .follows_goal = data_set.follows_goal,
+                                    .holders = {},
+                                    .closing = data_set.closing};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
       copy.holders.push_back({id, lease.worker});  // as Record() lists them

@@ -45,6 +45,7 @@ struct CoordinatorRecord {
     CutRecord::DataSet progress;
     bool follows_goal = true;
     std::vector<Holder> holders;  // of progress.open, in its order
+    bool closing = false;         // work of after the goal
     bool operator==(const DataSet&) const = default;
   };
 
@@ -71,6 +72,7 @@ struct CoordinatorRecord {
   std::optional<double> smoothed_loss;
   uint64_t loss_windows = 0;
   std::string goal_reached;
+  NodeId closing_from;  // see CoordinatorCore
   bool operator==(const CoordinatorRecord&) const = default;
 };
 

@@ -254,6 +254,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   if (!problem.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(problem)}, out);
   }
+  NoteClosing(*Find(message.data_set));
   node.uses_leases = node.uses_leases || IsTraining(*data_set);
   UpdateCounted(node);
   waiting_leases_.push_back({.worker = node.member.node,

@@ -409,6 +409,7 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     if (former == formers_.end() || !former->second.answer || removed_before) {
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
+      if (member.role == Role::kWorker && !removed_before) NoteWorkerLost();
       if (former != formers_.end() && removed_before) continue;  // hears so as one that has left
       gone_.Add(member.node, former != formers_.end() ? former->second.join.incarnation : 0,
                 Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
@@ -443,6 +444,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   smoothed_loss_ = record.smoothed_loss;
   loss_windows_ = record.loss_windows;
   goal_reached_ = record.goal_reached;
+  closing_from_ = record.closing_from;
   if (record.trained_seconds) {
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
   }
@@ -542,6 +544,7 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
          .name = progress.name,
          .asked = {.items = progress.items, .epochs = progress.epochs, .lease_items = progress.lease_items},
          .follows_goal = kept.follows_goal,
+         .closing = kept.closing,
          .ledger = std::move(ledger)});
     if (kept.follows_goal && !current_data_set_) current_data_set_ = data_sets_.back().id;
   }

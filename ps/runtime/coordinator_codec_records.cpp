@@ -93,7 +93,8 @@ JobGoal Get(const v1::JobGoal& from) {
 }
 
 StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& from) {
-  CoordinatorRecord::DataSet data_set{.progress = {}, .follows_goal = from.follows_goal(), .holders = {}};
+  CoordinatorRecord::DataSet data_set{
+      .progress = {}, .follows_goal = from.follows_goal(), .holders = {}, .closing = from.closing()};
   ASSIGN_OR_RETURN(data_set.progress, Get(from.progress()));
   if (from.workers_size() != from.leases_size()) {
     return Error(StatusCode::kInvalidArgument, "a copy of the coordinator's leases whose lists differ in length");
@@ -189,6 +190,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
     v1::CoordinatorRecord::DataSet* out = to->add_data_sets();
     Put(data_set.progress, out->mutable_progress());
     out->set_follows_goal(data_set.follows_goal);
+    out->set_closing(data_set.closing);
     for (const CoordinatorRecord::Holder& holder : data_set.holders) {
       out->add_leases(holder.lease.value());
       out->add_workers(holder.worker.value());
@@ -199,6 +201,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   if (from.smoothed_loss) to->set_smoothed_loss(*from.smoothed_loss);
   to->set_loss_windows(from.loss_windows);
   to->set_goal_reached(from.goal_reached);
+  to->set_closing_from(from.closing_from.value());
   Put(from.load, to->mutable_load());
   Put(from.newest, to->mutable_newest());
   to->set_newest_steps(from.newest_steps);
@@ -233,7 +236,8 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
                            .trained_seconds = {},
                            .smoothed_loss = {},
                            .loss_windows = from.loss_windows(),
-                           .goal_reached = from.goal_reached()};
+                           .goal_reached = from.goal_reached(),
+                           .closing_from = NodeId(from.closing_from())};
   ASSIGN_OR_RETURN(record.load, Get(from.load()));
   ASSIGN_OR_RETURN(record.newest, Get(from.newest()));
   record.newest_steps = from.newest_steps();

@@ -100,12 +100,17 @@ bool CoordinatorRuntime::LookAtOffice(MonotonicTime now) {
   constexpr Duration kEvery = std::chrono::milliseconds(100);
   if (now - office_looked_at_ < kEvery) return false;
   office_looked_at_ = now;
-  OfficeTelemetry office = OfficeOf(core_.progress());
+  const JobProgress progress = core_.progress();
+  OfficeTelemetry office = OfficeOf(progress);
+  const bool goal_reached = !progress.goal_reached.empty(), closed = progress.closing.done;
   const bool formed = core_.map().formed();
   // A newer map alone can wait for the end of the window; the first one cannot, for the job's workers wait for it.
-  const bool changed = office.held != office_.held || office.wanted != office_.wanted || formed != formed_;
+  const bool changed = office.held != office_.held || office.wanted != office_.wanted || formed != formed_ ||
+                       goal_reached != goal_reached_ || closed != closed_;
   office_ = std::move(office);
   formed_ = formed;
+  goal_reached_ = goal_reached;
+  closed_ = closed;
   return changed;
 }
 

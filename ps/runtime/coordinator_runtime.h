@@ -70,10 +70,11 @@ class CoordinatorRuntime {
   bool superseded_ = false;
   CoordinatorCore core_;
   std::optional<JobTelemetry::Checkpoint> checkpoint_;
-  OfficeTelemetry office_;            // as looked at last; guarded by mutex_
-  bool formed_ = false;               // likewise: whether all servers have joined once
-  MonotonicTime office_looked_at_{};  // guarded by mutex_
-  CommandId last_command_;            // of the loop, as is what follows
+  OfficeTelemetry office_;                      // as looked at last; guarded by mutex_
+  bool formed_ = false;                         // likewise: whether all servers have joined once
+  bool goal_reached_ = false, closed_ = false;  // likewise
+  MonotonicTime office_looked_at_{};            // guarded by mutex_
+  CommandId last_command_;                      // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;

@@ -13,13 +13,15 @@
 #include "attune/v1/telemetry.pb.h"
 #include "base/log.h"
 #include "proto/contract.h"
+#include "ps/runtime/final_report.h"
 #include "ps/runtime/unix_socket.h"
 
 namespace attune::ps {
 namespace {
 
 constexpr Duration kReconnect = std::chrono::milliseconds(500);
-constexpr size_t kSummaryBytesMax = 4 << 10;
+// A sidecar that refuses may be replaced by one that does not.
+constexpr Duration kAfterRefusal = std::chrono::seconds(30);
 
 void Fill(const QuantileSummary& from, v1::Quantiles* to) {
   to->set_p50(from.p50);
@@ -116,6 +118,12 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_steps(from.steps);
   to->set_trained_seconds(from.trained_seconds);
   to->set_goal_reached(from.goal_reached);
+  if (from.closing) {
+    to->mutable_closing()->set_done(from.closing->done);
+    to->mutable_closing()->set_declared(from.closing->declared);
+    to->mutable_closing()->set_data_set(from.closing->data_set);
+    to->mutable_closing()->set_items_left(from.closing->items_left);
+  }
   to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);
   to->mutable_abilities()->set_server_recovery(from.abilities.server_recovery);
   to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);
@@ -153,15 +161,6 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_term(from.term);
 }
 
-// Cut at 4 KiB without halving a UTF-8 character.
-std::string Shortened(std::string text) {
-  if (text.size() <= kSummaryBytesMax) return text;
-  size_t end = kSummaryBytesMax;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-  return text;
-}
-
 class SocketReporter final : public Reporter {
  public:
   SocketReporter(const ReporterOptions& options, const TimeSource& time, Callbacks callbacks)
@@ -186,9 +185,10 @@ class SocketReporter final : public Reporter {
 
   Status Finish(const FinalResult& result, Duration timeout) override {
     v1::ProcessMessage message;
-    for (const auto& [name, value] : result.metrics) (*message.mutable_final()->mutable_metrics())[name] = value;
-    message.mutable_final()->set_summary(Shortened(result.summary));
-    message.mutable_final()->set_model_path(result.model_path);
+    *message.mutable_final() = MakeFinalReport(result);
+    if (const std::string& left_out = message.final().left_out(); !left_out.empty()) {
+      log::Warn("parts of the result cannot be reported; the rest is", {{"left_out", left_out}});
+    }
     std::unique_lock lock(mutex_);
     final_ = message.SerializeAsString();
     final_delivered_ = false;
@@ -214,9 +214,10 @@ class SocketReporter final : public Reporter {
     MonotonicTime next_connect{};
     for (;;) {
       const MonotonicTime now = time_.Now();
-      if (!socket_.connected() && now >= next_connect && !refused_) {
-        next_connect = now + kReconnect;
-        Greet();
+      if (!socket_.connected() && now >= next_connect) {
+        const bool refused = std::exchange(refused_, false);
+        next_connect = now + (refused ? kAfterRefusal : kReconnect);
+        if (!refused) Greet();
       }
       if (soon_.exchange(false)) next_window = std::min(next_window, std::max(now, last_window + kSoon));
       const bool stopping = Stopping();
@@ -312,7 +313,7 @@ class SocketReporter final : public Reporter {
     }
     if (message.has_refused()) {
       refused_ = true;
-      log::Warn("sidecar refused this process; training goes on without telemetry",
+      log::Warn("sidecar refused this process; training goes on without telemetry, which is tried again in 30 s",
                 {{"reason", message.refused().reason()}});
     } else if (message.has_directive()) {
       Carry(message.directive());

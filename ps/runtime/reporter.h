@@ -73,6 +73,12 @@ struct JobTelemetry {
   uint64_t steps = 0;          // of all workers; what a goal in steps counts
   double trained_seconds = 0;  // what a limit of the training time counts
   bool goal_reached = false;
+  struct Closing {
+    bool done = false, declared = false;
+    std::string data_set;
+    uint64_t items_left = 0;
+  };
+  std::optional<Closing> closing;  // once the goal is reached
 
   struct Abilities {
     bool elastic_servers = false, server_recovery = false, coordinator_failover = false, synchronization_modes = false,

@@ -13,6 +13,17 @@
 #include "ps/runtime/memory_limit.h"
 
 namespace attune::ps {
+namespace {
+
+std::optional<JobTelemetry::Closing> ClosingOf(const JobProgress& progress) {
+  if (progress.goal_reached.empty()) return std::nullopt;
+  return JobTelemetry::Closing{.done = progress.closing.done,
+                               .declared = progress.closing.declared,
+                               .data_set = progress.closing.data_set,
+                               .items_left = progress.closing.items_left};
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& options, const TimeSource& time) {
   std::unique_ptr<ServerRuntime> runtime(new ServerRuntime(options, time));
@@ -445,6 +456,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .steps = progress.steps,
                               .trained_seconds = progress.trained_seconds,
                               .goal_reached = !progress.goal_reached.empty(),
+                              .closing = ClosingOf(progress),
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,

@@ -77,6 +77,23 @@ TEST(Render, WhatTheDataPlaneDoesHasALineOfItsOwn) {
   EXPECT_THAT(RenderSummary(done, screen), HasSubstr("checkpoint    /shared/word2vec/7"));
 }
 
+TEST(Render, AStandstillHasALineOfItsOwnAndNoTimeThatCountsDown) {
+  const Screen screen{.width = 200, .height = 24, .color = false, .unicode = true};
+  api::TrainingJob job;
+  job.name = "word2vec";
+  job.status.phase = "Running";
+  job.status.conditions = {{api::kProgressing, "False", "NoProgress",
+                            "no step ends: word2vec-server-1 is not heard of, since 2027-01-15T08:00:02Z",
+                            "2027-01-15T08:00:08Z", 1}};
+  const JobView view = MakeView(job, {}, {});
+  const std::string age = AgeText("2027-01-15T08:00:02Z", kNow);
+  EXPECT_EQ(Render(view, screen, kNow)[3], "no step ends: word2vec-server-1 is not heard of, for " + age);
+  EXPECT_THAT(RenderPlain(view, kNow), HasSubstr("no step ends: word2vec-server-1 is not heard of, for"));
+  EXPECT_THAT(RenderJson(view, kNow), HasSubstr(R"("trouble":"no step ends)"));
+  job.status.conditions[0] = {api::kProgressing, "True", "StepsEnd", "steps end", "2027-01-15T08:00:20Z", 1};
+  EXPECT_EQ(MakeView(job, {}, {}).trouble, "");
+}
+
 TEST(Render, TheDisplayAtSeveralWidths) {
   std::string all;
   for (const int width : {100, 72, 40}) {

@@ -240,6 +240,25 @@ TEST_F(AgentTest, AForeignProcessIsToldWhy) {
   EXPECT_FALSE(process.Receive()) << "then the connection closes";
 }
 
+// Bytes that make no sense, a message before the hello, another job's hello: each costs its own connection only.
+TEST_F(AgentTest, StrangersAtTheSocketDoNotDisturbTheProcess) {
+  TestOperator op;
+  Start(Options(op.port()));
+  TestProcess process(directory_ / "sidecar.sock");
+  process.Hello("uid", "worker", 0);
+  for (int round = 0; round < 20; ++round) {
+    TestProcess(directory_ / "sidecar.sock").SendBytes("GET / HTTP/1.1\r\n\r\n");
+    TestProcess(directory_ / "sidecar.sock").Send(Window());
+    TestProcess(directory_ / "sidecar.sock").Hello("another-uid", "worker", 0);
+  }
+  process.Send(Window());
+  process.Send(Final());
+  EXPECT_TRUE(op.WaitFor([](const TestOperator& o) {
+    return Said(o, [](const auto& m) { return m.has_report(); }) &&
+           Said(o, [](const auto& m) { return m.has_final(); });
+  }));
+}
+
 TEST_F(AgentTest, ServesMetricsOfTheLastWindowWithThePodsLabels) {
   TestOperator op;
   AgentOptions options = Options(op.port());

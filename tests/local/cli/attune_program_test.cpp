@@ -38,19 +38,21 @@ class AttuneProgram : public ::testing::Test {
     return std::make_unique<Program>(arguments, directory_, environment_);
   }
 
-  // A job whose servers wait and whose workers run `script`.
+  // A job whose workers run `script`, and whose servers end well when one of those says so: `finish`.
   std::string WriteJob(const std::string& script) {
     const std::string file = (directory_ / "job.yaml").string();
     std::ofstream out(file);
     out << "apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: toy}\nspec:\n"
         << "  runPolicy: {backoffLimit: 1, drainSeconds: 2}\n"
         << "  servers:\n    template:\n      spec:\n        terminationGracePeriodSeconds: 1\n        containers:\n"
-        << "        - {name: server, image: none, command: [/bin/sh, -c, 'exec sleep 600'],\n"
+        << "        - {name: server, image: none, command: [/bin/sh, -c, 'while ! [ -e "
+        << (directory_ / "finished").string() << " ]; do sleep 0.1; done'],\n"
         << "           readinessProbe: {exec: {command: [/bin/true]}, periodSeconds: 1}}\n"
         << "  workers:\n    replicas: 2\n    max: 4\n    template:\n      spec:\n        "
            "terminationGracePeriodSeconds: 1\n"
         << "        containers:\n        - name: worker\n          image: none\n          command: [/bin/sh, -c]\n     "
            "     args:\n          - |\n";
+    out << "            finish() { touch " << (directory_ / "finished").string() << "; }\n";
     std::istringstream lines(script);
     for (std::string line; std::getline(lines, line);) out << "            " << line << "\n";
     return file;
@@ -87,7 +89,7 @@ TEST_F(AttuneProgram, ABadManifestStartsNothing) {
 }
 
 TEST_F(AttuneProgram, AJobWhoseWorkersEndWellSucceeds) {
-  const Outcome outcome = Attune({"run", WriteJob("echo working; exit 0")});
+  const Outcome outcome = Attune({"run", WriteJob("echo working; finish; exit 0")});
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("toy succeeded after"));
   EXPECT_EQ(CountProcesses(directory_.string()), 0);
@@ -114,7 +116,7 @@ TEST_F(AttuneProgram, InterruptEndsEveryProcessWithinSeconds) {
 // Started with nohup: the shell that did so may end.
 TEST_F(AttuneProgram, AHangUpThatIsToBeIgnoredEndsNothing) {
   const auto before = std::signal(SIGHUP, SIG_IGN);
-  auto run = Start({"run", WriteJob("echo at work\nexec sleep 2"), "--plain"});
+  auto run = Start({"run", WriteJob("echo at work\nsleep 2\nfinish"), "--plain"});
   std::signal(SIGHUP, before);
   ASSERT_TRUE(run->AwaitOutput("workers 2/2")) << run->AwaitEnd(std::chrono::seconds(1)).output;
   run->Signal(SIGHUP);

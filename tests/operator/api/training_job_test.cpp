@@ -36,6 +36,7 @@ TEST(TrainingJob, AMinimalJobGetsAllDefaults) {
   EXPECT_EQ(spec.workers.pod_template["spec"]["containers"][0]["image"], "w");
   EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kRunning);
   EXPECT_EQ(spec.run_policy.drain_seconds, 60);
+  EXPECT_EQ(spec.run_policy.progress_deadline_seconds, 600);
 }
 
 TEST(TrainingJob, EveryFieldArrivesInItsMember) {
@@ -50,7 +51,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
                "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000}},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
-    "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All"}})"));
+    "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
+                  "progressDeadlineSeconds": 90}})"));
   EXPECT_THAT(Texts(job), IsEmpty());
   const TrainingJobSpec spec = ParseTrainingJob(job).job.spec;
   EXPECT_EQ(spec.goal.epochs, 3U);
@@ -82,6 +84,7 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.checkpoint.resume_from, "/shared/old/7");
   EXPECT_EQ(spec.run_policy.backoff_limit, 0);
   EXPECT_EQ(spec.run_policy.ttl_seconds_after_finished, 0);
+  EXPECT_EQ(spec.run_policy.progress_deadline_seconds, 90);
   EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kAll);
   EXPECT_EQ(ToJson(spec), job["spec"]);
 }
@@ -224,7 +227,7 @@ TrainingJobStatus FullStatus() {
                              .slowest_worker = "a-worker-1",
                              .moving_bytes_left = 1 << 20,
                              .moving_rows_per_second = 250'000.0};
-  status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a"};
+  status.result = JobResult{{{"held_out_loss", 3.2}}, "mutex: lock", "/models/a", "1 metric"};
   status.coordinator = "a-server-0";
   status.coordinator_term = 2;
   status.begun = true;

@@ -119,6 +119,7 @@ class History {
     for (int round = 0; round < 60 && !HasEnded(rig_.Status()); ++round) {
       rig_.StartAll();
       if (AllServersRun()) rig_.Say(servers_, static_cast<uint64_t>(rig_.Status().coordinator_term));
+      if (round > 3) rig_.SayFinished();
       rig_.Run(seconds(20));
       rig_.AnswerAll(telemetry::DirectiveAnswer::Outcome::kDone);
       for (const std::string& name : rig_.PodNames()) {

@@ -187,6 +187,13 @@ void ExecutorRig::Say(int servers, uint64_t term) {
   store.sample.job = window;
 }
 
+void ExecutorRig::SayFinished() {
+  v1::JobWindow& window = store.sample.job ? *store.sample.job : store.sample.job.emplace();
+  window.set_goal_reached(true);
+  window.mutable_closing()->set_declared(true);
+  window.mutable_closing()->set_done(true);
+}
+
 void ExecutorRig::AnswerAll(telemetry::DirectiveAnswer::Outcome outcome) {
   for (const TestService::Sent& each : service.sent) {
     if (!each.key.empty()) store.sample.answers[each.key] = {outcome, "", clock.Now() + Duration(1), 0};

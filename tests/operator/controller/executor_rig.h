@@ -91,6 +91,8 @@ class ExecutorRig {
   void BringUp();
   // The coordinator's word: these servers serve.
   void Say(int servers, uint64_t term = 0);
+  // That the job is finished, from now on.
+  void SayFinished();
   // What the process of this server says of the office of the coordinator that it runs.
   void SayOffice(const std::string& pod, const v1::Office& office);
   // This server's process is stopped, and the other servers say that it does not answer; ended by an empty name.

@@ -407,6 +407,7 @@ TEST(OldCacheTest, AnEndWaitsForTheApiServer) {
   ExecutorRig rig(1, 1);
   rig.BringUp();
   rig.Exit("j-worker-0", 0);
+  rig.SayFinished();
   rig.api.SetJudge([](const ApiCall& call) {
     return call.verb == "list" ? std::optional<Fault>(Fault{.status = Error(StatusCode::kUnavailable, "500")})
                                : std::nullopt;

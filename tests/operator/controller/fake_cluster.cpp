@@ -112,6 +112,21 @@ void FakeCluster::Connect(const std::string& name, bool connected) {
   sample.pods.push_back(pod);
 }
 
+void FakeCluster::ReachGoal(const std::string& open_data_set) {
+  v1::JobWindow& window = sample.job ? *sample.job : sample.job.emplace();
+  window.set_goal_reached(true);
+  window.mutable_closing()->set_declared(!open_data_set.empty());
+  window.mutable_closing()->set_data_set(open_data_set);
+  window.mutable_closing()->set_items_left(open_data_set.empty() ? 0 : 1);
+}
+
+void FakeCluster::Finish(bool declared) {
+  ReachGoal();
+  sample.job->set_workers(0);
+  sample.job->mutable_closing()->set_declared(declared);
+  sample.job->mutable_closing()->set_done(true);
+}
+
 Observed FakeCluster::Observe() const {
   Observed observed;
   observed.job = job_;

@@ -37,7 +37,8 @@ telemetry::PodSample Worker(const std::string& name, MonotonicTime at, uint64_t 
 TuningInput InputOf(const std::vector<telemetry::PodSample>& pods, Now now) {
   Observed observed;
   observed.sample.pods = pods;
-  return MakeTuningInput(observed, ViewServers(observed, PlanOptions{}, now), ViewWorkers(observed), now);
+  const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+  return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
 }
 
 TEST(TuningInput, StalenessIsWeighedByStepsAndOnlyWhereItWasMeasured) {
@@ -82,7 +83,8 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   observed.sample.pods = {four, two};
   observed.job.spec.synchronization = {api::SyncMode::kSsp, 3};
   const auto input = [&] {
-    return MakeTuningInput(observed, ViewServers(observed, PlanOptions{}, now), ViewWorkers(observed), now);
+    const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+    return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
   };
   EXPECT_EQ(input().threads_max, 6) << "what all of them take";
   EXPECT_EQ(input().wanted.threads, 2);

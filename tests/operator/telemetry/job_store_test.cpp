@@ -139,6 +139,24 @@ TEST_F(JobStoreTest, HistoryStaysBoundedAndCoversTheWholeLife) {
   EXPECT_EQ(history.back().steps, history.back().items_done / 2) << "as the coordinator counts them";
 }
 
+TEST_F(JobStoreTest, ProgressIsWhenAStepWasReportedLast) {
+  for (const char* role : {"worker", "server"}) Connect(Hello(role, 0));
+  EXPECT_FALSE(Sample().progressed_at);
+  Report(Hello("worker", 0), WorkerReport(1, 1, 1));
+  const MonotonicTime first = now_;
+  now_ += seconds(5);
+  v1::PodReport waits = WorkerReport(0, 1, 2);
+  waits.mutable_window()->mutable_worker()->set_steps(0);
+  Report(Hello("worker", 0), waits);
+  Report(Hello("server", 0), CoordinatorReport(10));
+  EXPECT_EQ(Sample().progressed_at, first) << "a count that is heard for the first time may be old";
+  now_ += seconds(5);
+  Report(Hello("server", 0), CoordinatorReport(10));
+  EXPECT_EQ(Sample().progressed_at, first);
+  Report(Hello("server", 0), CoordinatorReport(20));
+  EXPECT_EQ(Sample().progressed_at, now_) << "by the coordinator's count, too: a worker's sidecar may be away";
+}
+
 TEST_F(JobStoreTest, NewsIsToldOnConnectionFirstReportAndFinalReport) {
   std::vector<std::string> news;
   store_->OnNews([&](const std::string& name_space, const std::string& job) {

@@ -170,6 +170,17 @@ TEST(PlausibleTest, LongTextsAreCutAtACharacter) {
   EXPECT_EQ(report.summary().size(), 16U << 10);
   EXPECT_EQ(report.model_path().size(), 4U << 10);
   EXPECT_EQ(report.metrics_size(), 256);
+  EXPECT_EQ(report.left_out(), "metrics.744 beyond 256");
+}
+
+TEST(PlausibleTest, WhatIsLeftOutOfAResultIsNamedInIt) {
+  v1::FinalReport report;
+  report.set_left_out("1 metric without a finite value (recall)");
+  (*report.mutable_metrics())["loss"] = 2;
+  (*report.mutable_metrics())["none"] = kNan;
+  EXPECT_EQ(KeepPlausible(report), "metrics.none: no finite number");
+  EXPECT_EQ(report.left_out(), "1 metric without a finite value (recall); metrics.none: no finite number");
+  EXPECT_EQ(report.metrics().at("loss"), 2);
 }
 
 }  // namespace

@@ -23,10 +23,14 @@ class CoordinatorGoalTest : public testing::Test {
 
   // Everything the coordinator says at once to anyone, in order.
   std::vector<ToConnection> Say(ConnectionId from, Message message) {
-    out_.Clear();
-    core_->Step(FromConnection{from, std::move(message)}, now_, out_);
-    if (out_.goal_reached) goal_reached_ = *out_.goal_reached;
+    Step(FromConnection{from, std::move(message)});
     return out_.send;
+  }
+  void Step(CoordinatorInput input) {
+    out_.Clear();
+    core_->Step(std::move(input), now_, out_);
+    if (out_.goal_reached) goal_reached_ = *out_.goal_reached;
+    finished_ = finished_ || out_.finished;
   }
 
   template <typename Answer>
@@ -53,7 +57,30 @@ class CoordinatorGoalTest : public testing::Test {
     return Say(worker, LeaseDone{.header = NextHeader(), .lease = lease});
   }
 
+  // To the end of the goal, by the first worker.
+  void Train() {
+    const DataSetId train = Open(kFirst, "train", {.items = 1});
+    EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
+    ASSERT_NE(goal_reached_, "");
+  }
+  // By the platform's word of its process, whose connection has ended.
+  void Lose(ConnectionId worker, uint32_t index) {
+    const uint32_t before = core_->progress().workers;
+    Step(ConnectionClosed{worker});
+    Step(FromOperator{.id = CommandId(++request_), .command = NodeGone{.role = Role::kWorker, .index = index}});
+    for (int second = 0; second < 3 && core_->progress().workers == before; ++second) {
+      now_ += std::chrono::seconds(1);
+      for (const ConnectionId other : {kServer, kFirst, kSecond}) {
+        if (other != worker) Say(other, Heartbeat{.number = ++heartbeats_, .unreached = {}});
+      }
+      Step(CoordinatorTimer{});
+    }
+    EXPECT_EQ(core_->progress().workers, before - 1);
+  }
+
   const ConnectionId kServer{1}, kFirst{2}, kSecond{3};
+  uint64_t heartbeats_ = 0;
+  bool finished_ = false;
   std::optional<CoordinatorCore> core_;
   CoordinatorOutputs out_;
   MonotonicTime now_{std::chrono::seconds(1)};
@@ -112,6 +139,88 @@ TEST_F(CoordinatorGoalTest, TheJobIsFinishedWhenTheLastWorkerHasLeftAfterTheGoal
   EXPECT_FALSE(out_.finished);
   Say(kSecond, Leave{.header = NextHeader()});
   EXPECT_TRUE(out_.finished);
+}
+
+// --- what follows the goal
+
+TEST_F(CoordinatorGoalTest, AJobWhoseClosingWorkHasFailedWaitsForAnotherWorkerWithItsRows) {
+  constexpr ConnectionId kThird{9};
+  Start({.epochs = 1});
+  Train();
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  const LeaseId lease = Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst)->lease;
+  Say(kFirst, LeaseReturn{.header = NextHeader(), .lease = lease, .position = 0});
+  for (const ConnectionId worker : {kFirst, kSecond}) Say(worker, Leave{.header = NextHeader()});
+  EXPECT_FALSE(finished_) << "both have left in order, and nothing is saved";
+  EXPECT_FALSE(core_->progress().closing.done);
+  EXPECT_EQ(core_->progress().closing.data_set, "evaluate");
+  EXPECT_EQ(core_->progress().closing.items_left, 1U);
+
+  Say(kThird, Join{.incarnation = 5, .job_uid = "job", .index = 0});
+  EXPECT_EQ(Open(kThird, "evaluate", {.items = 1, .epochs = 1}), evaluate);
+  EndLease(kThird, Find<LeaseGrant>(AskLease(kThird, evaluate), kThird)->lease);
+  EXPECT_FALSE(core_->progress().closing.done) << "it may have more to do";
+  Say(kThird, Leave{.header = NextHeader()});
+  EXPECT_TRUE(finished_);
+  EXPECT_TRUE(core_->progress().closing.done);
+  EXPECT_TRUE(core_->progress().closing.declared);
+}
+
+TEST_F(CoordinatorGoalTest, ALostWorkersClosingWorkIsDoneByAnother) {
+  Start({.epochs = 1});
+  Train();
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  ASSERT_TRUE(Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst));
+  AskLease(kSecond, evaluate);
+  Say(kSecond, Leave{.header = NextHeader()});
+  Lose(kFirst, 0);
+  EXPECT_FALSE(finished_);
+  EXPECT_EQ(core_->progress().closing.data_set, "evaluate");
+}
+
+// What it did, nobody knows: the one who has left before may have relied on it.
+TEST_F(CoordinatorGoalTest, AWorkerLostAfterTheGoalIsMadeUpForByOneThatJoinsLater) {
+  constexpr ConnectionId kThird{9};
+  Start({.epochs = 1});
+  Train();
+  Lose(kFirst, 0);
+  Say(kSecond, Leave{.header = NextHeader()});
+  EXPECT_FALSE(finished_) << "the second one was there before";
+  Say(kThird, Join{.incarnation = 5, .job_uid = "job", .index = 0});
+  Say(kThird, Leave{.header = NextHeader()});
+  EXPECT_TRUE(finished_);
+  EXPECT_FALSE(core_->progress().closing.declared);
+}
+
+TEST_F(CoordinatorGoalTest, AWorkerLostAfterTheClosingWorkIsDoneChangesNothing) {
+  Start({.epochs = 1});
+  Train();
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst)->lease);
+  Say(kFirst, Leave{.header = NextHeader()});
+  Lose(kSecond, 1);
+  EXPECT_TRUE(finished_);
+}
+
+TEST_F(CoordinatorGoalTest, AnEvaluationBeforeTheGoalIsNoClosingWork) {
+  Start({.epochs = 1});
+  const DataSetId probe = Open(kFirst, "probe", {.items = 1, .epochs = 1});
+  Open(kFirst, "train", {.items = 1});
+  EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, probe), kFirst)->lease);
+  Train();
+  EXPECT_FALSE(core_->progress().closing.declared);
+  Lose(kFirst, 0);
+  Lose(kSecond, 1);
+  EXPECT_FALSE(finished_) << "nobody has left in order";
+}
+
+// The program counts its steps itself, and leaves when it has done them.
+TEST_F(CoordinatorGoalTest, TheLeaveThatReachesTheGoalIsInOrder) {
+  Start({.steps = 10});
+  Say(kFirst, Leave{.header = NextHeader(), .steps = 4});
+  Say(kSecond, Leave{.header = NextHeader(), .steps = 6});
+  EXPECT_EQ(goal_reached_, "10 steps done");
+  EXPECT_TRUE(finished_);
 }
 
 // A server has joined, and is not in use yet, when the last worker leaves.

@@ -393,7 +393,8 @@ CoordinatorRecord HostileMessages::Record() {
                            .steps_of_gone = Number(50),
                            .trained_seconds = Fraction(),
                            .smoothed_loss = Fraction(),
-                           .loss_windows = Number(9)};
+                           .loss_windows = Number(9),
+                           .closing_from = NodeId(static_cast<uint32_t>(Number(5)))};
   if (random_.Chance(0.5)) record.goal.epochs = 1 + Number(4);
   for (uint32_t i = 1; i <= kNodes; ++i) record.nodes.push_back({NodeId(i), random_.Chance(0.5)});
   for (uint32_t i = 1; i <= kTables; ++i) record.tables.push_back({Spec(i), false, random_.Chance(0.7)});
@@ -403,7 +404,7 @@ CoordinatorRecord HostileMessages::Record() {
                                 .epochs = Number(4),
                                 .lease_items = 1 + Number(20),
                                 .finished_epochs = Number(3)};
-    CoordinatorRecord::DataSet data_set{.follows_goal = random_.Chance(0.7)};
+    CoordinatorRecord::DataSet data_set{.follows_goal = random_.Chance(0.7), .closing = random_.Chance(0.2)};
     uint64_t epoch = progress.finished_epochs, at = 0;
     for (size_t i = random_.Below(6); i > 0; --i) {
       const uint64_t begin = at + Number(5), end = begin + 1 + Number(9);

@@ -173,6 +173,8 @@ TEST(MessageCheck, EveryFieldThatCouldHurtACoreIsRefused) {
   using U = MirrorUpdate&;
   add("a time that is none", MirrorUpdate{GoodRecord()}, [](U update) { update.record.trained_seconds = 1e300; });
   add("a smoothed loss", MirrorUpdate{GoodRecord()}, [](U update) { update.record.smoothed_loss = kNaN; });
+  add("a worker that is waited for beyond all", MirrorUpdate{GoodRecord()},
+      [](U update) { update.record.closing_from = NodeId(1); });
   add("no servers", MirrorUpdate{GoodRecord()}, [](U update) { update.record.servers = 0; });
   add("leases of no items", MirrorUpdate{GoodRecord()},
       [](U update) { update.record.data_sets[0].progress.lease_items = 0; });

@@ -53,13 +53,14 @@ CoordinatorRecord SomeRecord() {
                            .trained_seconds = 12.5,
                            .smoothed_loss = 0.75,
                            .loss_windows = 6,
-                           .goal_reached = "2 epochs done"};
+                           .goal_reached = "2 epochs done",
+                           .closing_from = NodeId(4)};
   CutRecord::DataSet progress{.name = "train", .items = 100, .epochs = 2, .lease_items = 10, .finished_epochs = 1};
   progress.done = {{1, 0, 10}};
   progress.open = {{1, 20, 30, 24}};
   progress.reprocessed_items = 3;
   record.resume->data_sets = {progress};
-  record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}}};
+  record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}, true}};
   return record;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <future>
 
@@ -240,6 +241,27 @@ TEST_F(ReporterTest, FinishDeliversTheResultAndCutsALongSummary) {
   EXPECT_EQ(message.final().metrics().at("held_out_loss"), 2.5);
   EXPECT_EQ(message.final().summary().size(), 4096U);
   EXPECT_EQ(message.final().model_path(), "/m");
+}
+
+// Whatever else is in it: what can be reported is, in one message that the sidecar takes.
+TEST_F(ReporterTest, FinishKeepsWhatIsGoodAndNamesWhatIsNot) {
+  FakeSidecar sidecar(path_);
+  auto reporter = Start();
+  sidecar.Accept();
+  FinalResult result{.metrics = {{"loss", 2.5}, {"recall", std::nan("")}, {"", 1}, {"bad\xff", 1}},
+                     .summary = "fitted \xff weights",
+                     .model_path = std::string(100'000, 'm')};
+  for (int i = 0; i < 10'000; ++i) result.metrics["metric-" + std::to_string(i)] = i;
+  EXPECT_TRUE(reporter->Finish(result, milliseconds(10'000)).ok());
+  const v1::FinalReport report = sidecar.NextOf(v1::ProcessMessage::kFinal).final();
+  EXPECT_EQ(report.metrics().at("loss"), 2.5);
+  EXPECT_EQ(report.metrics_size(), 64);
+  EXPECT_EQ(report.summary(), "fitted ? weights");
+  EXPECT_LE(report.model_path().size(), 1024U);
+  for (const char* named : {"1 metric without a finite value (recall)", "2 metrics without a proper name (, bad?)",
+                            "9937 metrics beyond the 64 that are kept (metric-"}) {
+    EXPECT_NE(report.left_out().find(named), std::string::npos) << report.left_out();
+  }
 }
 
 TEST_F(ReporterTest, FinishWithoutSidecarEndsInTime) {

@@ -247,6 +247,7 @@ void OperatedSimulation::Direct(const Pod& pod, const v1::Directive& directive, 
 void OperatedSimulation::Fill(const Pod& pod, v1::WindowReport& window) {
   if (pod.is_server) return FillServer(*pod.process, window);
   const Worker& worker = *workers_[*pod.process];
+  if (worker.core->node() == NodeId()) return;  // it reports once it has joined
   window.mutable_worker()->set_clock(worker.core->gate().clock());
   window.mutable_worker()->set_samples(1);
   window.mutable_worker()->set_coordinator_silent_seconds(Seconds(worker.core->CoordinatorSilence(now())));
@@ -280,6 +281,12 @@ void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progre
   window.set_workers(progress.workers);
   window.set_steps(progress.steps);
   window.set_goal_reached(!progress.goal_reached.empty());
+  if (window.goal_reached()) {
+    window.mutable_closing()->set_done(progress.closing.done);
+    window.mutable_closing()->set_declared(progress.closing.declared);
+    window.mutable_closing()->set_data_set(progress.closing.data_set);
+    window.mutable_closing()->set_items_left(progress.closing.items_left);
+  }
   window.set_term(leader.term);
   for (const uint32_t pod : progress.lost_pods) {
     if (const auto uid = pod_uids_.find(pod); uid != pod_uids_.end()) {

@@ -266,14 +266,14 @@ void OperatedSimulation::CheckRows() {
   }
 }
 
-// Of a job that has finished: nothing depends on it any more. But when the operator has yet to hear of the goal, one
-// server stays that can tell; without any, Failed is the true verdict.
+// Of a job that has finished: nothing depends on it any more. But when the operator has yet to hear of that, one server
+// stays that can tell; without any, Failed is the true verdict.
 void OperatedSimulation::EndLate() {
   std::vector<size_t> candidates;
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i]->fate == Fate::kRunning) candidates.push_back(i);
   }
-  const bool is_known = api::IsTrue(platform_->JobStatus(), controller::kGoalReached);
+  const bool is_known = api::IsTrue(platform_->JobStatus(), controller::kClosingDone);
   if (candidates.size() <= (is_known ? 0U : 1U)) return;
   Count("servers lost after the end");
   const size_t victim = candidates[random().Below(candidates.size())];
@@ -297,6 +297,11 @@ void OperatedSimulation::CheckVerdict() {
     const bool reached = std::ranges::any_of(
         leaders_, [](const auto& leader) { return !leader->core->progress().goal_reached.empty(); });
     if (!reached) return Violation("Verdict: the job is Succeeded although its goal is not reached");
+    const bool all_left = std::ranges::none_of(workers_, [](const auto& worker) {
+      return worker->fate == Fate::kRunning && worker->core->node() != NodeId();
+    });
+    if (!finished_ && !all_left)
+      return Violation("Verdict: the job is Succeeded while a worker is at its closing work");
     ended_at_ = now();
     if (!finished_) {  // its coordinator was lost before it had heard the last worker leave
       Count("jobs that ended without their coordinator's last word");

@@ -382,7 +382,9 @@ class Session {
   // Has every server write its rows of all tables below model_directory()/tables as one more checkpoint, which counts
   // when it is whole. FailedPrecondition when the servers do not share that directory.
   virtual Status SaveTables() = 0;
-  // Reports the job's result through telemetry. The worker that evaluates calls it, once.
+  // Reports the job's result through telemetry. The worker that evaluates calls it, once. Metrics that cannot be reported
+  // (no finite number, no proper name, more than 64) are left out and named in the log and in the job's status; the
+  // rest is reported.
   virtual Status Finish(const FinalResult& result) = 0;
 
   // Where this worker may write a model; created if missing.

@@ -1,0 +1,301 @@
+// How a job ends, over the ways in which its processes can: never well because of an exit code alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "operator/controller/servers.h"
+#include "tests/operator/controller/running_job.h"
+
+namespace attune::controller {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Two servers and two workers that have trained; the coordinator is heard all the while, unless a story says otherwise.
+class Story {
+ public:
+  explicit Story(int32_t backoff_limit = 1)
+      : cluster(Running(MakeTrainingJob("a").Servers(2).Workers(2).BackoffLimit(backoff_limit))) {
+    cluster.sample.job->set_workers(2);
+    Hear();
+    cluster.Settle();
+  }
+
+  // Time passes. Pods that are made start at once; `next` is what becomes of a worker that does.
+  void Pass(seconds time, const std::function<void(const std::string&)>& next = nullptr) {
+    for (seconds passed{}; passed < time; passed += seconds(1)) {
+      cluster.Advance(seconds(1));
+      Hear();
+      cluster.Settle();
+      for (const std::string& name : cluster.PodNames()) {
+        if (!cluster.pod(name)["status"].is_null()) continue;
+        cluster.Start(name);
+        cluster.Connect(name);
+        if (next && name.starts_with("a-worker")) next(name);
+      }
+      cluster.Settle();
+    }
+  }
+
+  // With windows of a worker's program, or without: then it has never joined.
+  void Exit(const std::string& name, int code, bool joined = true) {
+    if (joined && name.starts_with("a-worker")) SampleOf(name).window.mutable_worker()->set_clock(50);
+    cluster.Exit(name, code);
+  }
+  void ExitAll(const std::string& role, int code, bool joined = true) {
+    for (const char* index : {"0", "1"}) Exit("a-" + role + "-" + index, code, joined);
+  }
+
+  telemetry::PodSample& SampleOf(const std::string& pod) {
+    return *std::ranges::find(cluster.sample.pods, pod, &telemetry::PodSample::pod);
+  }
+
+  FakeCluster cluster;
+  bool deaf = false;  // the operator hears nobody
+
+ private:
+  void Hear() {
+    for (telemetry::PodSample& sample : cluster.sample.pods) {
+      if (deaf || !cluster.Has(sample.pod)) continue;
+      if (cluster.pod(sample.pod)["status"]["phase"] != "Running") continue;
+      sample.pod_uid = kube::Uid(cluster.pod(sample.pod));
+      sample.reported_at = cluster.now().monotonic;
+      sample.window.set_sequence(100);
+    }
+  }
+};
+
+struct Way {
+  const char* name;
+  std::function<void(Story&)> happens;
+  const char* want;       // of the condition Failed, or of Succeeded: "True/reason: beginning"
+  const char* text = "";  // somewhere in it
+};
+
+std::string Ending(const FakeCluster& cluster) {
+  if (api::IsTrue(cluster.status(), api::kSucceeded)) return "Succeeded " + cluster.Condition(api::kSucceeded);
+  if (api::IsTrue(cluster.status(), api::kFailed)) return "Failed " + cluster.Condition(api::kFailed);
+  return "still " + cluster.status().phase;
+}
+
+const std::vector<Way>& Failures() {
+  static const std::vector<Way> ways = {
+      {"programs that take no part exit with 0",
+       [](Story& story) {
+         const auto end = [&](const std::string& name) { story.Exit(name, 0, false); };
+         story.ExitAll("worker", 0, false);
+         story.cluster.sample.job->set_workers(0);
+         story.Pass(seconds(60), end);
+       },
+       "Failed True/BackoffLimitExceeded", "exited with code 0 before the goal was reached, and has never joined"},
+      {"workers exit with 0 in the middle of training",
+       [](Story& story) {
+         const auto end = [&](const std::string& name) { story.Exit(name, 0); };
+         story.ExitAll("worker", 0);
+         story.Pass(seconds(60), end);
+       },
+       "Failed True/BackoffLimitExceeded", "exited with code 0 before the goal was reached"},
+      {"and nobody hears the coordinator",
+       [](Story& story) {
+         story.deaf = true;
+         story.ExitAll("worker", 0);
+         story.Pass(seconds(300), [&](const std::string& name) { story.cluster.Exit(name, 0); });
+       },
+       "Failed True/BackoffLimitExceeded", "exited with code 0 before the goal was reached"},
+      {"an evaluation returns an error, each time",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.sample.job->set_workers(0);
+         story.ExitAll("worker", 1);
+         story.Pass(seconds(60), [&](const std::string& name) { story.Exit(name, 1); });
+       },
+       "Failed True/BackoffLimitExceeded",
+       "the closing work was not done (\"evaluate\": 1 item left): the model is not saved"},
+      {"an evaluation aborts",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.sample.job->set_workers(0);
+         story.ExitAll("worker", 134);
+         story.Pass(seconds(60), [&](const std::string& name) { story.Exit(name, 134); });
+       },
+       "Failed True/BackoffLimitExceeded", "was killed by signal 6"},
+      {"the kernel kills every worker in its evaluation",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.sample.job->set_workers(0);
+         story.ExitAll("worker", 137);
+         story.Pass(seconds(60), [&](const std::string& name) { story.Exit(name, 137); });
+       },
+       "Failed True/BackoffLimitExceeded", "the model is not saved"},
+      {"workers give up their evaluation and exit with 0",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.sample.job->set_workers(0);
+         story.ExitAll("worker", 0);
+         story.Pass(seconds(60), [&](const std::string& name) { story.Exit(name, 0); });
+       },
+       "Failed True/BackoffLimitExceeded", "exited with code 0 although the closing work is not done"},
+      {"a worker whose closing work has no data set fails, the others leave",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.Exit("a-worker-0", 1);
+         story.Exit("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 exited with code 1", "is not done"},
+      {"the same, and the operator has heard nothing since the goal",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.deaf = true;
+         story.Exit("a-worker-0", 1);
+         story.Exit("a-worker-1", 0);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 exited with code 1"},
+      {"a server is killed while the evaluation runs, its rows are nowhere else",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.Pass(seconds(2));
+         story.Exit("a-server-1", 137);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a-server-1 was killed by signal 9", "the closing work was not done"},
+      {"every server is killed while the evaluation runs",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.Pass(seconds(2));
+         story.ExitAll("server", 137);
+         story.ExitAll("worker", 1);
+         story.Pass(seconds(90));
+       },
+       "Failed True/", "the model is not saved"},
+      {"every server ends with 0 before the job has trained to its goal",
+       [](Story& story) {
+         story.Exit("a-server-1", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a-server-1 exited with code 0"},
+  };
+  return ways;
+}
+
+TEST(ClosingTest, NoWayToFailIsASuccess) {
+  for (const Way& way : Failures()) {
+    SCOPED_TRACE(way.name);
+    Story story;
+    way.happens(story);
+    EXPECT_THAT(Ending(story.cluster), AllOf(StartsWith(way.want), HasSubstr(way.text)));
+    EXPECT_FALSE(api::IsTrue(story.cluster.status(), api::kSucceeded));
+  }
+}
+
+TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
+  const std::vector<Way> ways = {
+      {"the coordinator says that the job is finished, and the workers have ended",
+       [](Story& story) {
+         story.ExitAll("worker", 0);
+         story.cluster.Finish();
+         story.Pass(seconds(2));
+       },
+       "Succeeded True/AllWorkersSucceeded"},
+      {"nobody hears it, and the servers end with 0",
+       [](Story& story) {
+         story.deaf = true;
+         story.ExitAll("worker", 0);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(2));
+       },
+       "Succeeded True/AllWorkersSucceeded"},
+      {"the coordinator's server is killed before it could say so, the goal being on record",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(2));
+         story.Exit("a-server-0", 137);
+         story.ExitAll("worker", 0);
+         story.Pass(seconds(2));
+       },
+       "Succeeded True/AllWorkersSucceeded"},
+      {"a disk is full once: the evaluation is done by the worker that follows",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.sample.job->set_workers(1);
+         story.Exit("a-worker-0", 1);
+         story.Pass(seconds(3));
+         story.cluster.sample.job->set_workers(0);
+         story.Exit("a-worker-1", 1);
+         story.Pass(seconds(6), [&](const std::string&) { story.cluster.sample.job->set_workers(1); });
+         story.ExitAll("worker", 0);
+         story.cluster.Finish();
+         story.Pass(seconds(2));
+       },
+       "Succeeded True/AllWorkersSucceeded"},
+      {"a worker is killed after another has done the evaluation",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.cluster.Finish();
+         story.Exit("a-worker-0", 137);
+         story.Exit("a-worker-1", 0);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
+      {"a worker that came too late is refused",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.Exit("a-worker-0", 1, /*joined=*/false);
+         story.Exit("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
+  };
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    Story story(/*backoff_limit=*/2);
+    way.happens(story);
+    EXPECT_THAT(Ending(story.cluster), StartsWith(way.want));
+  }
+}
+
+TEST(ClosingTest, AWorkerThatEndedEarlyIsReplacedAndTheEventSaysWhy) {
+  Story story;
+  story.Exit("a-worker-1", 0, /*joined=*/false);
+  story.Pass(seconds(4));
+  EXPECT_EQ(story.cluster.status().workers.failed, 0) << "the coordinator's word may be older than its end";
+  const std::string before(kube::Uid(story.cluster.pod("a-worker-1")));
+  story.Pass(seconds(6));
+  EXPECT_EQ(story.cluster.status().workers.failed, 1);
+  EXPECT_NE(kube::Uid(story.cluster.pod("a-worker-1")), before);
+  const auto& events = story.cluster.events();
+  EXPECT_TRUE(std::ranges::any_of(events, [](const EmitEvent& event) {
+    return event.event_reason == kEventWorkerFailed &&
+           event.note.find("a-worker-1 exited with code 0 before the goal was reached, and has never joined") == 0;
+  }));
+}
+
+TEST(ClosingTest, WhileOthersAreAtTheClosingWorkAFailedWorkerIsNotMadeAgain) {
+  Story story;
+  story.cluster.ReachGoal("evaluate");
+  story.cluster.sample.job->set_workers(1);
+  story.Exit("a-worker-1", 1);
+  story.Pass(seconds(20));
+  EXPECT_FALSE(story.cluster.Has("a-worker-1"));
+  story.cluster.sample.job->set_workers(0);
+  story.Exit("a-worker-0", 0);
+  story.Pass(seconds(2));
+  EXPECT_TRUE(story.cluster.Has("a-worker-1")) << "nobody does it now";
+}
+
+}  // namespace
+}  // namespace attune::controller
