@@ -403,11 +403,13 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
     if (pod.ready) ++view.ready;
     if (HasSucceeded(pod)) ++view.finished;
   }
-  // A server ends with 0 only when the job is finished; one alone may have lied.
-  const ObservedPod* host = CoordinatorPod(observed);
+  // A server ends with 0 only when the job is finished, or when it was asked to leave. While another one runs, one
+  // alone may have been released.
   const bool any_alive =
       std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && IsAlive(pod); });
-  view.goal_reached = view.goal_reached || (view.begun && host != nullptr && HasSucceeded(*host) && !any_alive);
+  const bool one_finished = std::ranges::any_of(
+      view.by_index, [](const auto* pod) { return pod != nullptr && HasSucceeded(*pod) && !pod->failure_number; });
+  view.goal_reached = view.goal_reached || (view.begun && one_finished && !any_alive);
   view.closed = IsClosedByWord(observed) || (view.begun && IsClosedByEnds(observed, view, options, now));
   std::ranges::sort(view.leaving, [](const auto* a, const auto* b) { return a->index > b->index; });
   return view;

@@ -297,6 +297,11 @@ std::string WhatIsLeft(const Observed& observed) {
          " left)";
 }
 
+std::string LastCheckpoint(const Observed& observed) {
+  const std::string resume = HowToResume(observed);
+  return resume.empty() ? " No checkpoint was written." : resume;
+}
+
 std::string Times(int32_t count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
 // By what the coordinator has said; without its last word, by exit codes once it has said that the goal is reached.
@@ -365,7 +370,7 @@ std::optional<Verdict> JudgeWorkers(const Observed& observed, const ServersView&
   if (workers.failures <= limit || servers.closed) return std::nullopt;
   const std::string closing = servers.goal_reached
                                   ? " The goal was reached, but the closing work was not done" + WhatIsLeft(observed) +
-                                        ": the model is not saved." + HowToResume(observed)
+                                        ": the model is not saved." + LastCheckpoint(observed)
                                   : "";
   for (const ObservedPod* pod : workers.by_index) {
     // The failure that was one too many; the highest number when all are counted already.

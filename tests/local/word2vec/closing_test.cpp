@@ -29,7 +29,7 @@ class ClosingRun : public Word2vecRun {
   std::string Failure() {
     const Outcome outcome = run_->AwaitEnd(kPatience);
     EXPECT_EQ(outcome.code, 1) << outcome.output;
-    EXPECT_THAT(outcome.output, Not(HasSubstr("\"Succeeded\"")));
+    EXPECT_THAT(outcome.output, Not(HasSubstr("\"outcome\":\"Succeeded\"")));
     EXPECT_TRUE(Processes("").empty());
     return outcome.output;
   }

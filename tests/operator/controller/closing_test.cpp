@@ -114,7 +114,7 @@ const std::vector<Way>& Failures() {
          story.Pass(seconds(60), [&](const std::string& name) { story.Exit(name, 1); });
        },
        "Failed True/BackoffLimitExceeded",
-       "the closing work was not done (\"evaluate\": 1 item left): the model is not saved"},
+       "the closing work was not done (\"evaluate\": 1 item left): the model is not saved. No checkpoint"},
       {"an evaluation aborts",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");
@@ -266,6 +266,16 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
     way.happens(story);
     EXPECT_THAT(Ending(story.cluster), StartsWith(way.want));
   }
+}
+
+TEST(ClosingTest, AFailureNamesTheLastCheckpoint) {
+  Story story(/*backoff_limit=*/0);
+  story.cluster.job().status.checkpoint.emplace().directory = "/shared/c";
+  story.cluster.ReachGoal("evaluate");
+  story.cluster.sample.job->set_workers(0);
+  story.ExitAll("worker", 1);
+  story.Pass(seconds(2));
+  EXPECT_THAT(Ending(story.cluster), HasSubstr("The last checkpoint is /shared/c: `attune run --resume /shared/c`"));
 }
 
 TEST(ClosingTest, AWorkerThatEndedEarlyIsReplacedAndTheEventSaysWhy) {
