@@ -191,7 +191,7 @@ void ProcessSocket::Admit(Peer stranger, v1::ProcessMessage hello, std::vector<S
   if (process_.fd >= 0) Read(events);
 }
 
-// A few bytes to a socket that nothing has been written to yet: they fit, or nobody reads them.
+// A few bytes to a socket that nothing has been written to yet: they fit, or are not read.
 void ProcessSocket::Refuse(const Peer& stranger, const std::string& reason) {
   v1::ProcessDirective directive;
   directive.mutable_refused()->set_reason(reason);

@@ -1,7 +1,7 @@
 // The sidecar's end of the Unix socket: listens, speaks frames of protobufs without ever blocking, and holds the one
 // connection of the training process.
 //
-// Anything in the pod may connect. Whoever does is a stranger until its first message is admitted: only then it takes
+// Anything in the pod may connect. A connection is a stranger until its first message is admitted: only then it takes
 // the place of the connection before. What strangers send, or do not send, costs the process nothing.
 #pragma once
 

@@ -63,7 +63,7 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
   }
 }
 
-// Whom the job waits for, or who is not heard of, once; and that it goes on again.
+// Whom the job waits for, or who is not heard of, once; and that steps end again.
 void TellStandstill(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
                     const Draft::Needs& written, Draft& draft) {
   const api::Condition* now = api::FindCondition(next, api::kProgressing);

@@ -33,7 +33,7 @@ Duration UsualAtMost(const Observed& observed, const PlanOptions& options) {
   return std::max<Duration>(options.standstill_after, kTimesTheLongest * LongestStep(observed));
 }
 
-// Before the first step and after the goal nobody ends one.
+// Before the first step and after the goal no step ends.
 bool IsTraining(const Observed& observed) {
   const auto& window = observed.sample.job;
   return observed.sample.progressed_at && !api::IsTrue(observed.job.status, kGoalReached) &&
@@ -86,7 +86,7 @@ Standstill StandstillOf(const Observed& observed, const PlanOptions& options, No
 
 std::string Describe(const Standstill& standstill) {
   if (!standstill.any()) return "";
-  if (!standstill.since) return Names(standstill.silent) + " not heard of, the others go on";
+  if (!standstill.since) return Names(standstill.silent) + " not heard of, while the others train";
   if (!standstill.silent.empty()) return "no step ends: " + Names(standstill.silent) + " not heard of";
   if (!standstill.waited_for.empty()) return "no step ends: " + Names(standstill.waited_for) + " waited for";
   return "no step ends, though every process reports";

@@ -3,8 +3,8 @@
 // runPolicy.progressDeadlineSeconds.
 //
 // A step that takes long is no standstill: what counts as long is a multiple of the longest step that workers have
-// reported. Nor is the time before the first step, or after the goal, when workers evaluate and save. While nobody is
-// heard it is this operator that is cut off, and nothing is said.
+// reported. Nor is the time before the first step, or after the goal, when workers evaluate and save. While no
+// process is heard it is this operator that is cut off, and nothing is said.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ struct Standstill {
 
 Standstill StandstillOf(const Observed& observed, const PlanOptions& options, Now now);
 
-// "no step ends: a-server-1 is not heard of"; "a-worker-1 is not heard of, the others go on"; "" when all is well.
+// "no step ends: a-server-1 is not heard of"; "a-worker-1 is not heard of, while the others train"; "" when all is
+// well.
 std::string Describe(const Standstill& standstill);
 
 // The job has stood still for runPolicy.progressDeadlineSeconds, and waits for this pod's process.

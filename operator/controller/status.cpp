@@ -176,7 +176,7 @@ void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
 }
 
 // Absent until there was something to say. The time of a message is that of when it became true: it is not written
-// anew every second.
+// again every second.
 void SetProgressing(const Observed& observed, const Standstill& standstill, TrainingJobStatus& status, Now now) {
   const api::Condition* known = api::FindCondition(status, api::kProgressing);
   const int64_t generation = observed.job.generation;
@@ -389,7 +389,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetTuning(observed, status, now);
   if (!verdict) SetProgressing(observed, progression.standstill, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
-  if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // nobody knows
+  if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // not known
   SetResult(observed, status);
   if (verdict) {
     if (!verdict->success && verdict->reason != kReasonBackoffLimit)

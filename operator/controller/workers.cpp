@@ -116,7 +116,7 @@ class WorkerPlanner {
     // On record before anybody can train: a job that is not on record as begun has nothing to lose.
     if (!observed_.job.status.begun) return;
     if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // nobody to connect to
-    // Training is over. While others are at the closing work it needs nobody else.
+    // Training is over. While others are at the closing work it needs no more workers.
     const v1::JobWindow* window = directives_.window();
     if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
       return draft_.Requeue(kLookAgain, "the closing work");
@@ -325,6 +325,11 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
   view.desired = std::max(observed.job.spec.workers.replicas, 0);
   view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
   view.marked_failures = view.failures = HighestNumber(observed);
+  const WallTime listening_since =
+      observed.listening_since ? now.wall - (now.monotonic - *observed.listening_since) : now.wall;
+  view.heard_all_along = std::ranges::none_of(observed.pods, [&](const ObservedPod& pod) {
+    return IsOurs(observed, pod) && pod.container.started_at && *pod.container.started_at < listening_since;
+  });
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
     if (pod.index >= view.desired || pod.drain_deadline) {
@@ -353,8 +358,9 @@ std::string DescribeWorkerEnd(const Observed& observed, const ServersView& serve
   if (HasFailed(pod) || !workers.HasEndedBadly(pod)) return text;
   if (servers.goal_reached) return text + " although the closing work is not done" + WhatIsLeft(observed);
   text += " before the goal was reached";
+  // One that ends at once may have ended before its sidecar had connected.
   const telemetry::PodSample* sample = SampleOf(observed, pod);
-  if (sample != nullptr && !sample->window.has_worker()) {
+  if (sample == nullptr ? workers.heard_all_along : !sample->window.has_worker()) {
     text += ", and has never joined the job: a worker's program opens a session (attune::ps::Session::Connect)";
   }
   return text;

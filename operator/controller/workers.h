@@ -23,10 +23,11 @@ struct WorkersView {
   std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
   std::vector<const ObservedPod*> leaving;   // highest index first: beyond the desired number, or asked to leave before
   int32_t existing = 0, running = 0, ready = 0, succeeded = 0;
-  // Ended with 0 although the job is not done, and nobody else does what is left: failed like those that say so.
+  // Ended with 0 although the job is not done, and no other worker does what is left: failed like those that say so.
   std::vector<const ObservedPod*> ended_early;
-  int32_t marked_failures = 0;  // so far, as the status and marked pods say
-  int32_t failures = 0;         // those included that are not marked yet
+  bool heard_all_along = false;  // this operator has listened since before any of these workers started
+  int32_t marked_failures = 0;   // so far, as the status and marked pods say
+  int32_t failures = 0;          // those included that are not marked yet
   bool HasEndedBadly(const ObservedPod& pod) const;
 };
 

@@ -2,8 +2,8 @@
 // workers merely are gone (docs/decisions/0037).
 //
 // Closing work that has a data set is done when every item of it is: an item whose worker failed, left early or died is
-// free again. Work without one is judged by who leaves: as long as nobody has left in order since the goal was reached,
-// or a worker has been lost that nobody who came later has made up for, another worker is waited for.
+// free again. Work without one is judged by who leaves: as long as no worker has left in order since the goal was
+// reached, or one has been lost that no later one has made up for, another worker is waited for.
 #include <algorithm>
 
 #include "ps/core/coordinator_core.h"
@@ -30,7 +30,7 @@ void CoordinatorCore::NoteLeft(NodeId worker) {
   if (!goal_reached_.empty() && worker >= closing_from_) closing_from_ = NodeId();
 }
 
-// It may have been at the closing work: somebody who joins from now on has to look after that.
+// It may have been at the closing work: a worker that joins from now on has to look after that.
 void CoordinatorCore::NoteWorkerLost() {
   if (goal_reached_.empty()) return;
   closing_from_ = next_node_;

@@ -451,7 +451,7 @@ class CoordinatorCore {
   std::optional<double> smoothed_loss_;
 
   std::string goal_reached_;
-  // A worker of this number or a later one has yet to leave in order before the job is finished; 0: nobody has to.
+  // A worker of this number or a later one has yet to leave in order before the job is finished; 0: none has to.
   NodeId closing_from_;
   bool told_to_wait_ = false;  // for a worker that does what is left of the closing work; said once
   bool finished_ = false;

@@ -117,7 +117,7 @@ TEST_F(ProcessSocketTest, WhatStrangersSendIsRefusedAndTheProcessIsNotDisturbed)
   }
 }
 
-TEST_F(ProcessSocketTest, StrangersThatSayNothingAreBoundedAndKeepNobodyOut) {
+TEST_F(ProcessSocketTest, StrangersThatSayNothingAreBoundedAndTheProcessGetsIn) {
   auto socket = Listen(path_);
   std::vector<std::unique_ptr<TestProcess>> silent;
   for (size_t i = 0; i < 3 * ProcessSocket::kStrangersMax; ++i) {

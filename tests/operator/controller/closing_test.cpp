@@ -55,7 +55,7 @@ class Story {
   }
 
   FakeCluster cluster;
-  bool deaf = false;  // the operator hears nobody
+  bool deaf = false;  // the operator hears no process
 
  private:
   void Hear() {
@@ -99,7 +99,7 @@ const std::vector<Way>& Failures() {
          story.Pass(seconds(60), end);
        },
        "Failed True/BackoffLimitExceeded", "exited with code 0 before the goal was reached"},
-      {"and nobody hears the coordinator",
+      {"and the coordinator is not heard",
        [](Story& story) {
          story.deaf = true;
          story.ExitAll("worker", 0);
@@ -207,7 +207,7 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(2));
        },
        "Succeeded True/AllWorkersSucceeded"},
-      {"nobody hears it, and the servers end with 0",
+      {"it is not heard, and the servers end with 0",
        [](Story& story) {
          story.deaf = true;
          story.ExitAll("worker", 0);
@@ -304,7 +304,7 @@ TEST(ClosingTest, WhileOthersAreAtTheClosingWorkAFailedWorkerIsNotMadeAgain) {
   story.cluster.sample.job->set_workers(0);
   story.Exit("a-worker-0", 0);
   story.Pass(seconds(2));
-  EXPECT_TRUE(story.cluster.Has("a-worker-1")) << "nobody does it now";
+  EXPECT_TRUE(story.cluster.Has("a-worker-1")) << "no worker does it now";
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class FakeCluster {
   void LoseNodeOf(const std::string& pod) { lost_.insert(pod); }
   void Connect(const std::string& pod, bool connected = true);
   void Vanish(const std::string& pod) { pods_.erase(pod); }
-  // The coordinator's word: the goal is reached, then that the job is finished. Nobody is a member any more.
+  // The coordinator's word: the goal is reached, then that the job is finished. No worker is a member any more.
   void ReachGoal(const std::string& open_data_set = "");
   void Finish(bool declared = true);
 

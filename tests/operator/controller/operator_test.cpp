@@ -9,6 +9,7 @@
 
 #include "operator/api/training_job.h"
 #include "operator/controller/job_policy.h"
+#include "operator/controller/timestamp.h"
 #include "operator/local/memory_api.h"
 #include "proto/contract.h"
 
@@ -104,12 +105,11 @@ class OperatorTest : public testing::Test {
   }
   void Exit(const std::string& pod, int code) {
     const std::string role(kube::Label(Get(kube::kPods, pod), contract::kLabelRole));
-    SetPodStatus(
-        pod,
-        {{"phase", code == 0 ? "Succeeded" : "Failed"},
-         {"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})},
-         {"containerStatuses",
-          Json::array({{{"name", role}, {"state", {{"running", nullptr}, {"terminated", {{"exitCode", code}}}}}}})}});
+    const Json end = {{"exitCode", code}, {"finishedAt", ToRfc3339(time_.WallNow())}};
+    SetPodStatus(pod, {{"phase", code == 0 ? "Succeeded" : "Failed"},
+                       {"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})},
+                       {"containerStatuses",
+                        Json::array({{{"name", role}, {"state", {{"running", nullptr}, {"terminated", end}}}}})}});
   }
   void CreateRunningJob(int servers, int workers) {
     const auto created = api_.Create(kube::kTrainingJobs, JobManifest(servers, workers));

@@ -27,7 +27,7 @@ class History {
                      .BackoffLimit(static_cast<int32_t>(random_.Between(0, 6)))
                      .DrainSeconds(random_.Between(1, 60))
                      .Build()) {
-    // Nobody hears the coordinator: an end with 0 is no failure for as long as it takes.
+    // The coordinator is not heard: an end with 0 is no failure for as long as it takes.
     cluster_.options.servers_ended_grace = std::chrono::hours(24);
   }
 

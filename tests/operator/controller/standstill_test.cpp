@@ -85,7 +85,7 @@ TEST_F(StandstillTest, AStoppedWorkerIsNamedThoughTheOthersGoOn) {
   Stop("j-worker-1");
   Pass(seconds(9));
   EXPECT_THAT(cluster_->Condition(api::kProgressing),
-              StartsWith("True/ProcessNotHeard: j-worker-1 is not heard of, the others go on, since "));
+              StartsWith("True/ProcessNotHeard: j-worker-1 is not heard of, while the others train, since "));
   EXPECT_EQ(cluster_->status().workers.ready, 1);
   EXPECT_THAT(cluster_->Condition(api::kWorkersReady), StartsWith("False/ProcessNotHeard"));
   EXPECT_EQ(Events("ProcessNotHeard"), 1);
@@ -117,7 +117,7 @@ TEST_F(StandstillTest, NothingIsSaidOf) {
               stands_ = true;
             }},
            {"closing work", [&] { cluster_->ReachGoal("evaluate"), stands_ = true; }},
-           {"an operator that hears nobody",
+           {"an operator that hears no process",
             [&] {
               for (const std::string& name : cluster_->PodNames()) Stop(name);
               stands_ = true;

@@ -178,7 +178,7 @@ TEST_F(CoordinatorGoalTest, ALostWorkersClosingWorkIsDoneByAnother) {
   EXPECT_EQ(core_->progress().closing.data_set, "evaluate");
 }
 
-// What it did, nobody knows: the one who has left before may have relied on it.
+// What it did is not known: the one who has left before may have relied on it.
 TEST_F(CoordinatorGoalTest, AWorkerLostAfterTheGoalIsMadeUpForByOneThatJoinsLater) {
   constexpr ConnectionId kThird{9};
   Start({.epochs = 1});
@@ -211,7 +211,7 @@ TEST_F(CoordinatorGoalTest, AnEvaluationBeforeTheGoalIsNoClosingWork) {
   EXPECT_FALSE(core_->progress().closing.declared);
   Lose(kFirst, 0);
   Lose(kSecond, 1);
-  EXPECT_FALSE(finished_) << "nobody has left in order";
+  EXPECT_FALSE(finished_) << "no worker has left in order";
 }
 
 // The program counts its steps itself, and leaves when it has done them.
