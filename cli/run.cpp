@@ -53,10 +53,11 @@ size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& fil
 // A relative file that is absent is named with the directory it was looked for in.
 StatusOr<std::string> ReadManifestText(const std::string& file) {
   auto text = ReadFile(file, kManifestBytesMax);
-  if (text.ok() || text.status().code() != StatusCode::kNotFound || !std::filesystem::path(file).is_relative()) return text;
+  if (text.ok() || text.status().code() != StatusCode::kNotFound || !std::filesystem::path(file).is_relative())
+    return text;
   std::error_code error;
-  return Error(text.status().code(), std::string(Message(text.status())) + ", seen from " +
-                                         std::filesystem::current_path(error).string());
+  return Error(text.status().code(),
+               std::string(Message(text.status())) + ", seen from " + std::filesystem::current_path(error).string());
 }
 
 // Prints what is wrong. The jobs, and the text that says them, otherwise; it is read once, for it may come from a pipe.

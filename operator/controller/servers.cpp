@@ -220,11 +220,12 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
     return Verdict{false, kReasonServerFailed,
                    pod.name + " " + DescribeEnd(pod) + ": " + *why + LogTail(observed, pod)};
   }
-  const std::string when = servers.goal_reached ? " after the goal was reached, and the closing work was not done: the "
-                                                  "model is not saved." +
-                                                      HowToResume(observed)
-                                                : " before the workers had finished." +
-                                                     (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "");
+  const std::string when = servers.goal_reached
+                               ? " after the goal was reached, and the closing work was not done: the "
+                                 "model is not saved." +
+                                     HowToResume(observed)
+                               : " before the workers had finished." +
+                                     (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "");
   return Verdict{false, kReasonServerFailed, pod.name + " " + DescribeEnd(pod) + when + LogTail(observed, pod)};
 }
 
