@@ -40,14 +40,13 @@ void AddDataPlane(const v1::JobWindow& window, JobView& view) {
   view.moving_rows_per_second = window.relocation().rows_per_second();
 }
 
-constexpr std::string_view kSince = ", since ";  // as the operator writes it in a condition's message
-
-// Reasons for which a job waits and that pass by themselves.
+// Reasons for which a job waits and that pass by themselves, or that the line about a standstill names.
 bool IsOrdinary(const std::string& reason) {
   using namespace controller;
-  for (const char* ordinary : {kReasonReady, kReasonStarting, kReasonNotReady, kReasonWaitingForServers, kReasonLeaving,
-                               kReasonFinished, kReasonScaling, kReasonServersJoining, kReasonServersLeaving,
-                               kReasonServerReplaced, kReasonCoordinatorMoving, kReasonSwitching, kReasonSettled}) {
+  for (const char* ordinary :
+       {kReasonReady, kReasonStarting, kReasonNotReady, kReasonWaitingForServers, kReasonLeaving, kReasonFinished,
+        kReasonScaling, kReasonServersJoining, kReasonServersLeaving, kReasonServerReplaced, kReasonCoordinatorMoving,
+        kReasonSwitching, kReasonSettled, kReasonNotHeard}) {
     if (reason == ordinary) return true;
   }
   return false;
@@ -72,7 +71,9 @@ std::vector<std::string> ErrorsOf(const api::TrainingJobStatus& status) {
 std::string TroubleOf(const api::TrainingJobStatus& status) {
   const api::Condition* progressing = api::FindCondition(status, api::kProgressing);
   const bool has_ended = api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed);
-  return progressing == nullptr || has_ended || progressing->reason == "StepsEnd" ? "" : progressing->message;
+  return progressing == nullptr || has_ended || progressing->reason == controller::kReasonProgressing
+             ? ""
+             : progressing->message;
 }
 
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
@@ -119,11 +120,6 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.tuning = tuning->message;
     view.remaining_low = tuning->remaining_low;
     view.remaining_high = tuning->remaining_high;
-  }
-  view.trouble = TroubleOf(job.status);
-  if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
-    view.trouble_since = view.trouble.substr(at + kSince.size());
-    view.trouble.resize(at);
   }
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;

@@ -175,8 +175,8 @@ void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
                message + ". It is tried again from time to time; nothing else waits for it", generation, now.wall);
 }
 
-// Absent until there was something to say. The time of a message is that of when it became true: it is not written
-// again every second.
+// Absent until there was something to say. The time of a message is that of when it became true: it is not rewritten
+// every second.
 void SetProgressing(const Observed& observed, const Standstill& standstill, TrainingJobStatus& status, Now now) {
   const api::Condition* known = api::FindCondition(status, api::kProgressing);
   const int64_t generation = observed.job.generation;
