@@ -258,7 +258,7 @@ TEST_F(ReporterTest, FinishKeepsWhatIsGoodAndNamesWhatIsNot) {
   EXPECT_EQ(report.metrics_size(), 64);
   EXPECT_EQ(report.summary(), "fitted ? weights");
   EXPECT_LE(report.model_path().size(), 1024U);
-  for (const char* named : {"1 metric without a finite value (recall)", "2 metrics without a proper name (, bad?)",
+  for (const char* named : {"1 metric without a finite value (recall)", "2 metrics without a proper name (bad?)",
                             "9937 metrics beyond the 64 that are kept (metric-"}) {
     EXPECT_NE(report.left_out().find(named), std::string::npos) << report.left_out();
   }
