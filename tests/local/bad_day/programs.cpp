@@ -49,7 +49,7 @@ const Case kCases[] = {
      {"toy failed after", "cannot start"}},
     {"a run directory on a full disk",
      {Job(Worker("command: [/bin/true]"), kOnce)},
-     {"run", "job.yaml", "--plain", "--run-directory", "full"},
+     {"run", "job.yaml", "--plain", "--run-directory", "full/run"},
      1,
      {"No space left on device"},
      {},
