@@ -60,7 +60,9 @@ std::unique_ptr<Program> JobRun::Start(const std::vector<std::string>& arguments
 }
 
 Json JobRun::GetStatus() const {
-  const Json answer = Json::parse(Attune({"get", job_, "-o", "json"}).output, nullptr, false);
+  // Of this run alone: an earlier one of the same job answers, too, once it has ended.
+  const Json answer = Json::parse(
+      Attune({"get", job_, "-o", "json", "--instance", std::to_string(run_->process_id())}).output, nullptr, false);
   if (!answer.is_object()) return Json::object();
   const Json& job = answer.contains("items") && !answer["items"].empty() ? answer["items"][0] : answer;
   return job.value("status", Json::object());
