@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kReadBytes = 16 << 10;
 constexpr int kReadsPerTurn = 16;  // so that a flood of messages does not keep timers waiting
+constexpr int kAcceptsPerTurn = 64;  // nor one of connections
 
 Status SocketError(const fs::path& path, const std::string& doing, int error_number) {
   return Error(StatusCode::kFailedPrecondition, doing + " " + path.string() + ": " + ErrnoText(error_number));
@@ -135,15 +136,18 @@ std::vector<SocketEvent> ProcessSocket::Handle() {
   if (process_.fd >= 0) Read(events);
   if (process_.fd >= 0) Write();
   if (process_.fd >= 0 && !broken_.ok()) Lose(std::exchange(broken_, OkStatus()), events);
-  Accept();
+  Accept(events);
   HearStrangers(events);
   return events;
 }
 
-void ProcessSocket::Accept() {
-  while (true) {
+// When there are too many strangers, those that have already sent their first message leave the list before one is
+// closed: the process may be among them, with its hello not read yet.
+void ProcessSocket::Accept(std::vector<SocketEvent>& events) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
+    if (strangers_.size() >= kStrangersMax) HearStrangers(events);
     if (strangers_.size() >= kStrangersMax) {
       close(strangers_.front().fd);
       strangers_.erase(strangers_.begin());

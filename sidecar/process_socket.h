@@ -34,7 +34,7 @@ class ProcessSocket {
  public:
   // What waits to be written to a process that does not read; beyond it the process is let go.
   static constexpr size_t kUnsentBytesMax = 256 << 10;
-  // Strangers that have connected and said nothing whole yet; the oldest gives way.
+  // Strangers whose first message is not whole yet; with more, the oldest is closed.
   static constexpr size_t kStrangersMax = 8;
 
   // Why the sender of this first message is no process of this pod; "" when it is.
@@ -63,7 +63,7 @@ class ProcessSocket {
 
   ProcessSocket(std::filesystem::path path, int listener, Admission why_refused)
       : path_(std::move(path)), listener_(listener), why_refused_(std::move(why_refused)) {}
-  void Accept();
+  void Accept(std::vector<SocketEvent>& events);
   void HearStrangers(std::vector<SocketEvent>& events);
   // The first whole message of a stranger, nullopt while there is none; an error when it can never come.
   static StatusOr<std::optional<v1::ProcessMessage>> FirstMessage(Peer& stranger);

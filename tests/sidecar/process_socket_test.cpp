@@ -131,6 +131,15 @@ TEST_F(ProcessSocketTest, StrangersThatSayNothingAreBoundedAndTheProcessGetsIn) 
   EXPECT_FALSE(silent.front()->Receive()) << "the oldest give way";
 }
 
+TEST_F(ProcessSocketTest, AHelloThatWasNotReadYetIsNotGivenUpForStrangersThatCameAfterIt) {
+  auto socket = Listen(path_);
+  TestProcess process(path_);
+  process.Hello("uid", "worker", 0);
+  std::vector<std::unique_ptr<TestProcess>> silent;
+  for (size_t i = 0; i < ProcessSocket::kStrangersMax; ++i) silent.push_back(std::make_unique<TestProcess>(path_));
+  EXPECT_EQ(Next(**socket, waiting_).kind, SocketEvent::Kind::kConnected);
+}
+
 TEST_F(ProcessSocketTest, AProcessThatDoesNotReadIsLetGoInsteadOfWaitedFor) {
   auto socket = Listen(path_);
   TestProcess process(path_);
