@@ -23,7 +23,7 @@ bool IsSilentFor(const Observed& observed, const ObservedPod& pod, Duration sile
     const bool just_begun = started && now.wall >= *started && now.wall - *started < never_heard;
     return !just_begun && now.monotonic - *observed.listening_since >= never_heard;
   }
-  return now.monotonic - std::max(sample->reported_at, *observed.listening_since) >= silence;
+  return now.monotonic - std::max(sample->heard_at, *observed.listening_since) >= silence;
 }
 
 bool IsSilent(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
@@ -124,10 +124,24 @@ bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration tim
   return IsSilentFor(observed, pod, time, time, now);
 }
 
+std::optional<MonotonicTime> ReportedAt(const Observed& observed, const ObservedPod& pod) {
+  constexpr Duration kQueueArrives = std::chrono::seconds(1);
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  if (sample == nullptr || sample->window.sequence() == 0) return std::nullopt;
+  if (observed.listening_since && sample->reported_at <= *observed.listening_since + kQueueArrives) return std::nullopt;
+  return sample->reported_at;
+}
+
 bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   return sample != nullptr && sample->connected && sample->window.sequence() > 0 &&
          now.monotonic - sample->reported_at <= options.heard_within;
+}
+
+const v1::JobWindow* HeardFromCoordinator(const Observed& observed, const PlanOptions& options, Now now) {
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (host == nullptr || !IsAlive(*host) || !IsHeard(observed, *host, options, now)) return nullptr;
+  return ReportedAt(observed, *host) ? CurrentWindow(observed) : nullptr;
 }
 
 CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod& pod, Duration silence,

@@ -69,8 +69,14 @@ uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod);
 
 // Nothing has come from its process for so long, although it ran and this operator listened.
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now);
+// When its last report arrived; nullopt: never, or so soon after this operator began to listen that it may have waited
+// on the way while the operator stood still, and tell of another time.
+std::optional<MonotonicTime> ReportedAt(const Observed& observed, const ObservedPod& pod);
 // Its sidecar is connected and its process has reported a moment ago.
 bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
+// What the coordinator says now; null while it is not heard. The end of a process is judged by this and by no older
+// report: that one may be of the time before.
+const v1::JobWindow* HeardFromCoordinator(const Observed& observed, const PlanOptions& options, Now now);
 // What its process said last; null: nothing yet.
 const telemetry::PodSample* SampleOf(const Observed& observed, const ObservedPod& pod);
 

@@ -139,7 +139,8 @@ bool IsClosedByWord(const Observed& observed) {
 bool IsClosedByEnds(const Observed& observed, const ServersView& view, const PlanOptions& options, Now now) {
   if (view.count > 0 && view.finished == view.count) return true;
   const ObservedPod* host = CoordinatorPod(observed);
-  if (!view.goal_reached || (host != nullptr && IsAlive(*host) && IsHeard(observed, *host, options, now))) return false;
+  const bool may_speak = host != nullptr && IsAlive(*host) && !IsUnheardFor(observed, *host, options.heard_within, now);
+  if (!view.goal_reached || may_speak) return false;
   return std::ranges::any_of(view.by_index, [&](const ObservedPod* pod) {
     return pod != nullptr && HasSucceeded(*pod) && std::ranges::find(view.ended_early, pod) == view.ended_early.end();
   });
@@ -149,10 +150,8 @@ enum class End { kUnknown, kReleased, kTooEarly };
 
 // Of a server that ended with 0, by the word of a coordinator that goes on: one that is heard after that end.
 End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
-  const v1::JobWindow* window = CurrentWindow(observed);
-  const ObservedPod* host = CoordinatorPod(observed);
-  if (window == nullptr || IsClosedByWord(observed) || host == nullptr || host == &pod) return End::kUnknown;
-  if (!IsAlive(*host) || !IsHeard(observed, *host, options, now)) return End::kUnknown;
+  const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
+  if (window == nullptr || IsClosedByWord(observed) || CoordinatorPod(observed) == &pod) return End::kUnknown;
   if (IsGoalReached(observed) && !window->has_closing()) return End::kUnknown;  // it says nothing of the job's end
   if (!EndedLongAgo(pod, options.word_is_newer, now)) return End::kUnknown;
   const bool is_released = !IsMember(*window, pod.index) && !IsDeclaredLost(observed, pod);
@@ -171,8 +170,9 @@ int64_t LostAtOnce(const Observed& observed, const ServersView& servers, Now now
     last_end = std::max(last_end, pod->container.finished_at.value_or(last_end));
   }
   const ObservedPod* host = CoordinatorPod(observed);
-  const telemetry::PodSample* sample = host == nullptr ? nullptr : SampleOf(observed, *host);
-  const bool is_newer = sample == nullptr || now.wall - (now.monotonic - sample->reported_at) > last_end + kResolution;
+  if (host == nullptr || SampleOf(observed, *host) == nullptr) return lost;
+  const auto reported_at = ReportedAt(observed, *host);
+  const bool is_newer = reported_at && now.wall - (now.monotonic - *reported_at) > last_end + kResolution;
   return is_newer ? lost : 0;
 }
 
@@ -244,13 +244,11 @@ std::optional<Verdict> JudgeHung(const Observed& observed, const ServersView& se
 // way. Its loss counts when the coordinator says, after that end, that the closing work is not done; or when nothing
 // has been said for long.
 bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOptions& options, Now now) {
-  const v1::JobWindow* window = CurrentWindow(observed);
-  const ObservedPod* host = CoordinatorPod(observed);
+  const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
   const bool has_ended = pod != nullptr && (HasSucceeded(*pod) || HasFailed(*pod)) && pod->container.finished_at;
   const auto ended_for = [&](Duration time) { return has_ended && now.wall - *pod->container.finished_at >= time; };
-  const bool speaks = window != nullptr && window->has_closing() && !window->closing().done() && host != nullptr &&
-                      IsAlive(*host) && IsHeard(observed, *host, options, now);
-  if (speaks) return has_ended ? ended_for(options.word_is_newer) : window->workers() > 0;
+  const bool is_open = window != nullptr && window->has_closing() && !window->closing().done();
+  if (is_open) return has_ended ? ended_for(options.word_is_newer) : window->workers() > 0;
   if (has_ended) return ended_for(options.servers_ended_grace);
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
   const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
@@ -326,24 +324,30 @@ Verdict EndOf(const Observed& observed, const PlanOptions& options, const std::s
 }
 
 // The closing work is done: the job is over when its workers have ended, or when no server is left that they could
-// reach.
+// reach. A server whose coordinator has ended may never learn that: one that began too late, or was paused meanwhile.
+// It is not waited for either.
 std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions& options, Now now) {
   const api::Condition* reached = api::FindCondition(observed.job.status, kClosingDone);
   WallTime last = reached == nullptr ? now.wall : ParseRfc3339(reached->last_transition_time).value_or(now.wall);
+  const ObservedPod* host = CoordinatorPod(observed);
+  bool any_runs = false;
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;
     if (IsAlive(pod) || (IsBeingDeleted(pod) && HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod))) {
-      return std::nullopt;
+      if (host != nullptr && !HasSucceeded(*host) && !HasFailed(*host)) return std::nullopt;
+      any_runs = true;
     }
     if (pod.container.finished_at) last = std::max(last, *pod.container.finished_at);
   }
   const Duration since = now.wall - last;
+  if (any_runs && since < options.servers_ended_grace) return std::nullopt;
   if (since < options.servers_ended_grace && !AllWorkersCameTooLate(observed, false) &&
       (since < options.late_workers_grace || !AllWorkersCameTooLate(observed, true))) {
     return std::nullopt;
   }
-  return EndOf(observed, options,
-               "the closing work is done and all servers are gone; workers that came too late are not waited for");
+  return EndOf(
+      observed, options,
+      "the closing work is done and the coordinator has ended; processes that came too late are not waited for");
 }
 
 }  // namespace

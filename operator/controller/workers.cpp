@@ -52,10 +52,9 @@ bool EveryWorkerHasEnded(const Observed& observed) {
 bool HasEndedEarly(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
                    const PlanOptions& options, Now now) {
   if (!HasSucceeded(pod) || IsBeingDeleted(pod) || servers.closed || !servers.begun) return false;
-  const v1::JobWindow* window = CurrentWindow(observed);
-  const ObservedPod* host = CoordinatorPod(observed);
-  const bool speaks = window != nullptr && host != nullptr && IsAlive(*host) && IsHeard(observed, *host, options, now);
-  if (!speaks) {
+  const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
+  if (window == nullptr) {
+    const ObservedPod* host = CoordinatorPod(observed);
     return host != nullptr && IsAlive(*host) && EveryWorkerHasEnded(observed) &&
            HasEndedFor(pod, options.servers_ended_grace, now);
   }

@@ -134,7 +134,7 @@ void MakePlace(std::map<std::string, Pod>& pods, const v1::SidecarHello& hello) 
   auto oldest = pods.end();
   for (auto pod = pods.begin(); pod != pods.end(); ++pod) {
     if (pod->second.sample.connected) continue;
-    if (oldest == pods.end() || pod->second.sample.reported_at < oldest->second.sample.reported_at) oldest = pod;
+    if (oldest == pods.end() || pod->second.sample.heard_at < oldest->second.sample.heard_at) oldest = pod;
   }
   if (oldest != pods.end()) pods.erase(oldest);
 }
@@ -162,7 +162,7 @@ class Store final : public JobStore {
       ASSIGN_OR_RETURN(Pod * pod, FindOrAdd(hello));
       ++pod->streams;
       pod->sample.connected = true;
-      pod->sample.reported_at = std::max(pod->sample.reported_at, now);
+      pod->sample.heard_at = std::max(pod->sample.heard_at, now);
     }
     TellNews(hello);
     return OkStatus();
@@ -191,7 +191,7 @@ class Store final : public JobStore {
       }
       Job& job = jobs_.at(JobOf(hello));
       news = pod->sample.window.sequence() == 0 || IsNewsOfOffice(pod->sample.window, report.window());
-      pod->sample.reported_at = now;
+      pod->sample.heard_at = pod->sample.reported_at = now;
       pod->sample.window = report.window();
       pod->sample.usage = report.usage();
       if (const v1::WorkerWindow& worker = report.window().worker(); worker.loss_count() > 0) {

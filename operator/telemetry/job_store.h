@@ -35,7 +35,8 @@ struct PodSample {
   std::string role;
   uint32_t index = 0;
   bool connected = false;  // its sidecar's stream is open
-  MonotonicTime reported_at{};
+  MonotonicTime heard_at{};     // its stream was opened, or a report arrived
+  MonotonicTime reported_at{};  // `window` arrived: a new stream does not make an old report newer
   v1::WindowReport window;
   v1::ProcessUsage usage;
   std::optional<double> last_loss;  // of its last window that had one; a worker that evaluates has none any more

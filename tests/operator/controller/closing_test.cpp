@@ -63,7 +63,7 @@ class Story {
       if (deaf || !cluster.Has(sample.pod)) continue;
       if (cluster.pod(sample.pod)["status"]["phase"] != "Running") continue;
       sample.pod_uid = kube::Uid(cluster.pod(sample.pod));
-      sample.reported_at = cluster.now().monotonic;
+      sample.heard_at = sample.reported_at = cluster.now().monotonic;
       sample.window.set_sequence(100);
     }
   }
@@ -256,6 +256,18 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Exit("a-worker-1", 0);
          story.cluster.Finish(/*declared=*/false);
          story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
+      {"a server that began when its coordinator had already ended waits for it in vain",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.Exit("a-worker-0", 1, /*joined=*/false);
+         story.Exit("a-worker-1", 0);
+         story.cluster.Finish();
+         story.Pass(seconds(2));
+         story.Exit("a-server-0", 0);
          story.Pass(seconds(90));
        },
        "Succeeded True/TrainingFinished"},

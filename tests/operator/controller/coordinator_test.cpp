@@ -48,7 +48,7 @@ class Story {
     for (telemetry::PodSample& sample : cluster.sample.pods) {
       if (silent.contains(sample.pod) || !cluster.Has(sample.pod)) continue;
       sample.pod_uid = kube::Uid(cluster.pod(sample.pod));
-      sample.reported_at = cluster.now().monotonic;
+      sample.heard_at = sample.reported_at = cluster.now().monotonic;
       sample.window.set_sequence(sample.window.sequence() + 1);
       sample.window.set_duration_seconds(1);
       if (sample.role != "server") continue;
@@ -225,7 +225,7 @@ TEST(SilentCoordinator, APauseOfTheWholeJobIsNoSign) {
   // Server 1 is the first that reports again, with a window as long as its pause.
   for (telemetry::PodSample& sample : story.cluster.sample.pods) {
     if (sample.pod != "a-server-1") continue;
-    sample.reported_at = story.cluster.now().monotonic;
+    sample.heard_at = sample.reported_at = story.cluster.now().monotonic;
     sample.window.set_duration_seconds(60);
     sample.window.mutable_server()->set_coordinator_silent_seconds(60);
   }

@@ -45,7 +45,7 @@ class LostMachineTest : public testing::Test {
     for (telemetry::PodSample& sample : cluster_.sample.pods) {
       if (std::ranges::find(silent, sample.pod) != silent.end() || !cluster_.Has(sample.pod)) continue;
       sample.pod_uid = kube::Uid(cluster_.pod(sample.pod));
-      sample.reported_at = cluster_.now().monotonic;
+      sample.heard_at = sample.reported_at = cluster_.now().monotonic;
       sample.window.set_sequence(100);
       if (sample.role == "server") sample.window.mutable_server();
     }
@@ -373,6 +373,42 @@ TEST_F(NodeDrainTest, TheBudgetIsWhatTheJobCanLoseNow) {
   cluster.Settle();
   EXPECT_EQ(cluster.budget(), 3) << "one is gone already";
   EXPECT_EQ(OnNodes(MakeTrainingJob("k").Servers(3).Backups(0).Workers(1)).budget(), 3) << "rows are nowhere else";
+}
+
+// Two servers were lost one after the other and recovered; the coordinator said so while nobody listened.
+class LostInTurnTest : public LostMachineTest {
+ protected:
+  LostInTurnTest() {
+    Pass(seconds(5));
+    cluster_.Exit("j-server-1", 137);
+    cluster_.Exit("j-server-2", 137);
+  }
+  bool IsFailed() {
+    cluster_.Settle();
+    return api::IsTrue(cluster_.status(), api::kFailed);
+  }
+};
+
+TEST_F(LostInTurnTest, AStreamThatIsOpenedAgainMakesAnOldReportNoEvidence) {
+  cluster_.Advance(seconds(5));
+  SampleOf("j-server-0").heard_at = cluster_.now().monotonic;
+  EXPECT_FALSE(IsFailed()) << cluster_.Condition(api::kFailed);
+}
+
+TEST_F(LostInTurnTest, NorDoesAReportThatHadWaitedWhileTheOperatorStoodStill) {
+  cluster_.Advance(seconds(5));
+  const auto sample = cluster_.sample;
+  cluster_.RestartOperator();
+  cluster_.sample = sample;
+  cluster_.Advance(std::chrono::milliseconds(100));
+  Hear();
+  EXPECT_FALSE(IsFailed()) << cluster_.Condition(api::kFailed);
+}
+
+TEST_F(LostInTurnTest, AReportThatIsNewerThanBothEndsIs) {
+  cluster_.Advance(seconds(5));
+  Hear();
+  EXPECT_TRUE(IsFailed());
 }
 
 TEST_F(NodeDrainTest, AServerOfACordonedNodeIsEmptiedAndMadeAgainElsewhere) {

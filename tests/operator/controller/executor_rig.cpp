@@ -65,7 +65,7 @@ void ExecutorRig::Round() {
 void ExecutorRig::Report() {
   for (telemetry::PodSample& sample : store.sample.pods) {
     if (!sample.connected || sample.pod == silent_) continue;
-    sample.reported_at = clock.Now();
+    sample.heard_at = sample.reported_at = clock.Now();
     if (sample.role != contract::kRoleServer) continue;
     sample.window.mutable_server()->set_coordinator_silent_seconds(silent_.empty() ? 0 : 4);
   }
@@ -151,7 +151,7 @@ void ExecutorRig::Connect(const std::string& name, bool connected) {
   sample.role = kube::Label(*pod, contract::kLabelRole);
   sample.pod_uid = kube::Uid(*pod);
   sample.connected = connected;
-  sample.reported_at = clock.Now();
+  sample.heard_at = sample.reported_at = clock.Now();
   sample.window.set_sequence(1);
   store.sample.pods.push_back(sample);
 }

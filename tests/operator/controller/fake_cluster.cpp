@@ -107,7 +107,7 @@ void FakeCluster::Connect(const std::string& name, bool connected) {
   pod.pod = name;
   pod.role = kube::Label(pods_.at(name), contract::kLabelRole);
   pod.connected = connected;
-  pod.reported_at = now_.monotonic;
+  pod.heard_at = pod.reported_at = now_.monotonic;
   pod.window.set_sequence(1);
   sample.pods.push_back(pod);
 }

@@ -40,7 +40,7 @@ class StandstillTest : public testing::Test {
       for (telemetry::PodSample& sample : cluster_->sample.pods) {
         if (silent_.contains(sample.pod) || !cluster_->Has(sample.pod)) continue;
         sample.pod_uid = kube::Uid(cluster_->pod(sample.pod));
-        sample.reported_at = cluster_->now().monotonic;
+        sample.heard_at = sample.reported_at = cluster_->now().monotonic;
         sample.window.set_sequence(sample.window.sequence() + 1);
       }
       cluster_->Settle();

@@ -9,7 +9,7 @@ telemetry::PodSample Pod(const std::string& name, MonotonicTime at) {
   telemetry::PodSample pod;
   pod.pod = name;
   pod.connected = true;
-  pod.reported_at = at;
+  pod.heard_at = pod.reported_at = at;
   pod.window.set_sequence(1);
   pod.window.set_duration_seconds(2);
   pod.usage.set_window_seconds(2);

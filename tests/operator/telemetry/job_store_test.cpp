@@ -116,6 +116,20 @@ TEST_F(JobStoreTest, AReconnectThatOverlapsTheOldStreamStaysConnected) {
   EXPECT_FALSE(Sample().pods[0].connected);
 }
 
+TEST_F(JobStoreTest, ANewStreamIsASignOfLifeAndMakesTheLastReportNoNewer) {
+  const auto hello = Hello("server", 0);
+  Connect(hello);
+  Report(hello, CoordinatorReport(10));
+  const MonotonicTime reported_at = now_;
+  store_->Disconnected(hello, now_);
+  now_ += seconds(8);
+  Connect(hello);
+  const JobSample sample = Sample();
+  ASSERT_EQ(sample.pods.size(), 1U);
+  EXPECT_EQ(sample.pods[0].heard_at, now_);
+  EXPECT_EQ(sample.pods[0].reported_at, reported_at);
+}
+
 TEST_F(JobStoreTest, ASuccessorTakesThePlaceOfAPodAndItsLateGoodbyeChangesNothing) {
   Connect(Hello("worker", 0, "1"));
   Connect(Hello("worker", 0, "2"));

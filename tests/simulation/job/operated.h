@@ -103,6 +103,7 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   void CheckNeeded(size_t server);
   void LookAtVerdict();
   void CheckVerdict();
+  std::string Picture();
 
   const OperatedParameters operated_;
   const OperatorMistake mistake_;

@@ -310,6 +310,22 @@ void OperatedSimulation::CheckVerdict() {
   }
 }
 
+// What the operator has to judge by, for who reads the violation.
+std::string OperatedSimulation::Picture() {
+  std::string text;
+  for (const api::Condition& condition : platform_->JobStatus().conditions) {
+    text += "\n  " + condition.type + "=" + condition.status + " " + condition.reason + ": " + condition.message;
+  }
+  for (const Pod* pod : platform_->Pods()) {
+    text += "\n  pod " + pod->name + " (" + pod->uid + ") on " + pod->node +
+            (pod->ended     ? ": ended with " + std::to_string(pod->exit_code)
+             : pod->process ? ": runs"
+                            : ": has not started") +
+            (pod->asked_to_end ? ", asked to end" : "") + (pod->cut_off ? ", cut off" : "");
+  }
+  return text;
+}
+
 Outcome OperatedSimulation::SimulateOperated() {
   constexpr Duration kRest = std::chrono::seconds(45);  // pods go
   const MonotonicTime limit =
@@ -317,7 +333,8 @@ Outcome OperatedSimulation::SimulateOperated() {
   ScheduleAll();
   Run(limit, [this] { return !violated() && !(ended_at_ && checked_); });
   if (!violated() && !ended_at_) {
-    Violation(std::string("Verdict: the job ") + (finished_ ? "has finished, and is not Succeeded" : "does not end"));
+    Violation(std::string("Verdict: the job ") + (finished_ ? "has finished, and is not Succeeded" : "does not end") +
+              Picture());
   }
   if (!calm_) BeginCalm();
   Run(now() + kRest, [this] { return !violated(); });
