@@ -2,56 +2,17 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/file.h"
 #include "cli/application.h"
+#include "cli/checkpoint_lookup.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
-#include "cli/run_state.h"
 #include "cli/run_store.h"
-#include "ps/checkpoint/inspection.h"
 
 namespace attune::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Where the job wrote checkpoints, as its record says; else where its manifest says, or where a job writes them by
-// itself: a run that was killed may have had no time to keep a record of the newest.
-std::vector<fs::path> CheckpointPlaces(const RunRecord& run) {
-  std::vector<fs::path> places;
-  if (!run.jobs.front().checkpoint.empty()) places.emplace_back(run.jobs.front().checkpoint);
-  const fs::path state_file = fs::path(run.directory) / StateFile(run.jobs.front().name);
-  if (const auto text = ReadFile(state_file); text.ok()) {
-    const auto state = LoadState(*text);
-    const std::string stated(state.ok() ? kube::StringAt(state->job, {"spec", "checkpoint", "directory"})
-                                        : std::string_view());
-    if (!stated.empty()) places.emplace_back(stated);
-  }
-  // Beside the model, which lies in claims/<claim>/<job>.
-  std::error_code error;
-  for (const auto& claim : fs::directory_iterator(fs::path(run.directory) / "claims", error))
-    places.push_back(claim.path() / run.jobs.front().name / "checkpoints");
-  return places;
-}
-
-StatusOr<fs::path> FindCheckpointOf(const RunRecord& run) {
-  ps::FileSystem& files = ps::RealFileSystem();
-  std::string seen;
-  for (const fs::path& place : CheckpointPlaces(run)) {
-    const auto summaries =
-        ps::InspectCheckpoints(files, ps::FindCheckpoints(files, place), ps::CheckpointDirectory::Depth::kStructure);
-    for (const ps::CheckpointSummary& summary : summaries.ok() ? *summaries : std::vector<ps::CheckpointSummary>()) {
-      if (summary.status.ok()) return place;
-      seen = "; checkpoint " + std::to_string(summary.number) + " in " + place.string() +
-             " is damaged: " + std::string(Message(summary.status));
-    }
-  }
-  return Error(StatusCode::kNotFound, "run " + run.name + " left no checkpoint to continue from" + seen +
-                                          "; begin again with `attune run " +
-                                          (fs::path(run.directory) / kRunManifest).string() +
-                                          "`, and let spec.checkpoint.intervalSeconds write some");
-}
 
 Status CheckResumable(const RunRecord& run) {
   if (run.outcome == RunOutcome::kRunning) {

@@ -6,12 +6,12 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/application.h"
+#include "cli/checkpoint_lookup.h"
 #include "cli/cluster_run.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/local_run.h"
-#include "cli/resume_directory.h"
 #include "cli/run_directory.h"
 #include "cli/run_store.h"
 #include "cli/tune_request.h"
@@ -79,9 +79,15 @@ StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file, bool on_clus
                                                  (problems == 1 ? " problem" : " problems") + "; nothing was started");
 }
 
-// Into the manifest, so that the job says itself where it began.
+// Into the manifest, so that the job says itself where it began. On this machine the checkpoint is looked up now,
+// before any process starts.
 Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bool on_cluster) {
-  if (directory.empty()) return OkStatus();
+  if (directory.empty()) {
+    for (kube::Json& job : jobs) {
+      if (!on_cluster) RETURN_IF_ERROR(ResolveResumeFrom(job));
+    }
+    return OkStatus();
+  }
   if (jobs.size() != 1) {
     return Error(StatusCode::kInvalidArgument, "--resume begins one job, and the manifest has " +
                                                    std::to_string(jobs.size()) +
@@ -93,7 +99,7 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
                  "--resume " + directory + ": on a cluster, write the absolute path as the pods see it");
   }
   if (!on_cluster) {
-    ASSIGN_OR_RETURN(path, FindResumeDirectory(directory));
+    ASSIGN_OR_RETURN(path, FindResumeDirectory(directory, std::string(kube::Name(jobs.front()))));
   }
   jobs.front()["spec"]["checkpoint"]["resumeFrom"] = path.string();
   return OkStatus();

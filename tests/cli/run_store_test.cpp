@@ -286,7 +286,7 @@ TEST_F(EndedRun, SteeringItSaysThatItHasEndedAndHowToContinue) {
   EXPECT_THAT(errors_, HasSubstr("kept no manifest"));
   ASSERT_TRUE(WriteFileAtomically(fs::path("attune-runs/toy-1") / kRunManifest, "").ok());
   EXPECT_EQ(Capture([] { return Resume({.run = "toy"}, {}); }), 1);
-  EXPECT_THAT(errors_, HasSubstr("left no checkpoint to continue from"));
+  EXPECT_THAT(errors_, HasSubstr("run toy-1 (" + fs::absolute("attune-runs/toy-1").string() + ") holds no checkpoint"));
 }
 
 }  // namespace
