@@ -39,6 +39,12 @@ inline constexpr char kEnvTlsDirectory[] =
 inline constexpr char kEnvJobTokenFile[] = "ATTUNE_JOB_TOKEN_FILE";  // holds the job's secret; unset: it has none
 inline constexpr char kEnvTransport[] = "ATTUNE_TRANSPORT";          // one of the two below; unset: the first
 inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";   // "off": rows travel over TCP on one machine too
+// The file whose content becomes the container's termination message (terminationMessagePath).
+inline constexpr char kEnvTerminationLog[] = "ATTUNE_TERMINATION_LOG";
+inline constexpr char kTerminationLogPath[] = "/dev/termination-log";  // unless the template names another one
+// A line of that message: the worker's session has left the job in order. What its program does after that, such as
+// saving the model, no other process sees, so that a bad exit code is all that says it was not done.
+inline constexpr char kLeftInOrder[] = "attune: left the job in order";
 
 // How rows travel between processes that have proved the job's token, in the words of spec.security.transport.
 inline constexpr char kTransportAuthenticated[] = "Authenticated";  // in the clear

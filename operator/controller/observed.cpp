@@ -31,6 +31,17 @@ PodPhase ParsePhase(std::string_view phase) {
   return PodPhase::kPending;
 }
 
+// The session's line in a termination message, beside what the program may have written there.
+bool TakeLeftInOrder(std::string& message) {
+  const std::string_view mark = contract::kLeftInOrder;
+  const size_t at = message.find(mark);
+  if (at == std::string::npos || (at > 0 && message[at - 1] != '\n')) return false;
+  const size_t after = at + mark.size();
+  message.erase(at, mark.size() + (after < message.size() && message[after] == '\n' ? 1 : 0));
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  return true;
+}
+
 RoleContainer ParseContainer(const Json& status) {
   RoleContainer container;
   if (const Json& ended = At(status, {"state", "terminated"}); ended.is_object()) {
@@ -38,6 +49,7 @@ RoleContainer ParseContainer(const Json& status) {
     container.exit_code = static_cast<int32_t>(IntegerAt(ended, {"exitCode"}));
     container.reason = StringAt(ended, {"reason"});
     container.message = StringAt(ended, {"message"});
+    container.left_in_order = TakeLeftInOrder(container.message);
     container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));
     container.finished_at = ParseRfc3339(StringAt(ended, {"finishedAt"}));
   } else if (At(status, {"state", "running"}).is_object()) {

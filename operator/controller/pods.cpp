@@ -68,6 +68,12 @@ void AddEnvironment(Json& container, const TrainingJob& job, RoleName role, int3
   Put(env, "name", Variable(contract::kEnvSidecarSocket, contract::kSidecarSocketPath));
 }
 
+void AddTerminationLog(Json& container) {
+  Default(container, "terminationMessagePath", contract::kTerminationLogPath);
+  Put(Array(container, "env"), "name",
+      Variable(contract::kEnvTerminationLog, std::string(kube::StringAt(container, {"terminationMessagePath"}))));
+}
+
 void AddMount(Json& container, const char* volume, const char* path) {
   Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}});
 }
@@ -284,6 +290,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
   AddSecurity(container, job);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
+  if (role == RoleName::kWorker) AddTerminationLog(container);
   for (Json& each : spec["containers"]) Restrict(each);
   Json& init = Array(spec, "initContainers");
   for (Json& each : init) Restrict(each);

@@ -278,16 +278,25 @@ std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView&
   return std::nullopt;
 }
 
-// A worker that took part, and whose program has failed since the goal was reached. Without a data set for the closing
-// work only its exit code says that something was left undone. One that was killed, or lost by the coordinator, is made
-// up for by another, which the coordinator waits for; one that never joined came too late.
-const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options) {
+// A worker that ended by itself, with an error, although no word of its own says that it had left in order: by what
+// this operator has heard.
+bool HasFailedByHearsay(const Observed& observed, const ObservedPod& pod, bool any_succeeded) {
   constexpr int kSignalBase = 128;
-  const api::Condition* closed = api::FindCondition(observed.job.status, kClosingDone);
-  const v1::Closing* word = LastWordOnClosing(observed);
-  if ((word != nullptr && word->declared()) || (closed != nullptr && closed->reason != kReasonWorkersLeft)) {
-    return nullptr;
-  }
+  if (IsBeingDeleted(pod) || WasDisrupted(pod)) return false;
+  if (pod.container.exit_code <= 0 || pod.container.exit_code > kSignalBase) return false;
+  // Of one that this operator has never heard nothing is known: it may have come too late. Others that have ended well
+  // speak for that.
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  return sample == nullptr ? !any_succeeded : sample->window.has_worker() && !IsDeclaredLost(observed, pod);
+}
+
+// A worker that took part, and whose program has failed since the goal was reached. Without a data set for the closing
+// work only its end says that something was left undone. One that had left in order, by the word that its process has
+// left behind, was at work that no other process sees, however it ended and whoever was away. One that was killed
+// before that, or lost by the coordinator, is made up for by another, which the coordinator waits for; one that never
+// joined came too late.
+const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options) {
+  if (HasDeclaredClosingWork(observed)) return nullptr;
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
   const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
   const bool any_succeeded = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
@@ -297,14 +306,11 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
   for (const ObservedPod& pod : observed.pods) {
     const bool wanted = pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid &&
                         pod.index < observed.job.spec.workers.replicas && !pod.drain_deadline;
-    if (!wanted || !HasFailed(pod) || IsBeingDeleted(pod) || WasDisrupted(pod)) continue;
-    if (pod.container.exit_code <= 0 || pod.container.exit_code > kSignalBase) continue;
+    if (!wanted || !HasFailed(pod)) continue;
+    if (IsBeingDeleted(pod) && pod.failure_number) continue;  // counted, and made up for by the one in its place
     const auto& ended_at = pod.container.finished_at;
     if (reached_at && ended_at && *ended_at + options.word_is_newer < *reached_at) continue;  // others had its work
-    const telemetry::PodSample* sample = SampleOf(observed, pod);
-    // Of one that this operator has never heard nothing is known: it may have come too late. Others that have ended
-    // well speak for that.
-    if (sample == nullptr ? !any_succeeded : sample->window.has_worker() && !IsDeclaredLost(observed, pod)) return &pod;
+    if (pod.container.left_in_order || HasFailedByHearsay(observed, pod, any_succeeded)) return &pod;
   }
   return nullptr;
 }
@@ -429,6 +435,12 @@ bool BeginsUnheard(const Observed& observed, const ServersView& servers, const P
 const v1::Closing* LastWordOnClosing(const Observed& observed) {
   const auto& window = observed.sample.job;
   return window && window->has_closing() ? &window->closing() : nullptr;
+}
+
+bool HasDeclaredClosingWork(const Observed& observed) {
+  const api::Condition* closed = api::FindCondition(observed.job.status, kClosingDone);
+  const v1::Closing* word = LastWordOnClosing(observed);
+  return (word != nullptr && word->declared()) || (closed != nullptr && closed->reason != kReasonWorkersLeft);
 }
 
 std::string HowToResume(const Observed& observed) {

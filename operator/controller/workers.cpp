@@ -154,6 +154,7 @@ class WorkerPlanner {
     }
     // Counted by this plan's status; removed when that is written.
     if (observed_.job.status.workers.failed < *pod.failure_number) return;
+    if (IsPartOfTheVerdict(pod)) return draft_.Requeue(kLookAgain, "what the end of " + pod.name + " leaves undone");
     const Duration delay = RestartDelay(options_, pod.failures_in_a_row);
     const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
     if (waited >= delay) {
@@ -163,6 +164,22 @@ class WorkerPlanner {
       draft_.Requeue(std::min(delay, delay - waited), "restart of " + pod.name);
     }
   }
+
+  // One that has failed at closing work without a data set, or may have: when the others leave the job is finished, and
+  // this pod is all that says what is missing. Nothing is lost by keeping it while they are at their work: no other
+  // takes its place meanwhile. A coordinator that is not heard for long goes on, or the servers would have ended.
+  bool IsPartOfTheVerdict(const ObservedPod& pod) const {
+    if (!HasFailed(pod)) return false;
+    const v1::JobWindow* window = directives_.window();
+    const ObservedPod* host = CoordinatorPod(observed_);
+    if (window == nullptr || host == nullptr || !IsAlive(*host) || !IsHeard(observed_, *host, options_, now_)) {
+      return pod.container.left_in_order && !HasEndedFor(pod, options_.servers_ended_grace, now_);
+    }
+    if (pod.container.left_in_order && !HasEndedFor(pod, options_.word_is_newer, now_)) return true;
+    return MayFinishWithout() && window->workers() > 0;
+  }
+
+  bool MayFinishWithout() const { return servers_.goal_reached && !HasDeclaredClosingWork(observed_); }
 
   // Nobody's failure: a new worker follows at once.
   void PlanDisrupted(const ObservedPod& pod) {
@@ -200,6 +217,11 @@ class WorkerPlanner {
   }
 
   void PlanDeletedFromOutside(const ObservedPod& pod) {
+    const bool will_end = HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod) &&
+                          !SignsOf(observed_, pod, options_, now_).machine_is_gone();
+    if (pod.held && (IsPartOfTheVerdict(pod) || (MayFinishWithout() && will_end))) {
+      return draft_.Requeue(kLookAgain, "what the end of " + pod.name + " leaves undone");
+    }
     const Draft::Needs released = PlanGoing(pod);
     if (!pod.held) return;
     draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",

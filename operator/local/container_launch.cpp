@@ -66,6 +66,8 @@ StatusOr<std::map<std::string, std::filesystem::path>> MountsOf(const LaunchInpu
       return Error(StatusCode::kInvalidArgument, "subPath must not contain \"..\"");
     mounts[path] = sub_path.empty() ? volume->second : volume->second / std::string(sub_path);
   }
+  const std::string log(kube::StringAt(input.container, {"terminationMessagePath"}));
+  if (!log.empty() && !input.termination_log.empty()) mounts[log] = input.termination_log;
   return mounts;
 }
 

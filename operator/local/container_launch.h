@@ -27,6 +27,7 @@ struct LaunchInput {
   std::map<std::string, std::filesystem::path> volumes;  // real directory of each volume of the pod
   // Address of pod `name` in `name_space`, for names <pod>.<service>.<namespace>.svc.
   std::function<StatusOr<std::string>(const kube::ObjectKey&)> resolve;
+  std::filesystem::path termination_log = {};  // stands in for the container's terminationMessagePath
 };
 
 StatusOr<Launch> MakeLaunch(const LaunchInput& input);

@@ -313,7 +313,7 @@ class Agent final : public NodeAgent {
   // Brings one pod as far as it can get now; returns when to look again.
   MonotonicTime Advance(const ObjectKey& key, PodState& pod) {
     const MonotonicTime now = time_.Now();
-    CollectExits(pod);
+    CollectExits(key, pod);
     if (pod.volumes_made) {
       if (const Status renewed = pod.volumes.RenewTokens(api_, time_.WallNow());
           !renewed.ok() && !pod.record.deleting && !pod.record.force) {
@@ -329,7 +329,18 @@ class Agent final : public NodeAgent {
     return plan.actions.empty() ? plan.next_look : now;
   }
 
-  void CollectExits(PodState& pod) {
+  std::filesystem::path TerminationLog(const ObjectKey& key, const PodState& pod, size_t index) const {
+    return PodDirectory(options_.run_directory, key) / (pod.record.specs[index].name + ".termination");
+  }
+
+  // What a container that has ended left there: of a long message its end, as in Kubernetes.
+  std::string MessageOf(const ObjectKey& key, const PodState& pod, size_t index) const {
+    constexpr uint64_t kBytesMax = 4096;
+    const StatusOr<std::string> message = ReadLogTail(TerminationLog(key, pod, index), std::nullopt, kBytesMax);
+    return message.ok() ? *message : "";
+  }
+
+  void CollectExits(const ObjectKey& key, PodState& pod) {
     for (size_t i = 0; i < pod.processes.size(); ++i) {
       int exit_code = 0;
       if (!pod.processes[i].has_value() || !pod.processes[i]->Poll(exit_code)) continue;
@@ -337,6 +348,7 @@ class Agent final : public NodeAgent {
       pod.processes[i].reset();
       pod.limits[i].Remove();
       OnExit(pod.record, i, exit_code, time_.Now(), time_.WallNow());
+      if (pod.record.containers[i].last.has_value()) pod.record.containers[i].last->message = MessageOf(key, pod, i);
       if (out_of_memory && pod.record.containers[i].last.has_value())
         pod.record.containers[i].last->reason = "OOMKilled";
     }
@@ -381,9 +393,10 @@ class Agent final : public NodeAgent {
                          : kube::At(pod.object, {"spec", "containers"})[index - inits];
   }
 
-  StatusOr<Launch> LaunchOf(PodState& pod, size_t index) {
+  StatusOr<Launch> LaunchOf(const ObjectKey& key, PodState& pod, size_t index) {
     const auto resolve = [this](const ObjectKey& other) { return addresses_->AddressOf(other); };
-    return MakeLaunch({pod.object, ContainerJson(pod, index), pod.record.ip, pod.volumes.directories(), resolve});
+    return MakeLaunch({pod.object, ContainerJson(pod, index), pod.record.ip, pod.volumes.directories(), resolve,
+                       TerminationLog(key, pod, index)});
   }
 
   Status LimitPod(PodState& pod) {
@@ -425,7 +438,7 @@ class Agent final : public NodeAgent {
       pod.volumes_made = true;
     }
     RETURN_IF_ERROR(LimitPod(pod));
-    ASSIGN_OR_RETURN(Launch launch, LaunchOf(pod, index));
+    ASSIGN_OR_RETURN(Launch launch, LaunchOf(key, pod, index));
     ProcessOptions process;
     ASSIGN_OR_RETURN(process.program, ProgramOf(launch, ContainerJson(pod, index), options_.program_directories));
     const size_t words = std::min<size_t>(1, launch.command.size());
@@ -443,6 +456,7 @@ class Agent final : public NodeAgent {
     if (error)
       return Error(StatusCode::kUnavailable,
                    "cannot make " + process.log_file.parent_path().string() + ": " + error.message());
+    std::filesystem::remove(TerminationLog(key, pod, index), error);  // of the run before
     RETURN_IF_ERROR(CheckWorkingDirectory(process.directory));
     RETURN_IF_ERROR(CheckLog(process.log_file));
     pod.limits[index] = ContainerLimits::Make(kube::At(ContainerJson(pod, index), {"resources", "limits"}),
@@ -474,7 +488,7 @@ class Agent final : public NodeAgent {
   }
 
   bool PrepareExec(const ObjectKey& key, PodState& pod, size_t index, ProbeRequest& request) {
-    const StatusOr<Launch> launch = LaunchOf(pod, index);
+    const StatusOr<Launch> launch = LaunchOf(key, pod, index);
     if (!launch.ok() || request.probe.command.empty()) return false;
     const StatusOr<std::filesystem::path> program =
         FindProgram(request.probe.command.front(), options_.program_directories, SearchPath(), ProgramBase(*launch));

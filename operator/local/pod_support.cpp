@@ -44,6 +44,7 @@ constexpr Rule kRules[] = {
     {"Container", "volumeDevices", Effect::kRefused, "", "volumeMounts; there are no block devices here"},
     {"Container", "resources", Effect::kUsed, "Resources"},
     {"Container", "readinessProbe", Effect::kUsed, "Probe"},
+    {"Container", "terminationMessagePath", Effect::kUsed},
     {"InitContainer", "restartPolicy", Effect::kUsed},
     {"Variable", "name", Effect::kUsed},
     {"Variable", "value", Effect::kUsed},

@@ -10,6 +10,7 @@
 #include "proto/contract.h"
 #include "ps/runtime/data_leases.h"
 #include "ps/runtime/environment.h"
+#include "ps/runtime/leave_mark.h"
 #include "ps/runtime/reporter.h"
 #include "ps/runtime/table.h"
 #include "ps/runtime/termination.h"
@@ -34,9 +35,15 @@ class WorkerSession final : public Session {
 
   ~WorkerSession() override {
     if (joined_) {
+      const LeaveMark mark = LeaveMark::OfProcess();
+      mark.Write();
       const auto left = runtime_->Submit(LeaveCall{}, options_.call_timeout);
       left->Wait();
-      if (!left->status.ok()) log::Warn("did not leave the job cleanly", {{"reason", left->status}});
+      if (!left->status.ok()) {
+        // Lost to the coordinator, which waits for another. With any other answer it may have left.
+        if (left->status.code() == StatusCode::kAborted) mark.Erase();
+        log::Warn("did not leave the job cleanly", {{"reason", left->status}});
+      }
     }
     termination_.reset();
     reporter_.reset();  // sends the last window

@@ -54,6 +54,14 @@ TEST_F(ClosingRun, AModelThatCannotBeSavedIsNoSuccess) {
   EXPECT_THAT(failure, HasSubstr("saving the vectors in the model directory"));
 }
 
+// Nothing is heard of this worker: it has no sidecar's socket. What its session left behind is enough.
+TEST_F(ClosingRun, AProgramThatFailsAfterItsSessionHasEndedIsNoSuccess) {
+  StartScript("env -u ATTUNE_SIDECAR_SOCKET " COUNTING_WORKER " 200 0; echo no space left; exit 3");
+  const std::string failure = Failure();
+  EXPECT_THAT(failure, HasSubstr("topics-worker-0 exited with code 3 after the goal was reached"));
+  EXPECT_THAT(failure, HasSubstr("no space left"));
+}
+
 TEST_F(ClosingRun, WhatFailedOnceIsDoneByTheWorkerThatFollows) {
   StartScript(
       "if [ -e $here/second ]; then rm -r $ATTUNE_MODEL_DIRECTORY/vectors.txt\n"

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "operator/controller/servers.h"
+#include "proto/contract.h"
 #include "tests/operator/controller/running_job.h"
 
 namespace attune::controller {
@@ -48,6 +49,14 @@ class Story {
   }
   void ExitAll(const std::string& role, int code, bool joined = true) {
     for (const char* index : {"0", "1"}) Exit("a-" + role + "-" + index, code, joined);
+  }
+
+  // All this happens while no operator runs. The one that follows has heard nothing.
+  void WhileTheOperatorIsAway(const std::function<void()>& happens) {
+    happens();
+    cluster.Advance(seconds(30));
+    cluster.RestartOperator();
+    cluster.sample = {};
   }
 
   telemetry::PodSample& SampleOf(const std::string& pod) {
@@ -161,6 +170,67 @@ const std::vector<Way>& Failures() {
          story.Pass(seconds(90));
        },
        "Failed True/ClosingWorkFailed: a-worker-0 exited with code 1"},
+      {"the same from the goal on, while no operator runs",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 1);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.ExitAll("server", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 exited with code 1 after the goal"},
+      {"the kernel kills it as it saves, while no operator runs",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 0);
+           story.cluster.ExitAfterLeaving("a-worker-1", 137);
+           story.ExitAll("server", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-1 was killed by signal 9"},
+      {"the same before the eyes of the operator",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.cluster.ExitAfterLeaving("a-worker-0", 134);
+         story.cluster.ExitAfterLeaving("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 was killed by signal 6"},
+      {"it has failed long before the others leave",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.cluster.ExitAfterLeaving("a-worker-0", 1);
+         story.cluster.sample.job->set_workers(1);
+         story.Pass(seconds(40));
+         story.cluster.ExitAfterLeaving("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 exited with code 1"},
+      {"its node is drained as it saves",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.cluster.DeleteFromOutside("a-worker-0");
+         story.Pass(seconds(2));
+         story.cluster.ExitAfterLeaving("a-worker-0", 143);
+         story.cluster.ConfirmDeletions();
+         story.cluster.sample.job->set_workers(1);
+         story.Pass(seconds(10));
+         story.cluster.ConfirmDeletions();
+         story.cluster.ExitAfterLeaving("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ClosingWorkFailed: a-worker-0 was killed by signal 15"},
       {"a server is killed while the evaluation runs, its rows are nowhere else",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");
@@ -248,6 +318,26 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(90));
        },
        "Succeeded True/TrainingFinished"},
+      {"while no operator runs a worker is killed in its closing work, and another that had joined does it",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.Exit("a-worker-0", 137);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.ExitAll("server", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
+      {"while no operator runs a worker that came too late is refused",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.Exit("a-worker-0", 1);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.ExitAll("server", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
       {"a worker that came too late is refused",
        [](Story& story) {
          story.cluster.ReachGoal();
@@ -278,6 +368,23 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
     way.happens(story);
     EXPECT_THAT(Ending(story.cluster), StartsWith(way.want));
   }
+}
+
+TEST(ClosingTest, WhatAProgramWroteAtItsEndIsShownWithoutTheSessionsLine) {
+  FakeCluster cluster = Running(MakeTrainingJob("a"));
+  const auto seen = [&](const std::string& message) {
+    cluster.Exit("a-worker-0", 3);
+    kube::Json pod = cluster.pod("a-worker-0");
+    pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = message;
+    const RoleContainer container = ObservePod(ProjectPod(pod)).container;
+    return std::string(container.left_in_order ? "left" : "not left") + "|" + container.message;
+  };
+  const std::string line = std::string(contract::kLeftInOrder);
+  EXPECT_EQ(seen(""), "not left|");
+  EXPECT_EQ(seen("no such file"), "not left|no such file");
+  EXPECT_EQ(seen("\n" + line + "\n"), "left|");
+  EXPECT_EQ(seen("a note\n" + line + "\nno space left"), "left|a note\nno space left");
+  EXPECT_EQ(seen("it said " + line), "not left|it said " + line) << "a program's own words";
 }
 
 TEST(ClosingTest, AFailureNamesTheLastCheckpoint) {

@@ -70,6 +70,12 @@ void FakeCluster::Exit(const std::string& name, int code, const std::string& log
                                                       {"finishedAt", ToRfc3339(now_.wall)}}}};
 }
 
+void FakeCluster::ExitAfterLeaving(const std::string& name, int code) {
+  Exit(name, code);
+  pods_.at(name)["status"]["containerStatuses"][0]["state"]["terminated"]["message"] =
+      "\n" + std::string(contract::kLeftInOrder) + "\n";
+}
+
 void FakeCluster::Evict(const std::string& name) {
   pods_.at(name)["status"] = {
       {"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on resource: memory."}};

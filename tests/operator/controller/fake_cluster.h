@@ -51,6 +51,8 @@ class FakeCluster {
   void Unschedulable(const std::string& pod, const std::string& message);
   void Waiting(const std::string& pod, const std::string& reason, const std::string& message);
   void Exit(const std::string& pod, int code, const std::string& log = "");
+  // The session of this worker has left the job in order; then its program ends.
+  void ExitAfterLeaving(const std::string& pod, int code);
   void Evict(const std::string& pod);
   void DeleteFromOutside(const std::string& pod, int grace_seconds = 30);
   void ConfirmDeletions();  // kubelets end what is being deleted, except on lost nodes

@@ -30,6 +30,19 @@ TEST(ContainerLaunchTest, PathsBelowTmpMeanTheMachinesOwn) {
   EXPECT_THAT(launch->arguments, ElementsAre("--load", "/tmp/checkpoints", "/real/m/x"));
 }
 
+TEST(ContainerLaunchTest, TheTerminationMessageIsWrittenBesideThePodsLogs) {
+  const Json pod = testing::MakePod("a-worker-0");
+  const Json container = {{"name", "main"},
+                          {"command", {"prog"}},
+                          {"terminationMessagePath", "/dev/termination-log"},
+                          {"env", Json::array({{{"name", "LOG"}, {"value", "/dev/termination-log"}}})}};
+  LaunchInput input{pod, container, "127.70.0.9", {}, Resolve};
+  input.termination_log = "/real/main.termination";
+  const StatusOr<Launch> launch = MakeLaunch(input);
+  ASSERT_TRUE(launch.ok()) << ToString(launch.status());
+  EXPECT_THAT(launch->environment, ElementsAre(Pair("LOG", "/real/main.termination")));
+}
+
 TEST(ContainerLaunchTest, ExpandsReferencesVariablesMountsAndNames) {
   Json pod = testing::MakePod("a-worker-0", {{"app", "x"}});
   pod["metadata"]["uid"] = "u-1";

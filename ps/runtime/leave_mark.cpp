@@ -1,0 +1,42 @@
+#include "ps/runtime/leave_mark.h"
+
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "proto/contract.h"
+#include "ps/runtime/environment.h"
+
+namespace attune::ps {
+namespace {
+
+// On a line of its own, after what the program may have written.
+std::string Line() { return "\n" + std::string(contract::kLeftInOrder) + "\n"; }
+
+}  // namespace
+
+LeaveMark LeaveMark::OfProcess() { return LeaveMark(Environment::OfProcess().Optional(contract::kEnvTerminationLog)); }
+
+void LeaveMark::Write() const {
+  if (file_.empty()) return;
+  std::ofstream file(file_, std::ios::app | std::ios::binary);
+  file << Line() << std::flush;
+  if (file) return;
+  log::Warn(
+      "cannot write the termination message; a failure of this program after its session has ended may not be seen",
+      {{"file", file_.string()}});
+}
+
+void LeaveMark::Erase() const {
+  if (file_.empty()) return;
+  constexpr uint64_t kBytesMax = 64 << 10;
+  const StatusOr<std::string> content = ReadFile(file_, kBytesMax);
+  std::error_code ignored;  // what is not there need not go
+  if (content.ok() && content->ends_with(Line())) {
+    std::filesystem::resize_file(file_, content->size() - Line().size(), ignored);
+  }
+}
+
+}  // namespace attune::ps

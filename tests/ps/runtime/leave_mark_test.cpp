@@ -1,0 +1,54 @@
+#include "ps/runtime/leave_mark.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/file.h"
+#include "proto/contract.h"
+
+namespace attune::ps {
+namespace {
+
+class LeaveMarkTest : public ::testing::Test {
+ protected:
+  LeaveMarkTest() { std::filesystem::remove(file_); }
+  ~LeaveMarkTest() override { std::filesystem::remove(file_); }
+  std::string Content() const {
+    const StatusOr<std::string> content = ReadFile(file_);
+    return content.ok() ? *content : "";
+  }
+
+  const std::filesystem::path file_ = std::filesystem::path(::testing::TempDir()) / "leave_mark_test.log";
+  const std::string line_ = std::string(contract::kLeftInOrder) + "\n";
+};
+
+TEST_F(LeaveMarkTest, IsALineOfItsOwnAfterWhatTheProgramWrote) {
+  std::ofstream(file_) << "a note";
+  LeaveMark(file_).Write();
+  EXPECT_EQ(Content(), "a note\n" + line_);
+}
+
+TEST_F(LeaveMarkTest, IsErasedWhenTheSessionDidNotGetToLeave) {
+  std::ofstream(file_) << "a note";
+  LeaveMark(file_).Write();
+  LeaveMark(file_).Erase();
+  EXPECT_EQ(Content(), "a note");
+}
+
+TEST_F(LeaveMarkTest, ErasesNothingElse) {
+  std::ofstream(file_) << "a note";
+  LeaveMark(file_).Erase();
+  EXPECT_EQ(Content(), "a note");
+}
+
+TEST_F(LeaveMarkTest, AProcessWithoutATerminationMessageLeavesNothingBehind) {
+  LeaveMark("").Write();
+  LeaveMark("").Erase();
+  LeaveMark("/nowhere/at/all").Write();  // said in the log, and no more
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+}  // namespace
+}  // namespace attune::ps
