@@ -278,16 +278,15 @@ std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView&
   return std::nullopt;
 }
 
-// A worker that ended by itself, with an error, although no word of its own says that it had left in order: by what
-// this operator has heard.
-bool HasFailedByHearsay(const Observed& observed, const ObservedPod& pod, bool any_succeeded) {
+// A worker whose program has put its own termination message in the place of the session's, and ended by itself with an
+// error: by what this operator has heard. One without a message has not left in order: it was lost, which the
+// coordinator may not say any more, or came when the job had just finished.
+bool HasFailedByHearsay(const Observed& observed, const ObservedPod& pod) {
   constexpr int kSignalBase = 128;
-  if (IsBeingDeleted(pod) || WasDisrupted(pod)) return false;
+  if (pod.container.message.empty() || IsBeingDeleted(pod) || WasDisrupted(pod)) return false;
   if (pod.container.exit_code <= 0 || pod.container.exit_code > kSignalBase) return false;
-  // Of one that this operator has never heard nothing is known: it may have come too late. Others that have ended well
-  // speak for that.
   const telemetry::PodSample* sample = SampleOf(observed, pod);
-  return sample == nullptr ? !any_succeeded : sample->window.has_worker() && !IsDeclaredLost(observed, pod);
+  return sample != nullptr && sample->window.has_worker() && !IsDeclaredLost(observed, pod);
 }
 
 // A worker that took part, and whose program has failed since the goal was reached. Without a data set for the closing
@@ -299,10 +298,6 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
   if (HasDeclaredClosingWork(observed)) return nullptr;
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
   const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
-  const bool any_succeeded = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-    return pod.role == RoleName::kWorker && pod.job_uid == observed.job.uid && HasSucceeded(pod) &&
-           !IsBeingDeleted(pod);
-  });
   for (const ObservedPod& pod : observed.pods) {
     const bool wanted = pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid &&
                         pod.index < observed.job.spec.workers.replicas && !pod.drain_deadline;
@@ -310,7 +305,7 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
     if (IsBeingDeleted(pod) && pod.failure_number) continue;  // counted, and made up for by the one in its place
     const auto& ended_at = pod.container.finished_at;
     if (reached_at && ended_at && *ended_at + options.word_is_newer < *reached_at) continue;  // others had its work
-    if (pod.container.left_in_order || HasFailedByHearsay(observed, pod, any_succeeded)) return &pod;
+    if (pod.container.left_in_order || HasFailedByHearsay(observed, pod)) return &pod;
   }
   return nullptr;
 }

@@ -152,7 +152,7 @@ const std::vector<Way>& Failures() {
        [](Story& story) {
          story.cluster.ReachGoal();
          story.Pass(seconds(6));
-         story.Exit("a-worker-0", 1);
+         story.cluster.ExitAfterLeaving("a-worker-0", 1);
          story.Exit("a-worker-1", 0);
          story.cluster.Finish(/*declared=*/false);
          story.ExitAll("server", 0);
@@ -164,7 +164,7 @@ const std::vector<Way>& Failures() {
          story.cluster.ReachGoal();
          story.Pass(seconds(6));
          story.deaf = true;
-         story.Exit("a-worker-0", 1);
+         story.cluster.ExitAfterLeaving("a-worker-0", 1);
          story.Exit("a-worker-1", 0);
          story.ExitAll("server", 0);
          story.Pass(seconds(90));
@@ -344,6 +344,17 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(6));
          story.Exit("a-worker-0", 1, /*joined=*/false);
          story.Exit("a-worker-1", 0);
+         story.cluster.Finish(/*declared=*/false);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
+      {"a worker that was lost for a while is refused, and the one that did the work is killed after that",
+       [](Story& story) {
+         story.cluster.ReachGoal();
+         story.Pass(seconds(6));
+         story.Exit("a-worker-0", 1);
+         story.Exit("a-worker-1", 137);
          story.cluster.Finish(/*declared=*/false);
          story.ExitAll("server", 0);
          story.Pass(seconds(90));
