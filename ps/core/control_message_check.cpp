@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "proto/metric_name.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
 #include "ps/core/message_check.h"
@@ -92,6 +93,40 @@ void CheckRecord(const CutRecord& record, Verdict& verdict) {
   for (const CutRecord::DataSet& data_set : record.data_sets) CheckProgress(data_set, verdict);
 }
 
+void CheckMetricName(const std::string& name, Verdict& verdict) {
+  verdict.Require(contract::IsMetricName(name), "a name that no metric has");
+}
+
+void CheckFinite(double value, Verdict& verdict) {
+  verdict.Require(std::isfinite(value), "a metric that is no finite number");
+}
+
+void CheckMetrics(const CoordinatorRecord& record, Verdict& verdict) {
+  verdict.Require(record.metrics.size() <= contract::kJobMetricsMax, "more metrics than a job has");
+  for (const MetricState& metric : record.metrics) {
+    CheckMetricName(metric.name, verdict);
+    for (const std::optional<double> value : {metric.value, metric.best, metric.reference}) {
+      CheckFinite(value.value_or(0), verdict);
+    }
+    for (const MetricPlace& place : {metric.at, metric.best_at}) {
+      CheckNumbers({place.step, place.epoch, place.items}, verdict);
+    }
+    CheckNumbers({metric.reports, metric.left_out, metric.without_gain}, verdict);
+  }
+  CheckNumbers({record.evaluations.due, record.evaluations.at_epochs, record.evaluations.at_steps,
+                record.goal.evaluate_every_epochs.value_or(0), record.goal.evaluate_every_steps.value_or(0)},
+               verdict);
+  if (record.goal.target_metric) {
+    CheckMetricName(record.goal.target_metric->name, verdict);
+    CheckFinite(record.goal.target_metric->value, verdict);
+  }
+  if (record.goal.early_stopping) {
+    CheckMetricName(record.goal.early_stopping->metric, verdict);
+    CheckFinite(record.goal.early_stopping->min_delta, verdict);
+    CheckNumbers({record.goal.early_stopping->patience}, verdict);
+  }
+}
+
 // Of one data set: as many as its leases, each once.
 void CheckHolders(const CoordinatorRecord::DataSet& data_set, Verdict& verdict) {
   verdict.Require(data_set.holders.size() == data_set.progress.open.size(), "leases without holders");
@@ -119,6 +154,7 @@ void CheckRecord(const CoordinatorRecord& record, Verdict& verdict) {
     CheckProgress(data_set.progress, verdict);
     CheckHolders(data_set, verdict);
   }
+  CheckMetrics(record, verdict);
   if (record.resume) CheckRecord(*record.resume, verdict);
 }
 
@@ -183,6 +219,11 @@ void Check(const TableInstalled& installed, Verdict& verdict) { CheckTable(insta
 void Check(const OpenDataSet& open, Verdict& verdict) {
   CheckHeader(open.header, verdict);
   CheckDataSet(open.options, verdict);
+}
+void Check(const ReportMetric& report, Verdict& verdict) {
+  CheckHeader(report.header, verdict);
+  CheckMetricName(report.name, verdict);
+  CheckFinite(report.value.value_or(0), verdict);
 }
 void Check(const DataSetOpened& opened, Verdict& verdict) { CheckDataSet(opened.options, verdict); }
 void Check(const LeaseGrant& grant, Verdict& verdict) {

@@ -240,6 +240,15 @@ struct LeaseReturn {
   bool operator==(const LeaseReturn&) const = default;
 };
 
+// worker -> coordinator: what a program says of the model (Session::ReportMetric). Answered by Done, or by Refused when
+// the job has as many names as it may have.
+struct ReportMetric {
+  RequestHeader header;
+  std::string name;
+  std::optional<double> value;  // finite; nothing: the program's value is not
+  bool operator==(const ReportMetric&) const = default;
+};
+
 // worker -> coordinator: write all tables, in no relation to the steps of workers. Answered by Done (the manifest is
 // written) or Refused.
 struct SaveTables {

@@ -9,7 +9,7 @@ namespace attune::ps {
 
 // Side work (evaluation, export) is not training unless there is nothing else.
 bool CoordinatorCore::IsTraining(const DataSet& data_set) const {
-  return data_set.follows_goal || std::ranges::none_of(data_sets_, &DataSet::follows_goal);
+  return data_set.follows_goal || (!data_set.when_due && std::ranges::none_of(data_sets_, &DataSet::follows_goal));
 }
 
 bool CoordinatorCore::HasWork(const Node& node) const {

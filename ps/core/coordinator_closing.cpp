@@ -21,7 +21,8 @@ void CoordinatorCore::BeginClosing() {
 
 // A data set with epochs of its own that was done before the goal was training, or an evaluation on the way.
 void CoordinatorCore::NoteClosing(DataSet& data_set) {
-  if (goal_reached_.empty() || data_set.follows_goal || data_set.closing || data_set.ledger.AllDone()) return;
+  if (goal_reached_.empty() || data_set.follows_goal || data_set.when_due || data_set.closing) return;
+  if (data_set.ledger.AllDone()) return;
   data_set.closing = true;
   record_changed_ = true;
 }

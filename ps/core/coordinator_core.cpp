@@ -31,7 +31,9 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
       links_(options_.link_patience),
       office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
-      clocks_(options_.term, options_.synchronization) {
+      clocks_(options_.term, options_.synchronization),
+      metrics_(options_.goal.target_metric, options_.goal.early_stopping),
+      evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
@@ -295,7 +297,7 @@ const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
   const bool any_follows = std::ranges::any_of(data_sets_, &DataSet::follows_goal);
   const DataSet* first = nullptr;
   for (const DataSet& data_set : data_sets_) {
-    if (any_follows && !data_set.follows_goal) continue;
+    if (data_set.when_due || (any_follows && !data_set.follows_goal)) continue;
     if (!data_set.ledger.AllDone()) return nullptr;
     if (first == nullptr) first = &data_set;
   }
@@ -304,7 +306,9 @@ const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
 
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   CloseLossWindow(now);
+  MakeEvaluationDue(now, out);
   if (!goal_reached_.empty() || !InOffice(now)) return;
+  if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
   const JobGoal& goal = options_.goal;
   if (const DataSet* trained = TrainedToTheEnd()) {
     const uint64_t epochs = trained->ledger.epochs();
@@ -394,6 +398,7 @@ JobProgress CoordinatorCore::progress() const {
     }
     progress.floor_held_for = now_ - floor_watch_.since;
   }
+  progress.metrics = metrics_.states();
   progress.closing.done = finished_;
   progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
   if (const DataSet* open = OpenClosingWork()) {

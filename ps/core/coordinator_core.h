@@ -21,12 +21,14 @@
 #include "ps/core/coordinator_io.h"
 #include "ps/core/coordinator_record.h"
 #include "ps/core/cut_record.h"
+#include "ps/core/evaluation_schedule.h"
 #include "ps/core/gone_members.h"
 #include "ps/core/ids.h"
 #include "ps/core/lease_ledger.h"
 #include "ps/core/limits.h"
 #include "ps/core/message_rights.h"
 #include "ps/core/messages.h"
+#include "ps/core/metric_board.h"
 #include "ps/core/office.h"
 #include "ps/core/reachability.h"
 #include "ps/core/request_book.h"
@@ -83,7 +85,8 @@ class CoordinatorCore {
     std::string name;
     DataSetOptions asked;  // by the first opener
     bool follows_goal = true;
-    bool closing = false;  // has epochs of its own, and was asked for when the goal had been reached
+    bool closing = false;   // has epochs of its own, and was asked for when the goal had been reached
+    bool when_due = false;  // evaluation on the way
     LeaseLedger ledger;
   };
   struct WaitingLease {
@@ -306,6 +309,7 @@ class CoordinatorCore {
   void OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const ReportMetric& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out);
 
   // True when the request is new and is to be handled now.
@@ -326,6 +330,10 @@ class CoordinatorCore {
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
+
+  // coordinator_metrics.cpp
+  MetricPlace PlaceNow() const;
+  void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_closing.cpp
   void BeginClosing();
@@ -449,6 +457,10 @@ class CoordinatorCore {
   MonotonicTime window_end_ = kNever;
   uint64_t loss_windows_ = 0;
   std::optional<double> smoothed_loss_;
+
+  MetricBoard metrics_;
+  EvaluationSchedule evaluations_;
+  bool told_of_metrics_refused_ = false;  // once
 
   std::string goal_reached_;
   // A worker of this number or a later one has yet to leave in order before the job is finished; 0: none has to.

@@ -173,6 +173,7 @@ struct JobProgress {
     std::string data_set;     // the first one with items that are not done; empty: none
     uint64_t items_left = 0;  // of it
   } closing;
+  std::vector<MetricState> metrics;  // by name
 };
 
 }  // namespace attune::ps

@@ -55,7 +55,9 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .smoothed_loss = smoothed_loss_,
                            .loss_windows = loss_windows_,
                            .goal_reached = goal_reached_,
-                           .closing_from = closing_from_};
+                           .closing_from = closing_from_,
+                           .metrics = metrics_.states(),
+                           .evaluations = evaluations_.state()};
   if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
   for (const auto& [id, node] : nodes_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
@@ -68,7 +70,8 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
     CoordinatorRecord::DataSet copy{.progress = data_set.ledger.Record(true),
                                     .follows_goal = data_set.follows_goal,
                                     .holders = {},
-                                    .closing = data_set.closing};
+                                    .closing = data_set.closing,
+                                    .when_due = data_set.when_due};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
       copy.holders.push_back({id, lease.worker});  // as Record() lists them

@@ -9,7 +9,9 @@
 
 #include "base/time_source.h"
 #include "ps/core/cut_record.h"
+#include "ps/core/evaluation_schedule.h"
 #include "ps/core/ids.h"
+#include "ps/core/metric_board.h"
 #include "ps/core/shard_map.h"
 #include "ps/store/table_store.h"
 
@@ -21,6 +23,13 @@ struct JobGoal {
   std::optional<uint64_t> steps;         // of all workers together
   std::optional<double> target_loss;     // smoothed loss at or below
   std::optional<Duration> max_duration;  // since the first worker joined
+  std::optional<TargetMetric> target_metric;
+  std::optional<EarlyStopping> early_stopping;
+  bool limits_training() const {
+    return epochs || steps || target_loss || max_duration || target_metric || early_stopping;
+  }
+  // No goal by itself: how often an evaluation is due, by whichever comes first.
+  std::optional<uint64_t> evaluate_every_epochs, evaluate_every_steps;
   bool operator==(const JobGoal&) const = default;
 };
 
@@ -46,6 +55,7 @@ struct CoordinatorRecord {
     bool follows_goal = true;
     std::vector<Holder> holders;  // of progress.open, in its order
     bool closing = false;         // work of after the goal
+    bool when_due = false;        // evaluation on the way
     bool operator==(const DataSet&) const = default;
   };
 
@@ -73,6 +83,8 @@ struct CoordinatorRecord {
   uint64_t loss_windows = 0;
   std::string goal_reached;
   NodeId closing_from;  // see CoordinatorCore
+  std::vector<MetricState> metrics;
+  EvaluationSchedule::State evaluations;
   bool operator==(const CoordinatorRecord&) const = default;
 };
 

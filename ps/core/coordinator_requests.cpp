@@ -15,7 +15,7 @@ MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
 }
 
 // A data set with epochs of its own (evaluation, export) is not training: the goal neither limits nor ends it.
-bool FollowsGoal(const DataSetOptions& options) { return options.epochs == 0; }
+bool FollowsGoal(const DataSetOptions& options) { return options.epochs == 0 && !options.when_due; }
 
 // "dim is 32 here and 64 there, ...": every difference, empty when there is none.
 class Differences {
@@ -53,6 +53,7 @@ std::string Difference(const DataSetOptions& here, const DataSetOptions& there) 
   differences.Compare("items", here.items, there.items);
   differences.Compare("epochs", here.epochs, there.epochs);
   differences.Compare("lease_items", here.lease_items, there.lease_items);
+  differences.Compare("when_due", here.when_due ? "true" : "false", there.when_due ? "true" : "false");
   return differences.text();
 }
 
@@ -161,6 +162,13 @@ StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) co
                  "a data set's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
   }
   DataSetOptions resolved = message.options;
+  if (resolved.when_due && resolved.epochs > 0) {
+    return Error(StatusCode::kInvalidArgument,
+                 "data set \"" + message.name +
+                     "\" is evaluated when that is due, so it has no epochs of its own; leave "
+                     "DataSetOptions::epochs at 0, or when_due at false");
+  }
+  if (resolved.when_due && resolved.items == 0) resolved.items = 1;
   if (resolved.items == 0) resolved.items = options_.items;
   if (resolved.items == 0) {
     return Error(StatusCode::kInvalidArgument,
@@ -169,8 +177,7 @@ StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) co
   }
   if (FollowsGoal(message.options)) {
     const JobGoal& goal = options_.goal;
-    const bool any_goal = goal.epochs || goal.steps || goal.target_loss || goal.max_duration;
-    resolved.epochs = goal.epochs.value_or(any_goal ? 0 : 1);  // 0: until another goal is reached
+    resolved.epochs = goal.epochs.value_or(goal.limits_training() ? 0 : 1);  // 0: until another goal is reached
   }
   if (resolved.lease_items == 0) resolved.lease_items = options_.lease_items;
   constexpr uint64_t kLeasesPerEpoch = 256;  // enough to balance tens of workers, few enough to cost nothing
@@ -220,14 +227,24 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                            resolved->lease_items, &next_lease_);
       out.events.push_back("data set \"" + message.name + "\" goes on after " + std::to_string(ledger.items_done()) +
                            " items of the checkpoint");
+    } else if (resolved->when_due) {  // what was due before it was asked for is not made up for
+      CutRecord::DataSet before{.name = message.name, .items = resolved->items, .lease_items = resolved->lease_items};
+      before.finished_epochs = evaluations_.state().due;
+      ledger = LeaseLedger(before, true, resolved->epochs, resolved->lease_items, &next_lease_);
+    }
+    if (resolved->when_due) {
+      const MetricPlace place = PlaceNow();
+      evaluations_.Resume(ledger.epochs_begun(), place.epoch, place.step);
+      ledger.BeginUpTo(evaluations_.state().due);
     }
     data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
                           .name = message.name,
                           .asked = *resolved,
                           .follows_goal = FollowsGoal(message.options),
+                          .when_due = resolved->when_due,
                           .ledger = std::move(ledger)});
     known = std::prev(data_sets_.end());
-    if (!current_data_set_) current_data_set_ = known->id;
+    if (!current_data_set_ && !known->when_due) current_data_set_ = known->id;
   } else if (const std::string difference = Difference(*resolved, known->asked); !difference.empty()) {
     return reply(
         Refused{.request = request,
@@ -278,9 +295,9 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
     Message answer;
     // While a hold is under way nobody comes to work who has not promised to stop.
     const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
-    if (data_set.ledger.AllDone()) {
+    if (data_set.ledger.AllDone() || (data_set.when_due && !evaluations_.any())) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
-    } else if (!goal_reached_.empty() && data_set.follows_goal) {
+    } else if (!goal_reached_.empty() && (data_set.follows_goal || data_set.when_due)) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
     } else if (const std::optional<Lease> lease =
                    TrainingIsEnding(data_set) || !may_begin ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {

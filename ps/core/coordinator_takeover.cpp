@@ -445,6 +445,10 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   loss_windows_ = record.loss_windows;
   goal_reached_ = record.goal_reached;
   closing_from_ = record.closing_from;
+  metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping);
+  metrics_.Restore(record.metrics);
+  evaluations_ = EvaluationSchedule(record.goal.evaluate_every_epochs, record.goal.evaluate_every_steps);
+  evaluations_.Restore(record.evaluations);
   if (record.trained_seconds) {
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
   }
@@ -536,16 +540,20 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
                            "\" go to others: their workers were lost with the coordinator");
     }
     LeaseLedger ledger(progress, true, progress.epochs, progress.lease_items, &next_lease_);
+    if (kept.when_due) ledger.BeginUpTo(evaluations_.state().due);
     for (const Lease& lease : leases) {
       if (!options_.mutations.adopted_leases_granted) ledger.Adopt(lease);
     }
-    data_sets_.push_back(
-        {.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
-         .name = progress.name,
-         .asked = {.items = progress.items, .epochs = progress.epochs, .lease_items = progress.lease_items},
-         .follows_goal = kept.follows_goal,
-         .closing = kept.closing,
-         .ledger = std::move(ledger)});
+    data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
+                          .name = progress.name,
+                          .asked = {.items = progress.items,
+                                    .epochs = progress.epochs,
+                                    .lease_items = progress.lease_items,
+                                    .when_due = kept.when_due},
+                          .follows_goal = kept.follows_goal,
+                          .closing = kept.closing,
+                          .when_due = kept.when_due,
+                          .ledger = std::move(ledger)});
     if (kept.follows_goal && !current_data_set_) current_data_set_ = data_sets_.back().id;
   }
 }

@@ -156,7 +156,10 @@ CutRecord::DataSet LeaseLedger::Record(bool all_leases) const {
 }
 
 // Also without a last epoch they end where their number would: what is finished stays a number that a check lets pass.
-bool LeaseLedger::HasFree() const { return !free_.empty() || fresh_epoch_ < (epochs_ == 0 ? kNumberMax : epochs_); }
+bool LeaseLedger::HasFree() const {
+  const uint64_t last = epochs_ == 0 ? kNumberMax : epochs_;
+  return !free_.empty() || fresh_epoch_ < std::min(last, begin_up_to_.value_or(last));
+}
 
 std::optional<Lease> LeaseLedger::Grant(NodeId worker) {
   if (!HasFree()) return std::nullopt;

@@ -46,6 +46,9 @@ class LeaseLedger {
   // processed a second time (an upper bound), which also enter reprocessed_items.
   uint64_t ReleaseAll(NodeId worker);
 
+  // Epochs from this one on begin only when a later call says so. Without a call they begin one after the other.
+  void BeginUpTo(uint64_t epochs) { begin_up_to_ = epochs; }
+
   // A lease granted before this ledger was made from a record: its items from `position` on, free so far, are held
   // again.
   void Adopt(const Lease& lease);
@@ -53,6 +56,7 @@ class LeaseLedger {
   bool AllDone() const { return epochs_ > 0 && finished_epochs_ >= epochs_; }
   bool HasFree() const;
   uint64_t epoch() const { return finished_epochs_; }  // the lowest with an item not done
+  uint64_t epochs_begun() const { return fresh_epoch_ + (fresh_begin_ > 0 ? 1 : 0); }
   uint64_t items_done() const { return items_done_; }  // over all epochs, positions of open leases included
   uint64_t reprocessed_items() const { return reprocessed_items_; }
   uint64_t items() const { return items_; }
@@ -72,6 +76,7 @@ class LeaseLedger {
 
   uint64_t items_, epochs_, lease_items_;
   LeaseId* next_id_;
+  std::optional<uint64_t> begin_up_to_;
   std::map<RangeStart, uint64_t> free_;         // returned ranges -> end
   uint64_t fresh_epoch_ = 0, fresh_begin_ = 0;  // never granted from here on
   std::map<LeaseId, Lease> leases_;

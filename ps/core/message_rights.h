@@ -134,6 +134,7 @@ inline constexpr auto kMessageRights = [] {
       From<LeasesEnded>(kNone, kOrders),
       ToCoordinator<LeaseDone>(kWorkers),
       ToCoordinator<LeaseReturn>(kWorkers),
+      ToCoordinator<ReportMetric>(kWorkers),
       // Checkpoints: of every node that may hold rows.
       ToCoordinator<SaveTables>(kWorkers),
       From<Mark>(kOrders, kOrders),

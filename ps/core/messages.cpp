@@ -6,7 +6,7 @@ namespace attune::ps {
 namespace {
 
 bool SameDataSet(const DataSetOptions& a, const DataSetOptions& b) {
-  return a.items == b.items && a.epochs == b.epochs && a.lease_items == b.lease_items;
+  return a.items == b.items && a.epochs == b.epochs && a.lease_items == b.lease_items && a.when_due == b.when_due;
 }
 
 constexpr std::array<const char*, std::variant_size_v<MessageVariant>> kNames = {"Push",
@@ -57,6 +57,7 @@ constexpr std::array<const char*, std::variant_size_v<MessageVariant>> kNames = 
                                                                                  "LeasesEnded",
                                                                                  "LeaseDone",
                                                                                  "LeaseReturn",
+                                                                                 "ReportMetric",
                                                                                  "SaveTables",
                                                                                  "Mark",
                                                                                  "MarkDone",

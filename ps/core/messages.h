@@ -29,8 +29,8 @@ using MessageVariant =
                  MapRequest, Heartbeat, RowsReport, HeartbeatAck, SyncUpdate,                           // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled, NewestCheckpoint, StillWorking,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
-                 SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate, MirrorAck,
-                 Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
+                 ReportMetric, SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate,
+                 MirrorAck, Promise, Promised, Done, Refused, GoalReached, Finished, SessionLost>;
 
 namespace internal {
 template <typename Kind, typename Variant>

@@ -122,6 +122,7 @@ void WorkerCore::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out)
 void WorkerCore::OnMessage(NodeId, DataSetOpened&& message, MonotonicTime, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<OpenDataSet>(message.request);
   if (!request) return;
+  if (message.options.when_due) when_due_.insert(message.data_set);
   EndCall(CallId(request->call), OkStatus(), DataSetResult{.data_set = message.data_set, .options = message.options},
           out);
 }
@@ -142,13 +143,15 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
     Request(0, kNever, LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
     return;
   }
-  if (leases_.empty()) gate_.LiftTo(message.floor);  // the coordinator did not count it in the floor until now
+  // The coordinator did not count it in the floor until now.
+  if (std::ranges::all_of(leases_, [](const auto& held) { return held.second.when_due; })) gate_.LiftTo(message.floor);
   leases_[message.lease] = {.begin = message.begin,
                             .end = message.end,
                             .acknowledged = message.begin,
                             .told = message.begin,
                             .marks = {},
-                            .ended = false};
+                            .ended = false,
+                            .when_due = when_due_.contains(message.data_set)};
   EndCall(CallId(request->call), OkStatus(),
           LeaseResult{.lease = message.lease, .epoch = message.epoch, .begin = message.begin, .end = message.end}, out);
 }
@@ -205,6 +208,26 @@ void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, Wo
   Request(0, kNever, std::move(report), now, out);
 }
 
+// --- metrics
+
+void WorkerCore::On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (!lost_.ok() || leaving_) return;
+  const auto [under_way, first] = metrics_under_way_.try_emplace(call.name);
+  if (!first) {
+    under_way->second = std::move(call);
+    return;
+  }
+  Request(0, kNever, ReportMetric{.header = {}, .name = std::move(call.name), .value = call.value}, now, out);
+}
+
+void WorkerCore::OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out) {
+  const auto under_way = metrics_under_way_.find(name);
+  if (under_way == metrics_under_way_.end()) return;
+  const std::optional<ReportMetricCall> next = std::exchange(under_way->second, std::nullopt);
+  if (!next) return void(metrics_under_way_.erase(under_way));
+  Request(0, kNever, ReportMetric{.header = {}, .name = next->name, .value = next->value}, now, out);
+}
+
 // --- flush, save, leave
 
 void WorkerCore::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
@@ -255,7 +278,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
   if (!leave_call_ || leave_sent_ || !pushes_.empty() || !leases_.empty()) return;
-  if (requests_.Has<LeaseDone>() || requests_.Has<LeaseReturn>()) return;
+  if (requests_.Has<LeaseDone>() || requests_.Has<LeaseReturn>() || requests_.Has<ReportMetric>()) return;
   const auto call = calls_.find(*leave_call_);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;
   leave_sent_ = true;
@@ -263,8 +286,9 @@ void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {
-  const auto request = requests_.AnsweredAs<LeaseDone, LeaseReturn, SaveTables, Leave>(message.request);
+  const auto request = requests_.AnsweredAs<LeaseDone, LeaseReturn, ReportMetric, SaveTables, Leave>(message.request);
   if (!request) return;
+  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) OnMetricAnswered(metric->name, now, out);
   if (request->call != 0) EndCall(CallId(request->call), OkStatus(), {}, out);
   if (std::holds_alternative<Leave>(request->message)) {
     left_ = true;
@@ -276,6 +300,7 @@ void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutp
 void WorkerCore::OnMessage(NodeId, Refused&& message, MonotonicTime now, WorkerOutputs& out) {
   const auto request = requests_.Answered(message.request);
   if (!request) return;
+  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) OnMetricAnswered(metric->name, now, out);
   if (request->call != 0) {
     const CallId call(request->call);
     const auto it = calls_.find(call);

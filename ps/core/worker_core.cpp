@@ -320,6 +320,7 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   pulls_.clear();
   pull_messages_.clear();
   calls_.clear();
+  metrics_under_way_.clear();
   leases_.clear();
   flushes_.clear();
   step_calls_.clear();

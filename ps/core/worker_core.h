@@ -123,6 +123,12 @@ struct EndLease {
   LeaseId lease;
   uint64_t position = 0;
 };
+// A value of the model as the program measured it; nothing when it is not finite. While one of the same name is on its
+// way the newest waits behind it. The caller has checked the name. No completion.
+struct ReportMetricCall {
+  std::string name;
+  std::optional<double> value;
+};
 // Ends a step. Done when the next one may begin, which other workers and the coordinator may delay (BSP, SSP, a
 // checkpoint). DeadlineExceeded: the step has ended, the next one may not begin yet; a further StepCall only waits for
 // that.
@@ -162,8 +168,8 @@ struct RowsRevoked {
 };
 
 using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, CancelPull, PushCall, OpenDataSetCall, LeaseCall,
-                                 AdvanceLease, EndLease, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall,
-                                 Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
+                                 AdvanceLease, EndLease, ReportMetricCall, StepCall, FlushCall, SaveCall, LocalizeCall,
+                                 LeaveCall, Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
 
 // --- outputs
 
@@ -306,6 +312,7 @@ class WorkerCore {
     };
     std::deque<Mark> marks;
     bool ended = false;
+    bool when_due = false;  // of no training: holding it does not make the coordinator count this worker
   };
   // Clock and steps count once all pushes up to `after` are settled.
   struct ClockMark {
@@ -345,6 +352,8 @@ class WorkerCore {
   void On(LeaseCall call, MonotonicTime now, WorkerOutputs& out);
   void On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out);
   void On(EndLease call, MonotonicTime now, WorkerOutputs& out);
+  void On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out);
+  void OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
   void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
@@ -530,6 +539,9 @@ class WorkerCore {
   RequestId next_pull_{1};
 
   std::map<CallId, OpenCall> calls_;
+  std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
+  // Names with a value on its way, and the value that waits behind it, if any.
+  std::map<std::string, std::optional<ReportMetricCall>> metrics_under_way_;
   RequestBook requests_;  // to the coordinator
   std::optional<CallId> join_call_, leave_call_;
   bool leave_sent_ = false;

@@ -69,6 +69,7 @@ void Put(const DataSetOptions& from, v1::DataSetOptions* to) {
   to->set_items(from.items);
   to->set_epochs(from.epochs);
   to->set_lease_items(from.lease_items);
+  to->set_when_due(from.when_due);
 }
 
 Status TooMany(const char* what, uint64_t found, uint64_t limit) {
@@ -172,7 +173,8 @@ RequestHeader Get(const v1::RequestHeader& from) {
 }
 
 DataSetOptions Get(const v1::DataSetOptions& from) {
-  return {.items = from.items(), .epochs = from.epochs(), .lease_items = from.lease_items()};
+  return {
+      .items = from.items(), .epochs = from.epochs(), .lease_items = from.lease_items(), .when_due = from.when_due()};
 }
 
 }  // namespace attune::ps::codec

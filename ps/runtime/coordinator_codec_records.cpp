@@ -1,6 +1,7 @@
 // What a coordinator leaves to the next one, in control messages: its copy, and where a node stands.
 #include <algorithm>
 
+#include "proto/metric_name.h"
 #include "ps/core/limits.h"
 #include "ps/runtime/coordinator_codec_parts.h"
 
@@ -81,20 +82,90 @@ void Put(const JobGoal& from, v1::JobGoal* to) {
   if (from.steps) to->set_steps(*from.steps);
   if (from.target_loss) to->set_target_loss(*from.target_loss);
   if (from.max_duration) to->set_duration_nanoseconds(from.max_duration->count());
+  if (from.target_metric) {
+    to->mutable_target_metric()->set_name(from.target_metric->name);
+    to->mutable_target_metric()->set_value(from.target_metric->value);
+    to->mutable_target_metric()->set_maximize(from.target_metric->maximize);
+  }
+  if (from.early_stopping) {
+    to->mutable_early_stopping()->set_metric(from.early_stopping->metric);
+    to->mutable_early_stopping()->set_patience(from.early_stopping->patience);
+    to->mutable_early_stopping()->set_min_delta(from.early_stopping->min_delta);
+    to->mutable_early_stopping()->set_maximize(from.early_stopping->maximize);
+  }
+  if (from.evaluate_every_epochs) to->set_evaluate_every_epochs(*from.evaluate_every_epochs);
+  if (from.evaluate_every_steps) to->set_evaluate_every_steps(*from.evaluate_every_steps);
 }
 
-JobGoal Get(const v1::JobGoal& from) {
+StatusOr<JobGoal> Get(const v1::JobGoal& from) {
   JobGoal goal;
   if (from.has_epochs()) goal.epochs = from.epochs();
   if (from.has_steps()) goal.steps = from.steps();
   if (from.has_target_loss()) goal.target_loss = from.target_loss();
   if (from.has_duration_nanoseconds()) goal.max_duration = Duration(std::max<int64_t>(from.duration_nanoseconds(), 0));
+  if (from.has_target_metric()) {
+    const v1::JobGoal::TargetMetric& target = from.target_metric();
+    RETURN_IF_ERROR(CheckText(target.name(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+    goal.target_metric = {.name = target.name(), .value = target.value(), .maximize = target.maximize()};
+  }
+  if (from.has_early_stopping()) {
+    const v1::JobGoal::EarlyStopping& early = from.early_stopping();
+    RETURN_IF_ERROR(CheckText(early.metric(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+    goal.early_stopping = {.metric = early.metric(),
+                           .patience = early.patience(),
+                           .min_delta = early.min_delta(),
+                           .maximize = early.maximize()};
+  }
+  if (from.has_evaluate_every_epochs()) goal.evaluate_every_epochs = from.evaluate_every_epochs();
+  if (from.has_evaluate_every_steps()) goal.evaluate_every_steps = from.evaluate_every_steps();
   return goal;
 }
 
+void Put(const MetricPlace& from, v1::MetricState::Place* to) {
+  to->set_step(from.step);
+  to->set_epoch(from.epoch);
+  to->set_items(from.items);
+}
+
+MetricPlace Get(const v1::MetricState::Place& from) { return {from.step(), from.epoch(), from.items()}; }
+
+void Put(const MetricState& from, v1::MetricState* to) {
+  to->set_name(from.name);
+  to->set_maximize(from.maximize);
+  to->set_reports(from.reports);
+  to->set_left_out(from.left_out);
+  if (from.value) to->set_value(*from.value);
+  if (from.best) to->set_best(*from.best);
+  Put(from.at, to->mutable_at());
+  Put(from.best_at, to->mutable_best_at());
+  if (from.reference) to->set_reference(*from.reference);
+  to->set_without_gain(from.without_gain);
+}
+
+StatusOr<MetricState> Get(const v1::MetricState& from) {
+  RETURN_IF_ERROR(CheckText(from.name(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+  MetricState state{.name = from.name(),
+                    .maximize = from.maximize(),
+                    .reports = from.reports(),
+                    .left_out = from.left_out(),
+                    .value = {},
+                    .best = {},
+                    .at = Get(from.at()),
+                    .best_at = Get(from.best_at()),
+                    .reference = {},
+                    .without_gain = from.without_gain()};
+  if (from.has_value()) state.value = from.value();
+  if (from.has_best()) state.best = from.best();
+  if (from.has_reference()) state.reference = from.reference();
+  return state;
+}
+
 StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& from) {
-  CoordinatorRecord::DataSet data_set{
-      .progress = {}, .follows_goal = from.follows_goal(), .holders = {}, .closing = from.closing()};
+  CoordinatorRecord::DataSet data_set{.progress = {},
+                                      .follows_goal = from.follows_goal(),
+                                      .holders = {},
+                                      .closing = from.closing(),
+                                      .when_due = from.when_due()};
   ASSIGN_OR_RETURN(data_set.progress, Get(from.progress()));
   if (from.workers_size() != from.leases_size()) {
     return Error(StatusCode::kInvalidArgument, "a copy of the coordinator's leases whose lists differ in length");
@@ -191,6 +262,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
     Put(data_set.progress, out->mutable_progress());
     out->set_follows_goal(data_set.follows_goal);
     out->set_closing(data_set.closing);
+    out->set_when_due(data_set.when_due);
     for (const CoordinatorRecord::Holder& holder : data_set.holders) {
       out->add_leases(holder.lease.value());
       out->add_workers(holder.worker.value());
@@ -205,6 +277,10 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   Put(from.load, to->mutable_load());
   Put(from.newest, to->mutable_newest());
   to->set_newest_steps(from.newest_steps);
+  for (const MetricState& metric : from.metrics) Put(metric, to->add_metrics());
+  to->set_evaluations_due(from.evaluations.due);
+  to->set_evaluated_epochs(from.evaluations.at_epochs);
+  to->set_evaluated_steps(from.evaluations.at_steps);
 }
 
 StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
@@ -215,29 +291,40 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
   if (nodes > kMembersMax) return TooMany("members", nodes, kMembersMax);
   if (tables > kTablesMax) return TooMany("tables", tables, kTablesMax);
   if (data_sets > kDataSetsMax) return TooMany("data sets", data_sets, kDataSetsMax);
-  CoordinatorRecord record{.number = from.number(),
-                           .host = NodeId(from.host()),
-                           .goal = Get(from.goal()),
-                           .items = from.items(),
-                           .lease_items = from.lease_items(),
-                           .servers = from.servers(),
-                           .synchronization = from.synchronization(),
-                           .load = {},
-                           .resume = {},
-                           .servers_wanted = from.servers_wanted(),
-                           .backups = from.backups(),
-                           .next_node = NodeId(from.next_node()),
-                           .nodes = {},
-                           .tables = {},
-                           .data_sets = {},
-                           .newest = {},
-                           .newest_steps = 0,
-                           .steps_of_gone = from.steps_of_gone(),
-                           .trained_seconds = {},
-                           .smoothed_loss = {},
-                           .loss_windows = from.loss_windows(),
-                           .goal_reached = from.goal_reached(),
-                           .closing_from = NodeId(from.closing_from())};
+  CoordinatorRecord record{
+      .number = from.number(),
+      .host = NodeId(from.host()),
+      .goal = {},
+      .items = from.items(),
+      .lease_items = from.lease_items(),
+      .servers = from.servers(),
+      .synchronization = from.synchronization(),
+      .load = {},
+      .resume = {},
+      .servers_wanted = from.servers_wanted(),
+      .backups = from.backups(),
+      .next_node = NodeId(from.next_node()),
+      .nodes = {},
+      .tables = {},
+      .data_sets = {},
+      .newest = {},
+      .newest_steps = 0,
+      .steps_of_gone = from.steps_of_gone(),
+      .trained_seconds = {},
+      .smoothed_loss = {},
+      .loss_windows = from.loss_windows(),
+      .goal_reached = from.goal_reached(),
+      .closing_from = NodeId(from.closing_from()),
+      .metrics = {},
+      .evaluations = {
+          .due = from.evaluations_due(), .at_epochs = from.evaluated_epochs(), .at_steps = from.evaluated_steps()}};
+  ASSIGN_OR_RETURN(record.goal, Get(from.goal()));
+  const auto metrics = static_cast<size_t>(from.metrics_size());
+  if (metrics > contract::kJobMetricsMax) return TooMany("metrics", metrics, contract::kJobMetricsMax);
+  for (const v1::MetricState& metric : from.metrics()) {
+    ASSIGN_OR_RETURN(MetricState read, Get(metric));
+    record.metrics.push_back(std::move(read));
+  }
   ASSIGN_OR_RETURN(record.load, Get(from.load()));
   ASSIGN_OR_RETURN(record.newest, Get(from.newest()));
   record.newest_steps = from.newest_steps();

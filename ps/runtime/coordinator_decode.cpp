@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "proto/contract.h"
+#include "proto/metric_name.h"
 #include "ps/core/limits.h"
 #include "ps/core/message_check.h"
 #include "ps/runtime/coordinator_codec.h"
@@ -132,6 +133,11 @@ StatusOr<Message> ReadSaveTables(const v1::SaveTables& from) {
   return SaveTables{Get(from.header()), from.directory()};
 }
 
+StatusOr<Message> ReadReportMetric(const v1::ReportMetric& from) {
+  RETURN_IF_ERROR(CheckText(from.name(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+  return ReportMetric{Get(from.header()), from.name(), from.has_value() ? std::optional(from.value()) : std::nullopt};
+}
+
 StatusOr<Message> ReadNodeMessage(const v1::NodeMessage& message) {
   using Kind = v1::NodeMessage;
   switch (message.kind_case()) {
@@ -160,6 +166,8 @@ StatusOr<Message> ReadNodeMessage(const v1::NodeMessage& message) {
     case Kind::kLeaseReturn:
       return LeaseReturn{Get(message.lease_return().header()), LeaseId(message.lease_return().lease()),
                          message.lease_return().position()};
+    case Kind::kReportMetric:
+      return ReadReportMetric(message.report_metric());
     case Kind::kSaveTables:
       return ReadSaveTables(message.save_tables());
     case Kind::kMirrorAck:

@@ -85,6 +85,12 @@ struct NodeWriter {
     out.mutable_lease_return()->set_position(from.position);
     return true;
   }
+  bool operator()(const ReportMetric& from) {
+    Put(from.header, out.mutable_report_metric()->mutable_header());
+    out.mutable_report_metric()->set_name(from.name);
+    if (from.value) out.mutable_report_metric()->set_value(*from.value);
+    return true;
+  }
   bool operator()(const SaveTables& from) {
     Put(from.header, out.mutable_save_tables()->mutable_header());
     out.mutable_save_tables()->set_directory(from.directory);

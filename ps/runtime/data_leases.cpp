@@ -55,6 +55,7 @@ Status DataLeaseRange::State::Open() {
 
 void DataLeaseRange::State::Begin() {
   if (current.has_value()) return;
+  if (due != nullptr) return TakeDue();
   if (!opened) {
     if (const Status status = Open(); !status.ok()) {
       log::Error("no data leases", {{"data_set", data_set}, {"reason", status}});
@@ -82,7 +83,9 @@ void DataLeaseRange::State::Next() {
     }
     EndCurrent(done);
   }
-  TakeAhead();
+  if (due == nullptr) return TakeAhead();
+  runtime->meter()->SkipToNow();
+  TakeDue();
 }
 
 void DataLeaseRange::State::EndCurrent(uint64_t position) {
@@ -117,16 +120,58 @@ void DataLeaseRange::State::TakeAhead() {
       return;
     }
     const auto& lease = std::get<LeaseResult>(answer->result);
-    current_state = std::make_shared<DataLease::State>();
-    current_state->runtime = runtime;
-    current_state->lease = lease.lease;
-    current_state->begin = lease.begin;
-    current_state->end = lease.end;
-    current_state->position = lease.begin;
-    current.emplace(lease.epoch, lease.begin, lease.end, current_state);
+    Take(lease);
     runtime->meter()->SetEpoch(lease.epoch);
     return AskAhead();
   }
+}
+
+void DataLeaseRange::State::Take(const LeaseResult& lease) {
+  current_state = std::make_shared<DataLease::State>();
+  current_state->runtime = runtime;
+  current_state->lease = lease.lease;
+  current_state->begin = lease.begin;
+  current_state->end = lease.end;
+  current_state->position = lease.begin;
+  current.emplace(lease.epoch, lease.begin, lease.end, current_state);
+}
+
+// What has been granted by now, without waiting for more. While another thread asks, that one takes what there is.
+void DataLeaseRange::State::TakeDue() {
+  const std::unique_lock lock(due->mutex, std::try_to_lock);
+  if (!lock.owns_lock() || due->ended) return;
+  if (runtime->draining()) return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot tell that by it
+  if (!due->opened) {
+    if (const Status status = Open(); !status.ok()) {
+      log::Error("no data leases", {{"data_set", data_set}, {"reason", status}});
+      return runtime->Fail(Annotate(status, "data set '" + data_set + "'"));
+    }
+    due->opened = true;
+    due->id = id;
+  }
+  const auto ask = [&] { due->ahead = runtime->Submit(LeaseCall{.data_set = due->id}, call_timeout); };
+  if (due->ahead == nullptr) ask();
+  if (!due->ahead->done()) return;
+  const std::shared_ptr<Future::State> answer = std::exchange(due->ahead, nullptr);
+  switch (answer->status.code()) {
+    case StatusCode::kOk:
+      Take(std::get<LeaseResult>(answer->result));
+      return ask();
+    case StatusCode::kDeadlineExceeded:  // none was due for so long
+      return ask();
+    case StatusCode::kOutOfRange:
+      due->ended = true;
+      return;
+    default:
+      runtime->Fail(Annotate(answer->status, "data set '" + data_set + "'"));
+  }
+}
+
+void ReturnAhead(DueLeases& due, WorkerRuntime& runtime) {
+  const std::shared_ptr<Future::State> pending = std::exchange(due.ahead, nullptr);
+  if (pending == nullptr || pending->Abandon() || !pending->status.ok()) return;
+  const auto& lease = std::get<LeaseResult>(pending->result);
+  runtime.Tell(EndLease{lease.lease, lease.begin});
 }
 
 void DataLeaseRange::State::ReturnAhead() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -32,10 +33,28 @@ struct DataLease::State {
   std::atomic<uint64_t> position = 0;  // the highest Advance
 };
 
+// The leases of a data set that is evaluated when that is due: one request stays open between the ranges that ask for
+// it, so that a range which finds none costs nothing. Of one session and data set; externally synchronized like its
+// ranges.
+struct DueLeases {
+  std::mutex mutex;
+  bool opened = false;
+  bool ended = false;  // none is ever due again
+  DataSetId id;
+  std::shared_ptr<Future::State> ahead;
+};
+// No range asks any more: what was granted meanwhile goes back.
+void ReturnAhead(DueLeases& due, WorkerRuntime& runtime);
+
 struct DataLeaseRange::State {
+  // `due` of a data set `when_due`, else null.
   State(std::shared_ptr<WorkerRuntime> runtime, std::string data_set, const DataSetOptions& options,
-        Duration call_timeout)
-      : runtime(std::move(runtime)), data_set(std::move(data_set)), options(options), call_timeout(call_timeout) {}
+        Duration call_timeout, std::shared_ptr<DueLeases> due)
+      : runtime(std::move(runtime)),
+        data_set(std::move(data_set)),
+        options(options),
+        call_timeout(call_timeout),
+        due(std::move(due)) {}
   // Leaving the loop early: what is not done goes back, and so does the lease asked for ahead.
   ~State();
 
@@ -48,6 +67,7 @@ struct DataLeaseRange::State {
   const std::string data_set;
   const DataSetOptions options;
   const Duration call_timeout;
+  const std::shared_ptr<DueLeases> due;
   DataSetId id;
   bool opened = false;
   std::optional<DataLease> current;
@@ -58,6 +78,8 @@ struct DataLeaseRange::State {
   Status Open();
   void AskAhead();
   void TakeAhead();
+  void TakeDue();
+  void Take(const LeaseResult& lease);
   void ReturnAhead();
   void EndCurrent(uint64_t position);
 };

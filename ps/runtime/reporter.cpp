@@ -104,6 +104,23 @@ v1::ServerState::State ToProto(JobTelemetry::Server::State state) {
   return v1::ServerState::SERVING;
 }
 
+void Fill(const MetricPlace& from, v1::JobMetric::Place* to) {
+  to->set_step(from.step);
+  to->set_epoch(from.epoch);
+  to->set_items(from.items);
+}
+
+void Fill(const MetricState& from, v1::JobMetric* to) {
+  to->set_name(from.name);
+  to->set_reports(from.reports);
+  if (from.value) to->set_value(*from.value);
+  Fill(from.at, to->mutable_at());
+  if (from.best) to->set_best(*from.best);
+  Fill(from.best_at, to->mutable_best_at());
+  to->set_maximize(from.maximize);
+  to->set_left_out(from.left_out);
+}
+
 void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->set_data_set(from.data_set);
   to->set_epoch(from.epoch);
@@ -124,6 +141,8 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
     to->mutable_closing()->set_data_set(from.closing->data_set);
     to->mutable_closing()->set_items_left(from.closing->items_left);
   }
+  to->set_goal_reason(from.goal_reason);
+  for (const MetricState& metric : from.metrics) Fill(metric, to->add_metrics());
   to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);
   to->mutable_abilities()->set_server_recovery(from.abilities.server_recovery);
   to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);

@@ -14,6 +14,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/metric_board.h"
 #include "ps/core/seen_versions.h"
 #include "ps/core/sync_mode.h"
 #include "ps/runtime/directives.h"
@@ -79,6 +80,8 @@ struct JobTelemetry {
     uint64_t items_left = 0;
   };
   std::optional<Closing> closing;  // once the goal is reached
+  std::string goal_reason;         // likewise
+  std::vector<MetricState> metrics;
 
   struct Abilities {
     bool elastic_servers = false, server_recovery = false, coordinator_failover = false, synchronization_modes = false,

@@ -457,6 +457,8 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .trained_seconds = progress.trained_seconds,
                               .goal_reached = !progress.goal_reached.empty(),
                               .closing = ClosingOf(progress),
+                              .goal_reason = progress.goal_reached,
+                              .metrics = progress.metrics,
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,

@@ -3,11 +3,17 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
 
 #include "base/boot_time.h"
+#include "base/fit_text.h"
 #include "base/log.h"
 #include "proto/contract.h"
+#include "proto/metric_name.h"
 #include "ps/runtime/data_leases.h"
 #include "ps/runtime/environment.h"
 #include "ps/runtime/leave_mark.h"
@@ -35,6 +41,7 @@ class WorkerSession final : public Session {
 
   ~WorkerSession() override {
     if (joined_) {
+      for (const auto& [name, due] : due_) ReturnAhead(*due, *runtime_);
       const LeaveMark mark = LeaveMark::OfProcess();
       mark.Write();
       const auto left = runtime_->Submit(LeaveCall{}, options_.call_timeout);
@@ -85,8 +92,15 @@ class WorkerSession final : public Session {
   }
 
   DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options) override {
-    return DataLeaseRange(
-        std::make_shared<DataLeaseRange::State>(runtime_, std::string(data_set), options, options_.call_timeout));
+    std::shared_ptr<DueLeases> due;
+    if (options.when_due) {
+      std::lock_guard lock(mutex_);
+      std::shared_ptr<DueLeases>& kept = due_[std::string(data_set)];
+      if (kept == nullptr) kept = std::make_shared<DueLeases>();
+      due = kept;
+    }
+    return DataLeaseRange(std::make_shared<DataLeaseRange::State>(runtime_, std::string(data_set), options,
+                                                                  options_.call_timeout, std::move(due)));
   }
 
   Status Step(const StepReport& report) override {
@@ -104,6 +118,30 @@ class WorkerSession final : public Session {
 
   void OfferThreads(const ThreadOffer& offer) override { runtime_->meter()->OfferThreads(offer.initial, offer.most); }
   uint32_t ThreadsForStep() override { return runtime_->meter()->TakeThreads(); }
+
+  Status ReportMetric(std::string_view name, double value) override {
+    RETURN_IF_ERROR(runtime_->status());
+    const std::string text(name);
+    if (!contract::IsMetricName(name)) {
+      return Error(StatusCode::kInvalidArgument, "metric \"" + FitText(text, contract::kMetricNameBytesMax) +
+                                                     "\": a name has " + contract::kMetricNameWords);
+    }
+    const bool finite = std::isfinite(value);
+    {
+      std::lock_guard lock(mutex_);
+      if (!metric_names_.contains(text) && metric_names_.size() >= contract::kJobMetricsMax) {
+        return Error(StatusCode::kResourceExhausted, "metric \"" + text + "\": this program has reported " +
+                                                         std::to_string(metric_names_.size()) +
+                                                         " others, and a job keeps no more; report fewer names");
+      }
+      metric_names_.insert(text);
+      if (!finite && said_not_finite_.insert(text).second) {
+        log::Warn("a metric without a finite value is left out", {{"metric", text}, {"value", std::to_string(value)}});
+      }
+    }
+    runtime_->Tell(ReportMetricCall{.name = text, .value = finite ? std::optional(value) : std::nullopt});
+    return OkStatus();
+  }
 
   Status Flush() override {
     const auto flushed = runtime_->Submit(FlushCall{}, options_.call_timeout);
@@ -167,6 +205,9 @@ class WorkerSession final : public Session {
   const SessionOptions options_;
   const std::shared_ptr<WorkerRuntime> runtime_;
   bool joined_ = false;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<DueLeases>> due_;
+  std::set<std::string> metric_names_, said_not_finite_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<TerminationWatcher> termination_;
 };

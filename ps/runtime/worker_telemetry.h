@@ -48,6 +48,11 @@ class WaitMeter {
     if (!started_) window_.SkipTo(time_.Now());
     started_ = true;
   }
+  // So is what a step was interrupted for, such as an evaluation on the way.
+  void SkipToNow() {
+    std::lock_guard lock(mutex_);
+    window_.SkipTo(time_.Now());
+  }
   void SetEpoch(uint64_t epoch) {
     std::lock_guard lock(mutex_);
     epoch_ = epoch;

@@ -7,6 +7,7 @@
 #include "base/boot_time.h"
 #include "base/log.h"
 #include "proto/contract.h"
+#include "proto/metric_name.h"
 #include "ps/runtime/abilities.h"
 #include "ps/runtime/environment.h"
 #include "ps/runtime/termination.h"
@@ -47,6 +48,9 @@ struct Flags {
   uint64_t items = 0;
   uint64_t lease_items = 0;
   std::string bind;
+  TargetMetric target_metric;
+  EarlyStopping early_stopping;
+  uint64_t evaluate_every_epochs = 0, evaluate_every_steps = 0;
   std::string load;
   uint64_t load_checkpoint = 0;
   uint64_t checkpoint_megabytes_per_second = 0;
@@ -69,6 +73,29 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--steps", flags.steps, "Goal: steps of all workers together")->check(CLI::PositiveNumber);
   app.add_option("--target-loss", flags.target_loss, "Goal: smoothed training loss at or below this");
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
+      ->check(CLI::PositiveNumber);
+  const auto direction = [&](const char* option, bool& maximize, CLI::Option* of, const char* text) {
+    app.add_flag(option, maximize, text)->needs(of);
+  };
+  CLI::Option* target = app.add_option("--target-metric", flags.target_metric.name,
+                                       "Goal: this metric, which the program reports, reaches --target-value");
+  target->needs(app.add_option("--target-value", flags.target_metric.value, "See --target-metric")->needs(target));
+  direction("--target-maximize", flags.target_metric.maximize, target, "--target-metric is to rise, not to fall");
+  CLI::Option* stopping =
+      app.add_option("--early-stopping", flags.early_stopping.metric,
+                     "Goal: this metric has not improved for --early-stopping-patience reports of it");
+  stopping->needs(app.add_option("--early-stopping-patience", flags.early_stopping.patience, "See --early-stopping")
+                      ->check(CLI::PositiveNumber)
+                      ->needs(stopping));
+  app.add_option("--early-stopping-min-delta", flags.early_stopping.min_delta, "What improves by no more does not")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(stopping);
+  direction("--early-stopping-maximize", flags.early_stopping.maximize, stopping,
+            "--early-stopping is to rise, not to fall");
+  app.add_option("--evaluate-every-epochs", flags.evaluate_every_epochs, "An evaluation is due after so many epochs")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--evaluate-every-steps", flags.evaluate_every_steps,
+                 "An evaluation is due after so many steps of all workers together")
       ->check(CLI::PositiveNumber);
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
   app.add_option("--checkpoints", flags.checkpoints,
@@ -112,7 +139,23 @@ JobGoal GoalOf(const CLI::App& app, const Flags& flags) {
   if (app.count("--max-duration") > 0) {
     goal.max_duration = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(flags.max_duration_seconds));
   }
+  if (!flags.target_metric.name.empty()) goal.target_metric = flags.target_metric;
+  if (!flags.early_stopping.metric.empty()) goal.early_stopping = flags.early_stopping;
+  if (flags.evaluate_every_epochs > 0) goal.evaluate_every_epochs = flags.evaluate_every_epochs;
+  if (flags.evaluate_every_steps > 0) goal.evaluate_every_steps = flags.evaluate_every_steps;
   return goal;
+}
+
+Status CheckMetricGoals(const Flags& flags) {
+  for (const auto& [option, name, number] :
+       {std::tuple("--target-metric", flags.target_metric.name, flags.target_metric.value),
+        std::tuple("--early-stopping", flags.early_stopping.metric, flags.early_stopping.min_delta)}) {
+    if (name.empty() || (contract::IsMetricName(name) && std::isfinite(number))) continue;
+    return Error(StatusCode::kInvalidArgument, std::string(option) + "=" + name + " at " + std::to_string(number) +
+                                                   ": a metric's name has " + contract::kMetricNameWords +
+                                                   ", and its value is a finite number");
+  }
+  return OkStatus();
 }
 
 StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& flags) {
@@ -158,6 +201,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     options.coordinator = environment.Required(contract::kEnvCoordinator);
   }
   RETURN_IF_ERROR(environment.Problems("attune-server"));
+  RETURN_IF_ERROR(CheckMetricGoals(flags));
   if (flags.coordinator_here && options.index >= flags.servers) {  // others may join a running job
     return Error(StatusCode::kInvalidArgument, std::string(contract::kEnvIndex) + "=" + std::to_string(options.index) +
                                                    " does not fit --servers " + std::to_string(flags.servers) +

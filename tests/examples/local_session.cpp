@@ -92,6 +92,14 @@ class LocalSession final : public Session {
   DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options) override {
     auto state = std::make_shared<DataLeaseRange::State>();
     state->options = options;
+    if (options.when_due) {
+      const bool due = World().evaluations_due > 0;
+      if (due) --World().evaluations_due;
+      state->options = {.items = 1, .epochs = due ? 1U : 0U, .lease_items = 1};
+      state->items_done = &World().items_done[std::string(data_set)];
+      state->items_done->resize(1);
+      return DataLeaseRange(state);
+    }
     if (state->options.epochs == 0) state->options.epochs = World().epochs;
     if (state->options.lease_items == 0) state->options.lease_items = World().lease_items;
     state->items_done = &World().items_done[std::string(data_set)];
@@ -108,6 +116,10 @@ class LocalSession final : public Session {
   void SetSampleUnit(std::string_view) override {}
   void OfferThreads(const ThreadOffer& offer) override { World().threads_max = offer.most; }
   uint32_t ThreadsForStep() override { return World().threads; }
+  Status ReportMetric(std::string_view name, double value) override {
+    World().metrics[std::string(name)].push_back(value);
+    return OkStatus();
+  }
   Status Flush() override { return OkStatus(); }
   Status SaveTables() override { return OkStatus(); }
   Status Finish(const FinalResult& result) override {

@@ -18,6 +18,8 @@ struct LocalSessionWorld {
   std::filesystem::path model_directory;
   uint64_t epochs = 1;
   uint64_t lease_items = 8;
+  uint64_t evaluations_due = 0;                        // handed out one per range
+  std::map<std::string, std::vector<double>> metrics;  // as reported
   Status connect_status = OkStatus();
   std::optional<uint64_t> drain_after_steps;
   std::optional<uint64_t> fail_pulls_after;  // Unavailable from this pull on

@@ -119,6 +119,31 @@ TEST_F(CoordinatorGoalTest, ClosingWorkWaitsForTrainingLeasesOfOthersWhenTheGoal
   EXPECT_TRUE(Find<LeaseGrant>(EndLease(kSecond, second), kFirst).has_value());
 }
 
+TEST_F(CoordinatorGoalTest, WithoutAWordOnHowOftenNoEvaluationIsEverDue) {
+  Start({.epochs = 2});
+  const DataSetId train = Open(kFirst, "train", {.items = 1});
+  const DataSetId validate = Open(kFirst, "validate", {.when_due = true});
+  const auto ended = Find<LeasesEnded>(AskLease(kFirst, validate), kFirst);
+  ASSERT_TRUE(ended.has_value()) << "nobody has to ask again";
+  EXPECT_EQ(ended->reason, LeasesEndReason::kAllDone);
+  for (int epoch = 0; epoch < 2; ++epoch) EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
+  EXPECT_EQ(goal_reached_, "2 epochs done") << "what is never done holds no goal up";
+}
+
+TEST_F(CoordinatorGoalTest, AFigureThatIsGoodEnoughIsAGoalAndNeedsNoEpochs) {
+  Start({.target_metric = TargetMetric{"recall", 0.75, true}});
+  const DataSetId train = Open(kFirst, "train", {.items = 1});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const auto grant = Find<LeaseGrant>(AskLease(kFirst, train), kFirst);
+    ASSERT_TRUE(grant.has_value()) << epoch;
+    EndLease(kFirst, grant->lease);
+  }
+  Say(kSecond, ReportMetric{.header = NextHeader(), .name = "recall", .value = 0.5});
+  EXPECT_EQ(goal_reached_, "");
+  Say(kSecond, ReportMetric{.header = NextHeader(), .name = "recall", .value = 0.8});
+  EXPECT_EQ(goal_reached_, "recall >= 0.75 at epoch 3 (0.8)");
+}
+
 TEST_F(CoordinatorGoalTest, ADataSetWithEpochsOfItsOwnNeitherReachesTheGoalNorIsLimitedByIt) {
   Start({.epochs = 1});
   Open(kFirst, "train", {.items = 1});

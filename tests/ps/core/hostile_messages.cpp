@@ -460,15 +460,20 @@ Message HostileMessages::AnyOfNode() {
     case 9:
       return TableInstalled{Table(), random_.Chance(0.9) ? OkStatus() : Error(StatusCode::kResourceExhausted, "full")};
     case 10:
-      return OpenDataSet{Header(),
-                         "data-" + std::to_string(random_.Below(3)),
-                         {.items = Number(60), .epochs = Number(3), .lease_items = Number(20)}};
+      return OpenDataSet{
+          Header(),
+          "data-" + std::to_string(random_.Below(3)),
+          {.items = Number(60), .epochs = Number(3), .lease_items = Number(20), .when_due = random_.Chance(0.2)}};
     case 11:
       return LeaseRequest{Header(), DataSetId(static_cast<uint32_t>(1 + Number(3)))};
     case 12:
       return random_.Chance(0.5) ? Message(LeaseDone{Header(), LeaseId(1 + Number(9))})
                                  : Message(LeaseReturn{Header(), LeaseId(1 + Number(9)), Number(60)});
     case 13:
+      if (random_.Chance(0.5)) {
+        return ReportMetric{Header(), "metric-" + std::to_string(random_.Below(40)),
+                            random_.Chance(0.8) ? std::optional<double>(random_.Below(9)) : std::nullopt};
+      }
       return SaveTables{Header(), "/saved"};
     case 14: {
       const CutId cut((uint64_t{1} << 32) + 1 + Number(4));

@@ -31,6 +31,23 @@ TEST(LeaseLedger, AnEpochIsHandedOutInOrderAndEndsWhenAllIsDone) {
   EXPECT_EQ(ledger.reprocessed_items(), 0U);
 }
 
+TEST(LeaseLedger, EpochsThatMayNotBeginYetAreNotHandedOut) {
+  LeaseId next{1};
+  LeaseLedger ledger(1, 0, 1, &next);
+  ledger.BeginUpTo(0);
+  EXPECT_FALSE(ledger.Grant(kAnna));
+  ledger.BeginUpTo(1);
+  const auto first = ledger.Grant(kAnna);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(ledger.Grant(kBert));
+  EXPECT_TRUE(ledger.Return(kAnna, first->id, 0).ok());
+  const auto again = ledger.Grant(kBert);
+  ASSERT_TRUE(again) << "one that was handed back may be done whenever that is";
+  EXPECT_TRUE(ledger.Done(kBert, again->id).ok());
+  EXPECT_EQ(ledger.epoch(), 1U);
+  EXPECT_FALSE(ledger.Grant(kBert));
+}
+
 TEST(LeaseLedger, ALostWorkersRestGoesToOthersAndIsCounted) {
   LeaseId next{1};
   LeaseLedger ledger(20, 1, 10, &next);

@@ -35,7 +35,13 @@ TableSpec SomeSpec(Optimizer optimizer, Initializer initializer) {
 CoordinatorRecord SomeRecord() {
   CoordinatorRecord record{.number = (uint64_t{3} << 32) + 9,
                            .host = NodeId(1),
-                           .goal = {.epochs = 2, .target_loss = 0.5, .max_duration = std::chrono::seconds(60)},
+                           .goal = {.epochs = 2,
+                                    .target_loss = 0.5,
+                                    .max_duration = std::chrono::seconds(60),
+                                    .target_metric = TargetMetric{"recall", 0.75, true},
+                                    .early_stopping = EarlyStopping{"held_out_loss", 3, 0.25, true},
+                                    .evaluate_every_epochs = 2,
+                                    .evaluate_every_steps = 500},
                            .items = 100,
                            .lease_items = 10,
                            .servers = 2,
@@ -54,7 +60,19 @@ CoordinatorRecord SomeRecord() {
                            .smoothed_loss = 0.75,
                            .loss_windows = 6,
                            .goal_reached = "2 epochs done",
-                           .closing_from = NodeId(4)};
+                           .closing_from = NodeId(4),
+                           .metrics = {{.name = "recall",
+                                        .maximize = true,
+                                        .reports = 5,
+                                        .left_out = 1,
+                                        .value = 0.5,
+                                        .best = 0.625,
+                                        .at = {900, 4, 400},
+                                        .best_at = {700, 3, 300},
+                                        .reference = 0.625,
+                                        .without_gain = 2},
+                                       {.name = "silent", .left_out = 2, .at = {}, .best_at = {}}},
+                           .evaluations = {.due = 4, .at_epochs = 8, .at_steps = 1700}};
   CutRecord::DataSet progress{.name = "train", .items = 100, .epochs = 2, .lease_items = 10, .finished_epochs = 1};
   progress.done = {{1, 0, 10}};
   progress.open = {{1, 20, 30, 24}};
@@ -106,6 +124,8 @@ std::vector<Message> MessagesOfNodes() {
       LeaseRequest{kHeader, DataSetId(1)},
       LeaseDone{kHeader, LeaseId(5)},
       LeaseReturn{kHeader, LeaseId(5), 17},
+      ReportMetric{kHeader, "held_out_loss", 3.25},
+      ReportMetric{kHeader, "held_out_loss", std::nullopt},
       SaveTables{kHeader, "/m"},
       MarkDone{CutId(5)},
       SnapshotDone{CutId(5), OkStatus(), {{TableId(1), "embedding.7", 7, 1, 2, 3, 4, 5}, {TableId(), "filter.7"}}},

@@ -248,6 +248,11 @@ struct DataSetOptions {
   // data.
   uint64_t epochs = 0;
   uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`
+  // Evaluation on the way, every goal.evaluateEvery of the manifest: the items (0 means 1 here) become free each time
+  // that an evaluation is due, and a range of them never waits: it ends at once while none is due. Ask for it after
+  // each step; that costs nothing. Without goal.evaluateEvery, and once the goal is reached, none is ever due. Leave
+  // `epochs` at 0.
+  bool when_due = false;
 };
 
 // A range of items of one epoch, handed to this worker. Items are done, in order, when the program says so with
@@ -376,6 +381,19 @@ class Session {
   // How many threads the next step is to be computed with; the answer counts as obeyed. The wish comes with a directive
   // of the operator and holds from the next step on, without another process. 1 before OfferThreads.
   virtual uint32_t ThreadsForStep() = 0;
+
+  // Reports how good the model is now, at any step, e.g. the held-out loss that a lease of a data set `when_due` asks
+  // for. The job keeps the last and the best value of each name, with the step and the epoch of its arrival; they are
+  // shown wherever the training loss is, and goal.targetMetric and goal.earlyStopping are decided by them. A name stands
+  // for one figure of the whole job: what every worker has of its own is StepReport::loss.
+  //   Names: 1 to 64 letters, digits and "_-./", the first one a letter (InvalidArgument otherwise); at most 32 names in
+  //   a job (ResourceExhausted).
+  //   A value that is NaN or infinite is kept out, counted in the job's status under its name, and said once in the log;
+  //   the call returns OK, and for early stopping it counts as a value that is no better.
+  // Returns at once, from any thread. The value arrives once, in the order of the calls, also after a broken connection,
+  // and before the worker leaves. While a value of a name is on its way (milliseconds) only the newest one behind it is
+  // kept.
+  virtual Status ReportMetric(std::string_view name, double value) = 0;
 
   // Waits until every push issued so far is acknowledged.
   virtual Status Flush() = 0;

@@ -1,0 +1,79 @@
+// What programs report of the model over time (Session::ReportMetric): the last and the best value of each name, and
+// whether a goal in one of them is reached. A pure function of the reports in the order of their arrival; its state is
+// a value, which a successor of the coordinator goes on with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace attune::ps {
+
+// Training is over when the metric is at the value or beyond it.
+struct TargetMetric {
+  std::string name;
+  double value = 0;
+  bool maximize = false;
+  bool operator==(const TargetMetric&) const = default;
+};
+
+// Training is over when `patience` reports in a row have not been better than the one before them by more than
+// min_delta.
+struct EarlyStopping {
+  std::string metric;
+  uint64_t patience = 1;
+  double min_delta = 0;
+  bool maximize = false;
+  bool operator==(const EarlyStopping&) const = default;
+};
+
+// Where the job was when a report came.
+struct MetricPlace {
+  uint64_t step = 0;   // of all workers so far
+  uint64_t epoch = 0;  // that were finished
+  uint64_t items = 0;  // of the training data, over all epochs
+  bool operator==(const MetricPlace&) const = default;
+};
+
+struct MetricState {
+  std::string name;
+  bool maximize = false;
+  uint64_t reports = 0;   // finite ones
+  uint64_t left_out = 0;  // the others
+  std::optional<double> value, best;
+  MetricPlace at, best_at;
+  // Of early stopping: the value that later ones must be better than, and how many have not been.
+  std::optional<double> reference;
+  uint64_t without_gain = 0;
+  bool operator==(const MetricState&) const = default;
+};
+
+class MetricBoard {
+ public:
+  MetricBoard(std::optional<TargetMetric> target, std::optional<EarlyStopping> early_stopping)
+      : target_(std::move(target)), early_stopping_(std::move(early_stopping)) {}
+  // With what another board has seen.
+  void Restore(const std::vector<MetricState>& states);
+
+  // Nothing: a value that is not finite. ResourceExhausted when there are kJobMetricsMax other names already.
+  Status Report(const std::string& name, std::optional<double> value, const MetricPlace& place);
+
+  // Why training is over, by all reports so far: "held_out_loss <= 3.2 at epoch 41 (3.187)". "": it is not.
+  const std::string& verdict() const { return verdict_; }
+  std::vector<MetricState> states() const;  // by name
+
+ private:
+  bool Maximize(const std::string& name) const;
+  void Judge(const MetricState& state, const MetricPlace& place);
+
+  std::optional<TargetMetric> target_;
+  std::optional<EarlyStopping> early_stopping_;
+  std::map<std::string, MetricState> states_;
+  std::string verdict_;
+};
+
+}  // namespace attune::ps
