@@ -16,6 +16,7 @@ prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& valu
   prometheus::ClientMetric metric;
   for (const auto& [name, text] : labels) metric.label.push_back({name, text});
   if (!value.quantile.empty()) metric.label.push_back({"quantile", std::string(value.quantile)});
+  if (!value.metric.empty()) metric.label.push_back({"metric", value.metric});
   (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
   return metric;
 }

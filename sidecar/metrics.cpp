@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "proto/metric_name.h"
+
 namespace attune::sidecar {
 namespace {
 
@@ -45,6 +47,10 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_job_servers", kGauge, "Servers that are members of the job."},
     {"attune_job_workers", kGauge, "Workers that are members of the job."},
     {"attune_job_floor_clock_steps", kGauge, "Clock of the slowest worker."},
+    {"attune_job_metric", kGauge, "What the program reported last of the model; told by the coordinator's pod only."},
+    {"attune_job_metric_best", kGauge,
+     "The best value so far: the lowest, unless the goal says that higher is better."},
+    {"attune_job_metric_reports_total", kCounter, "Values reported so far."},
     {"attune_process_cpu_seconds_total", kCounter, "CPU time of the training process and its descendants."},
     {"attune_process_cpu_limit_cores", kGauge, "CPU limit; absent when there is none."},
     {"attune_process_throttled_seconds_total", kCounter, "Time the processes were kept from running by the CPU limit."},
@@ -117,6 +123,16 @@ void AddJob(std::vector<MetricValue>& values, const v1::JobWindow& job) {
   values.push_back({"attune_job_servers", Number(job.servers())});
   values.push_back({"attune_job_workers", Number(job.workers())});
   values.push_back({"attune_job_floor_clock_steps", Number(job.floor_clock())});
+  size_t metrics = 0;
+  for (const v1::JobMetric& metric : job.metrics()) {
+    if (!contract::IsMetricName(metric.name()) || ++metrics > contract::kJobMetricsMax) continue;
+    const auto add = [&](std::string_view name, double value) {
+      values.push_back({.name = name, .value = value, .quantile = {}, .metric = metric.name()});
+    };
+    if (metric.has_value()) add("attune_job_metric", metric.value());
+    if (metric.has_best()) add("attune_job_metric_best", metric.best());
+    add("attune_job_metric_reports_total", Number(metric.reports()));
+  }
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ struct MetricValue {
   std::string_view name;  // of the table
   double value = 0;
   std::string_view quantile;  // "0.5"; "" for none
+  std::string metric = {};    // the name that a program gave to a figure of the model; "" for none
 };
 
 // The state of the sidecar itself.

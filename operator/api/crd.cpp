@@ -1,6 +1,7 @@
 #include "operator/api/crd.h"
 
 #include "operator/api/field_binding.h"
+#include "proto/metric_name.h"
 
 namespace attune::api {
 namespace {
@@ -31,6 +32,29 @@ Json ConditionsSchema(const std::string& description) {
           {"maxItems", kConditionsMax},
           {"x-kubernetes-list-type", "map"},
           {"x-kubernetes-list-map-keys", {"type"}},
+          {"items", item}};
+}
+
+Json MetricsSchema(const std::string& description) {
+  const Json count = {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}};
+  const Json number = {{"type", "number"}, {"format", "double"}};
+  const Json place = {{"type", "object"}, {"properties", {{"step", count}, {"epoch", count}, {"items", count}}}};
+  const Json item = {{"type", "object"},
+                     {"required", {"name"}},
+                     {"properties",
+                      {{"name", StringSchema("", contract::kMetricNameBytesMax)},
+                       {"reports", count},
+                       {"value", number},
+                       {"at", place},
+                       {"best", number},
+                       {"bestAt", place},
+                       {"direction", {{"type", "string"}, {"enum", Names(Direction{})}}},
+                       {"leftOut", count}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", contract::kJobMetricsMax},
+          {"x-kubernetes-list-type", "map"},
+          {"x-kubernetes-list-map-keys", {"name"}},
           {"items", item}};
 }
 
@@ -123,6 +147,8 @@ Json SchemaOf(const Field& field) {
       break;
     case FieldType::kConditions:
       return ConditionsSchema(field.description);
+    case FieldType::kMetricList:
+      return MetricsSchema(field.description);
   }
   schema["description"] = field.description;
   if (field.maximum) schema["maximum"] = *field.maximum;

@@ -27,6 +27,7 @@ std::vector<FieldRule> MakeRules();
 inline std::vector<std::string> Names(SyncMode) { return {"Async", "BSP", "SSP"}; }
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
+inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }
 inline std::vector<std::string> Names(CleanPods) { return {"None", "Running", "All"}; }
 
 template <class T>
@@ -120,6 +121,13 @@ struct Binding<std::vector<Condition>> {
     }
     return list;
   }
+};
+
+template <>
+struct Binding<std::vector<MetricStatus>> {
+  static constexpr FieldType kType = FieldType::kMetricList;
+  static void Set(std::vector<MetricStatus>& target, const Json& value);
+  static Json Get(const std::vector<MetricStatus>& source);
 };
 
 // `lens` gives the member for a mutable and for a constant job.

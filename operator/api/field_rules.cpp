@@ -73,21 +73,59 @@ void AddTuningRules(std::vector<FieldRule>& rules, const std::string& path, Knob
                    }});
 }
 
+void AddGoalRules(std::vector<FieldRule>& rules) {
+  rules.push_back(
+      {"spec.goal",
+       "has(self.epochs) || has(self.steps) || has(self.targetLoss) || has(self.maxDurationSeconds) || "
+       "has(self.targetMetric) || has(self.earlyStopping)",
+       "spec.goal is empty; state at least one of epochs, steps, targetLoss, maxDurationSeconds, targetMetric, "
+       "earlyStopping",
+       "",
+       {"epochs", "steps", "targetLoss", "maxDurationSeconds", "targetMetric", "earlyStopping"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const Goal& goal = job.spec.goal;
+         if (goal.epochs || goal.steps || goal.target_loss || goal.max_duration_seconds) return;
+         if (!goal.target_metric.name.empty() || !goal.early_stopping.metric.empty()) return;
+         problems.push_back({"spec.goal", "no goal",
+                             "at least one of epochs, steps, targetLoss, maxDurationSeconds, targetMetric, "
+                             "earlyStopping"});
+       }});
+  rules.push_back(
+      {"spec.goal.earlyStopping",
+       "self.minDelta >= 0.0",
+       "spec.goal.earlyStopping.minDelta is negative; state how much better a value must be, at least 0",
+       ".minDelta",
+       {"minDelta"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const double delta = job.spec.goal.early_stopping.min_delta;
+         if (delta < 0) {
+           problems.push_back({"spec.goal.earlyStopping.minDelta", Json(delta).dump(), "a number of at least 0"});
+         }
+       }});
+  rules.push_back(
+      {"spec.goal",
+       "!has(self.targetMetric) || !has(self.earlyStopping) || self.targetMetric.name != "
+       "self.earlyStopping.metric || self.targetMetric.direction == self.earlyStopping.direction",
+       "spec.goal: targetMetric and earlyStopping name the same metric with different directions; state the "
+       "same direction in both",
+       ".earlyStopping",
+       {"targetMetric", "earlyStopping"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const TargetMetric& target = job.spec.goal.target_metric;
+         const EarlyStopping& stopping = job.spec.goal.early_stopping;
+         if (target.name.empty() || target.name != stopping.metric) return;
+         if (target.direction == stopping.direction) return;
+         problems.push_back({"spec.goal.earlyStopping.direction",
+                             Names(Direction{}).at(static_cast<size_t>(stopping.direction)),
+                             "that of spec.goal.targetMetric, which names the same metric"});
+       }});
+}
+
 }  // namespace
 
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
-  rules.push_back(
-      {"spec.goal",
-       "has(self.epochs) || has(self.steps) || has(self.targetLoss) || has(self.maxDurationSeconds)",
-       "spec.goal is empty; state at least one of epochs, steps, targetLoss, maxDurationSeconds",
-       "",
-       {"epochs", "steps", "targetLoss", "maxDurationSeconds"},
-       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
-         const Goal& goal = job.spec.goal;
-         if (goal.epochs || goal.steps || goal.target_loss || goal.max_duration_seconds) return;
-         problems.push_back({"spec.goal", "no goal", "at least one of epochs, steps, targetLoss, maxDurationSeconds"});
-       }});
+  AddGoalRules(rules);
   AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
   AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
   AddSynchronizationRules(rules);

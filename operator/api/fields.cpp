@@ -68,6 +68,8 @@ std::string AllowedText(const Field& field) {
       return "a list of whole numbers";
     case FieldType::kConditions:
       return "a list of conditions";
+    case FieldType::kMetricList:
+      return "a list of metrics";
   }
   return text;
 }

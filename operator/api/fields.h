@@ -24,6 +24,7 @@ enum class FieldType {
   kPodTemplate,  // passed to Kubernetes as it is, apart from the few rules in pod_template.h
   kMetrics,      // name -> number
   kConditions,   // list of metav1.Condition
+  kMetricList,   // list of MetricStatus
   kNumbers,      // list of whole numbers
 };
 

@@ -1,6 +1,7 @@
 // The table of fields: what is wanted.
 #include "operator/api/field_binding.h"
 #include "operator/tuner/knob.h"
+#include "proto/metric_name.h"
 
 namespace attune::api {
 namespace {
@@ -53,6 +54,56 @@ void AddRole(std::vector<Field>& fields, const std::string& path, const std::str
       [role](auto& job) -> auto& { return role(job).pod_template; }));
 }
 
+Field MetricName(Field field) {
+  field.pattern = contract::kMetricNamePattern;
+  field.pattern_words = std::string("the name of a metric: ") + contract::kMetricNameWords;
+  field.fits = contract::IsMetricName;
+  field.length_max = static_cast<int32_t>(contract::kMetricNameBytesMax);
+  return Required(std::move(field));
+}
+
+void AddMetricGoals(std::vector<Field>& fields) {
+  Field target = Object("spec.goal.targetMetric",
+                        "A metric that the worker program reports (Session::ReportMetric) reaches a value.");
+  target.present = [](const TrainingJob& job) { return !job.spec.goal.target_metric.name.empty(); };
+  fields.push_back(target);
+  fields.push_back(MetricName(Bound("spec.goal.targetMetric.name", "Which one.", LENS(spec.goal.target_metric.name))));
+  fields.push_back(
+      Required(Bound("spec.goal.targetMetric.value", "At it or beyond.", LENS(spec.goal.target_metric.value))));
+  fields.push_back(
+      Default(Bound("spec.goal.targetMetric.direction", "Minimize: lower values are better. Maximize: higher ones are.",
+                    LENS(spec.goal.target_metric.direction)),
+              "Minimize"));
+  Field stopping = Object("spec.goal.earlyStopping", "A metric that the worker program reports has stopped improving.");
+  stopping.present = [](const TrainingJob& job) { return !job.spec.goal.early_stopping.metric.empty(); };
+  fields.push_back(stopping);
+  fields.push_back(
+      MetricName(Bound("spec.goal.earlyStopping.metric", "Which one.", LENS(spec.goal.early_stopping.metric))));
+  fields.push_back(Required(Range(Bound("spec.goal.earlyStopping.patience", "For so many reports of it in a row.",
+                                        LENS(spec.goal.early_stopping.patience)),
+                                  1, 1'000'000)));
+  fields.push_back(Default(Bound("spec.goal.earlyStopping.minDelta", "What improves by no more than this does not.",
+                                 LENS(spec.goal.early_stopping.min_delta)),
+                           0));
+  fields.push_back(Default(
+      Bound("spec.goal.earlyStopping.direction", "Minimize: lower values are better. Maximize: higher ones are.",
+            LENS(spec.goal.early_stopping.direction)),
+      "Minimize"));
+  Field every = Object("spec.goal.evaluateEvery",
+                       "How often the worker program is asked to evaluate the model on the way (a data set "
+                       "`when_due`), by whichever comes first; absent: never. No goal by itself.");
+  every.present = [](const TrainingJob& job) {
+    return job.spec.goal.evaluate_every.epochs || job.spec.goal.evaluate_every.steps;
+  };
+  fields.push_back(every);
+  fields.push_back(Range(Bound("spec.goal.evaluateEvery.epochs", "After so many passes over the data.",
+                               LENS(spec.goal.evaluate_every.epochs)),
+                         1, kCountMax));
+  fields.push_back(Range(Bound("spec.goal.evaluateEvery.steps", "After so many steps of all workers together.",
+                               LENS(spec.goal.evaluate_every.steps)),
+                         1, kCountMax));
+}
+
 void AddGoalAndData(std::vector<Field>& fields) {
   fields.push_back(Default(Object("spec.goal", "When training is over: whichever comes first. Default: one epoch."),
                            {{"epochs", 1}}));
@@ -64,6 +115,7 @@ void AddGoalAndData(std::vector<Field>& fields) {
   fields.push_back(Range(
       Bound("spec.goal.maxDurationSeconds", "Longest training time, in seconds.", LENS(spec.goal.max_duration_seconds)),
       1, kSecondsMax));
+  AddMetricGoals(fields);
   fields.push_back(Default(Object("spec.data", "What an epoch is and how it is handed out."), Json::object()));
   fields.push_back(Range(
       Default(Bound("spec.data.items", "Items of an epoch; 0: the worker program says.", LENS(spec.data.items)), 0), 0,

@@ -205,6 +205,10 @@ void AddStatus(std::vector<Field>& fields) {
       Bound("status.workerSelector", "Label selector of the workers, for /scale.", LENS(status.worker_selector))));
   AddProgress(fields);
   AddResult(fields);
+  fields.push_back(Bound("status.metrics",
+                         "What the worker program reported of the model: of each name the last and the best value, and "
+                         "where the job was with them.",
+                         LENS(status.metrics)));
   fields.push_back(OmitEmpty(Bound("status.coordinator", "Pod that runs the coordinator.", LENS(status.coordinator))));
   fields.push_back(Bound("status.coordinatorTerm", "Rises when another server is appointed; 0: the first.",
                          LENS(status.coordinator_term)));

@@ -108,6 +108,7 @@ class Parser {
         return value.is_object() ? field.set(job_, value) : Problem(field, FoundText(value));
       case FieldType::kNumbers:
       case FieldType::kConditions:
+      case FieldType::kMetricList:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }
   }
@@ -374,9 +375,7 @@ Json SynchronizationFields(const Synchronization& synchronization) {
   return patch;
 }
 
-const char* ToString(Transport transport) {
-  return transport == Transport::kEncrypted ? "Encrypted" : "Authenticated";
-}
+const char* ToString(Transport transport) { return transport == Transport::kEncrypted ? "Encrypted" : "Authenticated"; }
 
 const char* ToString(TuningMode mode) {
   switch (mode) {

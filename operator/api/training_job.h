@@ -16,12 +16,39 @@ namespace attune::api {
 
 using kube::Json;
 
+// Which values of a metric are better.
+enum class Direction { kMinimize, kMaximize };
+
+// A metric that the worker program reports (Session::ReportMetric) and the value that it is to reach.
+struct TargetMetric {
+  std::string name;  // "": none
+  std::optional<double> value;
+  Direction direction = Direction::kMinimize;
+};
+
+// Training is over when a metric has not improved for so many reports.
+struct EarlyStopping {
+  std::string metric;  // "": none
+  std::optional<int64_t> patience;
+  double min_delta = 0;  // a gain of less is none
+  Direction direction = Direction::kMinimize;
+};
+
+// How often an evaluation is due, by whichever comes first; both absent: never.
+struct EvaluateEvery {
+  std::optional<uint64_t> epochs;
+  std::optional<uint64_t> steps;  // of all workers together
+};
+
 // When training is over: whichever comes first. At least one is set; the default is one epoch.
 struct Goal {
   std::optional<uint64_t> epochs;
   std::optional<uint64_t> steps;      // of all workers together
   std::optional<double> target_loss;  // smoothed training loss at or below
   std::optional<int64_t> max_duration_seconds;
+  TargetMetric target_metric;
+  EarlyStopping early_stopping;
+  EvaluateEvery evaluate_every;  // no goal by itself
 };
 
 struct Data {
@@ -215,6 +242,27 @@ struct TuningStatus {
   std::string state;
 };
 
+// Where the job was when a metric was reported.
+struct MetricPlace {
+  uint64_t step = 0;   // of all workers so far
+  uint64_t epoch = 0;  // that were finished
+  uint64_t items = 0;  // of the training data, over all epochs
+};
+
+// One figure of the model as programs reported it (Session::ReportMetric).
+struct MetricStatus {
+  std::string name;
+  uint64_t reports = 0;
+  std::optional<double> value;  // the last one
+  MetricPlace at;
+  std::optional<double> best;
+  MetricPlace best_at;
+  Direction direction = Direction::kMinimize;
+  uint64_t left_out = 0;  // values that were not finite
+};
+// "at epoch 41", or "at step 5200" of a job that has finished none.
+std::string ToString(const MetricPlace& place);
+
 struct JobResult {
   std::map<std::string, double> metrics;
   std::string summary;
@@ -231,6 +279,7 @@ struct TrainingJobStatus {
   std::string worker_selector;  // for /scale
   std::optional<Progress> progress;
   std::optional<JobResult> result;
+  std::vector<MetricStatus> metrics;  // by name
   std::string coordinator;                              // pod that runs the coordinator
   std::string secret;                                   // with the job's token, of the operator's making; "": none
   int64_t coordinator_term = 0;                         // rises with each appointment of another server; 0: the first

@@ -189,6 +189,19 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (goal.steps) add("--steps", std::to_string(*goal.steps));
   if (goal.target_loss) add("--target-loss", Json(*goal.target_loss).dump());  // shortest text that reads back the same
   if (goal.max_duration_seconds) add("--max-duration", std::to_string(*goal.max_duration_seconds));
+  if (const api::TargetMetric& target = goal.target_metric; !target.name.empty()) {
+    add("--target-metric", target.name);
+    add("--target-value", Json(target.value.value_or(0)).dump());
+    if (target.direction == api::Direction::kMaximize) arguments.push_back("--target-maximize");
+  }
+  if (const api::EarlyStopping& stopping = goal.early_stopping; !stopping.metric.empty()) {
+    add("--early-stopping", stopping.metric);
+    add("--early-stopping-patience", std::to_string(stopping.patience.value_or(1)));
+    if (stopping.min_delta > 0) add("--early-stopping-min-delta", Json(stopping.min_delta).dump());
+    if (stopping.direction == api::Direction::kMaximize) arguments.push_back("--early-stopping-maximize");
+  }
+  if (goal.evaluate_every.epochs) add("--evaluate-every-epochs", std::to_string(*goal.evaluate_every.epochs));
+  if (goal.evaluate_every.steps) add("--evaluate-every-steps", std::to_string(*goal.evaluate_every.steps));
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
   const api::Synchronization& pace = job.spec.synchronization;
   if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "operator/controller/metric_status.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/progress.h"
 #include "operator/controller/readiness.h"
@@ -284,6 +285,32 @@ void SetResult(const Observed& observed, TrainingJobStatus& status) {
   status.result = std::move(result);
 }
 
+// As the coordinator said last, however long ago.
+void SetMetrics(const Observed& observed, TrainingJobStatus& status) {
+  if (observed.sample.job && !observed.sample.job->metrics().empty()) status.metrics = MetricsOf(*observed.sample.job);
+}
+
+constexpr std::string_view kGoalIsReached = "the coordinator has said that the goal is reached";
+
+// With the reason, once that has been heard: who says so may be gone later.
+void SetGoalReached(const Observed& observed, TrainingJobStatus& status, Now now) {
+  constexpr size_t kReasonBytesMax = 512;
+  std::string message(kGoalIsReached);
+  if (observed.sample.job && !observed.sample.job->goal_reason().empty()) {
+    message += ": " + FitText(observed.sample.job->goal_reason(), kReasonBytesMax);
+  } else if (api::IsTrue(status, kGoalReached)) {
+    return;
+  }
+  SetCondition(status, kGoalReached, true, kGoalReached, message, observed.job.generation, now.wall);
+}
+
+// "held_out_loss <= 3.2 at epoch 41 (3.187)"; "" when it is not known.
+std::string GoalReason(const TrainingJobStatus& status) {
+  const api::Condition* reached = api::FindCondition(status, kGoalReached);
+  if (reached == nullptr || !reached->message.starts_with(std::string(kGoalIsReached) + ": ")) return "";
+  return reached->message.substr(kGoalIsReached.size() + 2);
+}
+
 // That there is a data set for the closing work is on record before it is done: who says so may be gone by then.
 void SetClosingDone(const Observed& observed, const ServersView& servers, TrainingJobStatus& status, Now now) {
   if (!servers.goal_reached || api::IsTrue(status, kClosingDone)) return;  // with what is said first
@@ -313,7 +340,9 @@ void SetLastFigures(const telemetry::JobSample& sample, api::Progress& progress)
 void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobStatus& status, Now now) {
   const int64_t generation = observed.job.generation;
   const char* type = verdict.success ? api::kSucceeded : api::kFailed;
-  SetCondition(status, type, true, verdict.reason, verdict.message, generation, now.wall);
+  std::string message = verdict.message;
+  if (const std::string goal = GoalReason(status); verdict.success && !goal.empty()) message += "; goal: " + goal;
+  SetCondition(status, type, true, verdict.reason, message, generation, now.wall);
   SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
                generation, now.wall);
   status.completion_time = ToRfc3339(now.wall);
@@ -330,6 +359,7 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
 kube::Json Facts(TrainingJobStatus status) {
   const bool shown = status.progress.has_value();
   status.progress.reset();
+  status.metrics.clear();
   kube::Json facts = api::ToJson(status);
   facts["progress shown"] = shown;
   return facts;
@@ -376,8 +406,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   SetDataPlane(observed, servers, progression, status);
   if (servers.goal_reached) {
-    SetCondition(status, kGoalReached, true, kGoalReached, "the coordinator has said that the goal is reached",
-                 observed.job.generation, now.wall);
+    SetGoalReached(observed, status, now);
   }
   SetClosingDone(observed, servers, status, now);
   SetReady(observed, Heard(ServersReadiness(observed, servers), progression.standstill, RoleName::kServer),
@@ -391,6 +420,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // not known
   SetResult(observed, status);
+  SetMetrics(observed, status);
   if (verdict) {
     if (!verdict->success && verdict->reason != kReasonBackoffLimit)
       status.servers.failed = std::max(status.servers.failed, 1);
@@ -429,6 +459,7 @@ api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now) {
   api::TrainingJobStatus status = observed.job.status;
   SetBlocked(observed, status, now);
   if (!status.result) SetResult(observed, status);
+  SetMetrics(observed, status);
   return status;
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "proto/contract.h"
+#include "proto/metric_name.h"
 
 namespace attune::telemetry {
 namespace {
@@ -59,7 +61,7 @@ std::string ProblemOfField(Message& message, const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       const double value = values.GetDouble(message, &field);
-      const bool signed_number = name == "loss_mean";
+      const bool signed_number = name == "loss_mean" || message.GetDescriptor() == v1::JobMetric::descriptor();
       return IsNumber(signed_number ? std::abs(value) : value) ? "" : name + ": no sensible number";
     }
     case FieldDescriptor::CPPTYPE_UINT64:
@@ -140,6 +142,33 @@ void KeepWindowWithoutItsLoss(v1::WorkerWindow& worker, Removed& removed) {
   worker.clear_loss_variance();
 }
 
+// What programs call their metrics, and how good they are, is their affair: of the job's window only those go that
+// cannot be shown.
+void KeepProperMetrics(v1::JobWindow& job, Removed& removed) {
+  auto& metrics = *job.mutable_metrics();
+  std::set<std::string> seen;
+  int kept = 0;
+  for (int i = 0; i < metrics.size(); ++i) {
+    v1::JobMetric& metric = metrics[i];
+    std::string why;
+    if (!contract::IsMetricName(metric.name())) {
+      why = "no name of a metric";
+    } else if (!seen.insert(metric.name()).second) {
+      why = "a name twice";
+    } else if (seen.size() > contract::kJobMetricsMax) {
+      why = "more than " + std::to_string(contract::kJobMetricsMax);
+    } else {
+      why = FirstProblem(metric);
+    }
+    if (why.empty()) {
+      metrics.SwapElements(kept++, i);
+    } else {
+      removed.Add("window.job.metrics", CleanText(metric.name(), contract::kMetricNameBytesMax) + ": " + why);
+    }
+  }
+  metrics.DeleteSubrange(kept, metrics.size() - kept);
+}
+
 }  // namespace
 
 std::string CleanText(const std::string& text, size_t bytes_max) {
@@ -188,6 +217,7 @@ std::string KeepPlausible(const v1::SidecarHello& hello, v1::PodReport& report) 
       }
     }
     if (window.has_job()) {
+      KeepProperMetrics(*window.mutable_job(), removed);
       const std::string problem = is_server ? ProblemOf(*window.mutable_job()) : "a worker's window has none";
       if (!problem.empty()) {
         removed.Add("window.job", problem);

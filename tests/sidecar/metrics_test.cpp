@@ -53,6 +53,25 @@ bool Has(const std::vector<MetricValue>& values, std::string_view name) {
   return std::any_of(values.begin(), values.end(), [&](const MetricValue& v) { return v.name == name; });
 }
 
+TEST(MetricsTest, FiguresOfTheModelHaveTheirNameAsALabel) {
+  v1::WindowReport window = FullWindow();
+  v1::JobMetric& loss = *window.mutable_job()->add_metrics();
+  loss.set_name("held_out_loss");
+  loss.set_value(3.5);
+  loss.set_best(3.25);
+  loss.set_reports(4);
+  window.mutable_job()->add_metrics()->set_name("no proper name");
+  Metrics metrics;
+  metrics.Observe(window, std::nullopt);
+  const std::vector<MetricValue> values = metrics.Values({});
+  EXPECT_EQ(ValueOf(values, "attune_job_metric"), 3.5);
+  EXPECT_EQ(ValueOf(values, "attune_job_metric_best"), 3.25);
+  EXPECT_EQ(ValueOf(values, "attune_job_metric_reports_total"), 4);
+  for (const MetricValue& value : values) {
+    EXPECT_EQ(value.metric, value.name.starts_with("attune_job_metric") ? "held_out_loss" : "") << value.name;
+  }
+}
+
 TEST(MetricsTest, TheListIsTheOneInTheGoldenFile) {
   std::ostringstream list;
   for (const MetricInfo& info : MetricTable()) {

@@ -100,10 +100,12 @@ TEST(Manifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
     const char *field, *wanted;
   };
   for (const auto& [field, wanted] : {
-           Case{"workers: {replicas: yes", "found yes, which readers of YAML understand differently; allowed: a whole "
-                                           "number from 1 to 1024"},
-           Case{"workers: {replicas: 012", "found 012, which readers of YAML understand differently; allowed: a whole "
-                                           "number from 1 to 1024, without leading zeros"},
+           Case{"workers: {replicas: yes",
+                "found yes, which readers of YAML understand differently; allowed: a whole "
+                "number from 1 to 1024"},
+           Case{"workers: {replicas: 012",
+                "found 012, which readers of YAML understand differently; allowed: a whole "
+                "number from 1 to 1024, without leading zeros"},
            Case{"tuning: {paused: on}, workers: {replicas: 1", "allowed: true or false"},
            Case{"tuning: {mode: off}, workers: {replicas: 1", "allowed: Off, Recommend, Initial, InPlaceOnly, Auto"},
            Case{"security: {tokenSecret: {name: no}}, workers: {replicas: 1", "allowed: \"no\" as a string"},
@@ -112,6 +114,37 @@ TEST(Manifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
                       field + ", template: {spec: {containers: [{name: worker}]}}}}\n"),
                 ::testing::Contains(HasSubstr(wanted)))
         << field;
+  }
+}
+
+TEST(Manifest, GoalsInMetricsNameOneAndSayAllThatTheyNeed) {
+  struct Case {
+    const char *goal, *wanted;  // "": it is valid
+  };
+  for (const auto& [goal, wanted] : {
+           Case{"targetMetric: {name: held_out_loss, value: -3.2}", ""},
+           Case{"earlyStopping: {metric: eval/top-5, patience: 3, minDelta: 0.01, direction: Maximize}", ""},
+           Case{"epochs: 3, evaluateEvery: {epochs: 1, steps: 500}", ""},
+           Case{"evaluateEvery: {epochs: 1}", "at least one of epochs, steps"},
+           Case{"targetMetric: {name: held_out_loss}", "spec.goal.targetMetric.value: found nothing"},
+           Case{"targetMetric: {value: 3}", "spec.goal.targetMetric.name: found nothing"},
+           Case{"targetMetric: {name: held out, value: 3}", "the name of a metric: 1 to 64 letters"},
+           Case{"targetMetric: {name: a, value: 3, direction: Down}", "Minimize, Maximize"},
+           Case{"earlyStopping: {metric: a, patience: 0}", "a whole number from 1"},
+           Case{"earlyStopping: {metric: a, patience: 2, minDelta: -1}", "a number of at least 0"},
+           Case{"earlyStoping: {metric: a, patience: 2}, epochs: 1", "earlyStopping (nearest)"},
+           Case{"targetMetric: {name: a, value: 3}, earlyStopping: {metric: a, patience: 2, direction: Maximize}",
+                "that of spec.goal.targetMetric"},
+           Case{"epochs: 3, evaluateEvery: {epochs: 0}", "a whole number from 1"},
+       }) {
+    const auto texts = Texts(std::string("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n"
+                                         "spec: {goal: {") +
+                             goal + "}, workers: {template: {spec: {containers: [{name: worker, image: i}]}}}}\n");
+    if (std::string(wanted).empty()) {
+      EXPECT_THAT(texts, ::testing::IsEmpty()) << goal;
+    } else {
+      EXPECT_THAT(texts, ::testing::Contains(HasSubstr(wanted))) << goal;
+    }
   }
 }
 

@@ -437,5 +437,32 @@ TEST(ClosingTest, WhileOthersAreAtTheClosingWorkAFailedWorkerIsNotMadeAgain) {
   EXPECT_TRUE(story.cluster.Has("a-worker-1")) << "no worker does it now";
 }
 
+TEST(Closing, TheEndSaysWhichGoalWasReachedAlsoWhenWhoSaidSoIsGone) {
+  Story story;
+  story.cluster.sample.job->set_goal_reached(true);
+  story.cluster.sample.job->set_goal_reason("held_out_loss <= 3.2 at epoch 41 (3.187)");
+  v1::JobMetric& metric = *story.cluster.sample.job->add_metrics();
+  metric.set_name("held_out_loss");
+  metric.set_value(3.187);
+  metric.mutable_at()->set_epoch(41);
+  story.Pass(seconds(2));
+  const api::TrainingJobStatus reached = story.cluster.status();
+  ASSERT_EQ(reached.metrics.size(), 1U);
+  EXPECT_EQ(reached.metrics[0].value, 3.187);
+  EXPECT_EQ(reached.metrics[0].at.epoch, 41U);
+  story.cluster.sample.job->clear_goal_reason();
+  story.cluster.sample.job->clear_metrics();
+  story.cluster.sample.job->mutable_closing()->set_done(true);
+  story.cluster.sample.job->set_workers(0);
+  story.ExitAll("worker", 0);
+  story.ExitAll("server", 0);
+  story.Pass(seconds(90));
+  const api::TrainingJobStatus ended = story.cluster.status();
+  const api::Condition* succeeded = api::FindCondition(ended, api::kSucceeded);
+  ASSERT_NE(succeeded, nullptr);
+  EXPECT_THAT(succeeded->message, testing::EndsWith("; goal: held_out_loss <= 3.2 at epoch 41 (3.187)"));
+  EXPECT_EQ(ended.metrics.size(), 1U);
+}
+
 }  // namespace
 }  // namespace attune::controller

@@ -103,6 +103,32 @@ TEST(PlausibleTest, ALossThatIsNoNumberLeavesTheRestOfItsWindow) {
   EXPECT_EQ(KeepPlausible(Hello("worker"), report), "") << "without a count it means nothing";
 }
 
+TEST(PlausibleTest, OfMetricsThoseGoThatCannotBeShown) {
+  v1::PodReport report = ServerReport();
+  const auto add = [&](const std::string& name, double value) {
+    v1::JobMetric& metric = *report.mutable_window()->mutable_job()->add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+    metric.set_best(value);
+  };
+  add("held_out_loss", -3.5);
+  add("bad name\x1b[2J", 1);
+  add("diverged", kNan);
+  add("held_out_loss", 4);
+  for (int i = 0; i < 40; ++i) add("m" + std::to_string(i), i);
+  const std::string removed = KeepPlausible(Hello("server"), report);
+  const auto& kept = report.window().job().metrics();
+  ASSERT_EQ(kept.size(), 31) << "one of the 32 names had no value";
+  EXPECT_EQ(kept[0].name(), "held_out_loss");
+  EXPECT_EQ(kept[0].value(), -3.5) << "a figure may be negative";
+  EXPECT_EQ(kept[1].name(), "m0");
+  EXPECT_EQ(report.window().job().items_done(), 3U) << "the rest of the window is true";
+  for (const char* word : {"bad name", "diverged: value", "held_out_loss: a name twice", "m31: more than 32"}) {
+    EXPECT_NE(removed.find(word), std::string::npos) << word << " in " << removed;
+  }
+  EXPECT_EQ(removed.find('\x1b'), std::string::npos);
+}
+
 TEST(PlausibleTest, PartsOfAnotherRoleGo) {
   v1::PodReport report = ServerReport();
   EXPECT_NE(KeepPlausible(Hello("worker"), report), "");
