@@ -23,7 +23,27 @@ std::string GoalText(const api::Goal& goal) {
   if (goal.epochs) add(std::to_string(*goal.epochs) + (*goal.epochs == 1 ? " epoch" : " epochs"));
   if (goal.steps) add(std::to_string(*goal.steps) + " steps");
   if (goal.target_loss) add("a training loss of " + api::FormatFigure(*goal.target_loss));
+  const auto sign = [](api::Direction direction) { return direction == api::Direction::kMaximize ? " >= " : " <= "; };
+  if (const api::TargetMetric& target = goal.target_metric; !target.name.empty()) {
+    add(target.name + sign(target.direction) + api::FormatFigure(target.value.value_or(0)));
+  }
+  if (const api::EarlyStopping& stopping = goal.early_stopping; !stopping.metric.empty()) {
+    const int64_t patience = stopping.patience.value_or(1);
+    add("no better " + stopping.metric + " for " + std::to_string(patience) + (patience == 1 ? " report" : " reports"));
+  }
   if (goal.max_duration_seconds) add(api::FormatSeconds(static_cast<double>(*goal.max_duration_seconds)));
+  return text;
+}
+
+std::string EvaluationText(const api::EvaluateEvery& every) {
+  std::string text;
+  const auto add = [&](const std::optional<uint64_t>& count, const std::string& what) {
+    if (!count) return;
+    text +=
+        (text.empty() ? "every " : ", or every ") + (*count == 1 ? what : std::to_string(*count) + " " + what + "s");
+  };
+  add(every.epochs, "epoch");
+  add(every.steps, "step");
   return text;
 }
 
@@ -120,6 +140,18 @@ Table ConditionTable(const api::TrainingJobStatus& status, double now) {
   return table;
 }
 
+Table MetricTable(const std::vector<api::MetricStatus>& metrics) {
+  Table table{{"NAME", "LAST", "WHERE", "BEST", "WHERE", "REPORTS", "LEFT OUT"}, {}};
+  for (const api::MetricStatus& metric : metrics) {
+    const auto figure = [](const std::optional<double>& value) { return value ? api::FormatFigure(*value) : "-"; };
+    table.rows.push_back({metric.name, figure(metric.value), metric.value ? ToString(metric.at) : "-",
+                          figure(metric.best), metric.best ? ToString(metric.best_at) : "-",
+                          std::to_string(metric.reports),
+                          metric.left_out == 0 ? "-" : std::to_string(metric.left_out) + " not finite"});
+  }
+  return table;
+}
+
 Table PodTable(const std::vector<kube::Json>& pods, double now) {
   Table table{{"NAME", "STATE", "RESTARTS", "NODE", "AGE"}, {}};
   for (const kube::Json& pod : pods) {
@@ -162,6 +194,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Started", job.status.start_time);
   Row(text, "Ended", job.status.completion_time);
   Row(text, "Goal", GoalText(job.spec.goal));
+  Row(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
   Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
@@ -184,6 +217,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
     Row(text, "Model", job.status.result->model_path);
     Row(text, "Left out", job.status.result->left_out);
   }
+  if (!job.status.metrics.empty()) AddTable(text, "Metrics", MetricTable(job.status.metrics));
   AddTable(text, "Conditions", ConditionTable(job.status, now));
   if (const api::Condition* failed = api::FindCondition(job.status, api::kFailed);
       failed != nullptr && failed->status == "True" && failed->message.find('\n') != std::string::npos) {

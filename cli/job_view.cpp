@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/metric_status.h"
 #include "operator/controller/names.h"
 #include "operator/telemetry/job_store.h"
 #include "proto/contract.h"
@@ -131,6 +132,7 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
   view.ended = ParseTime(job.status.completion_time);
   AddOutcome(job, view);
   view.result = job.status.result;
+  view.metrics = job.status.metrics;
   return view;
 }
 
@@ -143,6 +145,7 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     view.epoch = sample.job->epoch();
     view.epochs = sample.job->epochs();
     view.reprocessed_items = sample.job->reprocessed_items();
+    if (!sample.job->metrics().empty()) view.metrics = controller::MetricsOf(*sample.job);
     AddDataPlane(*sample.job, view);
   }
   for (const telemetry::PodSample& pod : sample.pods) {

@@ -52,6 +52,7 @@ struct JobView {
   enum class Outcome { kNone, kSucceeded, kFailed, kDeleted } outcome = Outcome::kNone;
   std::string failure;  // message of the Failed condition, with the last lines of the log
   std::optional<api::JobResult> result;
+  std::vector<api::MetricStatus> metrics;  // by name
 };
 
 // What condition Progressing complains of, "no step ends: j-server-1 is not heard of, since 2027-01-15T08:00:02Z"; ""

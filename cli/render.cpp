@@ -195,6 +195,21 @@ std::vector<std::string> DataPlaneParts(const JobView& view, double now) {
   return parts;
 }
 
+// "held_out_loss 3.204 (best 3.187 at epoch 38)", the best only where it is another one.
+Parts MetricParts(const JobView& view) {
+  constexpr size_t kMetricsShown = 4;
+  Parts parts;
+  for (const api::MetricStatus& metric : view.metrics) {
+    if (!metric.value || parts.size() == kMetricsShown) continue;
+    std::string value = api::FormatFigure(*metric.value);
+    if (metric.best && *metric.best != *metric.value) {
+      value += " (best " + api::FormatFigure(*metric.best) + " " + ToString(metric.best_at) + ")";
+    }
+    parts.emplace_back(metric.name + " ", value);
+  }
+  return parts;
+}
+
 std::string DataPlaneText(const JobView& view, double now) {
   std::string text;
   for (const std::string& part : DataPlaneParts(view, now)) text += (text.empty() ? "" : "   ") + part;
@@ -342,6 +357,7 @@ void AddHead(const JobView& view, const Screen& screen, double now, size_t rows,
                       .text());
   lines.push_back(ProgressLine(view, screen));
   Flow(Figures(view), Style::kPlain, screen, lines);
+  Flow(MetricParts(view), Style::kPlain, screen, lines);
   const auto room = [&] { return rows - std::min(rows, lines.size()); };
   if (const std::string text = TroubleText(view, now); !text.empty()) Wrap(text, Style::kBad, screen, room(), lines);
   for (const std::string& error : view.errors) Wrap(OneLine(error), Style::kBad, screen, room(), lines);
@@ -418,6 +434,7 @@ std::string RenderPlain(const JobView& view, double now) {
   std::string line = ClockText(now) + "  " + view.name + "  " + view.phase;
   if (view.fraction) line += "  " + api::FormatPercent(*view.fraction) + "  " + EpochText(view);
   if (view.loss) line += "  loss " + api::FormatFigure(*view.loss);
+  for (const auto& [name, value] : MetricParts(view)) line += "  " + name + value;
   if (view.rate) line += "  " + api::FormatRate(*view.rate, view.sample_unit);
   line += "  servers " + std::to_string(view.servers_ready) + "/" + std::to_string(view.servers_wanted) + "  workers " +
           std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted);
@@ -469,6 +486,13 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
       figure(words, api::FormatFigure(value));
     }
   }
+  for (const api::MetricStatus& metric : view.metrics) {
+    const bool in_result = view.result && view.result->metrics.contains(metric.name);
+    std::string words = metric.name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    if (metric.value && !in_result) figure(words, api::FormatFigure(*metric.value));
+    if (metric.best) figure("best " + words, api::FormatFigure(*metric.best) + " " + ToString(metric.best_at));
+  }
   figure("rate", view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "");
   if (view.reprocessed_items > 0) figure("done again", std::to_string(view.reprocessed_items) + " items");
   if (view.recoveries > 0) {
@@ -500,6 +524,9 @@ std::string RenderJson(const JobView& view, double now) {
   if (view.rate) object["rate"] = *view.rate;
   if (!view.sample_unit.empty()) object["sampleUnit"] = view.sample_unit;
   if (view.remaining_seconds) object["remainingSeconds"] = *view.remaining_seconds;
+  for (const api::MetricStatus& metric : view.metrics) {
+    if (metric.value) object["metrics"][metric.name] = *metric.value;
+  }
   object["reprocessedItems"] = view.reprocessed_items;
   if (!view.synchronization.empty()) object["synchronization"] = view.synchronization;
   if (!view.slowest_worker.empty()) object["slowestWorker"] = view.slowest_worker;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proto/metric_name.h"
+
 namespace attune::cli {
 namespace {
 
@@ -21,7 +23,7 @@ Json ToJson(const RunPoint& point) {
   return Json::array({point.time, Number(point.loss), Number(point.rate), Number(point.fraction),
                       Number(point.remaining_seconds), Number(point.moving_rows_per_second),
                       Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes),
-                      point.pace});
+                      point.pace, point.metrics.empty() ? Json() : Json(point.metrics)});
 }
 
 RunPoint PointFromJson(const Json& row) {
@@ -37,6 +39,12 @@ RunPoint PointFromJson(const Json& row) {
   point.workers = static_cast<int32_t>(std::clamp(NumberAt(row, 8).value_or(0), 0.0, 1e6));
   point.memory_bytes = NumberAt(row, 9);
   if (row.size() > 10 && row[10].is_string()) point.pace = row[10].get<std::string>();
+  if (row.size() > 11 && row[11].is_object()) {
+    for (const auto& [name, value] : row[11].items()) {
+      if (value.is_number() && point.metrics.size() < contract::kJobMetricsMax)
+        point.metrics[name] = value.get<double>();
+    }
+  }
   return point;
 }
 
@@ -90,6 +98,9 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   point.servers = view.servers_ready;
   point.workers = view.workers_ready;
   point.pace = view.synchronization;
+  for (const api::MetricStatus& metric : view.metrics) {
+    if (metric.value) point.metrics[metric.name] = *metric.value;
+  }
   for (const PodView& pod : view.pods) {
     if (pod.memory_bytes) point.memory_bytes = point.memory_bytes.value_or(0) + static_cast<double>(*pod.memory_bytes);
   }
@@ -129,7 +140,7 @@ std::string SaveHistory(const RunHistory& history) {
                        {"results", results},
                        {"fields",
                         {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond",
-                         "movingBytesLeft", "servers", "workers", "memoryBytes", "pace"}},
+                         "movingBytesLeft", "servers", "workers", "memoryBytes", "pace", "metrics"}},
                        {"loss", Number(history.loss)},
                        {"rate", Number(history.rate)},
                        {"about", about},

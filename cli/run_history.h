@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ struct RunPoint {
   double time = 0;  // seconds since 1970
   std::optional<double> loss, rate, fraction, remaining_seconds;
   std::optional<double> moving_rows_per_second, moving_bytes_left;
-  int32_t servers = 0, workers = 0;    // ready
-  std::optional<double> memory_bytes;  // of all processes
-  std::string pace;                    // "BSP"; "" with Async and while unknown
+  int32_t servers = 0, workers = 0;       // ready
+  std::optional<double> memory_bytes;     // of all processes
+  std::string pace;                       // "BSP"; "" with Async and while unknown
+  std::map<std::string, double> metrics;  // the last value of each that the program had reported by then
 };
 
 struct RunHistory {

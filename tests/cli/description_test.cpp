@@ -10,7 +10,9 @@ namespace {
 TEST(Description, TellsTheStory) {
   const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
     "metadata": {"name": "word2vec", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
-    "spec": {"goal": {"epochs": 2, "maxDurationSeconds": 600}, "servers": {"replicas": 2},
+    "spec": {"goal": {"epochs": 2, "maxDurationSeconds": 600, "evaluateEvery": {"epochs": 1, "steps": 500},
+                      "targetMetric": {"name": "held_out_loss", "value": 3.2},
+                      "earlyStopping": {"metric": "recall", "patience": 3, "direction": "Maximize"}}, "servers": {"replicas": 2},
              "synchronization": {"mode": "BSP"},
              "workers": {"replicas": 3, "max": 8, "template": {"spec": {"containers": [{"name": "worker"}]}}}},
     "status": {"phase": "Failed", "startTime": "2027-01-15T08:00:01Z", "completionTime": "2027-01-15T08:00:40Z",
@@ -23,6 +25,9 @@ TEST(Description, TellsTheStory) {
       "checkpoint": {"directory": "/c", "number": 7, "step": 412, "time": "2027-01-15T08:00:20Z", "rows": 38100, "bytes": 12582912,
                      "message": "no space left on /c", "regularMessage": "worker 1 did not stop"},
       "recovery": {"count": 1, "restoredRows": 1200},
+      "metrics": [{"name": "held_out_loss", "reports": 9, "value": 3.214, "at": {"step": 46080, "epoch": 45, "items": 11520},
+                   "best": 3.187, "bestAt": {"step": 41984, "epoch": 41, "items": 10496}},
+                  {"name": "recall", "direction": "Maximize", "leftOut": 2}],
       "progress": {"fraction": 0.1, "epoch": 0, "epochs": 2, "loss": 4.5, "rate": 1000,
                    "sampleUnit": "words", "reprocessedItems": 12,
                    "slowestWorker": "word2vec-worker-1", "movingBytesLeft": 88080384, "movingRowsPerSecond": 250000}}})");

@@ -278,6 +278,26 @@ TEST(Render, TextFromOutsideCannotMoveTheCursor) {
   EXPECT_THAT(text, HasSubstr("a [2Jb c"));
 }
 
+TEST(Render, FiguresOfTheModelStandBesideTheLoss) {
+  JobView view;
+  view.name = "word2vec";
+  view.phase = "Running";
+  view.loss = 2.5;
+  view.metrics = {{.name = "held_out_loss",
+                   .value = 3.214,
+                   .at = {.step = 900, .epoch = 45},
+                   .best = 3.187,
+                   .best_at = {.step = 800, .epoch = 41}},
+                  {.name = "recall", .value = 0.5, .at = {}, .best = 0.5, .best_at = {}},
+                  {.name = "never_finite", .at = {}, .best_at = {}, .left_out = 2}};
+  const std::string text = testing::PrintToString(Render(view, {.width = 100, .height = 24}, 0));
+  EXPECT_NE(text.find("held_out_loss 3.214 (best 3.187 at epoch 41)"), std::string::npos) << text;
+  EXPECT_NE(text.find("recall 0.5"), std::string::npos) << text;
+  EXPECT_EQ(text.find("never_finite"), std::string::npos) << text;
+  EXPECT_NE(RenderPlain(view, 0).find("  held_out_loss 3.214"), std::string::npos);
+  EXPECT_EQ(kube::Json::parse(RenderJson(view, 0))["metrics"], kube::Json({{"held_out_loss", 3.214}, {"recall", 0.5}}));
+}
+
 TEST(Render, PlainLinesSummariesAndJson) {
   setenv("TZ", "UTC", 1);
   std::string all = "--- plain\n" + RenderPlain(Training(), kNow) + "\n";

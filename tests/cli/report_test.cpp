@@ -74,6 +74,28 @@ TEST(RunHistory, ComesBackFromItsFile) {
   EXPECT_EQ(loaded->events.front().count, 2);
 }
 
+TEST(RunHistory, KnowsWhatWasReportedOfTheModelAtEachTime) {
+  RunRecorder recorder;
+  JobView view;
+  view.loss = 4;
+  recorder.Add(view, 100);
+  view.metrics = {{.name = "held_out_loss", .value = 3.5, .at = {}, .best = 3.5, .best_at = {}},
+                  {.name = "never_finite", .at = {}, .best_at = {}, .left_out = 3}};
+  recorder.Add(view, 110);
+  view.metrics[0].value = 3.25;
+  recorder.Add(view, 120);
+  const std::string text = SaveHistory(recorder.history());
+  const auto loaded = LoadHistory(text);
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_EQ(loaded->points.size(), 3U);
+  EXPECT_TRUE(loaded->points[0].metrics.empty());
+  EXPECT_EQ(loaded->points[1].metrics, (std::map<std::string, double>{{"held_out_loss", 3.5}}));
+  EXPECT_EQ(loaded->points[2].metrics, (std::map<std::string, double>{{"held_out_loss", 3.25}}));
+  const kube::Json file = kube::Json::parse(text);  // as docs/runs.md has it
+  EXPECT_EQ(file["fields"].back(), "metrics");
+  EXPECT_EQ(file["points"][2].back(), kube::Json({{"held_out_loss", 3.25}}));
+}
+
 TEST(RunHistory, OtherFilesAreRefused) {
   for (const char* text : {"", "[]", "{\"format\":2}", "{\"points\":[]}", "not json"}) {
     EXPECT_EQ(LoadHistory(text).status().code(), StatusCode::kInvalidArgument) << text;
