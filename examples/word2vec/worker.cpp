@@ -44,7 +44,9 @@ class Worker {
         trace_(flags.trace) {}
 
   Status Train();
-  // By whichever worker is handed the only item of the data set "evaluate".
+  // On the way, every goal.evaluateEvery of the manifest: by whichever worker is handed that.
+  Status EvaluateWhenDue();
+  // At the end, by whichever worker is handed the only item of the data set "evaluate".
   Status Evaluate();
 
  private:
@@ -89,6 +91,7 @@ Status Worker::Train() {
     for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
       if (item + 1 < lease.end()) StartPull(lease.epoch(), item + 1, next);  // travels while we compute
       RETURN_IF_ERROR(TrainOn(current, lease, item));
+      RETURN_IF_ERROR(EvaluateWhenDue());
       std::swap(current, next);
     }
     RETURN_IF_ERROR(current.Wait());  // of an item we leave to others
@@ -114,6 +117,14 @@ StatusOr<Model> Worker::PullModel() const {
   return model;
 }
 
+Status Worker::EvaluateWhenDue() {
+  for ([[maybe_unused]] const ps::DataLease& lease : session_.DataLeases("validate", {.when_due = true})) {
+    ASSIGN_OR_RETURN(const Model model, PullModel());
+    RETURN_IF_ERROR(session_.ReportMetric("held_out_loss", HeldOutLoss(model, chunks_, builder_)));
+  }
+  return OkStatus();
+}
+
 Status Worker::Evaluate() {
   for ([[maybe_unused]] const ps::DataLease& lease : session_.DataLeases("evaluate", {.items = 1, .epochs = 1})) {
     ASSIGN_OR_RETURN(const Model model, PullModel());
@@ -121,6 +132,7 @@ Status Worker::Evaluate() {
     result.metrics["vocabulary"] = static_cast<double>(vocabulary_.size());
     const double held_out_loss = HeldOutLoss(model, chunks_, builder_);
     if (std::isfinite(held_out_loss)) result.metrics["held_out_loss"] = held_out_loss;
+    RETURN_IF_ERROR(session_.ReportMetric("held_out_loss", held_out_loss));
     for (const std::string& word : flags_.neighbors) result.summary += Neighbors(model, vocabulary_, word) + '\n';
     const std::filesystem::path path = std::filesystem::path(session_.model_directory()) / "vectors.txt";
     if (Status status = WriteVectors(path, model, vocabulary_); !status.ok()) {
