@@ -91,7 +91,7 @@ class CoordinatorPlanner {
                 .among = signs.missed_by};
       }
     }
-    if (HasRefused()) return {.why = "which refuses", .must_hear = true, .refused = true};
+    if (HasRefused()) return {.why = "which refuses", .must_hear = true, .without_office = true, .refused = true};
     // One that is in office hands over. One that was appointed because no other may know the job's rows has to begin
     // first.
     const bool leaves = std::ranges::find(servers_.leaving, host_) != servers_.leaving.end();

@@ -498,6 +498,21 @@ TEST(Appointment, OfAMemberThatRefusesAgainAndAgainGoesToTheNext) {
   EXPECT_EQ(story.coordinator(), "a-server-2");
 }
 
+// The coordinator was lost before it could report the server that had just joined.
+TEST(Appointment, GoesRoundAmongServersThatTheLastWordDoesNotName) {
+  Story story(3);
+  Say(story.cluster, {kServing});
+  story.cluster.Exit("a-server-0", 137);
+  story.Pass(milliseconds(250));
+  ASSERT_EQ(story.coordinator(), "a-server-1");
+  story.cluster.Answer("coordinator of term 2", Outcome::kRefused, "is no member yet");
+  story.Pass(seconds(1));
+  EXPECT_EQ(story.coordinator(), "a-server-2");
+  story.cluster.Answer("coordinator of term 3", Outcome::kRefused, "is no member yet");
+  story.Pass(seconds(1));
+  EXPECT_EQ(story.coordinator(), "a-server-1");
+}
+
 // --- servers that the others went on without
 
 // Else it would begin to serve its old rows, while the members have newer ones.
