@@ -14,10 +14,11 @@ struct Series {
   std::string color;
   std::vector<std::pair<double, double>> points;  // x ascending; a y that is not finite leaves a gap
   bool step = false;                              // holds its value until the next point
-  bool faint = false;
+  bool faint = false, thin = false;
   bool dashed = false;
   bool filled = false;
-  bool dots = false;  // points, no line
+  bool dots = false;    // points, no line
+  bool sparse = false;  // each point is marked, and holds as figure until the next
 };
 
 // An area between two lines: an interval.
@@ -47,10 +48,13 @@ struct Chart {
   std::vector<Shade> shades;
   double x_max = 1;                           // seconds, unless x_text says otherwise
   std::function<std::string(double)> x_text;  // of x; empty: a time
+  std::string x_name;                         // before a value of x, "step"; "": "at"
   bool from_zero = false;
   bool whole = false;  // y counts things
   bool log_y = false;  // where all values are positive
-  bool hover = false;  // figures under the pointer
+  // Figures under the pointer, or where a finger was: hidden until a style around the chart shows `.v` in `.h:hover`.
+  bool hover = false;
+  bool y_time = false;  // y is in seconds
   int width = 940, height = 190;
   std::function<std::string(double)> format;  // of y
   std::function<double(double)> y_step;       // of a span; empty: decimal

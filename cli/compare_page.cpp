@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/chart.h"
+#include "cli/page.h"
 #include "cli/render.h"
 #include "operator/api/format.h"
 
@@ -20,65 +21,128 @@ constexpr double kGapSeconds = 30;  // figures further apart are not joined
 
 using Get = std::function<std::optional<double>(const RunPoint&)>;
 
-double StartOf(const RunHistory& history) {
-  if (history.started > 0) return history.started;
-  return history.points.empty() ? 0 : history.points.front().time;
-}
-
-double LengthOf(const RunHistory& history) {
-  const double last = history.points.empty() ? StartOf(history) : history.points.back().time;
-  return std::max({history.ended, last, StartOf(history)}) - StartOf(history);
-}
-
-// x: seconds since the start of each run, so that they begin together.
-Series Line(const ComparedHistory& run, const char* color, const Get& get) {
-  Series series{.name = run.name, .color = color};
-  double last = -1;
-  for (const RunPoint& point : run.history.points) {
-    const double x = point.time - StartOf(run.history);
-    if (last >= 0 && x - last > std::max(kGapSeconds, LengthOf(run.history) / 50))
-      series.points.emplace_back(x, std::numeric_limits<double>::quiet_NaN());
-    series.points.emplace_back(x, get(point).value_or(std::numeric_limits<double>::quiet_NaN()));
-    last = x;
+class ComparedRuns {
+ public:
+  explicit ComparedRuns(const std::vector<ComparedHistory>& runs) : runs_(runs) {
+    std::vector<const RunHistory*> histories;
+    for (const ComparedHistory& run : runs) histories.push_back(&run.history);
+    choices_.axes = AxesOf(histories);
+    const Get loss = [](const RunPoint& point) { return point.loss; };
+    bool positive = true, any = false;
+    for (const ComparedHistory& run : runs) {
+      const Series series = Line(run, XAxis::kTime, "", loss, true);
+      any = any || HasValues(series);
+      positive = positive && (!HasValues(series) || AllPositive(series));
+      choices_.log_loss_first = choices_.log_loss_first || SpansMuch(series);
+    }
+    choices_.log_loss = any && positive;
+    choices_.log_loss_first = choices_.log_loss_first && choices_.log_loss;
   }
-  return series;
-}
 
-std::string ChartOf(const std::vector<ComparedHistory>& runs, const std::string& title, bool from_zero,
-                    const Get& get) {
-  Chart chart;
-  chart.title = title;
-  chart.height = 270;
-  chart.from_zero = from_zero;
-  if (from_zero) chart.format = [](double y) { return api::FormatCount(y); };
-  bool any = false;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    chart.series.push_back(Line(runs[i], kColors[i % kColors.size()], get));
-    chart.x_max = std::max(chart.x_max, LengthOf(runs[i].history));
-    any = any || std::any_of(chart.series.back().points.begin(), chart.series.back().points.end(),
-                             [](const auto& point) { return std::isfinite(point.second); });
+  std::string Text() const {
+    std::string title;
+    for (const ComparedHistory& run : runs_) title += (title.empty() ? "" : ", ") + run.name;
+    return PageBegin(title + " - compared", choices_) + "<h1>" + EscapeHtml(title) + "</h1>\n<p class=\"sub\">" +
+           std::to_string(runs_.size()) + " runs over each other, as if they had begun together.</p>\n" +
+           "<div class=\"scroll\">" + FiguresTable() + "</div>\n" + Charts() + About() + PageEnd();
   }
-  return any ? SvgText(chart) : "";
-}
 
-std::string Cell(const std::string& text) { return "<td>" + EscapeHtml(text) + "</td>"; }
+ private:
+  // x begins at 0 for each run, so that they begin together.
+  static Series Line(const ComparedHistory& run, XAxis axis, const char* color, const Get& get, bool gaps) {
+    Series series{.name = run.name, .color = color};
+    series.sparse = !gaps;
+    const std::vector<double> x = ValuesOn(axis, run.history);
+    const double gap = std::max(kGapSeconds, LengthOf(run.history) / 50);
+    for (size_t i = 0; i < run.history.points.size(); ++i) {
+      const std::optional<double> y = get(run.history.points[i]);
+      if (!gaps && (!y || (!series.points.empty() && series.points.back().second == *y))) continue;
+      if (gaps && i > 0 && run.history.points[i].time - run.history.points[i - 1].time > gap)
+        series.points.emplace_back(x[i], std::numeric_limits<double>::quiet_NaN());
+      series.points.emplace_back(x[i], y.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    return series;
+  }
 
-std::string FiguresTable(const std::vector<ComparedHistory>& runs) {
-  std::set<std::string> results;
-  for (const ComparedHistory& run : runs) {
-    for (const auto& [name, value] : run.history.results) results.insert(name);
+  double EndOf(XAxis axis) const {
+    double end = 0;
+    for (const ComparedHistory& run : runs_) {
+      const std::vector<double> x = ValuesOn(axis, run.history);
+      end = std::max(end, axis == XAxis::kTime ? LengthOf(run.history) : x.empty() ? 0 : x.back());
+    }
+    return end;
   }
-  std::string text =
-      "<table><tr><th></th><th>run</th><th>began</th><th>outcome</th><th>took</th><th>last loss</th>"
-      "<th>last rate</th><th>servers x workers</th>";
-  for (const std::string& name : results) {
-    std::string words = name;
-    std::replace(words.begin(), words.end(), '_', ' ');
-    text += "<th>" + EscapeHtml(words) + "</th>";
+
+  // `gaps`: a figure that is reported all the time, whose absence shows.
+  std::function<Chart(XAxis)> Maker(const std::string& title, int height, bool from_zero, const Get& get,
+                                    bool gaps = true) const {
+    return [=, this](XAxis axis) {
+      Chart chart;
+      chart.title = title;
+      chart.height = height;
+      chart.from_zero = from_zero;
+      if (from_zero) chart.format = api::FormatCount;
+      SetAxis(axis, EndOf(axis), chart);
+      for (size_t i = 0; i < runs_.size(); ++i)
+        chart.series.push_back(Line(runs_[i], axis, kColors[i % kColors.size()], get, gaps));
+      return chart;
+    };
   }
-  text += "</tr>\n";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const RunHistory& history = runs[i].history;
+
+  std::string Charts() const {
+    const std::string unit = runs_.front().history.sample_unit;
+    const auto draw = [&](const std::function<Chart(XAxis)>& make) {
+      return DrawOnAxes(choices_, ChartSize::kWhole, make);
+    };
+    std::string text = ChoicesBar(choices_);
+    text += DrawLoss(choices_, ChartSize::kWhole,
+                     Maker("Training loss", 270, false, [](const RunPoint& point) { return point.loss; }));
+    std::set<std::string> metrics;
+    for (const ComparedHistory& run : runs_) {
+      for (const RunPoint& point : run.history.points) {
+        for (const auto& [name, value] : point.metrics) metrics.insert(name);
+      }
+    }
+    for (const std::string& name : metrics) {
+      const Get get = [name](const RunPoint& point) {
+        const auto at = point.metrics.find(name);
+        return at == point.metrics.end() ? std::nullopt : std::optional(at->second);
+      };
+      text += draw(Maker(Words(name), 190, false, get, /*gaps=*/false));
+    }
+    text += draw(Maker("Throughput, " + (unit.empty() ? std::string("samples") : unit) + "/s", 270, true,
+                       [](const RunPoint& point) { return point.rate; }));
+    const auto count = [&](const char* title, int32_t RunPoint::*field) {
+      return draw([=, this](XAxis axis) {
+        Chart chart =
+            Maker(title, 150, true, [=](const RunPoint& point) { return std::optional<double>(point.*field); })(axis);
+        chart.whole = true;
+        for (Series& series : chart.series) series.step = true;
+        return chart;
+      });
+    };
+    text += count("Workers ready", &RunPoint::workers);
+    return text + count("Servers ready", &RunPoint::servers);
+  }
+
+  static std::string Cell(const std::string& text) { return "<td>" + EscapeHtml(text) + "</td>"; }
+
+  std::string FiguresTable() const {
+    std::set<std::string> results;
+    for (const ComparedHistory& run : runs_) {
+      for (const auto& [name, value] : run.history.results) results.insert(name);
+    }
+    std::string text =
+        "<table><tr><th></th><th>run</th><th>outcome</th><th>last loss</th><th>last rate</th><th>took</th>"
+        "<th>servers x workers</th>";
+    for (const std::string& name : results) text += "<th>" + EscapeHtml(Words(name)) + "</th>";
+    text += "<th>began</th></tr>\n";
+    for (size_t i = 0; i < runs_.size(); ++i) text += FiguresRow(runs_[i], kColors[i % kColors.size()], results);
+    return text + "</table>\n";
+  }
+
+  static std::string FiguresRow(const ComparedHistory& run, const char* color, const std::set<std::string>& results) {
+    const RunHistory& history = run.history;
     RunPoint last;
     for (const RunPoint& point : history.points) {
       if (point.loss) last.loss = point.loss;
@@ -86,50 +150,51 @@ std::string FiguresTable(const std::vector<ComparedHistory>& runs) {
       last.servers = point.servers;
       last.workers = point.workers;
     }
-    text += std::string("<tr><td><span class=\"n\" style=\"background:") + kColors[i % kColors.size()] +
-            "\">&nbsp;</span></td>" + Cell(runs[i].name) +
-            Cell(StartOf(history) > 0 ? ClockText(StartOf(history)) : "-") + Cell(history.phase) +
-            Cell(api::FormatSeconds(LengthOf(history))) + Cell(last.loss ? api::FormatFigure(*last.loss) : "-") +
-            Cell(last.rate ? api::FormatRate(*last.rate, history.sample_unit) : "-") +
-            Cell(std::to_string(last.servers) + " x " + std::to_string(last.workers));
+    if (history.loss) last.loss = history.loss;
+    if (history.rate) last.rate = history.rate;
+    std::string text = std::string("<tr><td><span class=\"n\" style=\"background:") + color + "\">&nbsp;</span></td>" +
+                       Cell(run.name) + Cell(history.phase) + Cell(last.loss ? api::FormatFigure(*last.loss) : "-") +
+                       Cell(last.rate ? api::FormatRate(*last.rate, history.sample_unit) : "-") +
+                       Cell(api::FormatSeconds(LengthOf(history))) +
+                       Cell(std::to_string(last.servers) + " x " + std::to_string(last.workers));
     for (const std::string& name : results) {
       const auto at = std::find_if(history.results.begin(), history.results.end(),
                                    [&](const auto& each) { return each.first == name; });
       text += Cell(at == history.results.end() ? "-" : api::FormatFigure(at->second));
     }
-    text += "</tr>\n";
+    return text + Cell(StartOf(history) > 0 ? DateText(StartOf(history)) : "-") + "</tr>\n";
   }
-  return text + "</table>\n";
-}
+
+  // What is known of the runs, side by side; the whole difference is `attune runs diff`.
+  std::string About() const {
+    std::vector<std::string> names;
+    for (const ComparedHistory& run : runs_) {
+      for (const auto& [name, value] : run.history.about) {
+        if (name != "run" && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+    if (names.empty()) return "";
+    std::string text = "<h2>The runs</h2>\n<div class=\"scroll\"><table class=\"runs\"><tr><th></th>";
+    for (const ComparedHistory& run : runs_) text += "<th>" + EscapeHtml(run.name) + "</th>";
+    text += "</tr>\n";
+    for (const std::string& name : names) {
+      text += "<tr>" + Cell(name);
+      for (const ComparedHistory& run : runs_) {
+        const auto at = std::find_if(run.history.about.begin(), run.history.about.end(),
+                                     [&](const auto& each) { return each.first == name; });
+        text += Cell(at == run.history.about.end() ? "-" : at->second);
+      }
+      text += "</tr>\n";
+    }
+    return text + "</table></div>\n";
+  }
+
+  const std::vector<ComparedHistory>& runs_;
+  PageChoices choices_;
+};
 
 }  // namespace
 
-std::string ComparePage(const std::vector<ComparedHistory>& runs) {
-  std::string title;
-  for (const ComparedHistory& run : runs) title += (title.empty() ? "" : ", ") + run.name;
-  std::string text =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width\"><title>" +
-      EscapeHtml(title) +
-      " - compared</title>\n<style>\nbody{font:14px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1f2933;"
-      "background:#fff;max-width:960px;margin:24px auto;padding:0 16px}\nh1{font-size:22px;margin:0 0 2px}\n"
-      ".sub{color:#5b6570;margin:0 0 14px}\nsvg{display:block;width:100%;margin:0 0 10px}\n"
-      ".wide{overflow-x:auto;margin:0 0 14px}\ntable{border-collapse:collapse;width:100%}\n"
-      "td,th{text-align:left;padding:3px 10px 3px 0;vertical-align:top;border-bottom:1px solid #eef0f2;"
-      "white-space:nowrap}\n.n{display:inline-block;min-width:18px;border-radius:9px;font-size:11px}\n"
-      "</style></head><body>\n<h1>" +
-      EscapeHtml(title) + "</h1>\n<p class=\"sub\">" + std::to_string(runs.size()) +
-      " runs over each other. Times are seconds since the start of each.</p>\n";
-  text += "<div class=\"wide\">" + FiguresTable(runs) + "</div>\n";
-  text += ChartOf(runs, "Training loss", false, [](const RunPoint& point) { return point.loss; });
-  const std::string unit = runs.front().history.sample_unit;
-  text += ChartOf(runs, "Throughput, " + (unit.empty() ? std::string("samples") : unit) + "/s", true,
-                  [](const RunPoint& point) { return point.rate; });
-  text += ChartOf(runs, "Workers that are ready", true,
-                  [](const RunPoint& point) { return std::optional<double>(point.workers); });
-  text += ChartOf(runs, "Servers that are ready", true,
-                  [](const RunPoint& point) { return std::optional<double>(point.servers); });
-  return text + "</body></html>\n";
-}
+std::string ComparePage(const std::vector<ComparedHistory>& runs) { return ComparedRuns(runs).Text(); }
 
 }  // namespace attune::cli

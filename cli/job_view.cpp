@@ -95,7 +95,12 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.slowest_worker = progress->slowest_worker;
     view.moving_bytes_left = progress->moving_bytes_left;
     view.moving_rows_per_second = progress->moving_rows_per_second;
+    if (progress->items_total > 0 && progress->epochs > 0) {
+      view.epochs_done = static_cast<double>(progress->items_done) * static_cast<double>(progress->epochs) /
+                         static_cast<double>(progress->items_total);
+    }
   }
+  view.threads = job.spec.worker_threads;
   if (const auto& mode = job.status.synchronization; mode && mode->mode != api::SyncMode::kAsync) {
     view.synchronization = ToString(*mode);
   }
@@ -146,6 +151,9 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     view.epochs = sample.job->epochs();
     view.reprocessed_items = sample.job->reprocessed_items();
     if (!sample.job->metrics().empty()) view.metrics = controller::MetricsOf(*sample.job);
+    view.steps = static_cast<double>(sample.job->steps());
+    if (sample.job->items() > 0)
+      view.epochs_done = static_cast<double>(sample.job->items_done()) / static_cast<double>(sample.job->items());
     AddDataPlane(*sample.job, view);
   }
   for (const telemetry::PodSample& pod : sample.pods) {

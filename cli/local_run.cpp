@@ -260,6 +260,7 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
     std::fflush(stdout);
   }
   RunReport report(*directory, arguments.report, run.keys.size());
+  report.Describe(AboutRun(keeper.record()));
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true};
   options.record = [&](const JobView& view, double now) {
     report.Add(view, now);
@@ -276,6 +277,7 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   log.Restore();
   keeper.End(RunOutcome::kInterrupted, ToUnixSeconds(run.time.WallNow()));
   if (result.interrupted) TellEnd(keeper.record(), arguments.json);
+  report.Conclude(keeper.record());
   const bool reported = report.Finish(arguments.json);
   RemoveOlderRuns(arguments, *directory);
   const int code = Conclude(result, arguments.json);

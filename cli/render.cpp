@@ -347,6 +347,14 @@ void AddTrends(const JobView& view, const Screen& screen, std::vector<std::strin
   add("rate", view.rate_trend, [](double value) { return api::FormatCount(value); });
 }
 
+std::string LocalTime(double unix_seconds, const char* format) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[48];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
 // What stands above the pods.
 void AddHead(const JobView& view, const Screen& screen, double now, size_t rows, std::vector<std::string>& lines) {
   lines.push_back(Line(screen)
@@ -390,14 +398,8 @@ std::string ShortPath(const std::string& path, const std::string& directory) {
   return path.substr(directory.size() + 1);
 }
 
-std::string ClockText(double unix_seconds) {
-  const auto seconds = static_cast<std::time_t>(unix_seconds);
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  char text[16];
-  std::strftime(text, sizeof text, "%H:%M:%S", &parts);
-  return text;
-}
+std::string ClockText(double unix_seconds) { return LocalTime(unix_seconds, "%H:%M:%S"); }
+std::string DateText(double unix_seconds) { return LocalTime(unix_seconds, "%Y-%m-%d %H:%M:%S %Z"); }
 
 std::vector<std::string> Render(const JobView& view, const Screen& screen, double now) {
   std::vector<std::string> lines;

@@ -32,5 +32,6 @@ std::vector<std::string> WrapText(std::string_view text, int width);
 // The path as it is named from `directory`, when it lies below it.
 std::string ShortPath(const std::string& path, const std::string& directory);
 std::string ClockText(double unix_seconds);  // "12:00:05", local time
+std::string DateText(double unix_seconds);   // "2027-01-15 08:00:00 UTC", in this machine's zone
 
 }  // namespace attune::cli

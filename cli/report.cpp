@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/file.h"
 #include "base/output.h"
@@ -40,7 +41,8 @@ StatusOr<fs::path> HistoryIn(const fs::path& directory) {
 
 struct FoundHistory {
   fs::path file;
-  std::string name;  // of the run
+  std::string name;                   // of the run
+  std::optional<RunRecord> run = {};  // where it is known
 };
 
 StatusOr<FoundHistory> HistoryOfRun(const RunRecord& run, const std::string& wanted) {
@@ -48,26 +50,30 @@ StatusOr<FoundHistory> HistoryOfRun(const RunRecord& run, const std::string& wan
   for (const RunJob& job : run.jobs) {
     const fs::path file = fs::path(run.directory) / HistoryFile(job.name);
     if ((job.name == wanted || run.jobs.size() == 1) && fs::is_regular_file(file, error))
-      return FoundHistory{file, run.name};
+      return FoundHistory{file, run.name, run};
   }
   ASSIGN_OR_RETURN(const fs::path file, HistoryIn(run.directory));
-  return FoundHistory{file, run.name};
+  return FoundHistory{file, run.name, run};
 }
 
 // A file, a run directory, the name of a job that a local run trains, or of a run, or of a job that one has trained.
 StatusOr<FoundHistory> FindHistory(const std::string& wanted, const Target& target) {
   std::error_code error;
-  if (fs::is_regular_file(wanted, error)) return FoundHistory{wanted, fs::path(wanted).parent_path().filename()};
+  const auto in = [](const fs::path& file, const fs::path& directory) {
+    const auto run = LoadRun(directory);
+    return run.ok() ? FoundHistory{file, run->name, *run} : FoundHistory{file, directory.filename().string()};
+  };
+  if (fs::is_regular_file(wanted, error))
+    return in(wanted, fs::absolute(wanted, error).lexically_normal().parent_path());
   if (fs::is_directory(wanted, error)) {
     ASSIGN_OR_RETURN(const fs::path file, HistoryIn(wanted));
-    const auto run = LoadRun(wanted);
-    return FoundHistory{file, run.ok() ? run->name : fs::path(wanted).filename().string()};
+    return in(file, wanted);
   }
   const auto connection = ConnectToJob(target, wanted, Purpose::kLook);
   if (connection.ok() && connection->ended) return HistoryOfRun(*connection->ended, connection->key.name);
   if (connection.ok() && connection->instance) {
     const fs::path file = fs::path(connection->run_directory) / HistoryFile(connection->key.name);
-    if (fs::is_regular_file(file, error)) return FoundHistory{file, connection->run};
+    if (fs::is_regular_file(file, error)) return in(file, connection->run_directory);
     return Error(StatusCode::kUnavailable,
                  "job " + wanted + " has no curves yet; they are kept from the first look on");
   }
@@ -77,8 +83,16 @@ StatusOr<FoundHistory> FindHistory(const std::string& wanted, const Target& targ
   return Error(StatusCode::kNotFound,
                "there is no history of " + wanted + ": it is no file and no run directory, and " +
                    std::string(Message(run.status())) +
-                   ". A job on a cluster is recorded by who follows it: `attune --context NAME run --report FILE "
+                   ". A job on a cluster is recorded while it is followed: `attune --context NAME run --report FILE "
                    "job.yaml`");
+}
+
+// What the run's record says and its curves do not: of an older attune, or of a run that was ended from outside.
+void AddFacts(const RunRecord& run, RunHistory& history) {
+  if (history.about.empty()) history.about = AboutRun(run);
+  for (const RunJob& job : run.jobs) {
+    if (job.name == history.name && WasEndedFromOutside(job.outcome)) history.phase = ToString(job.outcome);
+  }
 }
 
 StatusOr<ComparedHistory> ReadHistory(const std::string& wanted, const Target& target) {
@@ -86,6 +100,7 @@ StatusOr<ComparedHistory> ReadHistory(const std::string& wanted, const Target& t
   ASSIGN_OR_RETURN(const std::string text, ReadFile(found.file, kHistoryBytesMax));
   auto history = LoadHistory(text);
   if (!history.ok()) return Annotate(history.status(), "reading " + found.file.string());
+  if (found.run) AddFacts(*found.run, *history);
   return ComparedHistory{found.name.empty() ? history->name : found.name, *std::move(history)};
 }
 

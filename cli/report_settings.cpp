@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
-#include <vector>
 
 #include "cli/chart.h"
 #include "operator/api/format.h"
-#include "operator/controller/names.h"
 #include "operator/controller/text.h"
 
 namespace attune::cli {
@@ -15,36 +13,20 @@ namespace {
 
 constexpr size_t kPointsMin = 3;  // fewer say nothing of a setting: it was passed on the way
 
-struct Cell {
-  int32_t servers = 0, workers = 0;
-  std::string pace;
-  std::vector<double> rates;  // ascending once collected
-  double seconds = 0;
-  double Quantile(double share) const {
-    return rates[static_cast<size_t>(share * static_cast<double>(rates.size() - 1) + 0.5)];
-  }
-  double rate() const { return Quantile(0.5); }
-};
+template <class Setting>
+auto Key(const Setting& setting) {
+  return std::tie(setting.servers, setting.workers, setting.threads, setting.pace);
+}
 
-// In the order in which they were first seen.
-std::vector<Cell> CollectCells(const RunHistory& history) {
-  std::vector<Cell> cells;
-  for (size_t i = 1; i < history.points.size(); ++i) {
-    const RunPoint& point = history.points[i];
-    const RunPoint& before = history.points[i - 1];
-    // The first look after a change still shows the setting before.
-    if (!point.rate || point.servers != before.servers || point.workers != before.workers || point.pace != before.pace)
-      continue;
-    auto cell = std::find_if(cells.begin(), cells.end(), [&](const Cell& each) {
-      return std::tie(each.servers, each.workers, each.pace) == std::tie(point.servers, point.workers, point.pace);
-    });
-    if (cell == cells.end()) cell = cells.insert(cells.end(), Cell{point.servers, point.workers, point.pace, {}, 0});
-    cell->rates.push_back(*point.rate);
-    cell->seconds += point.time - before.time;
-  }
-  std::erase_if(cells, [](const Cell& cell) { return cell.rates.size() < kPointsMin; });
-  for (Cell& cell : cells) std::sort(cell.rates.begin(), cell.rates.end());
-  return cells;
+std::string PaceText(const SettingFigures& setting) { return setting.pace.empty() ? "Async" : setting.pace; }
+
+// Of the setting's row in the table.
+std::string RowId(const SettingFigures& setting) {
+  std::string id = "s" + std::to_string(setting.servers) + "-" + std::to_string(setting.workers) + "-" +
+                   std::to_string(setting.threads) + "-" + PaceText(setting);
+  std::replace_if(
+      id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
+  return id;
 }
 
 // A bar as long as the rate is high.
@@ -54,58 +36,126 @@ std::string Bar(double share) {
   return text;
 }
 
-std::string Unit(const RunHistory& history) {
-  return history.sample_unit.empty() ? std::string("samples") : history.sample_unit;
-}
-
 }  // namespace
 
-std::string SettingsTable(const RunHistory& history) {
-  std::vector<Cell> cells = CollectCells(history);
-  if (cells.size() < 2) return "";
-  std::sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.rate() > b.rate(); });
-  const double best = cells.front().rate();
-  std::string text = "<h2>Throughput by setting</h2>\n<table><tr><th>servers</th><th>workers</th><th>pace</th><th>" +
-                     EscapeHtml(Unit(history)) + "/s</th><th>spread</th><th>for</th><th class=\"wide\"></th></tr>\n";
-  for (const Cell& cell : cells) {
-    const bool is_best = &cell == &cells.front();
-    text += "<tr><td>" + std::to_string(cell.servers) + "</td><td>" + std::to_string(cell.workers) + "</td><td>" +
-            EscapeHtml(cell.pace.empty() ? "Async" : cell.pace) + "</td><td>" + (is_best ? "<b>" : "") +
-            api::FormatCount(cell.rate()) + (is_best ? "</b>" : "") + "</td><td>" +
-            api::FormatCount(cell.Quantile(0.1)) + " to " + api::FormatCount(cell.Quantile(0.9)) + "</td><td>" +
-            api::FormatSeconds(cell.seconds) + "</td><td class=\"wide\">" + Bar(best > 0 ? cell.rate() / best : 0) +
-            "</td></tr>\n";
+double SettingFigures::Quantile(double share) const {
+  return rates[static_cast<size_t>(share * static_cast<double>(rates.size() - 1) + 0.5)];
+}
+
+RunSettings::RunSettings(const RunHistory& history, const std::vector<EventMark>& marks, double start)
+    : history_(history), start_(start) {
+  Collect();
+  for (const EventMark& mark : marks) {
+    const RunPoint* reached = IsChangeOfTuner(*mark.event) && mark.number > 0 ? ReachedBy(mark) : nullptr;
+    const SettingFigures* setting = reached == nullptr ? nullptr : At(*reached);
+    if (setting != nullptr) settings_[static_cast<size_t>(setting - settings_.data())].tried.push_back(&mark);
+  }
+}
+
+void RunSettings::Collect() {
+  for (size_t i = 1; i < history_.points.size(); ++i) {
+    const RunPoint& point = history_.points[i];
+    const RunPoint& before = history_.points[i - 1];
+    // The first look after a change still shows the setting before.
+    if (!point.rate || Key(point) != Key(before)) continue;
+    auto at = std::find_if(settings_.begin(), settings_.end(),
+                           [&](const SettingFigures& each) { return Key(each) == Key(point); });
+    if (at == settings_.end())
+      at = settings_.insert(at, {point.servers, point.workers, point.threads, point.pace, {}, 0, {}});
+    at->rates.push_back(*point.rate);
+    at->seconds += point.time - before.time;
+  }
+  std::erase_if(settings_, [](const SettingFigures& setting) { return setting.rates.size() < kPointsMin; });
+  for (SettingFigures& setting : settings_) std::sort(setting.rates.begin(), setting.rates.end());
+}
+
+const SettingFigures* RunSettings::At(const RunPoint& point) const {
+  const auto at = std::find_if(settings_.begin(), settings_.end(),
+                               [&](const SettingFigures& each) { return Key(each) == Key(point); });
+  return at == settings_.end() ? nullptr : &*at;
+}
+
+// The last that was seen before the next change.
+const RunPoint* RunSettings::ReachedBy(const EventMark& mark) const {
+  const RunPoint* reached = nullptr;
+  for (const RunPoint& point : history_.points) {
+    const double at = point.time - start_;
+    if (at > mark.at && (mark.until == 0 || at <= mark.until)) reached = &point;
+  }
+  return reached;
+}
+
+std::string RunSettings::Unit() const { return history_.sample_unit.empty() ? "samples" : history_.sample_unit; }
+
+std::string RunSettings::Text(const SettingFigures& setting) const {
+  return std::to_string(setting.servers) + " x " + std::to_string(setting.workers) +
+         (setting.threads > 0 ? " (" + controller::Counted(setting.threads, "thread") + ")" : "");
+}
+
+std::string RunSettings::Table() const {
+  if (!has_table()) return "";
+  std::vector<const SettingFigures*> sorted;
+  for (const SettingFigures& setting : settings_) sorted.push_back(&setting);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const SettingFigures* a, const SettingFigures* b) { return a->rate() > b->rate(); });
+  const auto any = [&](auto has) { return std::any_of(settings_.begin(), settings_.end(), has); };
+  const bool threads = any([](const SettingFigures& each) { return each.threads > 0; });
+  const bool tried = any([](const SettingFigures& each) { return !each.tried.empty(); });
+  std::string text =
+      "<h2>Throughput by setting</h2>\n<div class=\"scroll\"><table class=\"settings\"><tr><th>servers</th><th>workers</th>";
+  text += threads ? "<th>threads</th>" : "";
+  text += "<th>pace</th><th>" + EscapeHtml(Unit()) + "/s</th><th>spread</th><th>for</th>";
+  text += tried ? "<th>tried</th>" : "";
+  text += "<th class=\"bars\"></th></tr>\n";
+  for (const SettingFigures* setting : sorted) {
+    const bool is_best = setting == sorted.front();
+    text += "<tr id=\"" + RowId(*setting) + "\"><td>" + std::to_string(setting->servers) + "</td><td>" +
+            std::to_string(setting->workers) + "</td>";
+    if (threads) text += "<td>" + (setting->threads > 0 ? std::to_string(setting->threads) : "-") + "</td>";
+    text += "<td>" + EscapeHtml(PaceText(*setting)) + "</td><td>" + (is_best ? "<b>" : "") +
+            api::FormatCount(setting->rate()) + (is_best ? "</b>" : "") + "</td><td>" +
+            api::FormatCount(setting->Quantile(0.1)) + " to " + api::FormatCount(setting->Quantile(0.9)) + "</td><td>" +
+            api::FormatSeconds(setting->seconds) + "</td>";
+    if (tried) {
+      text += "<td>";
+      for (const EventMark* mark : setting->tried) text += Badge(*mark);
+      text += "</td>";
+    }
+    const double best = sorted.front()->rate();
+    text += "<td class=\"bars\">" + Bar(best > 0 ? setting->rate() / best : 0) + "</td></tr>\n";
   }
   return text +
-         "</table>\n<p class=\"sub\">The median of what was reported there, and the span of the middle four "
+         "</table></div>\n<p class=\"sub\">The median of what was reported there, and the span of the middle four "
          "fifths.</p>\n";
 }
 
-std::string TuningHeadline(const RunHistory& history) {
+std::string RunSettings::Headline() const {
   int64_t changes = 0;
-  for (const JobEvent& event : history.events) {
-    if (event.reason == controller::kEventTuningTrial || event.reason == controller::kEventTuningMove)
-      changes += event.count;
+  for (const JobEvent& event : history_.events) {
+    if (IsChangeOfTuner(event)) changes += event.count;
   }
-  if (changes == 0 || history.points.empty()) return "";
-  const std::vector<Cell> cells = CollectCells(history);
+  if (changes == 0 || history_.points.empty()) return "";
   const auto text = [&](const RunPoint& point) -> std::string {
-    for (const Cell& cell : cells) {
-      if (cell.servers == point.servers && cell.workers == point.workers && cell.pace == point.pace)
-        return std::to_string(cell.servers) + " x " + std::to_string(cell.workers) + " at " +
-               api::FormatCount(cell.rate());
-    }
-    return "";
+    const SettingFigures* setting = At(point);
+    return setting == nullptr ? "" : Text(*setting) + " at " + api::FormatCount(setting->rate());
   };
   // At both ends pods come and go: the first and the last setting that was stayed at.
   std::string first, last;
-  for (auto point = history.points.begin(); point != history.points.end() && first.empty(); ++point)
+  for (auto point = history_.points.begin(); point != history_.points.end() && first.empty(); ++point)
     first = text(*point);
-  for (auto point = history.points.rbegin(); point != history.points.rend() && last.empty(); ++point)
+  for (auto point = history_.points.rbegin(); point != history_.points.rend() && last.empty(); ++point)
     last = text(*point);
   if (first.empty() || last.empty()) return "";
-  return (first == last ? "stayed with " + last : first + " \u2192 " + last) + " " + Unit(history) + "/s, " +
+  return (first == last ? "stayed with " + last : first + " \u2192 " + last) + " " + Unit() + "/s, " +
          controller::Counted(changes, "change");
+}
+
+std::string RunSettings::LinkFrom(const EventMark& mark) const {
+  for (const SettingFigures& setting : settings_) {
+    if (has_table() && std::find(setting.tried.begin(), setting.tried.end(), &mark) != setting.tried.end())
+      return "<a href=\"#" + RowId(setting) + "\">" + Text(setting) + " in the table</a>";
+  }
+  return "";
 }
 
 }  // namespace attune::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "proto/metric_name.h"
 
@@ -18,12 +19,20 @@ std::optional<double> NumberAt(const Json& list, size_t index) {
   return index < list.size() && list[index].is_number() ? std::optional(list[index].get<double>()) : std::nullopt;
 }
 
+// Whole numbers: a tenth of a sample per second says nothing and costs bytes.
+Json RatesToJson(const std::vector<double>& rates) {
+  Json list = Json::array();
+  for (const double rate : rates) list.push_back(std::isfinite(rate) ? Json(std::llround(rate)) : Json());
+  return list;
+}
+
 // One row per point keeps the file small; the order is that of `fields`.
 Json ToJson(const RunPoint& point) {
   return Json::array({point.time, Number(point.loss), Number(point.rate), Number(point.fraction),
                       Number(point.remaining_seconds), Number(point.moving_rows_per_second),
                       Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes),
-                      point.pace, point.metrics.empty() ? Json() : Json(point.metrics)});
+                      point.pace, point.metrics.empty() ? Json() : Json(point.metrics), Number(point.steps),
+                      Number(point.epochs), point.threads, RatesToJson(point.worker_rates)});
 }
 
 RunPoint PointFromJson(const Json& row) {
@@ -45,6 +54,12 @@ RunPoint PointFromJson(const Json& row) {
         point.metrics[name] = value.get<double>();
     }
   }
+  point.steps = NumberAt(row, 12);
+  point.epochs = NumberAt(row, 13);
+  point.threads = static_cast<int32_t>(std::clamp(NumberAt(row, 14).value_or(0), 0.0, 1e6));
+  const Json& rates = row.size() > 15 ? row[15] : Json();
+  for (size_t i = 0; rates.is_array() && i < std::min(rates.size(), RunHistory::kWorkersMax); ++i)
+    point.worker_rates.push_back(NumberAt(rates, i).value_or(std::numeric_limits<double>::quiet_NaN()));
   return point;
 }
 
@@ -101,6 +116,10 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   for (const api::MetricStatus& metric : view.metrics) {
     if (metric.value) point.metrics[metric.name] = *metric.value;
   }
+  point.steps = view.steps;
+  point.epochs = view.epochs_done;
+  point.threads = view.threads.value_or(0);
+  AddRates(view, point);
   for (const PodView& pod : view.pods) {
     if (pod.memory_bytes) point.memory_bytes = point.memory_bytes.value_or(0) + static_cast<double>(*pod.memory_bytes);
   }
@@ -110,6 +129,22 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   for (size_t i = 0; i < points.size(); i += 2) points[kept++] = points[i];
   points.resize(kept);
   spacing_ *= 2;
+}
+
+void RunRecorder::AddRates(const JobView& view, RunPoint& point) {
+  std::vector<std::string>& workers = history_.workers;
+  for (const PodView& pod : view.pods) {
+    if (!pod.rate) continue;
+    auto at = std::find(workers.begin(), workers.end(), pod.name);
+    if (at == workers.end()) {
+      if (workers.size() >= RunHistory::kWorkersMax) continue;
+      at = workers.insert(at, pod.name);
+    }
+    const auto index = static_cast<size_t>(at - workers.begin());
+    if (point.worker_rates.size() <= index)
+      point.worker_rates.resize(index + 1, std::numeric_limits<double>::quiet_NaN());
+    point.worker_rates[index] = *pod.rate;
+  }
 }
 
 std::string SaveHistory(const RunHistory& history) {
@@ -126,26 +161,28 @@ std::string SaveHistory(const RunHistory& history) {
   for (const auto& [name, value] : history.results) results[name] = value;
   Json about = Json::array();
   for (const auto& [name, value] : history.about) about.push_back({name, value});
-  const Json object = {{"format", kFormat},
-                       {"job", history.name},
-                       {"namespace", history.name_space},
-                       {"phase", history.phase},
-                       {"sampleUnit", history.sample_unit},
-                       {"synchronization", history.synchronization},
-                       {"started", history.started},
-                       {"ended", history.ended},
-                       {"reprocessedItems", history.reprocessed_items},
-                       {"recoveries", history.recoveries},
-                       {"restoredRows", history.restored_rows},
-                       {"results", results},
-                       {"fields",
-                        {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond",
-                         "movingBytesLeft", "servers", "workers", "memoryBytes", "pace", "metrics"}},
-                       {"loss", Number(history.loss)},
-                       {"rate", Number(history.rate)},
-                       {"about", about},
-                       {"points", points},
-                       {"events", events}};
+  const Json object = {
+      {"format", kFormat},
+      {"job", history.name},
+      {"namespace", history.name_space},
+      {"phase", history.phase},
+      {"sampleUnit", history.sample_unit},
+      {"synchronization", history.synchronization},
+      {"started", history.started},
+      {"ended", history.ended},
+      {"reprocessedItems", history.reprocessed_items},
+      {"recoveries", history.recoveries},
+      {"restoredRows", history.restored_rows},
+      {"results", results},
+      {"fields",
+       {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond", "movingBytesLeft", "servers",
+        "workers", "memoryBytes", "pace", "metrics", "steps", "epochs", "threads", "workerRates"}},
+      {"workers", history.workers},
+      {"loss", Number(history.loss)},
+      {"rate", Number(history.rate)},
+      {"about", about},
+      {"points", points},
+      {"events", events}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -177,6 +214,9 @@ StatusOr<RunHistory> LoadHistory(const std::string& text) {
       if (value.is_number()) history.results.emplace_back(name, value.get<double>());
     }
   }
+  const Json& workers = kube::At(object, {"workers"});
+  for (size_t i = 0; workers.is_array() && i < std::min(workers.size(), RunHistory::kWorkersMax); ++i)
+    history.workers.push_back(workers[i].is_string() ? workers[i].get<std::string>() : "");
   const Json& points = kube::At(object, {"points"});
   for (size_t i = 0; points.is_array() && i < std::min(points.size(), RunHistory::kPointsMax); ++i) {
     if (points[i].is_array()) history.points.push_back(PointFromJson(points[i]));

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "operator/api/format.h"
+
 namespace attune::cli {
 namespace {
 
@@ -146,6 +148,7 @@ std::string SaveRecord(const RunRecord& record) {
                  {"arguments", record.arguments},
                  {"workingDirectory", record.working_directory},
                  {"manifest", record.manifest},
+                 {"manifestDigest", record.manifest_digest},
                  {"tune", record.tune},
                  {"cores", record.cores},
                  {"namespace", record.name_space},
@@ -178,6 +181,7 @@ StatusOr<RunRecord> LoadRecord(const std::string& text) {
   record.arguments = TextsAt(object, "arguments");
   record.working_directory = TextAt(object, "workingDirectory");
   record.manifest = TextAt(object, "manifest");
+  record.manifest_digest = TextAt(object, "manifestDigest");
   record.tune = TextAt(object, "tune");
   record.cores = TextAt(object, "cores");
   record.name_space = TextAt(object, "namespace");
@@ -241,6 +245,36 @@ std::optional<int64_t> SeedOf(const Json& job) {
     if (const auto seed = SeedOfContainer(container)) return seed;
   }
   return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> AboutRun(const RunRecord& record) {
+  constexpr size_t kDigestShown = 12;
+  std::vector<std::pair<std::string, std::string>> about;
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) about.emplace_back(name, text);
+  };
+  const auto joined = [](const std::vector<std::string>& words, const char* between) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+    return text;
+  };
+  add("run", record.name);
+  add("tags", joined(record.tags, ", "));
+  const std::string digest = record.manifest_digest.substr(0, kDigestShown);
+  add("manifest", record.manifest + (digest.empty() ? "" : " (SHA-256 " + digest + "\u2026)"));
+  if (!record.arguments.empty()) add("command", "attune " + joined(record.arguments, " "));
+  add("continued from", record.resumed_from);
+  if (record.seed) add("seed", std::to_string(*record.seed));
+  if (!record.version.empty()) add("version", "attune " + record.version);
+  const RunMachine& machine = record.machine;
+  std::vector<std::string> parts;
+  if (!machine.host.empty()) parts.push_back(machine.host);
+  if (machine.cores > 0) parts.push_back(std::to_string(machine.cores) + (machine.cores == 1 ? " core" : " cores"));
+  if (!machine.processor.empty()) parts.push_back(machine.processor);
+  if (machine.memory_bytes > 0) parts.push_back(api::FormatBytes(machine.memory_bytes));
+  if (!machine.kernel.empty()) parts.push_back(machine.kernel);
+  add("machine", joined(parts, ", "));
+  return about;
 }
 
 std::string ProblemOfRunName(const std::string& name) {

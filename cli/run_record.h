@@ -26,6 +26,10 @@ enum class RunOutcome {
   kLost,         // its process ended without saying so: killed, or the machine went down
 };
 std::string ToString(RunOutcome outcome);
+// A job that was ended so does not know: its last status says that it trains, or is being deleted.
+inline bool WasEndedFromOutside(RunOutcome outcome) {
+  return outcome == RunOutcome::kInterrupted || outcome == RunOutcome::kStopped || outcome == RunOutcome::kLost;
+}
 
 // The figures of one job that a list of runs shows and a comparison compares.
 struct RunJob {
@@ -58,6 +62,7 @@ struct RunRecord {
 
   std::vector<std::string> arguments;  // of `attune`, as typed
   std::string working_directory, manifest;
+  std::string manifest_digest;          // SHA-256 of its text, in hexadecimal
   std::string tune, cores, name_space;  // options that another run of the same needs; "" : not given
   std::string resumed_from;             // name of the run whose checkpoint it began with, or a directory
   std::string version;
@@ -75,6 +80,8 @@ void UpdateRunJob(const JobView& view, RunJob& job);
 RunOutcome OutcomeOf(const std::vector<RunJob>& jobs);
 // `--seed=7`, `--seed 7` among the arguments of a container, or SEED in its environment.
 std::optional<int64_t> SeedOf(const kube::Json& job);
+// What a reader of a report asks first, as (name, text): manifest, command, version, machine and the like.
+std::vector<std::pair<std::string, std::string>> AboutRun(const RunRecord& record);
 // Empty when it may be used as a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit.
 std::string ProblemOfRunName(const std::string& name);
 

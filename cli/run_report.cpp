@@ -20,10 +20,18 @@ void Complain(const Status& status) {
 void RunReport::Add(const JobView& view, double now) {
   Job& job = recorded_[view.name_space + "/" + view.name];
   job.recorder.Add(view, now);
+  job.recorder.Describe(about_);
   const bool ended = view.outcome != JobView::Outcome::kNone;
   if (directory_.empty() || (!ended && now - job.saved_at < kSaveSeconds)) return;
-  // A full disk must not end the training; the end of the run tells.
+  // A full disk must not end the training; the end of the run says so.
   [[maybe_unused]] const Status saved = SaveHistoryOf(job, now);
+}
+
+void RunReport::Conclude(const RunRecord& record) {
+  for (const RunJob& job : record.jobs) {
+    const auto at = recorded_.find(job.name_space + "/" + job.name);
+    if (at != recorded_.end() && WasEndedFromOutside(job.outcome)) at->second.recorder.SetPhase(ToString(job.outcome));
+  }
 }
 
 Status RunReport::SaveHistoryOf(Job& job, double now) const {

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cli/run_history.h"
+#include "cli/run_record.h"
 
 namespace attune::cli {
 
@@ -17,7 +18,11 @@ class RunReport {
   RunReport(std::filesystem::path directory, std::filesystem::path page, size_t jobs)
       : directory_(std::move(directory)), page_(std::move(page)), jobs_(jobs) {}
 
+  // For the head of the pages.
+  void Describe(std::vector<std::pair<std::string, std::string>> about) { about_ = std::move(about); }
   void Add(const JobView& view, double now);
+  // How the run's jobs ended, where they were ended from outside.
+  void Conclude(const RunRecord& record);
   // Writes everything, and says on standard error what could not be written; false when a page is missing.
   bool Finish(bool quiet);
 
@@ -31,6 +36,7 @@ class RunReport {
 
   const std::filesystem::path directory_, page_;
   const size_t jobs_;
+  std::vector<std::pair<std::string, std::string>> about_;
   std::map<std::string, Job> recorded_;  // by namespace/name
 };
 

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "cli/chart.h"
+#include "cli/compare_page.h"
 #include "cli/report_page.h"
 #include "cli/run_history.h"
 
@@ -30,6 +31,10 @@ JobView Running(double at) {
   view.remaining_seconds = 100 - at;
   view.servers_ready = 2;
   view.workers_ready = at < 50 ? 2 : 4;
+  view.steps = 40 * at;
+  view.epochs_done = at / 25;
+  for (int i = 0; i < view.workers_ready; ++i)
+    view.pods.push_back({.name = "word2vec-worker-" + std::to_string(i), .rate = 25'000 + i});
   return view;
 }
 
@@ -38,6 +43,9 @@ RunHistory Recorded(int seconds) {
   for (int at = 0; at < seconds; ++at) recorder.Add(Running(at), kStart + at);
   return recorder.history();
 }
+
+// Three x axes, two scales, two widths of screens.
+constexpr int kLossDrawings = 3 * 2 * 2;
 
 int Count(const std::string& text, const std::string& part) {
   int count = 0;
@@ -66,12 +74,20 @@ TEST(RunHistory, ComesBackFromItsFile) {
   history.points[3].loss.reset();
   history.points[4].pace = "BSP";
   history.about = {{"machine", "2 cores"}};
+  history.points[5].metrics = {{"held_out_loss", 3.21}};
+  history.points[6].threads = 3;
   const auto loaded = LoadHistory(SaveHistory(history));
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(SaveHistory(*loaded), SaveHistory(history));
   EXPECT_EQ(loaded->points.size(), history.points.size());
   EXPECT_FALSE(loaded->points[3].loss);
   EXPECT_EQ(loaded->events.front().count, 2);
+  EXPECT_EQ(loaded->points[5].metrics.at("held_out_loss"), 3.21);
+  EXPECT_EQ(loaded->points[6].threads, 3);
+  EXPECT_EQ(loaded->points[7].steps, history.points[7].steps);
+  EXPECT_EQ(loaded->points[7].epochs, history.points[7].epochs);
+  EXPECT_EQ(loaded->workers, history.workers);
+  EXPECT_EQ(loaded->points[7].worker_rates, history.points[7].worker_rates);
 }
 
 TEST(RunHistory, KnowsWhatWasReportedOfTheModelAtEachTime) {
@@ -92,8 +108,8 @@ TEST(RunHistory, KnowsWhatWasReportedOfTheModelAtEachTime) {
   EXPECT_EQ(loaded->points[1].metrics, (std::map<std::string, double>{{"held_out_loss", 3.5}}));
   EXPECT_EQ(loaded->points[2].metrics, (std::map<std::string, double>{{"held_out_loss", 3.25}}));
   const kube::Json file = kube::Json::parse(text);  // as docs/runs.md has it
-  EXPECT_EQ(file["fields"].back(), "metrics");
-  EXPECT_EQ(file["points"][2].back(), kube::Json({{"held_out_loss", 3.25}}));
+  EXPECT_EQ(file["fields"][11], "metrics");
+  EXPECT_EQ(file["points"][2][11], kube::Json({{"held_out_loss", 3.25}}));
 }
 
 TEST(RunHistory, OtherFilesAreRefused) {
@@ -125,10 +141,10 @@ TEST(ReportPage, EventsStandOnTheCurvesByNumber) {
                     {"2027-01-15T08:00:30Z", "TrainingStarted", "ready", "word2vec", false, 1},
                     {"2027-01-15T08:00:40Z", "ServerFailed", "killed", "word2vec", true, 1}};
   const std::string page = ReportPage(history);
-  EXPECT_THAT(page, HasSubstr(">1</span></td><td>20s</td><td>ServersAdded"));
-  EXPECT_THAT(page, HasSubstr(">2</span></td><td>40s</td><td>ServerFailed"));
+  EXPECT_THAT(page, HasSubstr(">1</a></td><td>20s</td><td>ServersAdded"));
+  EXPECT_THAT(page, HasSubstr(">2</a></td><td>40s</td><td>ServerFailed"));
   EXPECT_THAT(page, HasSubstr("<td></td><td>30s</td><td>TrainingStarted"));
-  EXPECT_EQ(Count(page, "<rect"), 4) << "numbers stand on the first chart only, which is there for two widths";
+  EXPECT_EQ(Count(page, "rx=\"8\""), 2 * kLossDrawings) << "numbers stand on the first chart only";
   EXPECT_THAT(page, HasSubstr("<a href=\"#e2\">"));
   EXPECT_THAT(page, HasSubstr("<tr id=\"e2\">"));
 }
@@ -139,7 +155,7 @@ TEST(ReportPage, EventsAtTheSameTimeShareABadge) {
     history.events.push_back({"2027-01-15T08:00:20Z", reason, "", "word2vec", false, 1});
   }
   const std::string page = ReportPage(history);
-  EXPECT_EQ(Count(page, "<rect"), 2) << "once for each of two widths";
+  EXPECT_EQ(Count(page, "rx=\"8\""), kLossDrawings);
   EXPECT_THAT(page, HasSubstr(">1-3</text>"));
 }
 
@@ -147,7 +163,8 @@ TEST(ReportPage, SettingsThatWereMeasuredStandInATable) {
   const std::string page = ReportPage(Recorded(100));
   EXPECT_THAT(page, HasSubstr("Throughput by setting"));
   EXPECT_THAT(page,
-              HasSubstr("<tr><td>2</td><td>4</td><td>Async</td><td><b>100k</b></td><td>100k to 100k</td><td>49s</td>"));
+              HasSubstr("<tr id=\"s2-4-0-Async\"><td>2</td><td>4</td><td>Async</td><td><b>100k</b></td><td>100k to "
+                        "100k</td><td>49s</td>"));
   EXPECT_EQ(Count(page, "class=\"bar\""), 2);
   EXPECT_THAT(ReportPage(Recorded(40)), Not(HasSubstr("Throughput by setting")));
 }
@@ -170,8 +187,9 @@ TEST(ReportPage, ATrialIsOneMarkWithItsOutcome) {
   EXPECT_THAT(page,
               HasSubstr("Trying 2 servers, 4 workers: expected +20 %<br><b>measured +31 % (\u00b12 %); kept.</b>"));
   EXPECT_THAT(page, Not(HasSubstr("TuningOutcome"))) << "it stands in the row of its trial";
-  EXPECT_THAT(page, HasSubstr(">2</span></td><td>41s</td><td>TuningMove"));
+  EXPECT_THAT(page, HasSubstr(">2</a></td><td>41s</td><td>TuningMove"));
   EXPECT_THAT(page, HasSubstr("fill-opacity=\"0.12\"")) << "shaded while it was tried";
+  EXPECT_THAT(page, HasSubstr("<summary>1 step of this change</summary>21s ServersAdded: Created 1 server pod"));
 }
 
 TEST(ReportPage, SaysInOneLineWhatTuningDid) {
@@ -199,20 +217,118 @@ TEST(ReportPage, TheHeadSaysWhenInWhichZoneAndWhatElseIsKnown) {
   history.about = {{"manifest", "job.yaml"}, {"machine", "2 cores"}};
   const std::string page = ReportPage(history);
   EXPECT_THAT(page, HasSubstr("began 2027-01-15 08:00:00 UTC"));
-  EXPECT_THAT(page, HasSubstr("manifest: job.yaml<br>machine: 2 cores"));
+  EXPECT_THAT(page, HasSubstr("<dt>manifest</dt><dd>job.yaml</dd><dt>machine</dt><dd>2 cores</dd>"));
 }
 
-TEST(ReportPage, TheLossIsDrawnByShareOfTheGoalToo) {
-  EXPECT_THAT(ReportPage(Recorded(60)), Not(HasSubstr("by share of the goal"))) << "no shares were reported";
+TEST(ReportPage, CurvesAreDrawnOverTimeStepsAndEpochsWhereTheseAreKnown) {
+  const std::string page = ReportPage(Recorded(60));
+  for (const char* axis : {"time", "steps", "epochs"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("<label for=\"x-") + axis + "\">" + axis)) << axis;
+    EXPECT_THAT(page, HasSubstr(std::string("#x-") + axis + ":checked~main .on-" + axis + "{display:block}")) << axis;
+    EXPECT_THAT(page, HasSubstr(std::string("<div class=\"on-") + axis)) << axis;
+  }
+  EXPECT_THAT(page, HasSubstr(">2k</text>")) << "a tick of steps";
   RunHistory history = Recorded(60);
-  for (size_t i = 0; i < history.points.size(); ++i) history.points[i].fraction = 0.01 * static_cast<double>(i);
+  for (RunPoint& point : history.points) point.steps = point.epochs = std::nullopt;
+  const std::string by_time = ReportPage(history);
+  EXPECT_THAT(by_time, Not(HasSubstr("<label for=\"x-")));
+  EXPECT_THAT(by_time, Not(HasSubstr("<div class=\"on-steps")));
+}
+
+TEST(ReportPage, TheLossIsLogarithmicAtFirstWhereItSpansMuchAndOnWish) {
+  const std::string flat = ReportPage(Recorded(60));
+  EXPECT_THAT(flat, HasSubstr("id=\"y-linear\" checked"));
+  EXPECT_THAT(flat, HasSubstr("<label for=\"y-log\">logarithmic</label>"));
+  RunHistory steep = Recorded(60);
+  for (size_t i = 0; i < steep.points.size(); ++i) steep.points[i].loss = std::exp(-0.1 * static_cast<double>(i));
+  EXPECT_THAT(ReportPage(steep), HasSubstr("id=\"y-log\" checked"));
+  steep.points[3].loss = -1;
+  EXPECT_THAT(ReportPage(steep), Not(HasSubstr("y-log"))) << "not all values have a logarithm";
+}
+
+TEST(ReportPage, EventsLieWhereTheyHappenedOnEachAxis) {
+  RunHistory history = Recorded(101);
+  history.events = {{"2027-01-15T08:00:50.5Z", "ServerFailed", "killed", "word2vec", true, 1}};
+  // The plot of a wide page is 850 wide and begins at 74: half-way on each of the axes.
+  EXPECT_EQ(Count(ReportPage(history), "<line x1=\"503.2\" y1=\"30.0\" x2=\"503.2\" y2=\"244.0\""), 6)
+      << "three axes of two scales";
+}
+
+TEST(ReportPage, EachMetricOfTheTrainingHasACurve) {
+  RunHistory history = Recorded(60);
+  EXPECT_THAT(ReportPage(history), Not(HasSubstr("Held out loss")));
+  for (size_t i = 5; i < history.points.size(); i += 20) {
+    history.points[i].metrics["held_out_loss"] = 3 - 0.01 * static_cast<double>(i);
+    history.points[i].metrics["accuracy"] = 0.5;
+  }
   const std::string page = ReportPage(history);
-  EXPECT_THAT(page, HasSubstr("Training loss by share of the goal"));
-  EXPECT_THAT(page, HasSubstr(">50%</text>"));
+  EXPECT_THAT(page, HasSubstr(">Held out loss</text>"));
+  EXPECT_THAT(page, HasSubstr(">Accuracy</text>"));
+  EXPECT_THAT(page, HasSubstr("<tspan x=\"")) << "with figures under the pointer";
+}
+
+TEST(ReportPage, EachWorkerHasALineUnderItsShortName) {
+  const std::string page = ReportPage(Recorded(80));
+  EXPECT_THAT(page, HasSubstr("Throughput of each worker, words/s"));
+  for (const char* worker : {">worker-0</text>", ">worker-3</text>"}) EXPECT_THAT(page, HasSubstr(worker));
+  EXPECT_THAT(page, HasSubstr("worker-3 25.0k</tspan>"));
+  RunHistory many = Recorded(80);
+  for (int i = 4; i < 20; ++i) many.workers.push_back("word2vec-worker-" + std::to_string(i));
+  EXPECT_THAT(ReportPage(many), Not(HasSubstr(">worker-0</text>"))) << "a legend of 20 entries explains nothing";
+}
+
+TEST(ReportPage, ATrialAndItsSettingLeadToEachOther) {
+  const std::string page = ReportPage([] {
+    RunHistory history = TunedRun();
+    history.events[0].time = "2027-01-15T08:00:49Z";
+    history.events[2].time = "2027-01-15T08:01:10Z";
+    history.events.pop_back();
+    return history;
+  }());
+  EXPECT_THAT(page, HasSubstr("<a href=\"#s2-4-0-Async\">2 x 4 in the table</a>"));
+  EXPECT_THAT(page, HasSubstr("<th>tried</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>49s</td><td><a class=\"n\" style=\"background:#d9730d\" href=\"#e1\">1</a></td>"));
+}
+
+TEST(ReportPage, SettingsOfDifferentThreadsAreTwo) {
+  RunHistory history = Recorded(45);
+  for (size_t i = 0; i < history.points.size(); ++i) history.points[i].threads = i < 20 ? 1 : 2;
+  const std::string page = ReportPage(history);
+  EXPECT_THAT(page, HasSubstr("<th>threads</th>"));
+  EXPECT_THAT(page, HasSubstr("id=\"s2-2-1-Async\""));
+  EXPECT_THAT(page, HasSubstr("id=\"s2-2-2-Async\""));
 }
 
 TEST(ReportPage, FiguresAreThereForThePointerWithoutAScript) {
-  EXPECT_THAT(ReportPage(Recorded(60)), HasSubstr("<title>at 30s\n"));
+  const std::string page = ReportPage(Recorded(60));
+  EXPECT_THAT(page, HasSubstr(">at 30s</tspan>"));
+  EXPECT_THAT(page, HasSubstr(">epoch 1.2"));
+  EXPECT_THAT(page, HasSubstr("smoothed 2.7"));
+  EXPECT_THAT(page, HasSubstr(".h:hover .v{visibility:visible}"));
+}
+
+RunHistory NamedRun(double loss_at_end) {
+  RunHistory history = Recorded(60);
+  history.loss = loss_at_end;
+  history.about = {{"manifest", "job.yaml"}};
+  return history;
+}
+
+TEST(ComparePage, IsDarkWhereTheReaderWantsItAndFitsAPhone) {
+  const std::string page = ComparePage({{"first", NamedRun(1.5)}, {"second", NamedRun(1.25)}});
+  EXPECT_THAT(page, HasSubstr("prefers-color-scheme:dark"));
+  EXPECT_THAT(page, HasSubstr("class=\"narrow\""));
+  EXPECT_THAT(page, HasSubstr("<label for=\"x-epochs\">"));
+  EXPECT_THAT(page, HasSubstr("<td>1.250</td>")) << "the last figure of the terminal";
+  EXPECT_THAT(page, HasSubstr("<tr><td>manifest</td><td>job.yaml</td><td>job.yaml</td></tr>"));
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(ComparePage, MetricsOfEitherRunHaveACurve) {
+  RunHistory second = NamedRun(1);
+  second.points[10].metrics["held_out_loss"] = 2;
+  second.points[40].metrics["held_out_loss"] = 1.5;
+  EXPECT_THAT(ComparePage({{"first", NamedRun(1)}, {"second", second}}), HasSubstr(">held out loss</text>"));
 }
 
 TEST(ReportPage, ARunThatWasNotSeenTrainingSaysSo) {
@@ -253,6 +369,42 @@ TEST(Chart, ALogarithmicAxisIsForPositiveValuesOnly) {
   chart.series[0].points[2].second = 0;
   EXPECT_THAT(SvgText(chart), Not(HasSubstr("nan")));
   EXPECT_THAT(SvgText(chart), HasSubstr(">0</text>"));
+}
+
+TEST(Chart, TicksAreWrittenWithoutWhatSaysNothing) {
+  Chart chart;
+  chart.x_max = 7200;
+  chart.y_time = true;
+  chart.from_zero = true;
+  chart.series = {{.name = "", .color = "#000", .points = {{0, 0}, {7200, 200}}}};
+  const std::string time = SvgText(chart);
+  for (const char* tick : {">1m</text>", ">1h20m</text>", ">2h</text>"}) EXPECT_THAT(time, HasSubstr(tick));
+  EXPECT_THAT(time, Not(HasSubstr("1m40s")));
+  chart.y_time = false;
+  chart.format = [](double y) { return std::to_string(static_cast<int>(y) / 100) + ".00k"; };
+  EXPECT_THAT(SvgText(chart), HasSubstr(">1k</text>"));
+}
+
+TEST(Chart, ANarrowLogarithmicAxisHasTicksToo) {
+  Chart chart;
+  chart.log_y = true;
+  chart.height = 270;
+  chart.series = {{.name = "", .color = "#000", .points = {{0, 3.4}, {1, 1.1}}}};
+  const std::string text = SvgText(chart);
+  for (const char* tick : {">1.5</text>", ">2</text>", ">3</text>"}) EXPECT_THAT(text, HasSubstr(tick));
+}
+
+TEST(Chart, ALegendThatDoesNotFitBesideTheTitleStandsBelow) {
+  Chart chart;
+  chart.title = "Throughput of each worker, words/s";
+  for (int i = 0; i < 8; ++i)
+    chart.series.push_back({.name = "worker-" + std::to_string(i), .color = "#000", .points = {{0, 1}, {1, 2}}});
+  EXPECT_THAT(SvgText(chart), HasSubstr("viewBox=\"0 0 940.0 208.0\"")) << "one row more";
+  chart.width = 400;
+  EXPECT_THAT(SvgText(chart), HasSubstr("viewBox=\"0 0 400.0 226.0\"")) << "two rows";
+  chart.series.resize(2);
+  chart.width = 940;
+  EXPECT_THAT(SvgText(chart), HasSubstr("viewBox=\"0 0 940.0 190.0\""));
 }
 
 TEST(Chart, TicksAreRound) {

@@ -38,6 +38,7 @@ RunRecord Sample() {
   record.arguments = {"run", "job.yaml"};
   record.working_directory = "/w";
   record.manifest = "job.yaml";
+  record.manifest_digest = "0123456789abcdef";
   record.tune = "auto";
   record.cores = "0.5";
   record.name_space = "default";
@@ -58,6 +59,18 @@ TEST(RunRecord, ComesBackFromItsFile) {
   EXPECT_THAT(SaveRecord(record), HasSubstr("\"ended\": \"2027-01-15T08:01:00.000Z\"")) << "times as everywhere else";
   EXPECT_EQ(loaded->seed, -7);
   EXPECT_EQ(loaded->outcome, RunOutcome::kInterrupted);
+}
+
+TEST(RunRecord, SaysWhatTheRunWasMadeFrom) {
+  using Fact = std::pair<std::string, std::string>;
+  RunRecord record = Sample();
+  record.tags = {"wide"};
+  EXPECT_THAT(AboutRun(record), ElementsAre(Fact("run", record.name), Fact("tags", "wide"),
+                                            Fact("manifest", "job.yaml (SHA-256 0123456789ab\u2026)"),
+                                            Fact("command", "attune run job.yaml"), Fact("continued from", "slow"),
+                                            Fact("seed", "-7"), Fact("version", "attune 1.0"),
+                                            Fact("machine", "host, 8 cores, A processor, 1.00 GiB, Linux 6")));
+  EXPECT_TRUE(AboutRun(RunRecord{}).empty()) << "of an older attune";
 }
 
 TEST(RunRecord, OtherFilesAreRefusedAndOddOnesReadAsFarAsTheyGo) {

@@ -107,6 +107,9 @@ TEST_F(RunsTest, WhatEndedAnswersAndIsCompared) {
   EXPECT_THAT(Attune({"get", "first"}).output, HasSubstr("Failed"));
   EXPECT_THAT(Attune({"explain", "first"}).output, HasSubstr("job toy is not tuned"));
   EXPECT_EQ(Attune({"report", "first", "-o", "page.html"}).code, 0);
+  const std::string page = *ReadFile(directory_ / "page.html");
+  EXPECT_THAT(page, HasSubstr("<dt>tags</dt><dd>small</dd>"));
+  EXPECT_THAT(page, HasSubstr("toy.yaml (SHA-256 "));
   EXPECT_EQ(Attune({"report", "first", "second", "-o", "both.html"}).code, 0);
   EXPECT_THAT(*ReadFile(directory_ / "both.html"), HasSubstr("2 runs over each other"));
   const Outcome runs = Attune({"runs"});
@@ -135,6 +138,7 @@ TEST_F(RunsTest, ARunThatWasKilledIsLostAndAnswers) {
   run_->Signal(SIGKILL);
   (void)run_->AwaitEnd();
   EXPECT_THAT(Attune({"runs"}).output, HasSubstr("Lost"));
+  EXPECT_THAT(Attune({"report", "killed", "-o", "-"}).output, HasSubstr("<p class=\"sub\">Lost, "));
   EXPECT_THAT(Attune({"logs", "toy", "worker", "1"}).output, HasSubstr("at work"));
 }
 
