@@ -12,6 +12,7 @@
 #include "cli/run_directory.h"
 #include "cli/run_store.h"
 #include "operator/api/manifest.h"
+#include "operator/local/temporary_directory.h"
 
 namespace attune::cli {
 namespace {
@@ -36,6 +37,7 @@ Status CheckCount(const RunsArguments& arguments, size_t least, size_t most, con
 }
 
 Status List(const RunsArguments& arguments) {
+  local::RemoveStaleTemporaryDirectories(local::SystemTemporaryDirectory());  // of runs that were killed
   RETURN_IF_ERROR(CheckCount(arguments, 0, 0, "[--tag TAG] [-o json]"));
   std::vector<RunRecord> runs = ListRuns();
   if (!arguments.tag.empty()) {

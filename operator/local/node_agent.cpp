@@ -28,6 +28,7 @@
 #include "operator/local/prober.h"
 #include "operator/local/process.h"
 #include "operator/local/resource_limits.h"
+#include "operator/local/temporary_directory.h"
 #include "proto/contract.h"
 
 namespace attune::local {
@@ -84,10 +85,6 @@ class Agent final : public NodeAgent {
     Stop(std::chrono::seconds(2));
     api_.SetLogSource({});
     if (wake_ >= 0) close(wake_);
-    if (!temporary_.empty()) {
-      std::error_code error;
-      std::filesystem::remove_all(temporary_, error);
-    }
   }
 
   void Stop(Duration grace) override {
@@ -130,13 +127,13 @@ class Agent final : public NodeAgent {
                    "cannot make " + (options_.run_directory / "claims").string() + ": " + error.message());
     }
     RETURN_IF_ERROR(ProveSpace());
+    RemoveStaleTemporaryDirectories(SystemTemporaryDirectory());
     volumes_root_ = options_.run_directory / "volumes";
     if (volumes_root_.string().size() <= kVolumesPathBytesMax) return OkStatus();
-    std::string name = (std::filesystem::temp_directory_path(error) / "attune-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      return Error(StatusCode::kUnavailable,
-                   "cannot make a directory for volumes at " + name + ": " + ErrnoText(errno));
-    temporary_ = volumes_root_ = name;
+    auto made = TemporaryDirectory::Make(SystemTemporaryDirectory());
+    if (!made.ok()) return Annotate(made.status(), "the run directory's path is too long for sockets");
+    temporary_ = *std::move(made);
+    volumes_root_ = temporary_->path();
     return OkStatus();
   }
 
@@ -544,7 +541,8 @@ class Agent final : public NodeAgent {
   MemoryApi& api_;
   const TimeSource& time_;
   const std::unique_ptr<AddressBook> addresses_;
-  std::filesystem::path volumes_root_, temporary_;
+  std::filesystem::path volumes_root_;
+  std::unique_ptr<TemporaryDirectory> temporary_;  // where the run directory's path is too long for sockets
   const int wake_;
   const Variables environment_ = ThisEnvironment();
   std::unique_ptr<Prober> prober_;

@@ -159,6 +159,20 @@ TEST_F(RunsTest, ASecondCtrlCEndsAtOnceAndLeavesNothingBehind) {
   EXPECT_TRUE(fs::is_empty(directory_ / "tmp"));
 }
 
+// As a third Ctrl-C and a kernel out of memory do: nothing is put in order.
+TEST_F(RunsTest, WhatAKilledRunLeftInTheTemporaryDirectoryIsRemovedByTheNextLook) {
+  const std::string directory = std::string(120, 'd') + "/" + std::string(120, 'e');
+  run_ = Start({"run", Job("toy", kWorks), "--plain", "--run-directory", directory});
+  ASSERT_TRUE(run_->AwaitOutput("workers 2/2"));
+  (void)Attune({"runs"});
+  EXPECT_FALSE(fs::is_empty(directory_ / "tmp")) << "it is in use";
+  run_->Signal(SIGKILL);
+  (void)run_->AwaitEnd();
+  EXPECT_FALSE(fs::is_empty(directory_ / "tmp"));
+  (void)Attune({"runs"});
+  EXPECT_TRUE(fs::is_empty(directory_ / "tmp"));
+}
+
 TEST_F(RunsTest, TooFewOpenFilesAndTooLittleMemoryAreSaidWithWhatToDo) {
   const Outcome files = Start({"run", Job("toy", kFails)}, {{RLIMIT_NOFILE, 16}})->AwaitEnd();
   EXPECT_EQ(files.code, 1) << files.output;
