@@ -137,6 +137,7 @@ void AddHowToRun(CLI::App& command, RunArguments& run, Values& values) {
   command.add_flag("--plain", run.plain, "A line every few seconds instead of the live display");
   command.add_option("--resumed-from", run.resumed_from, "")
       ->group("");  // of a run in the background that continues one
+  command.add_option("--manifest-name", run.manifest_name, "")->group("");  // of a run in the background
 }
 
 void AddRunAndValidate(CLI::App& app, Values& values) {
@@ -147,7 +148,8 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
           "a second Ctrl-C ends it without. A cluster's job continues.\n\n"
           "  attune run examples/word2vec/job.yaml\n"
           "  attune run --detach job.yaml && attune get\n");
-  run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs")->required();
+  run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs; -: standard input")
+      ->required();
   run->add_option("--resume", values.run.resume,
                   "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
       ->type_name("DIR");

@@ -17,6 +17,8 @@ struct Target {
   bool as_kubectl_plugin = false;  // called as kubectl-attune: the cluster, not a local instance
 };
 
+inline constexpr char kStandardInput[] = "standard input";  // as the name of a manifest
+
 struct RunArguments {
   std::string file;
   bool detach = false;
@@ -32,6 +34,7 @@ struct RunArguments {
   std::optional<uint64_t> keep;    // so many ended runs stay in the directory of runs; absent: all
   std::vector<std::string> words;  // the command line as it was typed, for the record of the run
   std::string resumed_from;        // name of the run that is continued; "": none
+  std::string manifest_name;       // where its text comes from, for people; "": from `file`
 };
 struct ResumeArguments {
   std::string run;  // name, directory, or a job's name

@@ -1,6 +1,7 @@
 // `attune run --detach`: the same program again, in a session of its own.
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,25 @@ namespace {
 constexpr Duration kStartMax = std::chrono::seconds(20);
 constexpr Duration kLook = std::chrono::milliseconds(50);
 
-StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::filesystem::path& output) {
+// A file without a name that holds the text, to be read from its beginning.
+StatusOr<int> TextInMemory(const std::string& text) {
+  const int file = memfd_create("manifest", MFD_CLOEXEC);
+  size_t done = 0;
+  while (file >= 0 && done < text.size()) {
+    const ssize_t written = pwrite(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (written <= 0 && errno != EINTR) break;
+    if (written > 0) done += static_cast<size_t>(written);
+  }
+  if (file >= 0 && done == text.size()) return file;
+  const Status failed =
+      Error(StatusCode::kUnavailable, "cannot pass the manifest to the background process: " + ErrnoText(errno));
+  if (file >= 0) close(file);
+  return failed;
+}
+
+StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& input,
+                      const std::filesystem::path& output) {
+  ASSIGN_OR_RETURN(const int manifest, TextInMemory(input));
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
@@ -31,7 +50,7 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::filesyst
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, manifest, STDIN_FILENO);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   // Away from this terminal: its end and its Ctrl-C do not reach the instance.
@@ -40,6 +59,7 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::filesyst
   const int failed = posix_spawn(&child, "/proc/self/exe", &files, &attributes, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
+  close(manifest);
   if (failed != 0) return Error(StatusCode::kInternal, "cannot start the background process: " + ErrnoText(failed));
   return child;
 }
@@ -60,7 +80,7 @@ std::optional<int> ExitCode(pid_t child) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : kExitFailed;
 }
 
-void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
+void SayHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
   std::printf(
       "%s: training in the background, process %d, logs in %s\n"
       "its own output is in %s\n\n"
@@ -73,12 +93,15 @@ void TellHowToLook(const std::string& job, pid_t child, const std::filesystem::p
 
 }  // namespace
 
-int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& arguments, const Target& target) {
+int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manifest, const RunArguments& arguments,
+                  const Target& target) {
   const SystemTime time;
   const std::string job(kube::Name(jobs.front()));
   const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, time.WallNow());
   if (!directory.ok()) return Fail(directory.status());
-  std::vector<std::string> words = {"attune", "run", arguments.file, "--plain", "--run-directory", directory->string()};
+  std::vector<std::string> words = {
+      "attune",           "run", "-", "--manifest-name", arguments.manifest_name, "--plain", "--run-directory",
+      directory->string()};
   if (!arguments.resume.empty()) words.insert(words.end(), {"--resume", arguments.resume});
   if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
   if (!arguments.cores.empty()) words.insert(words.end(), {"--limit-cores-per-pod", arguments.cores});
@@ -89,12 +112,12 @@ int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& argum
   if (!arguments.resumed_from.empty()) words.insert(words.end(), {"--resumed-from", arguments.resumed_from});
   if (!target.name_space.empty()) words.insert(words.end(), {"--namespace", target.name_space});
   const std::filesystem::path output = *directory / kRunOutput;
-  const auto child = Spawn(words, output);
+  const auto child = Spawn(words, manifest, output);
   if (!child.ok()) return Fail(child.status());
   Interrupts::Install();
   for (const MonotonicTime deadline = time.Now() + kStartMax; time.Now() < deadline;) {
     if (IsRegistered(*child)) {
-      TellHowToLook(job, *child, *directory);
+      SayHowToLook(job, *child, *directory);
       return kExitOk;
     }
     if (const auto code = ExitCode(*child)) {
@@ -107,7 +130,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const RunArguments& argum
   kill(*child, SIGTERM);
   if (Interrupts::requested()) return kExitInterrupted;
   return Fail(
-      Error(StatusCode::kDeadlineExceeded, "the background process was not up after 20 s and was told to end; see " +
+      Error(StatusCode::kDeadlineExceeded, "the background process was not up after 20 s and was asked to end; see " +
                                                output.string() + " and " + (*directory / "attune.log").string()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/jobs.h"
 #include "cli/table.h"
 #include "operator/api/format.h"
 #include "operator/controller/tuning_loop.h"
@@ -32,7 +33,8 @@ Json ToJson(const tuner::Setting& setting, const tuner::SearchSpace& space) {
 
 Json ToJson(const tuner::Gain& gain) { return {{"log", gain.mean}, {"deviation", gain.deviation}}; }
 
-Json ToJson(const tuner::NamedRecord& named) {
+// `start`: of the job, seconds since 1970, from which the tuner counts; 0: not known.
+Json ToJson(const tuner::NamedRecord& named, double start) {
   const tuner::DecisionRecord& record = named.record;
   const auto setting = [&](const tuner::Setting& values) {
     Json object;
@@ -40,7 +42,7 @@ Json ToJson(const tuner::NamedRecord& named) {
     return object;
   };
   Json object = {{"number", record.number},
-                 {"time", record.time},
+                 {"elapsedSeconds", record.time},
                  {"kind", tuner::Name(record.kind)},
                  {"from", setting(record.from)},
                  {"to", setting(record.to)},
@@ -49,6 +51,7 @@ Json ToJson(const tuner::NamedRecord& named) {
                  {"costSeconds", record.cost_seconds},
                  {"verdict", tuner::Name(record.verdict)},
                  {"text", tuner::Explain(named)}};
+  if (start > 0) object["time"] = TimeText(start + record.time);
   if (record.measured) object["measuredGain"] = ToJson(*record.measured);
   return object;
 }
@@ -149,7 +152,7 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
   if (story.empty()) explanation.text += "\nNothing was tried so far.\n";
   for (const tuner::NamedRecord& named : story) {
     explanation.text += "\n" + std::to_string(named.record.number) + ". " + tuner::Explain(named) + "\n";
-    explanation.json["decisions"].push_back(ToJson(named));
+    explanation.json["decisions"].push_back(ToJson(named, ParseTime(job.status.start_time)));
   }
   if (!model) return explanation;
   const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);

@@ -1,4 +1,4 @@
-// What the tuner did to a job and why, as text and as JSON. Pure, apart from the models it computes anew.
+// What the tuner did to a job and why, as text and as JSON. Pure, apart from the models it computes again.
 #pragma once
 
 #include <string>

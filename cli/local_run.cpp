@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <utility>
 
 #include "base/version.h"
 #include "cli/application.h"
@@ -19,6 +18,7 @@
 #include "cli/run_keeper.h"
 #include "cli/run_report.h"
 #include "cli/run_store.h"
+#include "cli/stopping.h"
 #include "cli/terminal.h"
 #include "operator/controller/operator.h"
 #include "operator/local/instance.h"
@@ -131,6 +131,16 @@ size_t PodsOf(const std::vector<kube::Json>& jobs) {
   return static_cast<size_t>(pods);
 }
 
+// The command line as a user would type it, also of a run that was started in the background with its manifest on
+// standard input.
+std::vector<std::string> TypedWords(std::vector<std::string> words, const std::string& manifest_name) {
+  const auto name = std::find(words.begin(), words.end(), "--manifest-name");
+  if (name == words.end() || std::next(name) == words.end()) return words;
+  words.erase(name, std::next(name, 2));
+  if (manifest_name != kStandardInput) std::replace(words.begin(), words.end(), std::string("-"), manifest_name);
+  return words;
+}
+
 RunRecord RecordOf(const RunArguments& arguments, const Target& target, const std::filesystem::path& directory) {
   RunRecord record;
   record.name = arguments.name.empty() ? directory.filename().string() : arguments.name;
@@ -139,10 +149,10 @@ RunRecord RecordOf(const RunArguments& arguments, const Target& target, const st
   record.started = ToUnixSeconds(SystemTime().WallNow());
   record.process_id = getpid();
   record.process_start = local::ProcessStart(getpid());
-  record.arguments = arguments.words;
+  record.arguments = TypedWords(arguments.words, arguments.manifest_name);
   std::error_code error;
   record.working_directory = std::filesystem::current_path(error).string();
-  record.manifest = arguments.file;
+  record.manifest = arguments.manifest_name;
   record.tune = arguments.tune;
   record.cores = arguments.cores;
   record.name_space = target.name_space;
@@ -152,59 +162,47 @@ RunRecord RecordOf(const RunArguments& arguments, const Target& target, const st
   return record;
 }
 
+// Not for programs, which read JSON lines.
+void Say(const std::string& text, bool quiet) {
+  if (quiet) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+std::vector<kube::ObjectKey> JobsWithRowsToLose(LocalRun& run) {
+  std::vector<kube::ObjectKey> keys;
+  for (const kube::ObjectKey& key : run.keys) {
+    const auto object = run.platform->api().Get(kube::kTrainingJobs, key);
+    if (object.ok() && HasRowsToLose(api::ParseTrainingJob(*object).job)) keys.push_back(key);
+  }
+  return keys;
+}
+
 // The last checkpoint of each job that would lose rows, all within one time; the next interrupt skips what is left.
 void WriteLastCheckpoints(LocalRun& run, RunKeeper& keeper, bool quiet) {
   const MonotonicTime deadline = run.time.Now() + kLastCheckpointMax;
   const int interrupts = Interrupts::count();
-  bool announced = false;
-  for (const kube::ObjectKey& key : run.keys) {
-    const auto object = run.platform->api().Get(kube::kTrainingJobs, key);
-    if (!object.ok() || !HasRowsToLose(api::ParseTrainingJob(*object).job)) continue;
-    if (!std::exchange(announced, true) && !quiet) {
-      std::printf("stopping: writing a checkpoint first; Ctrl-C skips it\n");
-      std::fflush(stdout);
-    }
+  const std::vector<kube::ObjectKey> jobs = JobsWithRowsToLose(run);
+  Say(StoppingText({run.name, !jobs.empty(), IsTerminal()}), quiet);
+  for (const kube::ObjectKey& key : jobs) {
     const Duration left = std::max<Duration>(deadline - run.time.Now(), Duration::zero());
     const auto written = WriteCheckpoint(run.platform->api(), key,
                                          {.whole = left, .details = kLastDetails, .interrupts_seen = interrupts});
     if (written.ok() && written->known) keeper.SetCheckpoint(run.platform->api(), key, written->status);
-    if (quiet) continue;
     const std::string text = written.ok() ? ToString(*written)
                              : Interrupts::count() > interrupts
                                  ? "no checkpoint: skipped"
                                  : "no checkpoint: " + std::string(Message(written.status()));
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
+    Say(text + "\n", quiet);
   }
 }
 
 void EndEarly(LocalRun& run, RunKeeper& keeper, bool quiet) {
   WriteLastCheckpoints(run, keeper, quiet);
-  if (!quiet) {
-    std::printf("stopping: ending all processes\n");
-    std::fflush(stdout);
-  }
+  Say("stopping: ending all processes\n", quiet);
   run.registration.reset();
   run.job_operator.reset();  // so that nothing replaces what ends
   run.platform->Stop(Interrupts::count() > 1 ? Duration::zero() : kEarlyGrace);
-}
-
-void TellEnd(const RunRecord& record, bool json) {
-  const bool resumable =
-      std::any_of(record.jobs.begin(), record.jobs.end(), [](const RunJob& job) { return !job.checkpoint.empty(); });
-  if (json) {
-    kube::Json line = {{"type", "stopped"}, {"run", record.name}, {"directory", record.directory}};
-    if (resumable) {
-      const RunJob& job = record.jobs.front();
-      line["checkpoint"] = {
-          {"directory", job.checkpoint}, {"number", job.checkpoint_number}, {"step", job.checkpoint_step}};
-    }
-    std::puts(line.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
-    return;
-  }
-  std::printf("stopped; no process is left, logs are in %s\n", record.directory.c_str());
-  if (resumable) std::printf("  attune resume %s   continues from the checkpoint\n", record.name.c_str());
-  std::printf("  attune describe %s   what it did\n", record.name.c_str());
 }
 
 void RemoveOlderRuns(const RunArguments& arguments, const std::filesystem::path& directory) {
@@ -276,7 +274,8 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   run.platform.reset();
   log.Restore();
   keeper.End(RunOutcome::kInterrupted, ToUnixSeconds(run.time.WallNow()));
-  if (result.interrupted) TellEnd(keeper.record(), arguments.json);
+  if (result.interrupted)
+    std::fputs((arguments.json ? StoppedJson(keeper.record()) + "\n" : StoppedText(keeper.record())).c_str(), stdout);
   report.Conclude(keeper.record());
   const bool reported = report.Finish(arguments.json);
   RemoveOlderRuns(arguments, *directory);

@@ -50,8 +50,9 @@ size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& fil
   return Print(problems, file);
 }
 
-// A relative file that is absent is named with the directory it was looked for in.
+// "-" is standard input. A relative file that is absent is named with the directory it was looked for in.
 StatusOr<std::string> ReadManifestText(const std::string& file) {
+  if (file == "-") return ReadFile("/dev/stdin", kManifestBytesMax);
   auto text = ReadFile(file, kManifestBytesMax);
   if (text.ok() || text.status().code() != StatusCode::kNotFound || !std::filesystem::path(file).is_relative())
     return text;
@@ -60,9 +61,8 @@ StatusOr<std::string> ReadManifestText(const std::string& file) {
                std::string(Message(text.status())) + ", seen from " + std::filesystem::current_path(error).string());
 }
 
-// Prints what is wrong. The jobs, and the text that says them, otherwise; it is read once, for it may come from a pipe.
-StatusOr<std::vector<kube::Json>> ReadJobs(const std::string& file, bool on_cluster, std::string& text) {
-  ASSIGN_OR_RETURN(text, ReadManifestText(file));
+// Prints what is wrong with the text of `file`; the jobs otherwise.
+StatusOr<std::vector<kube::Json>> ParseJobs(const std::string& text, const std::string& file, bool on_cluster) {
   const auto manifests = api::ParseManifests(text, file);
   if (!manifests.ok()) return manifests.status();
   std::vector<kube::Json> jobs;
@@ -105,7 +105,7 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
   return OkStatus();
 }
 
-// On this machine the tuner tries no more processes than its cores can tell apart, unless the manifest says otherwise.
+// On this machine the tuner tries no more processes than its cores can keep apart, unless the manifest says otherwise.
 Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on_cluster) {
   if (name.empty()) return OkStatus();
   const auto mode = ParseTuningMode(name);
@@ -172,11 +172,16 @@ Status CheckName(const RunArguments& arguments, bool on_cluster) {
 
 }  // namespace
 
-int Run(const RunArguments& arguments, const Target& target) {
-  std::string manifest;
-  auto jobs = ReadJobs(arguments.file, WantsCluster(target), manifest);
-  Status status = jobs.status();
+int Run(const RunArguments& given, const Target& target) {
+  RunArguments arguments = given;
+  if (arguments.manifest_name.empty())
+    arguments.manifest_name = arguments.file == "-" ? kStandardInput : arguments.file;
   const bool on_cluster = WantsCluster(target);
+  // Once: it may come from a pipe.
+  const auto manifest = ReadManifestText(arguments.file);
+  auto jobs = manifest.ok() ? ParseJobs(*manifest, arguments.manifest_name, on_cluster)
+                            : StatusOr<std::vector<kube::Json>>(manifest.status());
+  Status status = jobs.status();
   if (status.ok()) status = AddResume(*jobs, arguments.resume, on_cluster);
   if (status.ok()) status = AddTuning(*jobs, arguments.tune, on_cluster);
   if (status.ok()) status = CheckCores(arguments.cores, on_cluster);
@@ -187,8 +192,8 @@ int Run(const RunArguments& arguments, const Target& target) {
     return kExitBadInput;
   }
   if (on_cluster) return RunOnCluster(*std::move(jobs), arguments, target);
-  return arguments.detach ? StartDetached(*jobs, arguments, target)
-                          : RunLocally(*std::move(jobs), manifest, arguments, target);
+  return arguments.detach ? StartDetached(*jobs, *manifest, arguments, target)
+                          : RunLocally(*std::move(jobs), *manifest, arguments, target);
 }
 
 }  // namespace attune::cli

@@ -3,6 +3,7 @@
 
 #include "cli/explanation.h"
 #include "cli/job_words.h"
+#include "cli/jobs.h"
 #include "cli/render.h"
 #include "cli/run_directory.h"
 #include "cli/tune_request.h"
@@ -123,6 +124,7 @@ api::TrainingJob Tuned() {
   input.elastic_servers = input.training = input.settled = true;
   api::TrainingJob job = Job();
   job.spec.tuning.mode = api::TuningMode::kAuto;
+  job.status.start_time = "2027-01-15T08:00:00Z";
   for (int second = 0; second < 120; ++second) {
     input.time += 1;
     input.steps += static_cast<uint64_t>(100 * input.wanted.workers);
@@ -145,7 +147,11 @@ TEST(Explain, TellsTheDecisionsInWordsAndNumbers) {
   EXPECT_THAT(explanation->text, HasSubstr("Best settings as believed now (of 8):"));
   EXPECT_THAT(explanation->text, HasSubstr("Remaining: about "));
   EXPECT_EQ(explanation->json["mode"], "Auto");
-  EXPECT_GE(explanation->json["decisions"].size(), 1U);
+  ASSERT_GE(explanation->json["decisions"].size(), 1U);
+  const kube::Json& decision = explanation->json["decisions"][0];
+  EXPECT_TRUE(decision["elapsedSeconds"].is_number());
+  EXPECT_EQ(decision["time"], TimeText(1'800'000'000 + decision["elapsedSeconds"].get<double>()))
+      << "as everywhere else";
   EXPECT_EQ(explanation->json["model"].size(), 8U);
   const auto brief = Explain(Tuned(), false);
   ASSERT_TRUE(brief.ok());

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "base/file.h"
 #include "tests/local/cli/job_run.h"
@@ -150,6 +151,7 @@ TEST_F(RunsTest, ASecondCtrlCEndsAtOnceAndLeavesNothingBehind) {
   ASSERT_TRUE(run_->AwaitOutput("workers 2/2")) << run_->AwaitEnd(std::chrono::seconds(1)).output;
   EXPECT_FALSE(fs::is_empty(directory_ / "tmp"));
   run_->Signal(SIGINT);
+  ASSERT_TRUE(run_->AwaitOutput("another signal                        ends the processes without waiting"));
   ASSERT_TRUE(run_->AwaitOutput("stopping: ending all processes"));
   run_->Signal(SIGINT);
   const Outcome outcome = run_->AwaitEnd();
@@ -171,6 +173,19 @@ TEST_F(RunsTest, WhatAKilledRunLeftInTheTemporaryDirectoryIsRemovedByTheNextLook
   EXPECT_FALSE(fs::is_empty(directory_ / "tmp"));
   (void)Attune({"runs"});
   EXPECT_TRUE(fs::is_empty(directory_ / "tmp"));
+}
+
+TEST_F(RunsTest, AManifestFromAPipeIsReadOnceInTheBackgroundToo) {
+  ASSERT_EQ(mkfifo((directory_ / "manifest").c_str(), 0600), 0);
+  const std::string text = *ReadFile(Job("toy", kWorks));
+  std::thread writer([&] { std::ofstream(directory_ / "manifest") << text; });
+  const Outcome started = Attune({"run", "manifest", "--detach", "--name", "piped"});
+  writer.join();
+  ASSERT_EQ(started.code, 0) << started.output;
+  EXPECT_EQ(*ReadFile(directory_ / "attune-runs/piped/manifest.yaml"), text);
+  EXPECT_THAT(*ReadFile(directory_ / "attune-runs/piped/run.json"), HasSubstr("\"manifest\": \"manifest\""));
+  EXPECT_THAT(Attune({"report", "piped", "-o", "-"}).output, HasSubstr("attune run manifest --plain"));
+  EXPECT_EQ(Attune({"stop", "piped"}).code, 0);
 }
 
 TEST_F(RunsTest, TooFewOpenFilesAndTooLittleMemoryAreSaidWithWhatToDo) {
