@@ -163,7 +163,7 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   resume->add_option("RUN", values.resume.run, "Name of a run, its directory, or name of a job")->required();
   AddHowToRun(*resume, values.resume.with, values);
   CLI::App* validate =
-      Add(app, "validate", "Check manifests and tell every problem at once", "  attune validate job.yaml other.yaml\n");
+      Add(app, "validate", "Check manifests and name every problem at once", "  attune validate job.yaml other.yaml\n");
   validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
   validate->add_option("-o,--output", values.output, "json: one object per line, for programs")
       ->check(OneOf({"json"}))
@@ -227,13 +227,13 @@ void AddLooking(CLI::App& app, Values& values) {
 
 void AddSteering(CLI::App& app, Values& values) {
   CLI::App* scale =
-      Add(app, "scale", "Change the number of workers or servers while training goes on",
+      Add(app, "scale", "Change the number of workers or servers during training",
           "A new server is given rows, a leaving one hands its rows over first; no step waits for that.\n\n"
           "  attune scale word2vec workers=4\n  attune scale word2vec servers=3 workers=2\n");
   scale->add_option("JOB", values.scale.job, "Name of a job")->required();
   scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, between min and max of their spec")
       ->required();
-  CLI::App* sync = Add(app, "sync", "Change how workers keep pace with each other while training goes on",
+  CLI::App* sync = Add(app, "sync", "Change how workers keep pace with each other during training",
                        "The job switches at a step that no worker has begun.\n\n"
                        "  attune sync word2vec bsp      all finish a step before one begins the next\n"
                        "  attune sync word2vec ssp:4    none is more than 4 steps ahead of the slowest\n"
@@ -259,14 +259,14 @@ void AddSteering(CLI::App& app, Values& values) {
       "  attune tune unpin word2vec                    all may change again (unpin servers: those)\n"
       "  attune tune pause word2vec                    leave everything as it is\n"
       "  attune tune resume word2vec                   go on; what is pinned stays so\n"
-      "  attune tune off word2vec                      no tuning; attune explain still tells\n";
+      "  attune tune off word2vec                      no tuning; attune explain still answers\n";
   CLI::App* tune = Add(app, "tune", "Say what the tuner may do with a running job", footer.c_str());
   tune->add_option("ACTION", values.tune.action,
                    "pause, resume, pin, unpin, or a mode: off, recommend, initial, inplaceonly, auto")
       ->required();
   tune->add_option("JOB", values.tune.words, "Name of a job; with pin its values too, before or after it")->required();
-  CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint while training goes on and tell where it lies",
-                             "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    goes on from it, "
+  CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint during training and say where it lies",
+                             "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    continues from it, "
                              "with any number of servers\n");
   checkpoint->add_option("JOB", values.checkpoint.job, "Name of a job")->required();
   checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")

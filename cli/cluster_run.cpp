@@ -49,7 +49,7 @@ int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, co
   const SystemTime time;
   const FollowResult result = Follow(*connection->api, keys, options, time);
   if (result.interrupted)
-    std::fprintf(stderr, "not following any longer; the job goes on, `attune stop %s` ends it\n",
+    std::fprintf(stderr, "not following any longer; the job continues, `attune stop %s` ends it\n",
                  keys.front().name.c_str());
   const bool reported = report.Finish(arguments.json);
   const int code = Conclude(result, arguments.json);

@@ -18,7 +18,7 @@ constexpr Duration kFrameCluster = std::chrono::seconds(2);
 constexpr Duration kLineLocal = std::chrono::seconds(3);
 constexpr Duration kLineCluster = std::chrono::seconds(10);
 constexpr Duration kJsonLine = std::chrono::seconds(1);
-constexpr Duration kPatience = std::chrono::seconds(60);  // with a cluster that does not answer
+constexpr Duration kSilenceMax = std::chrono::seconds(60);  // with a cluster that does not answer
 constexpr kube::CallOptions kCall{std::chrono::seconds(5)};
 
 class Follower {
@@ -33,7 +33,7 @@ class Follower {
       view.phase = "Pending";
       result_.views.push_back(view);
     }
-    told_.resize(jobs.size());
+    shown_.resize(jobs.size());
     if (live_) area_ = std::make_unique<LiveArea>();
   }
 
@@ -56,7 +56,7 @@ class Follower {
   struct Trends {
     Trend loss, rate;
   };
-  struct Told {
+  struct Shown {
     std::string phase;
     MonotonicTime line_at{};
     std::set<std::string> events;
@@ -65,7 +65,7 @@ class Follower {
   static bool Ended(const JobView& view) { return view.outcome != JobView::Outcome::kNone; }
 
   bool Lost(const Status& status) {
-    if (!options_.local && time_.Now() - last_answer_ < kPatience) return false;
+    if (!options_.local && time_.Now() - last_answer_ < kSilenceMax) return false;
     result_.lost = status;
     return true;
   }
@@ -113,13 +113,13 @@ class Follower {
       }
       return area_->Draw(lines, screen.width);
     }
-    for (size_t i = 0; i < result_.views.size(); ++i) ShowLines(result_.views[i], told_[i], now);
+    for (size_t i = 0; i < result_.views.size(); ++i) ShowLines(result_.views[i], shown_[i], now);
     std::fflush(stdout);
   }
 
-  void ShowLines(const JobView& view, Told& told, double now) {
+  void ShowLines(const JobView& view, Shown& shown, double now) {
     for (const JobEvent& event : view.events) {
-      if (!told.events.insert(event.time + event.reason + event.note).second) continue;
+      if (!shown.events.insert(event.time + event.reason + event.note).second) continue;
       if (options_.json) {
         const kube::Json line = {{"type", "event"},        {"job", view.name},   {"time", event.time},
                                  {"reason", event.reason}, {"note", event.note}, {"warning", event.warning}};
@@ -130,10 +130,10 @@ class Follower {
       }
     }
     const Duration every = options_.json ? kJsonLine : options_.local ? kLineLocal : kLineCluster;
-    const bool news = told.phase != view.phase;
-    if (!news && (Ended(view) || time_.Now() - told.line_at < every)) return;
-    told.phase = view.phase;
-    told.line_at = time_.Now();
+    const bool news = shown.phase != view.phase;
+    if (!news && (Ended(view) || time_.Now() - shown.line_at < every)) return;
+    shown.phase = view.phase;
+    shown.line_at = time_.Now();
     std::puts(options_.json ? RenderJson(view, now).c_str() : RenderPlain(view, now).c_str());
   }
 
@@ -149,7 +149,7 @@ class Follower {
   const TimeSource& time_;
   const bool live_;
   std::unique_ptr<LiveArea> area_;
-  std::vector<Told> told_;
+  std::vector<Shown> shown_;
   std::map<std::string, Trends> trends_;  // by job
   MonotonicTime last_answer_{};
   FollowResult result_;

@@ -17,7 +17,7 @@ struct FollowOptions {
   bool local = true;   // the API is in this process: read often, and no answer is an error at once
   // Adds live figures to a view; empty: the status alone.
   std::function<void(const kube::ObjectKey& job, const std::string& uid, JobView&)> add_telemetry;
-  // Is shown every view, with the time (seconds since 1970); empty: nobody records.
+  // Is shown every view, with the time (seconds since 1970); empty: nothing is recorded.
   std::function<void(const JobView&, double now)> record;
 };
 

@@ -53,7 +53,7 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-// One line under construction; what does not fit is cut.
+// One line that is being put together; what does not fit is cut.
 class Line {
  public:
   explicit Line(const Screen& screen) : color_(screen.color), left_(screen.width) {}
@@ -136,25 +136,6 @@ Parts Figures(const JobView& view) {
           {"workers " + std::to_string(view.workers_ready) + "/" + std::to_string(view.workers_wanted), ""}};
 }
 
-// Parts side by side, on as many lines as they need; none is torn.
-void Flow(const Parts& parts, Style style, const Screen& screen, std::vector<std::string>& lines) {
-  constexpr std::string_view kBetween = "   ";
-  Line line(screen);
-  bool first = true;
-  for (const auto& [name, value] : parts) {
-    const int width = DisplayWidth(name) + DisplayWidth(value);
-    if (!first && width + static_cast<int>(kBetween.size()) > line.left()) {
-      lines.push_back(line.text());
-      line = Line(screen);
-      first = true;
-    }
-    if (!first) line.Add(kBetween);
-    line.Add(name, style).Add(value, Style::kBold);
-    first = false;
-  }
-  if (!first) lines.push_back(line.text());
-}
-
 // Whole, on as many lines as it needs but at most `most`; the last one ends in "..." where more would follow.
 void Wrap(std::string_view text, Style style, const Screen& screen, size_t most, std::vector<std::string>& lines) {
   std::vector<std::string> wrapped = WrapText(text, screen.width);
@@ -169,12 +150,43 @@ void Wrap(std::string_view text, Style style, const Screen& screen, size_t most,
   for (const std::string& line : wrapped) lines.push_back(Line(screen).Add(line, style).text());
 }
 
+// Parts side by side, on as many lines as they need; only one that is wider than the screen is torn.
+void Flow(const Parts& parts, Style style, const Screen& screen, std::vector<std::string>& lines) {
+  constexpr std::string_view kBetween = "   ";
+  Line line(screen);
+  bool first = true;
+  for (const auto& [name, value] : parts) {
+    const int width = DisplayWidth(name) + DisplayWidth(value);
+    if (width > screen.width) {
+      if (!first) lines.push_back(line.text());
+      line = Line(screen);
+      first = true;
+      Wrap(name + value, style, screen, 2, lines);
+      continue;
+    }
+    if (!first && width + static_cast<int>(kBetween.size()) > line.left()) {
+      lines.push_back(line.text());
+      line = Line(screen);
+      first = true;
+    }
+    if (!first) line.Add(kBetween);
+    line.Add(name, style).Add(value, Style::kBold);
+    first = false;
+  }
+  if (!first) lines.push_back(line.text());
+}
+
+// "worker-3" of pod "word2vec-worker-3": the job stands above.
+std::string ShortPodName(const std::string& pod, const std::string& job) {
+  return pod.starts_with(job + "-") ? pod.substr(job.size() + 1) : pod;
+}
+
 // What the data plane does beside training.
-std::vector<std::string> DataPlaneParts(const JobView& view, double now) {
+std::vector<std::string> DataPlaneParts(const JobView& view, double now, bool short_names = false) {
   std::vector<std::string> parts;
+  const std::string slowest = short_names ? ShortPodName(view.slowest_worker, view.name) : view.slowest_worker;
   if (!view.synchronization.empty()) {
-    parts.push_back("pace " + view.synchronization +
-                    (view.slowest_worker.empty() ? "" : ", waiting for " + view.slowest_worker));
+    parts.push_back("pace " + view.synchronization + (view.slowest_worker.empty() ? "" : ", waiting for " + slowest));
   }
   if (view.moving_bytes_left) {
     parts.push_back("moving rows: " + api::FormatCount(view.moving_rows_per_second.value_or(0)) + "/s, " +
@@ -240,13 +252,18 @@ std::string CpuText(const PodView& pod) {
   return result + " of " + text;
 }
 
-Table PodTable(const JobView& view, bool details) {
+struct PodColumns {
+  bool details = false;
+  bool short_names = false;
+};
+Table PodTable(const JobView& view, PodColumns columns) {
   Table table;
   table.header = {"POD", "STATE", "RATE"};
-  if (details) table.header.insert(table.header.end(), {"ROWS", "MEMORY", "CPU"});
+  if (columns.details) table.header.insert(table.header.end(), {"ROWS", "MEMORY", "CPU"});
   for (const PodView& pod : view.pods) {
-    std::vector<std::string> row = {pod.name, pod.state, pod.rate ? api::FormatRate(*pod.rate, view.sample_unit) : "-"};
-    if (details) {
+    const std::string name = columns.short_names ? ShortPodName(pod.name, view.name) : pod.name;
+    std::vector<std::string> row = {name, pod.state, pod.rate ? api::FormatRate(*pod.rate, view.sample_unit) : "-"};
+    if (columns.details) {
       row.push_back(pod.rows ? api::FormatCount(static_cast<double>(*pod.rows)) : "-");
       row.push_back(pod.memory_bytes ? api::FormatBytes(*pod.memory_bytes) : "-");
       row.push_back(CpuText(pod));
@@ -304,11 +321,21 @@ void AddPods(const JobView& view, const Screen& screen, size_t room, std::vector
     WorstFirst(sorted.pods);
     shown_view = &sorted;
   }
-  const std::vector<std::string> rows = FormatTable(PodTable(*shown_view, screen.width >= kColumnsForDetails));
+  PodColumns columns{.details = screen.width >= kColumnsForDetails};
+  std::vector<std::string> rows = FormatTable(PodTable(*shown_view, columns));
+  if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return DisplayWidth(row) + 2 > screen.width; })) {
+    columns.short_names = true;
+    rows = FormatTable(PodTable(*shown_view, columns));
+  }
   lines.emplace_back();
+  // Where there is room for one line, the worst pod says more than the names of columns.
+  if (!all && room == 3) rows.erase(rows.begin());
   const size_t shown = all ? rows.size() : room - 2;
   for (size_t i = 0; i < shown; ++i) {
-    lines.push_back(Line(screen).Add("  ").Add(rows[i], i == 0 ? Style::kDim : Style::kPlain).text());
+    lines.push_back(Line(screen)
+                        .Add("  ")
+                        .Add(rows[i], i == 0 && rows.size() > view.pods.size() ? Style::kDim : Style::kPlain)
+                        .text());
   }
   if (all) return;
   lines.push_back(
@@ -369,8 +396,12 @@ void AddHead(const JobView& view, const Screen& screen, double now, size_t rows,
   const auto room = [&] { return rows - std::min(rows, lines.size()); };
   if (const std::string text = TroubleText(view, now); !text.empty()) Wrap(text, Style::kBad, screen, room(), lines);
   for (const std::string& error : view.errors) Wrap(OneLine(error), Style::kBad, screen, room(), lines);
+  std::vector<std::string> data_plane = DataPlaneParts(view, now);
+  if (std::any_of(data_plane.begin(), data_plane.end(),
+                  [&](const auto& part) { return DisplayWidth(part) > screen.width; }))
+    data_plane = DataPlaneParts(view, now, /*short_names=*/true);
   Parts parts;
-  for (std::string& part : DataPlaneParts(view, now)) parts.emplace_back(std::move(part), "");
+  for (std::string& part : data_plane) parts.emplace_back(std::move(part), "");
   Flow(parts, Style::kAccent, screen, lines);
   const size_t tuner_rows = screen.height >= 30 ? 4 : screen.height >= 24 ? 2 : 1;
   if (const std::string text = TuningText(view); !text.empty()) {

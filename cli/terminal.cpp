@@ -36,7 +36,7 @@ void WriteAll(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody looks any more
+    if (written <= 0) return;  // the reader is gone
     text.remove_prefix(static_cast<size_t>(written));
   }
 }

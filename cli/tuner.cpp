@@ -30,7 +30,7 @@ int Tuner(const TunerArguments&) {
     if (!answer) continue;
     std::fwrite(answer->data(), 1, answer->size(), stdout);
     std::fputc('\n', stdout);
-    if (std::fflush(stdout) != 0) return kExitFailed;  // nobody listens any more
+    if (std::fflush(stdout) != 0) return kExitFailed;  // the reader is gone
   }
   return kExitOk;
 }

@@ -185,12 +185,35 @@ TEST(Render, WhereNotAllPodsFitTheWorstComeFirst) {
   JobView view = BadDay();
   view.errors.clear();
   const std::string text = Text(Render(view, screen, kNow));
-  const size_t failed = text.find("word2vec-worker-5"), pending = text.find("word2vec-worker-2   "),
-               slow = text.find("word2vec-worker-4");
+  const size_t failed = text.find("  worker-5"), pending = text.find("  worker-2   "), slow = text.find("  worker-4");
   ASSERT_NE(slow, std::string::npos) << text;
   EXPECT_LT(failed, pending);
   EXPECT_LT(pending, slow);
   EXPECT_THAT(text, HasSubstr("more pods"));
+}
+
+TEST(Render, PodsAreNamedWithoutTheirJobWhereTheWholeTableDoesNotFit) {
+  Screen screen{.width = 80, .height = 30, .color = false, .unicode = true};
+  EXPECT_THAT(Text(Render(Training(), screen, kNow)), HasSubstr("\n  word2vec-worker-1 "));
+  screen.width = 66;
+  const std::string text = Text(Render(Training(), screen, kNow));
+  EXPECT_THAT(text, HasSubstr("\n  worker-1 "));
+  EXPECT_THAT(text, HasSubstr("CPU\n")) << "the last column is there, whole";
+}
+
+TEST(Render, WhereOnePodFitsItIsTheWorstAndNotTheNamesOfColumns) {
+  const Screen screen{.width = 40, .height = 20, .color = false, .unicode = true};
+  const std::string text = Text(Render(BadDay(), screen, kNow));
+  EXPECT_THAT(text, HasSubstr("\n  worker-5  "));
+  EXPECT_THAT(text, HasSubstr("\n  ... and 8 more pods\n"));
+  EXPECT_THAT(text, Not(HasSubstr("STATE")));
+}
+
+TEST(Render, APartThatIsWiderThanTheScreenIsWrapped) {
+  Screen screen{.width = 40, .height = 20, .color = false, .unicode = true};
+  EXPECT_THAT(Text(Render(Moving(), screen, kNow)), HasSubstr("pace SSP(4), waiting for worker-1\n"));
+  screen.width = 28;
+  EXPECT_THAT(Text(Render(Moving(), screen, kNow)), HasSubstr("pace SSP(4), waiting for\nworker-1\n"));
 }
 
 TEST(Render, OneRemainingTimeIsShown) {
