@@ -178,8 +178,8 @@ void AddLooking(CLI::App& app, Values& values) {
   get->add_option("-o,--output", values.get.output, "json, yaml or name")
       ->check(OneOf({"json", "yaml", "name"}))
       ->type_name("FORMAT");
-  CLI::App* describe = Add(app, "describe", "Tell the story of a job: settings, conditions, pods, events",
-                           "  attune describe word2vec\n");
+  CLI::App* describe =
+      Add(app, "describe", "Show all of a job: settings, conditions, pods, events", "  attune describe word2vec\n");
   describe->add_option("JOB", values.describe.job, "Name of a job")->required();
   CLI::App* report =
       Add(app, "report", "Write a page with loss, throughput and what happened over time",
@@ -207,7 +207,7 @@ void AddLooking(CLI::App& app, Values& values) {
   runs->add_option("-o,--output", values.output, "json: one object per line, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");
-  CLI::App* explain = Add(app, "explain", "Tell what the tuner did to a job, why, and what came of it",
+  CLI::App* explain = Add(app, "explain", "Explain what the tuner did to a job, why, and what came of it",
                           "  attune explain word2vec\n  attune explain word2vec --model\n");
   explain->add_option("JOB", values.explain.job, "Name of a job")->required();
   explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");

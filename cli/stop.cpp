@@ -90,7 +90,7 @@ int Stop(const StopArguments& arguments, const Target& target) {
       return kExitOk;
     }
     if (Interrupts::Wait(kLook, interrupts)) {
-      std::fprintf(stderr, "attune: not waiting any longer; %s goes on ending (left: %s)\n", arguments.job.c_str(),
+      std::fprintf(stderr, "attune: not waiting any longer; %s continues to end (left: %s)\n", arguments.job.c_str(),
                    left.c_str());
       return kExitInterrupted;
     }

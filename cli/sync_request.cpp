@@ -27,8 +27,8 @@ StatusOr<api::Synchronization> ParseSynchronization(const std::string& text) {
   }
   return Error(StatusCode::kInvalidArgument,
                "\"" + text +
-                   "\" is no mode; write async (nobody waits), bsp (all finish a step before one begins the "
-                   "next) or ssp:N (nobody is more than N steps ahead of the slowest, N from 1 to " +
+                   "\" is no mode; write async (no worker waits), bsp (all finish a step before one begins the "
+                   "next) or ssp:N (none is more than N steps ahead of the slowest, N from 1 to " +
                    std::to_string(kStalenessMax) + ")");
 }
 

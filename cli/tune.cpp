@@ -54,7 +54,7 @@ int Tune(const TuneArguments& arguments, const Target& target) {
         CheckTaken(*connection->api, key, api::ParseTrainingJob(*patched).job.generation, request->undo);
     if (!taken.ok()) return Fail(taken);
   }
-  std::printf("%s: %s\n", name.c_str(), request->told.c_str());
+  std::printf("%s: %s\n", name.c_str(), request->answer.c_str());
   return kExitOk;
 }
 

@@ -43,7 +43,7 @@ Status PinLive(const api::TrainingJob& job, const std::string& name, const std::
     RETURN_IF_ERROR(CheckSynchronization(job, pace));
     request.patch["spec"]["synchronization"] = api::SynchronizationFields(pace);
   }
-  request.told += (request.told.empty() ? "" : " and ") + name + " stays at " + tuner::ValueText(name, *value);
+  request.answer += (request.answer.empty() ? "" : " and ") + name + " stays at " + tuner::ValueText(name, *value);
   return OkStatus();
 }
 
@@ -59,14 +59,15 @@ StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settin
       pods.push_back(part);
     }
   }
-  if (pods.empty() && !request.told.empty()) return request;
+  if (pods.empty() && !request.answer.empty()) return request;
   ASSIGN_OR_RETURN(const ScaleRequest scale, ParseScaleChanges(pods));
   RETURN_IF_ERROR(CheckScale(job, scale));
   const auto pin = [&](const char* role, const std::optional<int32_t>& count) {
     if (!count) return;
     request.patch["spec"]["tuning"][role]["pinned"] = *count;
     request.patch["spec"][role]["replicas"] = *count;
-    request.told += (request.told.empty() ? "" : " and ") + std::string(role) + " stay at " + std::to_string(*count);
+    request.answer +=
+        (request.answer.empty() ? "" : " and ") + std::string(role) + " stay at " + std::to_string(*count);
   };
   pin("servers", scale.servers);
   pin("workers", scale.workers);
@@ -108,9 +109,9 @@ StatusOr<TuneRequest> Unpin(const api::TrainingJob& job, const std::string& name
     request.patch["spec"]["tuning"][name]["pinned"] = nullptr;
   }
   const std::string pinned = PinnedText(job.spec.tuning);
-  request.told = pinned.empty()  ? "nothing was pinned"
-                 : names.empty() ? "nothing is pinned any more (it was " + pinned + ")"
-                                 : names + " may change again";
+  request.answer = pinned.empty()  ? "nothing was pinned"
+                   : names.empty() ? "nothing is pinned any more (it was " + pinned + ")"
+                                   : names + " may change again";
   return request;
 }
 
@@ -139,17 +140,17 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
   Json& tuning = request.patch["spec"]["tuning"];
   if (action == "pause") {
     tuning["paused"] = true;
-    request.told = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`";
+    request.answer = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`";
   } else if (action == "resume") {
     tuning["paused"] = false;
     const std::string pinned = PinnedText(job.spec.tuning);
-    request.told = "the tuner goes on" +
-                   (pinned.empty() ? "" : "; " + pinned + " stays pinned until `attune tune unpin " + job.name + "`");
+    request.answer = "the tuner continues" +
+                     (pinned.empty() ? "" : "; " + pinned + " stays pinned until `attune tune unpin " + job.name + "`");
   } else if (const auto mode = ParseTuningMode(action)) {
     tuning["mode"] = ToString(*mode);
-    request.told = std::string("tuning ") + ToString(*mode);
+    request.answer = std::string("tuning ") + ToString(*mode);
   } else {
-    return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing the tuner can be told; " + kTuneUsage);
+    return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing that the tuner does; " + kTuneUsage);
   }
   return request;
 }

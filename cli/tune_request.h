@@ -14,9 +14,9 @@ inline constexpr char kTuneUsage[] =
     "recommend, initial, inplaceonly, auto";
 
 struct TuneRequest {
-  kube::Json patch;  // merge patch of the job
-  std::string told;  // "the tuner leaves it as it is", for people
-  kube::Json undo;   // merge patch back, of what the job's workers may refuse; null: nothing is refused later
+  kube::Json patch;    // merge patch of the job
+  std::string answer;  // "the tuner leaves it as it is", for people
+  kube::Json undo;     // merge patch back, of what the job's workers may refuse; null: nothing is refused later
 };
 
 // InvalidArgument for what is no request, or outside the job's bounds; FailedPrecondition when it has ended.

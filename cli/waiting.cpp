@@ -21,7 +21,7 @@ StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key
     if (time.Now() >= deadline) {
       return Error(StatusCode::kDeadlineExceeded, "no answer within " +
                                                       std::to_string(static_cast<int64_t>(Seconds(timeout))) +
-                                                      " s; `attune describe " + key.name + "` tells what the job does");
+                                                      " s; `attune describe " + key.name + "` says what the job does");
     }
     if (Interrupts::Wait(kLook, interrupts_seen))
       return Error(StatusCode::kCancelled, "not waiting any longer; the request stands");

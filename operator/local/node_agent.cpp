@@ -510,7 +510,7 @@ class Agent final : public NodeAgent {
     const Json object{{"metadata", {{"name", key.name}, {"namespace", key.name_space}, {"uid", kube::Uid(pod.object)}}},
                       {"status", status}};
     const StatusOr<Json> written = api_.Update(kube::kPods, object, "status");
-    if (!written.ok()) return;  // gone or replaced: the watch tells
+    if (!written.ok()) return;  // gone or replaced: the watch says so
     pod.object["status"] = status;
     pod.written_status = std::move(status);
   }

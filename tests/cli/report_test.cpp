@@ -235,7 +235,7 @@ TEST(ReportPage, CurvesAreDrawnOverTimeStepsAndEpochsWhereTheseAreKnown) {
   EXPECT_THAT(by_time, Not(HasSubstr("<div class=\"on-steps")));
 }
 
-TEST(ReportPage, TheLossIsLogarithmicAtFirstWhereItSpansMuchAndOnWish) {
+TEST(ReportPage, TheLossIsLogarithmicAtFirstWhereItSpansMuchAndWhenChosen) {
   const std::string flat = ReportPage(Recorded(60));
   EXPECT_THAT(flat, HasSubstr("id=\"y-linear\" checked"));
   EXPECT_THAT(flat, HasSubstr("<label for=\"y-log\">logarithmic</label>"));

@@ -44,7 +44,7 @@ TEST(SyncWords, TheModeMayStandFirst) {
   EXPECT_EQ(SortSyncWords("bsp", "a").mode, "bsp");
   EXPECT_EQ(SortSyncWords("a", "ssp:4").job, "a");
   EXPECT_EQ(SortSyncWords("bsp", "async").job, "bsp") << "a job may be called so";
-  EXPECT_EQ(SortSyncWords("a", "sometimes").mode, "sometimes") << "the mistake is told of the word that is one";
+  EXPECT_EQ(SortSyncWords("a", "sometimes").mode, "sometimes") << "the mistake is named by the word that is one";
 }
 
 TEST(ScaleRequest, WorkersAndServersEachOnce) {

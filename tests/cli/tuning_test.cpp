@@ -50,17 +50,17 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   EXPECT_THAT(patch("pin", "servers=3,workers=99"), HasSubstr("outside what job a allows"));
   EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
   EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
-  EXPECT_THAT(patch("faster", ""), HasSubstr("nothing the tuner can be told"));
+  EXPECT_THAT(patch("faster", ""), HasSubstr("nothing that the tuner does"));
 }
 
 TEST(TuneRequest, ResumingAndFreeingSayWhatIsPinned) {
   api::TrainingJob job = Job();
-  EXPECT_EQ(MakeTuneRequest(job, "resume", "")->told, "the tuner goes on");
-  EXPECT_EQ(MakeTuneRequest(job, "unpin", "")->told, "nothing was pinned");
+  EXPECT_EQ(MakeTuneRequest(job, "resume", "")->answer, "the tuner continues");
+  EXPECT_EQ(MakeTuneRequest(job, "unpin", "")->answer, "nothing was pinned");
   job.spec.tuning.servers.pinned = 2;
   job.spec.tuning.slack.pinned = 0;
-  EXPECT_THAT(MakeTuneRequest(job, "resume", "")->told, HasSubstr("servers=2, slack=bsp stays pinned until"));
-  EXPECT_THAT(MakeTuneRequest(job, "unpin", "")->told, HasSubstr("it was servers=2, slack=bsp"));
+  EXPECT_THAT(MakeTuneRequest(job, "resume", "")->answer, HasSubstr("servers=2, slack=bsp stays pinned until"));
+  EXPECT_THAT(MakeTuneRequest(job, "unpin", "")->answer, HasSubstr("it was servers=2, slack=bsp"));
 }
 
 TEST(TuneRequest, ThreadsThatAProgramMayRefuseCanBeTakenBack) {
