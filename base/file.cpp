@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/seen_from.h"
+
 namespace attune {
 namespace {
 
@@ -33,7 +35,8 @@ Status FileError(const std::filesystem::path& path, std::string_view doing, int 
                           : error == EACCES                    ? StatusCode::kPermissionDenied
                           : error == ENOSPC || error == EDQUOT ? StatusCode::kResourceExhausted
                                                                : StatusCode::kUnavailable;
-  return Error(code, std::string(doing) + " '" + path.string() + "': " + ErrnoText(error));
+  const std::string where = error == ENOENT || error == ENOTDIR ? SeenFrom(path) : "";
+  return Error(code, std::string(doing) + " '" + path.string() + "': " + ErrnoText(error) + where);
 }
 
 Status WriteAll(const Descriptor& file, const std::filesystem::path& path, std::string_view content) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "base/seen_from.h"
 
 namespace attune {
 namespace {
@@ -21,12 +22,17 @@ Status Refuse(const std::string& name, const std::string& why) {
   return Error(StatusCode::kInvalidArgument, "cannot write to '" + name + "': " + why);
 }
 
-Status CannotWrite(const std::string& name, int error) {
+Status CannotWrite(const std::string& name, int error, const std::string& where = "") {
   const StatusCode code = error == ENOENT || error == ENOTDIR  ? StatusCode::kNotFound
                           : error == EACCES || error == EROFS  ? StatusCode::kPermissionDenied
                           : error == ENOSPC || error == EDQUOT ? StatusCode::kResourceExhausted
                                                                : StatusCode::kUnavailable;
-  return Error(code, "cannot write to " + name + ": " + ErrnoText(error));
+  return Error(code, "cannot write to " + name + ": " + ErrnoText(error) + where);
+}
+
+Status CannotWriteFile(const fs::path& path, int error) {
+  const bool absent = error == ENOENT || error == ENOTDIR;
+  return CannotWrite("'" + path.string() + "'", error, absent ? SeenFrom(path) : "");
 }
 
 // The file that is to be replaced: links are followed by hand, because the last one may lead to a file that is yet to
@@ -47,9 +53,9 @@ StatusOr<fs::path> FollowLinks(const std::string& name) {
 Status CheckDirectory(const fs::path& path) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
   struct stat info {};
-  if (::stat(directory.c_str(), &info) != 0) return CannotWrite("'" + path.string() + "'", errno);
-  if (!S_ISDIR(info.st_mode)) return CannotWrite("'" + path.string() + "'", ENOTDIR);
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) return CannotWrite("'" + path.string() + "'", errno);
+  if (::stat(directory.c_str(), &info) != 0) return CannotWriteFile(path, errno);
+  if (!S_ISDIR(info.st_mode)) return CannotWriteFile(path, ENOTDIR);
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) return CannotWriteFile(path, errno);
   return OkStatus();
 }
 
@@ -70,10 +76,10 @@ StatusOr<OutputPlace> FindOutputPlace(const std::string& name) {
     if (S_ISBLK(info.st_mode)) return Refuse(name, "it is a disk; name a file");
     if (S_ISSOCK(info.st_mode)) return Refuse(name, "it is a socket; name a file or a pipe");
     if (IsStandardOutput(info)) return OutputPlace{OutputPlace::Kind::kStandardOutput, {}};
-    if (::access(name.c_str(), W_OK) != 0) return CannotWrite("'" + name + "'", errno);
+    if (::access(name.c_str(), W_OK) != 0) return CannotWriteFile(name, errno);
     if (!S_ISREG(info.st_mode)) return OutputPlace{OutputPlace::Kind::kStream, name};
   } else if (errno != ENOENT) {
-    return CannotWrite("'" + name + "'", errno);
+    return CannotWriteFile(name, errno);
   }
   const bool is_new = !S_ISREG(info.st_mode);
   if (is_new && name.back() == '/') return Refuse(name, "it is a directory; name a file in it");
@@ -95,7 +101,7 @@ StatusOr<std::unique_ptr<OutputStream>> OutputStream::Open(const OutputPlace& pl
   do {
     descriptor = ::open(place.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   } while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) return CannotWrite("'" + place.path.string() + "'", errno);
+  if (descriptor < 0) return CannotWriteFile(place.path, errno);
   return std::unique_ptr<OutputStream>(new OutputStream(descriptor, "'" + place.path.string() + "'"));
 }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/seen_from.h"
 
 namespace attune::ps {
 namespace {
@@ -19,7 +20,10 @@ namespace fs = std::filesystem;
 Status SystemError(const fs::path& path, std::string_view doing, int error) {
   StatusCode code = StatusCode::kUnavailable;
   std::string hint;
-  if (error == ENOENT || error == ENOTDIR) code = StatusCode::kNotFound;
+  if (error == ENOENT || error == ENOTDIR) {
+    code = StatusCode::kNotFound;
+    hint = SeenFrom(path);
+  }
   if (error == EEXIST) code = StatusCode::kAlreadyExists;
   if (error == EACCES || error == EPERM || error == EROFS) {
     code = StatusCode::kPermissionDenied;

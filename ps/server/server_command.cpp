@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
+#include <limits>
 
 #include "base/boot_time.h"
 #include "base/log.h"
+#include "base/number_text.h"
 #include "proto/contract.h"
 #include "proto/metric_name.h"
 #include "ps/runtime/abilities.h"
@@ -63,71 +65,92 @@ struct Flags {
   uint16_t coordinator_port = contract::kCoordinatorPort;
 };
 
+CLI::Validator WholeNumber(int64_t low, int64_t high = kNoMaximum) {
+  return {[low, high](std::string& text) { return ProblemOfWholeNumber(text, low, high); }, ""};
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+CLI::Validator Number(double low = -kInfinity) {
+  return {[low](std::string& text) { return ProblemOfNumber(text, low, kInfinity); }, ""};
+}
+CLI::Validator PositiveNumber() {
+  return {[](std::string& text) { return ProblemOfPositiveNumber(text); }, ""};
+}
+
 void Describe(CLI::App& app, Flags& flags) {
   app.footer(kFooter);
   app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
-      ->check(CLI::Range(1U, 1024U))
+      ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
-  app.add_option("--epochs", flags.epochs, "Goal: passes over the data")->check(CLI::PositiveNumber);
-  app.add_option("--steps", flags.steps, "Goal: steps of all workers together")->check(CLI::PositiveNumber);
-  app.add_option("--target-loss", flags.target_loss, "Goal: smoothed training loss at or below this");
+  app.add_option("--epochs", flags.epochs, "Goal: passes over the data")->check(WholeNumber(1));
+  app.add_option("--steps", flags.steps, "Goal: steps of all workers together")->check(WholeNumber(1));
+  app.add_option("--target-loss", flags.target_loss, "Goal: smoothed training loss at or below this")->check(Number());
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   const auto direction = [&](const char* option, bool& maximize, CLI::Option* of, const char* text) {
     app.add_flag(option, maximize, text)->needs(of);
   };
   CLI::Option* target = app.add_option("--target-metric", flags.target_metric.name,
                                        "Goal: this metric, which the program reports, reaches --target-value");
-  target->needs(app.add_option("--target-value", flags.target_metric.value, "See --target-metric")->needs(target));
+  target->needs(app.add_option("--target-value", flags.target_metric.value, "See --target-metric")
+                    ->check(Number())
+                    ->needs(target));
   direction("--target-maximize", flags.target_metric.maximize, target, "--target-metric is to rise, not to fall");
   CLI::Option* stopping =
       app.add_option("--early-stopping", flags.early_stopping.metric,
                      "Goal: this metric has not improved for --early-stopping-patience reports of it");
   stopping->needs(app.add_option("--early-stopping-patience", flags.early_stopping.patience, "See --early-stopping")
-                      ->check(CLI::PositiveNumber)
+                      ->check(WholeNumber(1))
                       ->needs(stopping));
   app.add_option("--early-stopping-min-delta", flags.early_stopping.min_delta, "What improves by no more does not")
-      ->check(CLI::NonNegativeNumber)
+      ->check(Number(0))
       ->needs(stopping);
   direction("--early-stopping-maximize", flags.early_stopping.maximize, stopping,
             "--early-stopping is to rise, not to fall");
   app.add_option("--evaluate-every-epochs", flags.evaluate_every_epochs, "An evaluation is due after so many epochs")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   app.add_option("--evaluate-every-steps", flags.evaluate_every_steps,
                  "An evaluation is due after so many steps of all workers together")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves");
+      ->check(WholeNumber(1));
+  app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves")
+      ->check(WholeNumber(0));
   app.add_option("--checkpoints", flags.checkpoints,
                  "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
-  app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given");
+  app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given")
+      ->check(WholeNumber(0));
   app.add_option("--synchronization", flags.synchronization,
                  "How far workers may run ahead of the slowest: async, bsp, ssp:N (steps)")
       ->capture_default_str();
   app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
-      ->check(CLI::Range(0U, 1U))
+      ->check(WholeNumber(0, 1))
       ->capture_default_str();
   app.add_option("--bind", flags.bind,
                  "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
                  "certificates, loopback only");
-  app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")->capture_default_str();
+  app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")
+      ->capture_default_str()
+      ->check(WholeNumber(0, 65535));
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(WholeNumber(0, 65535));
   app.add_option("--load", flags.load,
                  "Where the coordinator runs: go on from the newest whole checkpoint in this directory, written by any "
                  "number of servers");
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->needs("--load");
   app.add_option("--checkpoint-rate", flags.checkpoint_megabytes_per_second,
                  "Megabytes per second written into checkpoints at most, so that training keeps the disk; 0: no limit")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(WholeNumber(0));
   app.add_option("--table-memory", flags.table_megabytes,
                  "Megabytes that rows and copies may take here; 0: what the container's limit, or the machine, leaves. "
                  "Pushes to new rows beyond it are refused")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(WholeNumber(0));
   app.add_option("--checkpoints-retained", flags.checkpoints_retained, "Newest checkpoints that are kept")
-      ->check(CLI::Range(1U, 1000U))
+      ->check(WholeNumber(1, 1000))
       ->capture_default_str();
 }
 

@@ -30,6 +30,10 @@ TEST_F(FileTest, MissingFileIsNotFoundAndNamesThePath) {
   const Status status = ReadFile(directory_ / "absent").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_NE(Message(status).find("absent"), std::string_view::npos);
+  EXPECT_NE(std::string(Message(ReadFile("absent/a").status()))
+                .find("cannot open 'absent/a': No such file or directory, seen from " +
+                      std::filesystem::current_path().string()),
+            std::string::npos);
 }
 
 TEST_F(FileTest, FileAboveTheLimitIsRefused) {
