@@ -29,7 +29,8 @@ StatusOr<WrittenCheckpoint> WriteCheckpoint(kube::Api& api, const kube::ObjectKe
 // "checkpoint 3 in DIR at step 412: 38.1k rows, 12 MiB, in 0.8s".
 std::string ToString(const WrittenCheckpoint& written);
 
-// How long the end of a run waits for its last checkpoint.
-inline constexpr Duration kLastCheckpointMax = std::chrono::seconds(5);
+// From Ctrl-C or `attune stop` to the end of a run's processes, and how much of it the last checkpoint may take.
+inline constexpr Duration kEarlyEndMax = std::chrono::seconds(5);
+inline constexpr Duration kLastCheckpointMax = std::chrono::milliseconds(4200);
 
 }  // namespace attune::cli

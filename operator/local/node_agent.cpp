@@ -205,6 +205,7 @@ class Agent final : public NodeAgent {
     for (auto& [key, pod] : pods_) {
       pod->record.deleting = true;
       pod->record.delete_deadline = std::min(pod->record.delete_deadline, stop_deadline_);
+      pod->record.end_by = stop_deadline_;
     }
   }
 

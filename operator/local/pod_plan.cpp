@@ -140,10 +140,12 @@ void StopSidecars(const PodRecord& pod, MonotonicTime now, PodPlan& plan) {
 }
 
 void PlanEnd(const PodRecord& pod, MonotonicTime now, PodPlan& plan) {
+  const bool force = pod.force || now >= pod.end_by;
+  if (!force) Look(plan, pod.end_by);
   bool others_run = false;
   for (size_t i = 0; i < pod.specs.size(); ++i) {
     if (pod.containers[i].state != State::kRunning) continue;
-    if (pod.force) {
+    if (force) {
       if (!pod.containers[i].kill_sent) plan.actions.push_back({ContainerAction::Kind::kKill, i});
       continue;
     }
@@ -151,7 +153,7 @@ void PlanEnd(const PodRecord& pod, MonotonicTime now, PodPlan& plan) {
     others_run = true;
     Stop(pod, i, now, pod.delete_deadline, plan);
   }
-  if (!others_run && !pod.force) StopSidecars(pod, now, plan);
+  if (!others_run && !force) StopSidecars(pod, now, plan);
   plan.finished = !AnyRunning(pod);
 }
 

@@ -67,6 +67,7 @@ struct PodRecord {
   WallTime start_time{};
   bool deleting = false;
   MonotonicTime delete_deadline = kNever;  // end of the grace period
+  MonotonicTime end_by = kNever;           // the platform itself ends: nothing outlives this, sidecars neither
   bool force = false;                      // the object is gone: kill now
 };
 

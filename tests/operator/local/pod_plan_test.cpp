@@ -166,6 +166,20 @@ TEST(PodPlanTest, DeletionTerminatesMainsThenSidecarsThenFinishes) {
   EXPECT_EQ(f.Phase(), "Failed");
 }
 
+TEST(PodPlanTest, WhenThePlatformEndsSidecarsGetNoTimeOfTheirOwnBeyondItsDeadline) {
+  Fixture f({"sidecar", "main"}, "Always");
+  f.Step();
+  f.Step();
+  f.Delete(seconds(1));
+  f.pod.end_by = f.now + seconds(1);
+  EXPECT_THAT(f.Step(), ElementsAre("terminate main"));
+  f.Exit("main", 0);
+  EXPECT_THAT(f.Step(), ElementsAre("terminate sidecar"));
+  EXPECT_EQ(PlanPod(f.pod, f.now).next_look, f.now + seconds(1));
+  f.now += seconds(1);
+  EXPECT_THAT(f.Step(), ElementsAre("kill sidecar"));
+}
+
 TEST(PodPlanTest, AVanishedObjectKillsAtOnce) {
   Fixture f({"sidecar", "main"});
   f.Step();
