@@ -445,6 +445,23 @@ std::string HowToResume(const Observed& observed) {
          "` goes on from there.";
 }
 
+std::optional<Verdict> JudgeRows(const Observed& observed, const ServersView& servers) {
+  const auto& job = observed.sample.job;
+  const bool told = job && job->has_recovery();
+  const api::RecoveryStatus recorded = observed.job.status.recovery.value_or(api::RecoveryStatus());
+  const uint64_t shards = std::max(recorded.restored_shards, told ? job->recovery().restored_shards() : 0);
+  const uint64_t checkpoint = std::max(recorded.checkpoint, told ? job->recovery().checkpoint() : 0);
+  if (servers.survivable || shards == 0 || checkpoint > 0) return std::nullopt;
+  const auto lost = std::ranges::find_if(
+      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && HasFailed(pod); });
+  const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);
+  return Verdict{false, kReasonServerFailed,
+                 who + ", and its rows (" + Counted(shards, "shard") +
+                     ") were kept nowhere else: they went back to their first values, and what was saved since then is "
+                     "not the model that was trained. " +
+                     kHowToSurvive};
+}
+
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now) {
   const auto all_ended_for = [&](Duration grace) {

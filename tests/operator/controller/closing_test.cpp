@@ -239,6 +239,19 @@ const std::vector<Way>& Failures() {
          story.Pass(seconds(90));
        },
        "Failed True/ServerFailed: a-server-1 was killed by signal 9", "the closing work was not done"},
+      {"the same, and the evaluation is done a moment later",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.Exit("a-server-1", 137);
+         story.cluster.sample.job->mutable_recovery()->set_count(1);
+         story.cluster.sample.job->mutable_recovery()->set_restored_shards(512);
+         story.cluster.Finish();
+         story.ExitAll("worker", 0);
+         story.Exit("a-server-0", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a-server-1 was killed by signal 9",
+       "(512 shards) were kept nowhere else: they went back to their first values"},
       {"every server is killed while the evaluation runs",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");
