@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
-namespace attune {
+#include "tests/local/bad_day/place.h"
+#include "tests/local/cli/program.h"
 
-struct GivenFile {
-  std::string path;  // below the directory that the program is started in
-  std::string content;
-  bool executable = false;
-};
+namespace attune {
 
 struct Case {
   std::string name;  // a sentence
@@ -25,11 +22,15 @@ struct Case {
   std::vector<std::string> absent = {};   // must not appear
   std::vector<std::string> missing = {};  // paths that must not exist afterwards
   std::map<std::string, std::string> environment = {};
-  bool on_full_disk = false;  // the run directory, "full", is a file system without space; skipped without the right
+  bool on_full_disk = false;                      // "full" is a file system without space; skipped without the right
+  std::map<std::string, std::string> links = {};  // symbolic links by what they lead to; must stay
+  std::vector<std::string> pipes = {};            // named ones; must stay
+  std::map<int, uint64_t> limits = {};            // as `ulimit` sets, by resource
+  Surroundings surroundings = {};                 // where standard output goes, and which network there is
 };
 void PrintTo(const Case& each, std::ostream* out);
 
-// Every given file must be as it was afterwards, and no process of the case may be left.
+// Every given file, link and pipe must be as it was afterwards, and no process of the case may be left.
 class BadDay : public ::testing::TestWithParam<Case> {};
 // "a misspelled field" -> "a_misspelled_field".
 std::string CaseName(const ::testing::TestParamInfo<Case>& info);

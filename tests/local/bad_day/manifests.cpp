@@ -14,8 +14,28 @@ std::string Top(const std::string& spec) {
 }
 constexpr char kGoodWorkers[] = "workers: {template: {spec: {containers: [{name: worker, command: [/bin/true]}]}}}";
 
+// A job with these members of its spec beside good workers.
+GivenFile With(const std::string& members) { return Text(Top("{" + members + ", " + kGoodWorkers + "}")); }
+// A good job with other metadata.
+GivenFile Named(const std::string& metadata) {
+  return Text("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: " + metadata + "\nspec: {" +
+              std::string(kGoodWorkers) + "}\n");
+}
+
 Case Invalid(std::string name, GivenFile file, std::vector<std::string> appears) {
   return {std::move(name), {std::move(file)}, kValidate, 2, std::move(appears), {"valid ("}};
+}
+
+// Eight lists, each of nine times the one before.
+std::string Growing() {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 8; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1), name = "a" + std::to_string(i);
+    text += name + ": &" + name + " [" + before;
+    for (int times = 1; times < 9; ++times) text += ", " + before;
+    text += "]\n";
+  }
+  return text;
 }
 
 const Case kCases[] = {
@@ -63,7 +83,95 @@ const Case kCases[] = {
     Invalid("a number beyond its range",
             Text(Top("{servers: {replicas: 99999999999999999999}, " + std::string(kGoodWorkers) + "}")),
             {"spec.servers.replicas: found"}),
-    {"a file that is not there", {}, {"validate", "absent.yaml"}, 2, {"absent.yaml", "No such file"}},
+    // Numbers and their ranges.
+    Invalid("fewer servers than none", With("servers: {replicas: -1}"),
+            {"job.yaml:4:28: spec.servers.replicas: found -1; allowed: a whole number from 1 to 1024", "1 problem"}),
+    Invalid("two and a half servers", With("servers: {replicas: 2.5}"), {"found 2.5; allowed: a whole number"}),
+    Invalid("a number that is quoted", With("servers: {replicas: \"2\"}"), {"found \"2\"; allowed: a whole number"}),
+    Invalid("a number that is missing", With("servers: {replicas: ~}"), {"found nothing; allowed: a whole number"}),
+    Invalid("a number with underscores", With("servers: {replicas: 1_000}"),
+            {"found \"1_000\"; allowed: a whole number"}),
+    Invalid("a duration with a unit", With("goal: {maxDurationSeconds: 10m}"),
+            {"found \"10m\"; allowed: a whole number from 1 to 315360000"}),
+    Invalid("no epochs", With("goal: {epochs: 0}"), {"spec.goal.epochs: found 0; allowed: a whole number from 1"}),
+    Invalid("a loss that is no number", With("goal: {targetLoss: .nan}"), {"found .nan; allowed: a finite number"}),
+    Invalid("a loss in words", With("goal: {targetLoss: low}"), {"found \"low\"; allowed: a number"}),
+    Invalid("a goal without a goal", With("goal: {}"),
+            {"spec.goal: found no goal; allowed: at least one of epochs, steps, targetLoss"}),
+    Invalid("a port beyond all", Job(Worker("ports: [{containerPort: 99999}]")),
+            {"found 99999; allowed: a whole number from 1 to 65535"}),
+    Invalid("a request above the limit", Job(Worker("resources: {limits: {cpu: 1}, requests: {cpu: 2}}")),
+            {"resources.requests.cpu: found 2; allowed: at most limits.cpu (1)"}),
+    // What does not go together.
+    Invalid("a backup beside no other server", With("servers: {replicas: 1, backups: 1}"),
+            {"allowed: 0 with one server; 1 needs spec.servers.replicas of at least 2"}),
+    Invalid("a least number above the most", With("servers: {replicas: 3, min: 5, max: 2}"),
+            {"spec.servers.min: found 5; allowed: at most spec.servers.max (2)"}),
+    Invalid("a tuner's range that is empty", With("tuning: {servers: {min: 4, max: 2}}"),
+            {"spec.tuning.servers.min: found 4; allowed: at most spec.tuning.servers.max (2)"}),
+    Invalid("a staleness that is missing", With("synchronization: {mode: SSP}"),
+            {"spec.synchronization.staleness: found nothing; allowed: with mode SSP a whole number"}),
+    Invalid("a staleness of another mode", With("synchronization: {mode: BSP, staleness: 3}"),
+            {"found 3; allowed: nothing with mode BSP; it belongs to mode SSP"}),
+    Invalid("two sources of a variable",
+            Job(Worker("env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]")),
+            {"found value, valueFrom; allowed: one of them"}),
+    Invalid("two kinds of a probe", Job(Worker("livenessProbe: {exec: {command: [x]}, httpGet: {path: /, port: 80}}")),
+            {"found exec, httpGet; allowed: one of them"}),
+    Invalid("two volumes of one name",
+            Job("{containers: [{name: worker, command: [/bin/true]}], volumes: [{name: a}, {name: a}]}"),
+            {"volumes[1].name: found \"a\" again"}),
+    // Names and places.
+    Invalid("a mode in small letters", With("synchronization: {mode: ssp}"), {"found \"ssp\"; allowed: SSP (nearest)"}),
+    Invalid("a tuner's mode in small letters", With("tuning: {mode: auto}"),
+            {"found \"auto\"; allowed: Auto (nearest)"}),
+    Invalid("a field one level too high", With("tuning: {pinned: {servers: 9}}"),
+            {"allowed: the field at spec.tuning.servers.pinned"}),
+    Invalid("a key that stands twice", With("servers: {replicas: 1}, servers: {replicas: 2}"),
+            {"spec.servers: found the key a second time; allowed: one; the first is in line 4"}),
+    Invalid("a list for a mapping", With("servers: [1]"),
+            {"spec.servers: found a list; allowed: a mapping with replicas"}),
+    Invalid("no containers", Job("{containers: []}"), {"found no container; allowed: one container named worker"}),
+    Invalid("a container of another name", Job("{containers: [{name: main, command: [/bin/true]}]}"),
+            {"found containers named main; allowed: one container named worker"}),
+    Invalid("two containers of one name",
+            Job("{containers: [{name: worker, command: [a]}, {name: worker, command: [b]}]}"),
+            {"containers[1].name: found \"worker\" again"}),
+    Invalid("capitals in a job's name", Named("{name: Toy}"), {"metadata.name: found \"Toy\"; allowed: a DNS label"}),
+    Invalid("a job without a name", Named("{}"), {"metadata.name: found nothing; allowed: a DNS label"}),
+    Invalid("a name that is too long", Named("{name: " + std::string(51, 'a') + "}"), {"at most 50 characters"}),
+    Invalid("a label that is a number", Named("{name: toy, labels: {a: 3}}"),
+            {"metadata.labels.a: found 3; allowed: a string"}),
+    Invalid("a label that no cluster takes", Named("{name: toy, labels: {\"a b\": c}}"),
+            {"found a name that Kubernetes does not take; allowed: letters, digits"}),
+    Invalid("a label's value that no cluster takes", Named("{name: toy, labels: {a: \"b c\"}}"),
+            {"metadata.labels.a: found \"b c\"; allowed: letters, digits"}),
+    Invalid("misspelled metadata", Named("{name: toy, lables: {}}"), {"allowed: labels (nearest)"}),
+    // Documents.
+    Invalid("another version", Text("apiVersion: attune.dev/v1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {}\n"),
+            {"apiVersion: found \"attune.dev/v1\"; allowed: attune.dev/v1alpha1, the one version understood"}),
+    Invalid("a job without a spec", Text("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n"),
+            {"spec: found nothing; allowed: a mapping with goal"}),
+    Invalid("a list for a document", Text("- a\n- b\n"), {"(document): found a list; allowed: a TrainingJob"}),
+    Invalid("words for a document", Text("just words\n"), {"(document): found \"just words\""}),
+    Invalid("an alias of nothing", Text("a: *nope\n"), {"the referenced anchor is not defined"}),
+    Invalid("aliases that grow beyond all", Text(Growing()), {"found too much; allowed: at most 100000 values"}),
+    Invalid("a tag", Text("!!binary x\n"), {"found the tag tag:yaml.org,2002:binary; allowed: no tag"}),
+    {"a file that is not there", {}, {"validate", "absent.yaml"}, 2, {"absent.yaml", "No such file", "seen from /"}},
+    {"good beside absent",
+     {Named("{name: toy}")},
+     {"validate", "job.yaml", "absent.yaml"},
+     2,
+     {"job.yaml: valid (toy)", "1 problem"}},
+    {"two jobs to begin with one checkpoint",
+     {Text(Top("{" + std::string(kGoodWorkers) + "}") + "---\n" +
+           "apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: other}\nspec: {" + kGoodWorkers +
+           "}\n")},
+     {"run", "job.yaml", "--resume", "."},
+     2,
+     {"--resume begins one job, and the manifest has 2", "spec.checkpoint.resumeFrom"},
+     {},
+     {"attune-runs"}},
     {"a run of a file that is not there", {}, {"run", "absent.yaml"}, 2, {"No such file or directory, seen from /"}},
     {"a run of a wrong manifest starts nothing",
      {Job(Worker("comand: [w]"))},

@@ -12,6 +12,13 @@ Case Refused(std::string name, std::vector<GivenFile> files, std::vector<std::st
   return {std::move(name), std::move(files), kRun, 2, std::move(appears), {}, {"attune-runs"}};
 }
 
+// Begun, and failed.
+Case Fails(std::string name, const std::string& pod_spec, std::vector<std::string> appears,
+           std::vector<std::string> absent = {}, std::vector<GivenFile> files = {}) {
+  files.push_back(Job(pod_spec, kOnce));
+  return {std::move(name), std::move(files), kRun, 1, std::move(appears), std::move(absent)};
+}
+
 const Case kCases[] = {
     Refused("a program that is nowhere", {Job(Worker("command: [no-such-program]"))},
             {"job.yaml:7:",
@@ -29,6 +36,25 @@ const Case kCases[] = {
     Refused("an image without a program here", {Job(Worker("image: registry.example/team/no-such:v1"))},
             {"no command is stated", "neither attune-no-such nor no-such is there"}),
     Refused("neither command nor image", {Job(Worker("args: [a]"))}, {"neither command nor image says what to run"}),
+    Refused("a program without a name", {Job(Worker("command: [\"\"]"))},
+            {"found \"\"; allowed: a program of this machine"}),
+    Refused("a device as program", {Job(Worker("command: [/dev/null]"))}, {"/dev/null is no executable file"}),
+    // What the worker's program does.
+    Fails(
+        "a worker that the kernel killed", Worker("command: [/bin/sh, -c, exit 137]"),
+        {"toy-worker-0 was killed by signal 9 (SIGKILL), which no program sends itself: it came from outside, or from "
+         "the kernel when memory was short",
+         "workers failed once, and runPolicy.backoffLimit allows 0 restarts"}),
+    Fails("a worker that crashed", Worker("command: [/bin/sh, -c, exit 139]"), {"was killed by signal 11 (SIGSEGV)"}),
+    Fails("a worker that says nothing", Worker("command: [/bin/sh, -c, exit 6]"),
+          {"toy-worker-0 exited with code 6; workers failed once"}),
+    Fails("a worker whose last words would color the terminal",
+          Worker("command: [/bin/sh, -c, 'printf \"\\033[31mred\\007\\n\"; exit 4']"),
+          {"exited with code 4", "[31mred"}, {"\033", "\007"}),
+    Fails("a worker that takes no part", Worker("command: [/bin/sh, -c, exit 0]"),
+          {"toy-worker-0 exited with code 0 before the goal was reached"}),
+    Fails("a file of nonsense as program", Worker("command: [./worker]"), {"toy failed after", "worker"}, {},
+          {{"worker", "\x01\x02\x03", true}}),
     // Known only when the pod starts.
     {"a program whose place a variable says wrongly",
      {Job(Worker("command: [$(WHERE)/no-such], env: [{name: WHERE, value: /opt}]"), kOnce)},

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,7 +15,8 @@ namespace attune {
 using Clock = std::chrono::steady_clock;
 
 Program::Program(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-                 const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits) {
+                 const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits,
+                 const Surroundings& surroundings) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
   std::vector<char*> words{const_cast<char*>(ATTUNE_PROGRAM)};
@@ -24,6 +26,11 @@ Program::Program(const std::vector<std::string>& arguments, const std::filesyste
   if (child_ == 0) {
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
+    if (!surroundings.standard_output.empty()) {
+      const int file = open(surroundings.standard_output.c_str(), O_WRONLY);
+      if (file < 0 || dup2(file, STDOUT_FILENO) < 0) _exit(124);
+    }
+    if (surroundings.own_network && unshare(CLONE_NEWNET) != 0) _exit(kNoNetworkOfItsOwn);
     if (chdir(directory.c_str()) != 0) _exit(126);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     for (const auto& [resource, most] : limits) {

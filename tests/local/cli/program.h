@@ -17,11 +17,18 @@ struct Outcome {
   std::string output;  // standard output and error together
 };
 
+inline constexpr int kNoNetworkOfItsOwn = 123;  // the exit code where a namespace may not be made
+struct Surroundings {
+  std::string standard_output;  // a file to write to; "": what is read here
+  bool own_network = false;     // in a new network namespace, whose loopback interface is down
+};
+
 class Program {
  public:
   // `environment` is added to this process's own; `limits` are set as `ulimit` does, by resource (RLIMIT_NOFILE).
   Program(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-          const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits = {});
+          const std::map<std::string, std::string>& environment, const std::map<int, uint64_t>& limits = {},
+          const Surroundings& surroundings = {});
   ~Program();  // kills it if it still runs
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

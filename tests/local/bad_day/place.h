@@ -1,0 +1,41 @@
+// A directory in which a case happens, with what must be there, and what is left of it afterwards.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attune {
+
+struct GivenFile {
+  std::string path;  // below the directory that the program is started in
+  std::string content;
+  bool executable = false;
+};
+
+std::string ContentOf(const std::filesystem::path& file);
+
+class Place {
+ public:
+  Place();
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Nothing of the user's own is read or written.
+  std::map<std::string, std::string> Environment() const;
+  // "full": a file system without space. False without the right to mount one.
+  bool MakeFullDisk();
+  void Write(const GivenFile& file) const;
+  // Processes that were started here: "4711 attune".
+  std::vector<std::string> Processes() const;
+  void KillEverything() const;
+
+ private:
+  std::filesystem::path path_;
+  bool mounted_ = false;
+};
+
+}  // namespace attune
