@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <memory>
 
+#include "base/number_text.h"
 #include "cli/application.h"
 #include "operator/api/names.h"
 #include "operator/tuner/knob.h"
@@ -77,19 +77,8 @@ CLI::Validator OneOf(std::vector<std::string> words) {
 }
 
 // The library's own checks answer with the bounds of the type, or with "could not convert".
-CLI::Validator WholeNumber(int64_t minimum, std::optional<int64_t> maximum = std::nullopt) {
-  std::string allowed = maximum ? "a whole number from " + std::to_string(minimum) + " to " + std::to_string(*maximum)
-                                : "a whole number of at least " + std::to_string(minimum);
-  return CLI::Validator(
-      [minimum, maximum, allowed](std::string& value) {
-        int64_t number = 0;
-        const char* const end = value.data() + value.size();
-        const auto [parsed, error] = std::from_chars(value.data(), end, number);
-        const bool fits =
-            error == std::errc() && parsed == end && number >= minimum && (!maximum || number <= *maximum);
-        return fits ? std::string() : "\"" + value + "\" is not " + allowed;
-      },
-      "");
+CLI::Validator WholeNumber(int64_t low, int64_t high = kNoMaximum) {
+  return {[low, high](std::string& text) { return ProblemOfWholeNumber(text, low, high); }, ""};
 }
 
 CLI::App* Add(CLI::App& app, const char* name, const char* description, const char* footer) {
@@ -119,7 +108,7 @@ void AddHowToRun(CLI::App& command, RunArguments& run, Values& values) {
       .add_option("--keep", run.keep,
                   "When it ends, remove all but so many of the newest\nruns beside it, with their models")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(WholeNumber(1));
   command
       .add_option("--report", run.report,
                   "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
@@ -203,7 +192,9 @@ void AddLooking(CLI::App& app, Values& values) {
       ->check(OneOf({"list", "show", "diff", "rm"}));
   runs->add_option("RUN", values.runs.runs, "Name of a run, its directory, or name of a job (its\nnewest run)");
   runs->add_option("--tag", values.runs.tag, "List only runs with this tag")->type_name("TAG");
-  runs->add_option("--keep", values.runs.keep, "With rm: all but so many of the newest")->type_name("N");
+  runs->add_option("--keep", values.runs.keep, "With rm: all but so many of the newest")
+      ->type_name("N")
+      ->check(WholeNumber(0));
   runs->add_option("-o,--output", values.output, "json: one object per line, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");
@@ -362,11 +353,52 @@ std::string UnknownCommandText(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   const auto nearest = api::NearestName(word, names);
-  return "attune: there is no command " + word + (nearest ? "; did you mean " + *nearest + "?" : "") +
+  const bool option = word.starts_with("-");
+  return std::string("attune: there is no ") + (option ? "option " : "command ") +
+         (word.empty() ? "without a name" : word) + (nearest && !option ? "; did you mean " + *nearest + "?" : "") +
          "\nsee attune --help\n";
 }
 
+std::string ShownName(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
+}
+
+// Mostly a variable of a shell that is not set: `--resume "$DIR"` must not begin from nothing.
+void RefuseEmptyValues(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (!value.empty()) continue;
+      throw CLI::ValidationError(ShownName(*option), option->get_positional()
+                                                         ? "its value is empty"
+                                                         : "its value is empty; leave the option out, or give it one");
+    }
+  }
+}
+
+// Words that belong to nothing, in the order in which they were typed.
+std::string UnexpectedText(const CLI::App& app, const CLI::App& command) {
+  std::vector<std::string> words = app.remaining(/*recurse=*/true);
+  const auto option = std::find_if(words.begin(), words.end(),
+                                   [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
+  if (option != words.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    std::vector<std::string> known;
+    for (const CLI::App* each : {&command, &app}) {
+      for (const CLI::Option* has : each->get_options()) {
+        if (!has->get_group().empty() && !has->get_lnames().empty()) known.push_back(ShownName(*has));
+      }
+    }
+    const auto nearest = api::NearestName(name, known);
+    return "there is no option " + name + " here" + (nearest ? "; did you mean " + *nearest + "?" : "");
+  }
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+  return "not expected: " + all;
+}
+
 Arguments Collect(const CLI::App& app, Values& values) {
+  RefuseEmptyValues(app);
+  RefuseEmptyValues(*app.get_subcommands().front());
   if (values.follow && (values.run.detach || values.resume.with.detach))
     throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
@@ -413,7 +445,9 @@ ParsedArguments ParseArguments(const std::vector<std::string>& arguments) {
     const auto chosen = app.get_subcommands();
     if (chosen.empty() && !app.remaining().empty()) return {std::nullopt, UnknownCommandText(app), kExitBadInput};
     const std::string help = chosen.empty() ? "attune --help" : "attune " + chosen.front()->get_name() + " --help";
-    return {std::nullopt, std::string("attune: ") + error.what() + "\nsee " + help + "\n", kExitBadInput};
+    const bool unexpected = !chosen.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    const std::string what = unexpected ? UnexpectedText(app, *chosen.front()) : error.what();
+    return {std::nullopt, "attune: " + what + "\nsee " + help + "\n", kExitBadInput};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "cli/archived_api.h"
 #include "cli/process_limits.h"
@@ -13,9 +14,6 @@
 
 namespace attune::cli {
 namespace {
-
-// An instance that hangs must not hide the others.
-constexpr kube::CallOptions kLookCall{std::chrono::seconds(3)};
 
 bool DefaultKubeconfigExists() {
   std::error_code ignored;
@@ -108,6 +106,10 @@ StatusOr<JobConnection> ConnectToEndedJob(const Target& target, const std::strin
   for (const RunJob& job : record.jobs) {
     if (!by_job || job.name == wanted) found.key = {job.name_space, job.name};
   }
+  if (!target.name_space.empty() && target.name_space != found.key.name_space) {
+    return Error(StatusCode::kNotFound, "run " + record.name + " trained " + found.key.ToString() +
+                                            ", which is not in namespace " + target.name_space);
+  }
   found.name_space = target.name_space.empty() ? found.key.name_space : target.name_space;
   found.description = "run " + record.name + ", which has ended, in " + record.directory;
   found.run = record.name;
@@ -125,12 +127,14 @@ Status NothingRuns() {
 // Nothing that runs is meant by `wanted`: what there is instead.
 Status NoSuchJob(const LocalWorld& world, const Target& target, const std::string& wanted, Purpose purpose) {
   std::string running;
-  for (const RunningJob& job : world.jobs) running += (running.empty() ? "" : ", ") + job.key.name;
+  std::set<std::string> named;  // several runs may train a job of one name
+  for (const RunningJob& job : world.jobs) {
+    if (named.insert(job.key.name).second) running += (running.empty() ? "" : ", ") + job.key.name;
+  }
   const auto ended = ChooseRun(ListRuns(), wanted);
-  if (ended.ok() && purpose == Purpose::kSteer) {
+  if (ended.ok() && ended->outcome != RunOutcome::kRunning && purpose == Purpose::kSteer) {
     return Error(StatusCode::kFailedPrecondition, "no job " + wanted + " runs; run " + ended->name + " has ended (" +
-                                                      ToString(ended->outcome) + "): `attune resume " + ended->name +
-                                                      "` continues it" +
+                                                      ToString(ended->outcome) + "): " + HowToGoOn(*ended) +
                                                       (running.empty() ? "" : "; running: " + running));
   }
   if (world.jobs.empty() && world.silent.empty() && ListRuns().empty() && !target.instance) return NothingRuns();

@@ -22,6 +22,7 @@ struct Found {
   std::vector<std::string> runs, instances;  // one for each job; "" in a cluster
   std::string where;
   bool several_instances = false, ended = false;
+  bool whole = true;  // all that were asked have answered
 
   void Add(kube::Json job, const Connection& connection) {
     jobs.push_back(std::move(job));
@@ -71,8 +72,10 @@ StatusOr<Found> FindAll(const GetArguments& arguments, const Target& target) {
     // On one machine the namespace is looked at only when it was asked for.
     if (!arguments.all_namespaces && (!connection.instance || !target.name_space.empty()))
       options.name_space = connection.name_space;
-    auto list = connection.api->List(kube::kTrainingJobs, options);
+    auto list =
+        connection.api->List(kube::kTrainingJobs, options, connection.instance ? kLookCall : kube::CallOptions());
     if (!list.ok()) {
+      found.whole = false;
       silent = Annotate(list.status(), "asking " + connection.description);
       if (found.several_instances) Fail(silent);
       continue;
@@ -135,7 +138,7 @@ int Get(const GetArguments& arguments, const Target& target) {
   } else {
     PrintTable(*found, arguments, target);
   }
-  return kExitOk;
+  return found->whole ? kExitOk : kExitFailed;  // what did not answer was named
 }
 
 }  // namespace attune::cli

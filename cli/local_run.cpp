@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "operator/controller/operator.h"
 #include "operator/local/instance.h"
+#include "operator/local/own_addresses.h"
 #include "operator/local/platform.h"
 
 namespace attune::cli {
@@ -30,7 +31,9 @@ namespace {
 // The first Ctrl-C ends the run in order, the second without its checkpoint and at once, the third leaves.
 constexpr int kInterruptsToLeave = 3;
 constexpr Duration kLastDetails = std::chrono::milliseconds(1500);
-constexpr Duration kEarlyGrace = std::chrono::seconds(1);  // what was trained is in the checkpoint, or is to be lost
+// What was trained is in the checkpoint, or is to be lost: processes get a second, and less after a slow checkpoint.
+constexpr Duration kEarlyGrace = std::chrono::seconds(1);
+constexpr Duration kKillingTakes = std::chrono::milliseconds(300);
 
 // Standard error goes to a file while the display is on: log lines of platform and operator would tear it.
 class StandardErrorInFile {
@@ -198,11 +201,13 @@ void WriteLastCheckpoints(LocalRun& run, RunKeeper& keeper, bool quiet) {
 }
 
 void EndEarly(LocalRun& run, RunKeeper& keeper, bool quiet) {
+  const MonotonicTime end = run.time.Now() + kEarlyEndMax - kKillingTakes;
   WriteLastCheckpoints(run, keeper, quiet);
   Say("stopping: ending all processes\n", quiet);
   run.registration.reset();
   run.job_operator.reset();  // so that nothing replaces what ends
-  run.platform->Stop(Interrupts::count() > 1 ? Duration::zero() : kEarlyGrace);
+  const Duration grace = std::clamp<Duration>(end - run.time.Now(), Duration::zero(), kEarlyGrace);
+  run.platform->Stop(Interrupts::count() > 1 ? Duration::zero() : grace);
 }
 
 void RemoveOlderRuns(const RunArguments& arguments, const std::filesystem::path& directory) {
@@ -227,6 +232,7 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   Interrupts::Install(kInterruptsToLeave);
   Complete(jobs, target);
   if (const Status status = PrepareLimits(PodsOf(jobs)); !status.ok()) return Fail(status);
+  if (const Status status = local::CheckOwnAddresses(); !status.ok()) return Fail(status);
   const std::string job(kube::Name(jobs.front()));
   const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, SystemTime().WallNow());
   if (!directory.ok()) return Fail(directory.status());

@@ -22,6 +22,7 @@ constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 // have more threads. Addresses are not memory: most of them are stacks of threads and arenas that are never touched.
 constexpr uint64_t kFilesOfClient = 64, kFilesOfRun = 128, kFilesPerPod = 16;
 constexpr uint64_t kAddressesOfClient = 640ULL << 20, kAddressesOfRun = 3ULL << 30;
+constexpr uint64_t kFileOfRun = 16ULL << 20;
 
 std::atomic<int> g_standard_error{-1};
 
@@ -64,6 +65,11 @@ Status CheckLimits(const ProcessLimits& limits, size_t pods) {
                      " are allowed here: `ulimit -v unlimited` in this shell allows more; to bound memory, write "
                      "resources.limits.memory into the pod templates");
   }
+  if (pods > 0 && limits.file_size < kFileOfRun) {
+    return Error(StatusCode::kFailedPrecondition,
+                 what + " writes logs, curves and a model, and files of at most " + api::FormatBytes(limits.file_size) +
+                     " are allowed here: `ulimit -f unlimited` in this shell allows more");
+  }
   return OkStatus();
 }
 
@@ -80,6 +86,7 @@ Status PrepareLimits(size_t pods) {
     limits.open_files_most = Value(files.rlim_max);
   }
   if (rlimit addresses{}; getrlimit(RLIMIT_AS, &addresses) == 0) limits.address_space = Value(addresses.rlim_cur);
+  if (rlimit size{}; getrlimit(RLIMIT_FSIZE, &size) == 0) limits.file_size = Value(size.rlim_cur);
   return CheckLimits(limits, pods);
 }
 

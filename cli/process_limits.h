@@ -12,6 +12,7 @@ namespace attune::cli {
 struct ProcessLimits {
   uint64_t open_files = 0, open_files_most = 0;  // soft and hard
   uint64_t address_space = 0;                    // bytes; UINT64_MAX: as much as there is
+  uint64_t file_size = UINT64_MAX;               // likewise, of one file
 };
 
 // For a command that speaks to an API, and for a local run with so many pods (0: no run). FailedPrecondition says what

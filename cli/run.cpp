@@ -50,15 +50,9 @@ size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& fil
   return Print(problems, file);
 }
 
-// "-" is standard input. A relative file that is absent is named with the directory it was looked for in.
+// "-" is standard input.
 StatusOr<std::string> ReadManifestText(const std::string& file) {
-  if (file == "-") return ReadFile("/dev/stdin", kManifestBytesMax);
-  auto text = ReadFile(file, kManifestBytesMax);
-  if (text.ok() || text.status().code() != StatusCode::kNotFound || !std::filesystem::path(file).is_relative())
-    return text;
-  std::error_code error;
-  return Error(text.status().code(),
-               std::string(Message(text.status())) + ", seen from " + std::filesystem::current_path(error).string());
+  return ReadFile(file == "-" ? "/dev/stdin" : file, kManifestBytesMax);
 }
 
 // Prints what is wrong with the text of `file`; the jobs otherwise.
@@ -150,13 +144,26 @@ Status CheckReport(const std::string& file) {
                    "`attune report JOB -o -`");
 }
 
-Status CheckName(const RunArguments& arguments, bool on_cluster) {
-  const bool any = !arguments.name.empty() || !arguments.tags.empty() || arguments.keep;
-  if (any && on_cluster) {
+// What would be without effect is refused.
+Status CheckPlace(const RunArguments& arguments, const Target& target, bool on_cluster) {
+  if (!on_cluster && target.instance) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--instance names a run that exists, and attune run starts one; leave it out");
+  }
+  const bool named = !arguments.name.empty() || !arguments.tags.empty() || arguments.keep;
+  if (named && on_cluster) {
     return Error(
         StatusCode::kInvalidArgument,
         "--name, --tag and --keep are for runs on this machine; a job on a cluster has metadata.name and labels");
   }
+  if (!arguments.run_directory.empty() && on_cluster) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--run-directory is for runs on this machine; on a cluster, mount a volume in the pod templates");
+  }
+  return OkStatus();
+}
+
+Status CheckName(const RunArguments& arguments) {
   if (arguments.name.empty()) return OkStatus();
   if (const std::string problem = ProblemOfRunName(arguments.name); !problem.empty())
     return Error(StatusCode::kInvalidArgument, "--name: " + problem);
@@ -186,7 +193,8 @@ int Run(const RunArguments& given, const Target& target) {
   if (status.ok()) status = AddTuning(*jobs, arguments.tune, on_cluster);
   if (status.ok()) status = CheckCores(arguments.cores, on_cluster);
   if (status.ok()) status = CheckReport(arguments.report);
-  if (status.ok()) status = CheckName(arguments, on_cluster);
+  if (status.ok()) status = CheckPlace(arguments, target, on_cluster);
+  if (status.ok()) status = CheckName(arguments);
   if (!status.ok()) {
     Fail(status);
     return kExitBadInput;

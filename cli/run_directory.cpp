@@ -49,7 +49,12 @@ Status CheckEmpty(const std::filesystem::path& path) {
     return Error(StatusCode::kAlreadyExists, "the run directory " + path.string() + " is not empty (it holds " + found +
                                                  "), and a run writes over nothing; choose a new or empty directory");
   }
-  const std::string what = run->outcome == RunOutcome::kRunning ? "which has not ended" : "which " + Past(run->outcome);
+  if (run->outcome == RunOutcome::kRunning) {
+    return Error(StatusCode::kAlreadyExists, path.string() + " holds run " + run->name +
+                                                 ", which has not ended, and a run writes over nothing; choose "
+                                                 "another directory");
+  }
+  const std::string what = "which " + Past(run->outcome);
   return Error(StatusCode::kAlreadyExists,
                path.string() + " holds run " + run->name + ", " + what +
                    ", and a run writes over nothing; choose another directory, continue that run with `attune resume " +

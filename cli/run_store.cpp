@@ -115,6 +115,13 @@ bool Trains(const RunRecord& record, const std::string& job) {
 
 }  // namespace
 
+std::string HowToGoOn(const RunRecord& run) {
+  const bool left_one =
+      std::any_of(run.jobs.begin(), run.jobs.end(), [](const RunJob& job) { return !job.checkpoint.empty(); });
+  return left_one && run.outcome != RunOutcome::kSucceeded ? "`attune resume " + run.name + "` continues it"
+                                                           : "`attune describe " + run.name + "` says what it did";
+}
+
 std::string NamesOf(const std::vector<RunRecord>& runs) {
   std::string names;
   for (size_t i = 0; i < std::min(runs.size(), kNamesShown); ++i)
@@ -192,12 +199,17 @@ void RememberRun(const fs::path& directory) {
   [[maybe_unused]] const Status written = WriteFileAtomically(EntryOf(directory), directory.string() + "\n", 0600);
 }
 
-Status RemoveRun(const RunRecord& record) {
+Status CheckRemovable(const RunRecord& record) {
   if (record.outcome == RunOutcome::kRunning) {
     return Error(StatusCode::kFailedPrecondition, "run " + record.name + " has not ended; `attune stop " +
                                                       (record.jobs.empty() ? record.name : record.jobs.front().name) +
                                                       "` ends it");
   }
+  return OkStatus();
+}
+
+Status RemoveRun(const RunRecord& record) {
+  RETURN_IF_ERROR(CheckRemovable(record));
   std::error_code error;
   fs::remove_all(record.directory, error);
   if (error) {

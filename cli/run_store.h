@@ -25,11 +25,16 @@ StatusOr<RunRecord> FindRun(const std::string& wanted);
 void RememberRun(const std::filesystem::path& directory);
 // With everything in its directory. FailedPrecondition while it runs.
 Status RemoveRun(const RunRecord& record);
+// That it has ended: looked at for all before the first of several is removed.
+Status CheckRemovable(const RunRecord& record);
 
 // The decisions, pure. `runs` are newest first.
 StatusOr<RunRecord> ChooseRun(const std::vector<RunRecord>& runs, const std::string& wanted);
 // Ended ones in directory `parent`, beyond the `keep` newest there.
 std::vector<RunRecord> RunsBeyond(const std::vector<RunRecord>& runs, const std::filesystem::path& parent, size_t keep);
+// What can be done with a run that has ended: "`attune resume word2vec-1` continues it" only where it left a
+// checkpoint.
+std::string HowToGoOn(const RunRecord& run);
 // "word2vec-1 (Succeeded), other (Running)"; the newest few.
 std::string NamesOf(const std::vector<RunRecord>& runs);
 

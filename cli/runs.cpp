@@ -108,6 +108,16 @@ Status Diff(const RunsArguments& arguments) {
   return OkStatus();
 }
 
+// An option that another action has would be without effect.
+Status CheckOptions(const RunsArguments& arguments) {
+  if (arguments.keep && arguments.action != "rm")
+    return Error(StatusCode::kInvalidArgument, "--keep goes with rm only: attune runs rm --keep N removes runs");
+  const bool lists = arguments.action.empty() || arguments.action == "list";
+  if (!arguments.tag.empty() && !lists)
+    return Error(StatusCode::kInvalidArgument, "--tag goes with the list only: attune runs --tag TAG");
+  return OkStatus();
+}
+
 // A job's name means its newest run where one looks, and none where one removes.
 StatusOr<RunRecord> FindToRemove(const std::string& wanted) {
   ASSIGN_OR_RETURN(RunRecord run, FindRun(wanted));
@@ -131,6 +141,8 @@ Status Remove(const RunsArguments& arguments) {
     ASSIGN_OR_RETURN(RunRecord run, FindToRemove(wanted));
     runs.push_back(std::move(run));
   }
+  for (const RunRecord& run : runs) RETURN_IF_ERROR(CheckRemovable(run));
+  if (runs.empty()) std::printf("nothing to remove: no more runs than that have ended in %s\n", kRunsDirectory);
   for (const RunRecord& run : runs) {
     RETURN_IF_ERROR(RemoveRun(run));
     std::printf("removed %s with all that was in %s\n", run.name.c_str(), run.directory.c_str());
@@ -141,7 +153,9 @@ Status Remove(const RunsArguments& arguments) {
 }  // namespace
 
 int Runs(const RunsArguments& arguments) {
-  const Status status = arguments.action == "show"   ? Show(arguments)
+  const Status fits = CheckOptions(arguments);
+  const Status status = !fits.ok()                   ? fits
+                        : arguments.action == "show" ? Show(arguments)
                         : arguments.action == "diff" ? Diff(arguments)
                         : arguments.action == "rm"   ? Remove(arguments)
                                                      : List(arguments);

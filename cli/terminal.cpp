@@ -136,6 +136,7 @@ void Interrupts::Install(int last) {
   struct sigaction hang_up {};
   if (sigaction(SIGHUP, nullptr, &hang_up) != 0 || hang_up.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of its write
 }
 
 int Interrupts::count() { return g_interrupts.load(); }

@@ -38,6 +38,7 @@ int Tune(const TuneArguments& arguments, const Target& target) {
   all.insert(all.begin(), arguments.action);
   const auto words = SortTuneWords(all);
   if (!words.ok()) return Fail(words.status());
+  if (const Status status = CheckTuneWords(words->action, words->settings); !status.ok()) return Fail(status);
   const std::string& name = words->job;
   auto connection = ConnectToJob(target, name, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include <limits>
+
 #include "cli/scale_request.h"
 #include "cli/sync_request.h"
 #include "operator/tuner/knob.h"
@@ -19,6 +21,11 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
     begin = comma + 1;
   }
   return parts;
+}
+
+Status NoKnob(const std::string& name) {
+  return Error(StatusCode::kInvalidArgument,
+               "\"" + name + "\" cannot be pinned; servers, workers, threads and slack can");
 }
 
 // Of threads and slack; numbers of pods are read as by `attune scale`.
@@ -53,6 +60,7 @@ StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settin
   for (const std::string& part : SplitAtCommas(settings)) {
     const size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
+    if (tuner::FindKnob(name) == nullptr && name != "server" && name != "worker") return NoKnob(name);
     if (name == "threads" || name == "slack") {
       RETURN_IF_ERROR(PinLive(job, name, part.substr(std::min(equals + 1, part.size())), request));
     } else {
@@ -101,11 +109,7 @@ StatusOr<TuneRequest> Unpin(const api::TrainingJob& job, const std::string& name
     }
   }
   for (const std::string& name : wanted) {
-    if (PolicyOf(job.spec.tuning, name) == nullptr)
-      return Error(StatusCode::kInvalidArgument,
-                   ""
-                   " + name + "
-                   " cannot be pinned; servers, workers, threads and slack can");
+    if (PolicyOf(job.spec.tuning, name) == nullptr) return NoKnob(name);
     request.patch["spec"]["tuning"][name]["pinned"] = nullptr;
   }
   const std::string pinned = PinnedText(job.spec.tuning);
@@ -153,6 +157,17 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
     return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing that the tuner does; " + kTuneUsage);
   }
   return request;
+}
+
+Status CheckTuneWords(const std::string& action, const std::string& settings) {
+  api::TrainingJob any;
+  for (api::Role* role : {&any.spec.servers, &any.spec.workers}) {
+    role->min = 0;
+    role->max = std::numeric_limits<int32_t>::max();
+  }
+  any.status.abilities = api::Abilities{.elastic_servers = true, .synchronization_modes = true};
+  const Status status = MakeTuneRequest(any, action, settings).status();
+  return status.code() == StatusCode::kInvalidArgument ? status : OkStatus();
 }
 
 }  // namespace attune::cli

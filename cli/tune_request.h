@@ -22,6 +22,8 @@ struct TuneRequest {
 // InvalidArgument for what is no request, or outside the job's bounds; FailedPrecondition when it has ended.
 StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::string& action,
                                       const std::string& settings);
+// InvalidArgument for what no job could take: said before one is looked for.
+Status CheckTuneWords(const std::string& action, const std::string& settings);
 // The mode of this name, in any case; nullopt for none.
 std::optional<api::TuningMode> ParseTuningMode(const std::string& name);
 

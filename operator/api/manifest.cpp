@@ -27,9 +27,12 @@ Place FindPlace(const std::map<std::string, Place>& places, std::string path) {
 
 constexpr const char* kTemplates[] = {"spec.servers.template", "spec.workers.template"};
 
-// The templates' fields; what the few rules of pod_template.h have found wrong already is not said again.
+// Names in metadata and the templates' fields; what the few rules of pod_template.h have found wrong already is not
+// said again.
 void CheckTemplates(const Json& object, std::vector<FieldProblem>& problems) {
   std::vector<FieldProblem> found;
+  CheckNamesAndValues(kube::At(object, {"metadata", "labels"}), "metadata.labels", true, found);
+  CheckNamesAndValues(kube::At(object, {"metadata", "annotations"}), "metadata.annotations", false, found);
   for (const char* role : {"servers", "workers"}) {
     const Json& pod_template = kube::At(object, {"spec", role, "template"});
     if (pod_template.is_object()) CheckPodFields(pod_template, std::string("spec.") + role + ".template", found);

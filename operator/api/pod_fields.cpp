@@ -217,18 +217,7 @@ class Checker {
   }
 
   void NamesAndValues(const Json& map, const std::string& path, bool values) {
-    if (!map.is_object()) return;
-    for (const auto& [name, value] : map.items()) {
-      if (!IsQualifiedName(name)) {
-        problems_.push_back(NameProblem(path + "." + name, "a name that Kubernetes does not take",
-                                        "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a "
-                                        "letter or digit; DOMAIN/ may stand before"));
-      }
-      if (values && value.is_string() && !IsLabelValue(value.get_ref<const std::string&>())) {
-        Problem(path + "." + name, FoundText(value),
-                "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a letter or digit");
-      }
-    }
+    CheckNamesAndValues(map, path, values, problems_);
   }
 
  private:
@@ -463,6 +452,22 @@ class Checker {
 };
 
 }  // namespace
+
+void CheckNamesAndValues(const Json& map, const std::string& path, bool values, std::vector<FieldProblem>& problems) {
+  if (!map.is_object()) return;
+  for (const auto& [name, value] : map.items()) {
+    if (!IsQualifiedName(name)) {
+      problems.push_back(NameProblem(path + "." + name, "a name that Kubernetes does not take",
+                                     "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a "
+                                     "letter or digit; DOMAIN/ may stand before"));
+    }
+    if (values && value.is_string() && !IsLabelValue(value.get_ref<const std::string&>())) {
+      problems.push_back(
+          {path + "." + name, FoundText(value),
+           "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a letter or digit"});
+    }
+  }
+}
 
 void CheckPodFields(const Json& value, const std::string& path, std::vector<FieldProblem>& problems) {
   Checker checker(problems);

@@ -13,6 +13,9 @@ namespace attune::api {
 // Adds what is wrong with the template at `path`. metadata is pod_template.h's, apart from the form of its names.
 void CheckPodFields(const Json& value, const std::string& path, std::vector<FieldProblem>& problems);
 
+// Names of labels or annotations, and with `values` the values of labels, as the API server takes them.
+void CheckNamesAndValues(const Json& map, const std::string& path, bool values, std::vector<FieldProblem>& problems);
+
 // What may stand at a field of a template, named below the template ("spec.containers[0].tty"); "" for no field.
 std::string AllowedInPod(const std::string& field_path);
 

@@ -95,8 +95,9 @@ bool IsProcess(int process_id, const std::string& start) {
 StatusOr<std::unique_ptr<InstanceRegistration>> InstanceRegistration::Register(const Instance& instance) {
   const std::filesystem::path directory = Directory();
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Error(StatusCode::kUnavailable,
-                 "cannot make " + directory.string() + ", where local instances are found: " + ErrnoText(errno));
+    return Error(StatusCode::kUnavailable, "cannot make " + directory.string() +
+                                               ", where local instances are found: " + ErrnoText(errno) +
+                                               "; set XDG_RUNTIME_DIR to a directory of yours that can be written");
   }
   RETURN_IF_ERROR(CheckDirectory(directory));
   const std::filesystem::path file = directory / (std::to_string(instance.process_id) + ".json");

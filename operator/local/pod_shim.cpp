@@ -224,6 +224,7 @@ int PodShimMain(int argc, char** argv) {
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     RunContainer(options, shim, output[1], before);
   }
   close(output[1]);

@@ -36,6 +36,8 @@ TEST(ProcessLimits, WhatIsTooLittleIsSaidWithWhatToSet) {
                          {"many pods", {1024, 1024, kUnlimited}, 200, "`ulimit -n 3328`"},
                          {"ulimit -v 1000000, a run", {1024, 1024, 1'000'000ULL << 10}, 4, "`ulimit -v unlimited`"},
                          {"ulimit -v 1000000, a client", {1024, 1024, 1'000'000ULL << 10}, 0, ""},
+                         {"ulimit -f 8, a run", {1024, 1024, kUnlimited, 4096}, 4, "`ulimit -f unlimited`"},
+                         {"ulimit -f 8, a client", {1024, 1024, kUnlimited, 4096}, 0, ""},
                          {"ulimit -v 500000, a client", {1024, 1024, 500'000ULL << 10}, 0, "`ulimit -v unlimited`"}};
   for (const Case& each : kTable) {
     const Status status = CheckLimits(each.limits, each.pods);

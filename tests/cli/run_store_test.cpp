@@ -279,7 +279,8 @@ TEST_F(EndedRun, EveryCommandThatLooksAnswersByJobByRunAndByDirectory) {
 TEST_F(EndedRun, SteeringItSaysThatItHasEndedAndHowToContinue) {
   WriteEnded(RunOutcome::kInterrupted);
   EXPECT_EQ(Capture([] { return Scale({.job = "toy", .changes = {"workers=3"}}, {}); }), 1);
-  EXPECT_THAT(errors_, HasSubstr("run toy-1 has ended (Interrupted): `attune resume toy-1` continues it"));
+  EXPECT_THAT(errors_, HasSubstr("run toy-1 has ended (Interrupted): `attune describe toy-1` says what it did"))
+      << "it left no checkpoint";
   EXPECT_EQ(Capture([] { return Stop({.job = "toy"}, {}); }), 1);
   EXPECT_THAT(errors_, HasSubstr("has ended"));
   EXPECT_EQ(Capture([] { return Resume({.run = "toy"}, {}); }), 1);
@@ -287,6 +288,11 @@ TEST_F(EndedRun, SteeringItSaysThatItHasEndedAndHowToContinue) {
   ASSERT_TRUE(WriteFileAtomically(fs::path("attune-runs/toy-1") / kRunManifest, "").ok());
   EXPECT_EQ(Capture([] { return Resume({.run = "toy"}, {}); }), 1);
   EXPECT_THAT(errors_, HasSubstr("run toy-1 (" + fs::absolute("attune-runs/toy-1").string() + ") holds no checkpoint"));
+  RunRecord record = Record("toy-1", RunOutcome::kInterrupted, kStart);
+  record.jobs.front().checkpoint = "/checkpoints";
+  Write("attune-runs/toy-1", record);
+  EXPECT_EQ(Capture([] { return Scale({.job = "toy", .changes = {"workers=3"}}, {}); }), 1);
+  EXPECT_THAT(errors_, HasSubstr("`attune resume toy-1` continues it"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
                                 R"("threads":{"pinned":null},"workers":{"pinned":null}}}})");
   EXPECT_EQ(patch("unpin", "servers,slack"),
             R"({"spec":{"tuning":{"servers":{"pinned":null},"slack":{"pinned":null}}}})");
-  EXPECT_THAT(patch("unpin", "loss"), HasSubstr("cannot be pinned; servers, workers, threads and slack can"));
+  EXPECT_THAT(patch("unpin", "loss"), HasSubstr("\"loss\" cannot be pinned; servers, workers, threads and slack can"));
   EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
   EXPECT_EQ(patch("pin", "servers=3"), R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
   EXPECT_EQ(patch("pin", "slack=bsp"), R"({"spec":{"synchronization":{"mode":"BSP","staleness":null},)"
@@ -51,6 +51,15 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   EXPECT_THAT(patch("pin", ""), HasSubstr("nothing to change"));
   EXPECT_THAT(patch("pause", "servers=3"), HasSubstr("goes with pin only"));
   EXPECT_THAT(patch("faster", ""), HasSubstr("nothing that the tuner does"));
+}
+
+TEST(TuneRequest, WhatNoJobCouldTakeIsKnownWithoutOne) {
+  EXPECT_THAT(std::string(Message(CheckTuneWords("faster", ""))), HasSubstr("nothing the tuner can be told"));
+  EXPECT_THAT(std::string(Message(CheckTuneWords("pin", "foo=2"))), HasSubstr("\"foo\" cannot be pinned"));
+  EXPECT_THAT(std::string(Message(CheckTuneWords("pin", "servers=x"))), HasSubstr("no number of servers"));
+  EXPECT_FALSE(CheckTuneWords("pin", "").ok());
+  EXPECT_TRUE(CheckTuneWords("pin", "servers=900,workers=3,slack=ssp:4").ok());
+  EXPECT_TRUE(CheckTuneWords("unpin", "").ok());
 }
 
 TEST(TuneRequest, ResumingAndFreeingSayWhatIsPinned) {
