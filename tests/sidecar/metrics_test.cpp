@@ -31,6 +31,11 @@ v1::WindowReport FullWindow() {
   window.mutable_server()->set_rows(7);
   window.mutable_server()->set_pulls(3);
   window.mutable_job()->set_items_done(40);
+  v1::JobMetric& loss = *window.mutable_job()->add_metrics();
+  loss.set_name("held_out_loss");
+  loss.set_value(3.5);
+  loss.set_best(3.25);
+  loss.set_reports(4);
   return window;
 }
 
@@ -55,11 +60,6 @@ bool Has(const std::vector<MetricValue>& values, std::string_view name) {
 
 TEST(MetricsTest, FiguresOfTheModelHaveTheirNameAsALabel) {
   v1::WindowReport window = FullWindow();
-  v1::JobMetric& loss = *window.mutable_job()->add_metrics();
-  loss.set_name("held_out_loss");
-  loss.set_value(3.5);
-  loss.set_best(3.25);
-  loss.set_reports(4);
   window.mutable_job()->add_metrics()->set_name("no proper name");
   Metrics metrics;
   metrics.Observe(window, std::nullopt);

@@ -102,13 +102,13 @@ void Check(const Case& expected, bool survives) {
   for (size_t i = 0; i < expected.reports.size() && over_at == 0; ++i) {
     const MetricPlace place{.step = 100 * (i + 1), .epoch = i + 1, .items = 7};
     ASSERT_TRUE(board.Report("held_out", ValueOf(expected.reports[i]), place).ok());
-    if (!survives) {
+    if (!board.verdict().empty()) over_at = i + 1;
+    if (!survives && over_at == 0) {
       MetricBoard next(expected.target, expected.early_stopping);
       next.Restore(board.states());
       EXPECT_EQ(next.states(), board.states());
       board = next;
     }
-    if (!board.verdict().empty()) over_at = i + 1;
   }
   EXPECT_EQ(over_at, expected.over_at);
   EXPECT_EQ(board.verdict(), expected.verdict);
@@ -119,6 +119,17 @@ TEST(MetricBoard, TrainingIsOverWhenAGoalInAMetricIsReached) {
     Check(each, true);
     Check(each, false);
   }
+}
+
+// A coordinator that was out of office when the report came, and that another one follows.
+TEST(MetricBoard, AGoalThatNobodyHasActedOnYetIsSeenByTheNext) {
+  const TargetMetric target{"held_out", 3.2, false};
+  MetricBoard board(target, {});
+  ASSERT_TRUE(board.Report("held_out", 3, {.step = 500, .epoch = 5}).ok());
+  MetricBoard next(target, {});
+  next.Restore(board.states());
+  EXPECT_EQ(next.verdict(), board.verdict());
+  EXPECT_EQ(next.verdict(), "held_out <= 3.2 at epoch 5 (3)");
 }
 
 TEST(MetricBoard, KeepsTheLastAndTheBestValueAndWhereTheyWere) {
