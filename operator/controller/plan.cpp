@@ -210,8 +210,8 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   // Workers first: when the last one has finished, a server's end is no failure any more.
   std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
-  if (verdict && verdict->success) {
-    if (auto lost = JudgeRows(observed, servers)) verdict = std::move(lost);
+  if (!verdict || verdict->success) {
+    if (auto lost = JudgeRows(observed)) verdict = std::move(lost);
   }
 
   Directives directives(observed, options, now, draft);

@@ -445,21 +445,23 @@ std::string HowToResume(const Observed& observed) {
          "` goes on from there.";
 }
 
-std::optional<Verdict> JudgeRows(const Observed& observed, const ServersView& servers) {
+std::optional<Verdict> JudgeRows(const Observed& observed) {
   const auto& job = observed.sample.job;
-  const bool told = job && job->has_recovery();
+  const v1::Recovery heard = job ? job->recovery() : v1::Recovery();
   const api::RecoveryStatus recorded = observed.job.status.recovery.value_or(api::RecoveryStatus());
-  const uint64_t shards = std::max(recorded.restored_shards, told ? job->recovery().restored_shards() : 0);
-  const uint64_t checkpoint = std::max(recorded.checkpoint, told ? job->recovery().checkpoint() : 0);
-  if (servers.survivable || shards == 0 || checkpoint > 0) return std::nullopt;
+  const uint64_t shards = std::max(recorded.restored_shards, heard.restored_shards());
+  const uint64_t checkpoint = std::max(recorded.checkpoint, heard.checkpoint());
+  const uint64_t steps = std::max(recorded.steps_lost, heard.steps_lost());
+  if (shards == 0 || steps == 0 || checkpoint > 0) return std::nullopt;
   const auto lost = std::ranges::find_if(
       observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && HasFailed(pod); });
   const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);
+  const std::string why = observed.job.spec.backups > 0
+                              ? "the servers with their copies were lost at the same time, perhaps on one machine"
+                              : "they were kept nowhere else";
   return Verdict{false, kReasonServerFailed,
-                 who + ", and its rows (" + Counted(shards, "shard") +
-                     ") were kept nowhere else: they went back to their first values, and what was saved since then is "
-                     "not the model that was trained. " +
-                     kHowToSurvive};
+                 who + ", and rows of it (" + Counted(shards, "shard") + ") went back to their first values: " + why +
+                     ". The model is not the one that was trained. " + kHowToSurvive};
 }
 
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,

@@ -80,9 +80,10 @@ std::string HowToResume(const Observed& observed);
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);
 
-// Why a job that ended well by every other sign did not: rows of a lost server began anew, and no server of such a job
-// may be lost (ServersView::survivable). The coordinator goes on with them and may be done before the server is judged.
-std::optional<Verdict> JudgeRows(const Observed& observed, const ServersView& servers);
+// Why a job that looks well is not: rows of lost servers that had been trained went back to their first values, for
+// neither a copy nor a checkpoint had them. The coordinator continues with them, and may be done before a server is
+// judged; and a machine that is lost with two servers on it leaves no pod that has failed.
+std::optional<Verdict> JudgeRows(const Observed& observed);
 
 // True when `name` is taken by a pod, of this job or an earlier one.
 bool NameInUse(const Observed& observed, const std::string& name);

@@ -245,13 +245,14 @@ const std::vector<Way>& Failures() {
          story.Exit("a-server-1", 137);
          story.cluster.sample.job->mutable_recovery()->set_count(1);
          story.cluster.sample.job->mutable_recovery()->set_restored_shards(512);
+         story.cluster.sample.job->mutable_recovery()->set_steps_lost(50);
          story.cluster.Finish();
          story.ExitAll("worker", 0);
          story.Exit("a-server-0", 0);
          story.Pass(seconds(90));
        },
        "Failed True/ServerFailed: a-server-1 was killed by signal 9",
-       "(512 shards) were kept nowhere else: they went back to their first values"},
+       "(512 shards) went back to their first values: they were kept nowhere else"},
       {"every server is killed while the evaluation runs",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");

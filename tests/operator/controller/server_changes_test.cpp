@@ -595,6 +595,20 @@ TEST(ServerLoss, WhatWasNotLostIsToldToo) {
   EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
 }
 
+// A machine that is lost with two servers on it leaves no pod that has failed.
+TEST(ServerLoss, TrainedRowsThatWentBackToTheirFirstValuesEndTheJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Backups(1).Workers(1));
+  cluster.sample.job->mutable_recovery()->set_count(2);
+  cluster.sample.job->mutable_recovery()->set_restored_shards(165);
+  cluster.Settle();
+  EXPECT_FALSE(api::IsTrue(cluster.status(), api::kFailed)) << "nothing had been pushed to them";
+  cluster.sample.job->mutable_recovery()->set_steps_lost(28366);
+  cluster.Settle();
+  ASSERT_TRUE(api::IsTrue(cluster.status(), api::kFailed));
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("(165 shards) went back to their first values: the servers "
+                                                         "with their copies were lost at the same time"));
+}
+
 TEST(ServerLoss, ShardsThatWentBackToAnEmptyCheckpointAreNotCalledSafe) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
