@@ -45,6 +45,8 @@ inline constexpr char kTerminationLogPath[] = "/dev/termination-log";  // unless
 // A line of that message: the worker's session has left the job in order. What its program does after that, such as
 // saving the model, no other process sees, so that a bad exit code is all that says it was not done.
 inline constexpr char kLeftInOrder[] = "attune: left the job in order";
+// Likewise, of the coordinator's process: the closing work has a data set, and every item of it is done.
+inline constexpr char kClosingWorkDone[] = "attune: every item of the closing work is done";
 
 // How rows travel between processes that have proved the job's token, in the words of spec.security.transport.
 inline constexpr char kTransportAuthenticated[] = "Authenticated";  // in the clear

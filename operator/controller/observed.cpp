@@ -31,9 +31,8 @@ PodPhase ParsePhase(std::string_view phase) {
   return PodPhase::kPending;
 }
 
-// The session's line in a termination message, beside what the program may have written there.
-bool TakeLeftInOrder(std::string& message) {
-  const std::string_view mark = contract::kLeftInOrder;
+// A line that a process of ours leaves in its termination message, beside what its program may have written there.
+bool TakeLine(std::string& message, std::string_view mark) {
   const size_t at = message.find(mark);
   if (at == std::string::npos || (at > 0 && message[at - 1] != '\n')) return false;
   const size_t after = at + mark.size();
@@ -49,7 +48,8 @@ RoleContainer ParseContainer(const Json& status) {
     container.exit_code = static_cast<int32_t>(IntegerAt(ended, {"exitCode"}));
     container.reason = StringAt(ended, {"reason"});
     container.message = StringAt(ended, {"message"});
-    container.left_in_order = TakeLeftInOrder(container.message);
+    container.closing_done = TakeLine(container.message, contract::kClosingWorkDone);
+    container.left_in_order = TakeLine(container.message, contract::kLeftInOrder);
     container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));
     container.finished_at = ParseRfc3339(StringAt(ended, {"finishedAt"}));
   } else if (At(status, {"state", "running"}).is_object()) {

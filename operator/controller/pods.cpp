@@ -303,7 +303,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
   AddSecurity(container, job);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
-  if (role == RoleName::kWorker) AddTerminationLog(container);
+  AddTerminationLog(container);
   for (Json& each : spec["containers"]) Restrict(each);
   Json& init = Array(spec, "initContainers");
   for (Json& each : init) Restrict(each);

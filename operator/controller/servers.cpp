@@ -435,7 +435,10 @@ const v1::Closing* LastWordOnClosing(const Observed& observed) {
 bool HasDeclaredClosingWork(const Observed& observed) {
   const api::Condition* closed = api::FindCondition(observed.job.status, kClosingDone);
   const v1::Closing* word = LastWordOnClosing(observed);
-  return (word != nullptr && word->declared()) || (closed != nullptr && closed->reason != kReasonWorkersLeft);
+  const bool left_behind = std::ranges::any_of(
+      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.closing_done; });
+  return left_behind || (word != nullptr && word->declared()) ||
+         (closed != nullptr && closed->reason != kReasonWorkersLeft);
 }
 
 std::string HowToResume(const Observed& observed) {

@@ -69,7 +69,8 @@ std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
 
 // What the coordinator said last of the closing work, however long ago; null: nothing.
 const v1::Closing* LastWordOnClosing(const Observed& observed);
-// There is a data set for the closing work, by that word or on record: then items of it say whether it is done.
+// There is a data set for the closing work, by that word, on record, or left behind by the coordinator's process: then
+// items of it say whether it is done.
 bool HasDeclaredClosingWork(const Observed& observed);
 // " The last checkpoint is ...: `attune run --resume ...` goes on from there."; "" when there is none.
 std::string HowToResume(const Observed& observed);

@@ -304,7 +304,8 @@ struct CutEnded {
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
   RequestHeader header;
-  uint64_t steps = 0;  // ended by this worker
+  uint64_t steps = 0;    // ended by this worker
+  bool drained = false;  // it was asked to leave: what follows the goal it may have left undone
   bool operator==(const Leave&) const = default;
 };
 

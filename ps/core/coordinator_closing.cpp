@@ -45,7 +45,8 @@ const CoordinatorCore::DataSet* CoordinatorCore::OpenClosingWork() const {
 }
 
 bool CoordinatorCore::ClosingIsDone() const {
-  if (goal_reached_.empty() || OpenClosingWork() != nullptr) return false;
+  if (goal_reached_.empty()) return false;
+  if (OpenClosingWork() != nullptr && !options_.mutations.closing_not_awaited) return false;
   return closing_from_ == NodeId() || std::ranges::any_of(data_sets_, &DataSet::closing);
 }
 

@@ -327,7 +327,7 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
   Remove(id, OkStatus());
   PublishMembers(out);
   CheckGoals(now_, out);
-  NoteLeft(id);
+  if (!leave.drained) NoteLeft(id);  // one that was asked to leave may have had the closing work before it
   FinishWhenEmpty(out);
 }
 

@@ -260,6 +260,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
   leaving_ = true;
   leave_call_ = call.call;
+  drained_ = call.drained;
   calls_[call.call] = {.deadline = call.deadline, .what = "leaving the job"};
   WakeBy(call.deadline);
   if (node_ == NodeId()) {  // never was a member
@@ -282,7 +283,7 @@ void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
   const auto call = calls_.find(*leave_call_);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;
   leave_sent_ = true;
-  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_}, now, out);
+  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_, .drained = drained_}, now, out);
 }
 
 void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {

@@ -160,6 +160,7 @@ struct LocalizeCall {
 struct LeaveCall {
   CallId call;
   MonotonicTime deadline;
+  bool drained = false;  // it was asked to
 };
 
 // What WorkerOutputs::revoke asked for has been done.
@@ -544,7 +545,7 @@ class WorkerCore {
   std::map<std::string, std::optional<ReportMetricCall>> metrics_under_way_;
   RequestBook requests_;  // to the coordinator
   std::optional<CallId> join_call_, leave_call_;
-  bool leave_sent_ = false;
+  bool leave_sent_ = false, drained_ = false;
   std::vector<Flush> flushes_;
   std::map<LeaseId, OpenLease> leases_;
   bool goal_reached_ = false;

@@ -175,7 +175,7 @@ StatusOr<Message> ReadNodeMessage(const v1::NodeMessage& message) {
     case Kind::kPromised:
       return ReadPromised(message.promised());
     case Kind::kLeave:
-      return Leave{Get(message.leave().header()), message.leave().steps()};
+      return Leave{Get(message.leave().header()), message.leave().steps(), message.leave().drained()};
     case Kind::KIND_NOT_SET:
       break;
   }

@@ -120,6 +120,7 @@ struct NodeWriter {
   bool operator()(const Leave& from) {
     Put(from.header, out.mutable_leave()->mutable_header());
     out.mutable_leave()->set_steps(from.steps);
+    out.mutable_leave()->set_drained(from.drained);
     return true;
   }
   bool operator()(const MirrorAck& from) {

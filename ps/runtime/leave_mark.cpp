@@ -13,7 +13,13 @@ namespace attune::ps {
 namespace {
 
 // On a line of its own, after what the program may have written.
-std::string Line() { return "\n" + std::string(contract::kLeftInOrder) + "\n"; }
+std::string Line(const char* text = contract::kLeftInOrder) { return "\n" + std::string(text) + "\n"; }
+
+bool Append(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::app | std::ios::binary);
+  stream << text << std::flush;
+  return static_cast<bool>(stream);
+}
 
 }  // namespace
 
@@ -21,9 +27,7 @@ LeaveMark LeaveMark::OfProcess() { return LeaveMark(Environment::OfProcess().Opt
 
 void LeaveMark::Write() const {
   if (file_.empty()) return;
-  std::ofstream file(file_, std::ios::app | std::ios::binary);
-  file << Line() << std::flush;
-  if (file) return;
+  if (Append(file_, Line())) return;
   log::Warn(
       "cannot write the termination message; a failure of this program after its session has ended may not be seen",
       {{"file", file_.string()}});
@@ -37,6 +41,13 @@ void LeaveMark::Erase() const {
   if (content.ok() && content->ends_with(Line())) {
     std::filesystem::resize_file(file_, content->size() - Line().size(), ignored);
   }
+}
+
+void NoteClosingWorkDone() {
+  const std::string file = Environment::OfProcess().Optional(contract::kEnvTerminationLog);
+  if (file.empty() || Append(file, Line(contract::kClosingWorkDone))) return;
+  log::Warn("cannot write the termination message; an operator that is away now judges the job by its workers' ends",
+            {{"file", file}});
 }
 
 }  // namespace attune::ps

@@ -44,7 +44,7 @@ class WorkerSession final : public Session {
       for (const auto& [name, due] : due_) ReturnAhead(*due, *runtime_);
       const LeaveMark mark = LeaveMark::OfProcess();
       mark.Write();
-      const auto left = runtime_->Submit(LeaveCall{}, options_.call_timeout);
+      const auto left = runtime_->Submit(LeaveCall{.drained = runtime_->draining()}, options_.call_timeout);
       left->Wait();
       if (!left->status.ok()) {
         // Lost to the coordinator, which waits for another. With any other answer it may have left.

@@ -342,6 +342,17 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(90));
        },
        "Succeeded True/TrainingFinished"},
+      {"while no operator runs a worker fails at its closing work, and another one does it",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 1);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.cluster.ExitAfterWriting("a-server-0", 0, contract::kClosingWorkDone);
+           story.cluster.Exit("a-server-1", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/TrainingFinished"},
       {"while no operator runs a worker that came too late is refused",
        [](Story& story) {
          story.WhileTheOperatorIsAway([&] {

@@ -71,9 +71,12 @@ void FakeCluster::Exit(const std::string& name, int code, const std::string& log
 }
 
 void FakeCluster::ExitAfterLeaving(const std::string& name, int code) {
+  ExitAfterWriting(name, code, contract::kLeftInOrder);
+}
+
+void FakeCluster::ExitAfterWriting(const std::string& name, int code, const std::string& line) {
   Exit(name, code);
-  pods_.at(name)["status"]["containerStatuses"][0]["state"]["terminated"]["message"] =
-      "\n" + std::string(contract::kLeftInOrder) + "\n";
+  pods_.at(name)["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = "\n" + line + "\n";
 }
 
 void FakeCluster::Evict(const std::string& name) {

@@ -53,6 +53,7 @@ class FakeCluster {
   void Exit(const std::string& pod, int code, const std::string& log = "");
   // The session of this worker has left the job in order; then its program ends.
   void ExitAfterLeaving(const std::string& pod, int code);
+  void ExitAfterWriting(const std::string& pod, int code, const std::string& line);  // to its termination message
   void Evict(const std::string& pod);
   void DeleteFromOutside(const std::string& pod, int grace_seconds = 30);
   void ConfirmDeletions();  // kubelets end what is being deleted, except on lost nodes

@@ -58,9 +58,10 @@ class CoordinatorGoalTest : public testing::Test {
   }
 
   // To the end of the goal, by the first worker.
-  void Train() {
-    const DataSetId train = Open(kFirst, "train", {.items = 1});
-    EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
+  void Train() { Train(kFirst); }
+  void Train(ConnectionId worker) {
+    const DataSetId train = Open(worker, "train", {.items = 1});
+    EndLease(worker, Find<LeaseGrant>(AskLease(worker, train), worker)->lease);
     ASSERT_NE(goal_reached_, "");
   }
   // By the platform's word of its process, whose connection has ended.
@@ -215,6 +216,18 @@ TEST_F(CoordinatorGoalTest, AWorkerLostAfterTheGoalIsMadeUpForByOneThatJoinsLate
   Say(kThird, Leave{.header = NextHeader()});
   EXPECT_TRUE(finished_);
   EXPECT_FALSE(core_->progress().closing.declared);
+}
+
+TEST_F(CoordinatorGoalTest, AWorkerThatIsAskedToLeaveHasNotDoneTheClosingWork) {
+  constexpr ConnectionId kThird{9};
+  Start({.epochs = 1});
+  Lose(kFirst, 0);  // its successor has yet to join
+  Train(kSecond);
+  Say(kSecond, Leave{.header = NextHeader(), .drained = true});
+  EXPECT_FALSE(finished_) << "the last one was scaled away or its node drained";
+  Say(kThird, Join{.incarnation = 5, .job_uid = "job", .index = 0});
+  Say(kThird, Leave{.header = NextHeader()});
+  EXPECT_TRUE(finished_);
 }
 
 TEST_F(CoordinatorGoalTest, AWorkerLostAfterTheClosingWorkIsDoneChangesNothing) {

@@ -492,7 +492,7 @@ Message HostileMessages::AnyOfNode() {
       return promised;
     }
     default:
-      return Leave{Header(), Number(20)};
+      return Leave{Header(), Number(20), Number(2) == 1};
   }
 }
 

@@ -131,6 +131,7 @@ std::vector<Message> MessagesOfNodes() {
       SnapshotDone{CutId(5), OkStatus(), {{TableId(1), "embedding.7", 7, 1, 2, 3, 4, 5}, {TableId(), "filter.7"}}},
       SnapshotDone{CutId(5), Error(StatusCode::kResourceExhausted, "disk full"), {}},
       Leave{kHeader, 12},
+      Leave{kHeader, 12, true},
   };
 }
 

@@ -139,6 +139,7 @@ void JobSimulation::CheckEnd() {
   CheckOwners();
   CheckSums();
   CheckReturnedRows();
+  CheckClosingIsDoneOnce();
   for (const auto& server : servers_) {  // one that others went on without may not have learned it, cut off from them
     const bool counts = server->fate == Fate::kRunning && last->core->map().Contains(server->core->node());
     if (counts && server->core->parked() > 0) {

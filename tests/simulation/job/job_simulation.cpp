@@ -39,7 +39,8 @@ Suite JobSuite() {
                       {"22", "answered before the copy has it", {.answer_before_mirror = true}},
                       {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}},
                       {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"},
-                      {"25", "members that do not reach each other both stay", {.links_not_watched = true}}}};
+                      {"25", "members that do not reach each other both stay", {.links_not_watched = true}},
+                      {"26", "finished with closing work open", {.closing_not_awaited = true}, "ClosingWork"}}};
 }
 
 }  // namespace attune::ps::simulation

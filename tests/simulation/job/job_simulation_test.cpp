@@ -33,6 +33,8 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"members given up", 10},
                    {"switches", 10},
                    {"checkpoints", 10},
+                   {"items of closing work", 100},
+                   {"failures at the closing work", 10},
                    {"resumed jobs", 5}});
 }
 

@@ -124,12 +124,14 @@ void OperatedSimulation::OnServerEnded(size_t server) {
   const int code = fate == Fate::kLeft ? 0 : fate == Fate::kLost ? kCannotGoOn : exit_code_;
   early_words_.erase(server);
   troubled_.erase(server);
-  platform_->OnEnd(server, true, code);
+  const bool tells = finisher_ != nullptr && finisher_->host == server && finisher_->core->progress().closing.declared;
+  platform_->OnEnd(server, true, code, tells ? contract::kClosingWorkDone : "");
 }
 
 void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
-  const int code = worker.fate == Fate::kLeft ? 0 : worker.fate == Fate::kLost ? kCannotGoOn : kKilled;
-  platform_->OnEnd(worker.process, false, code);
+  const bool left = worker.fate == Fate::kLeft;
+  const int code = left && !worker.gave_up ? 0 : left || worker.fate == Fate::kLost ? kCannotGoOn : kKilled;
+  platform_->OnEnd(worker.process, false, code, left ? contract::kLeftInOrder : "");
 }
 
 // A job that has not trained yet may start over with this one; otherwise it must not.

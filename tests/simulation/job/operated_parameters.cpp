@@ -26,6 +26,7 @@ JobParameters DrawJob(uint64_t seed, Random& random) {
   p.delay_milliseconds_max = 0.5 + random.Uniform() * 15;
   p.handovers = 1;  // the coordinator is of a server, and may move
   p.scalings = 1;   // their number changes
+  p.DrawClosing(seed ^ 0xc105e);
   if (random.Chance(0.4)) return p;
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.1 : 0;
   p.break_chance = random.Chance(0.5) ? random.Uniform() * 0.005 : 0;

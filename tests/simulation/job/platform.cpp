@@ -498,17 +498,19 @@ void Platform::WriteEnd(const Pod& pod, int exit_code) {
   const std::string role = pod.is_server ? contract::kRoleServer : contract::kRoleWorker;
   const Json end = {
       {"running", nullptr},
-      {"terminated", {{"exitCode", exit_code}, {"finishedAt", controller::ToRfc3339(clock_->WallNow())}}}};
+      {"terminated",
+       {{"exitCode", exit_code}, {"message", pod.message}, {"finishedAt", controller::ToRfc3339(clock_->WallNow())}}}};
   (void)PatchPodStatus(pod, {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
                              {"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})},
                              {"containerStatuses", Json::array({{{"name", role}, {"state", end}}})}});
 }
 
-void Platform::OnEnd(size_t process, bool is_server, int exit_code) {
+void Platform::OnEnd(size_t process, bool is_server, int exit_code, const std::string& message) {
   Pod* pod = PodOf(process, is_server);
   if (pod == nullptr || pod->ended) return;
   pod->ended = true;
   pod->exit_code = exit_code;
+  pod->message = message;
   world_.After(FromMilliseconds(world_.random().Uniform() * 300), [this, uid = pod->uid] {
     if (const auto found = pods_.find(uid); found != pods_.end()) Disconnect(found->second);
   });

@@ -37,6 +37,7 @@ struct Pod {
   std::optional<size_t> process;  // its place in the simulation; none: it has not started
   bool ended = false;             // the process
   int exit_code = 0;
+  std::string message;
   bool asked_to_end = false;
   bool cut_off = false;            // its machine reaches neither API server nor operator
   uint64_t operator_heard_by = 0;  // to which operator its sidecar is connected; 0: to none
@@ -88,7 +89,8 @@ class Platform {
   void NodeReady(const std::string& uid, bool ready);
 
   // --- for the simulation
-  void OnEnd(size_t process, bool is_server, int exit_code);
+  // `message`: what it leaves behind in its termination message.
+  void OnEnd(size_t process, bool is_server, int exit_code, const std::string& message);
   void ReportSoon(size_t process);  // a server, which has news of its office
   Pod* PodOf(size_t process, bool is_server);
   const Pod* Find(const std::string& uid) const;

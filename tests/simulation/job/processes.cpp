@@ -46,7 +46,10 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
   }
   OnCoordinatorsOrders(leader, out);
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
-  if (out.finished && !std::exchange(finished_, true)) finisher_ = &leader;
+  if (out.finished && !std::exchange(finished_, true)) {
+    finisher_ = &leader;
+    CheckClosingIsDone();
+  }
   WakeAt(leader.wake, core.WakeAt(), [this, &leader] { StepCoordinator(leader, CoordinatorTimer{}); });
 }
 

@@ -21,7 +21,8 @@ MonotonicTime JobSimulation::CallDeadline(bool may_be_short) {
 void JobSimulation::Ask(size_t index, Worker::At at) {
   Worker& worker = *workers_[index];
   worker.at = at;
-  const MonotonicTime deadline = CallDeadline(at == Worker::At::kLease || at == Worker::At::kFlush);
+  const MonotonicTime deadline =
+      CallDeadline(at == Worker::At::kLease || at == Worker::At::kFlush || at == Worker::At::kClosingLease);
   const auto call = [&](const char* what) { return NewCall(worker, what, deadline); };
   const TableOptions options{.dim = kColumns, .optimizer = Sgd{.rate = -1}, .initializer = ConstantInitializer{}};
   using enum Worker::At;
@@ -42,12 +43,21 @@ void JobSimulation::Ask(size_t index, Worker::At at) {
       return StepWorker(index, StepCall{.call = call("step"), .deadline = deadline, .loss = 1.0, .samples = 1});
     case kFlush:
       return StepWorker(index, FlushCall{.call = call("flush"), .deadline = deadline});
+    case kClosingData:
+      return StepWorker(index, OpenDataSetCall{.call = call("open closing data"),
+                                               .deadline = deadline,
+                                               .name = kClosingName,
+                                               .options = {.items = parameters_.closing_items, .epochs = 1}});
+    case kClosingLease:
+      return StepWorker(index, LeaseCall{.call = call("lease"), .deadline = deadline, .data_set = worker.closing_set});
     case kSave:
       return StepWorker(index, SaveCall{.call = call("save"), .deadline = deadline, .directory = "m"});
     case kLeave:
       steps_.IsGone(index);  // in the step that it had begun last it has nothing to do
-      return StepWorker(index, LeaveCall{.call = call("leave"), .deadline = deadline});
+      return StepWorker(index,
+                        LeaveCall{.call = call("leave"), .deadline = deadline, .drained = worker.asked_to_leave});
     case kWork:
+    case kClosingWork:
     case kEnd:
       return;
   }
@@ -115,7 +125,7 @@ void JobSimulation::GoOn(size_t index, const Completion& completion) {
   Worker& worker = *workers_[index];
   const bool late = completion.status.code() == StatusCode::kDeadlineExceeded;
   using enum Worker::At;
-  if (late && worker.at != kLease && worker.at != kFlush) {
+  if (late && worker.at != kLease && worker.at != kFlush && worker.at != kClosingLease) {
     return Violation("EveryCallEnds: a call with a long deadline was not carried out: " +
                      attune::ToString(completion.status));
   }
@@ -144,7 +154,16 @@ void JobSimulation::GoOn(size_t index, const Completion& completion) {
       worker.at = kWork;
       return WorkOnBatch(index);
     case kFlush:
-      return Ask(index, random().Chance(parameters_.save_chance) ? kSave : kLeave);
+      return parameters_.closing_items == 0 || worker.asked_to_leave ? LeaveSoon(index) : Ask(index, kClosingData);
+    case kClosingData:
+      worker.closing_set = std::get<DataSetResult>(completion.result).data_set;
+      return Ask(index, kClosingLease);
+    case kClosingLease:
+      if (late && !worker.asked_to_leave) return Ask(index, kClosingLease);
+      if (!completion.status.ok()) return LeaveSoon(index);
+      worker.closing_lease = std::get<LeaseResult>(completion.result);
+      worker.at = kClosingWork;
+      return After(FromMilliseconds(ComputeMilliseconds()), [this, index] { EndClosingLease(index); });
     case kSave:
       Count(completion.status.ok() ? "saves" : "failed saves");
       return Ask(index, kLeave);
@@ -152,9 +171,14 @@ void JobSimulation::GoOn(size_t index, const Completion& completion) {
       worker.at = kEnd;
       return EndWorker(worker, Fate::kLeft);
     case kWork:
+    case kClosingWork:
     case kEnd:
       return Violation("EveryCallEnds: an answer nobody asked for");
   }
+}
+
+void JobSimulation::LeaveSoon(size_t index) {
+  Ask(index, random().Chance(parameters_.save_chance) ? Worker::At::kSave : Worker::At::kLeave);
 }
 
 void JobSimulation::WorkOnBatch(size_t index) {

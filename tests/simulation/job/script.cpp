@@ -304,6 +304,7 @@ void JobSimulation::CrashEverything() {
   }
   const CutRecord& record = checkpoint_->record;
   items_.BeginAgain([&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); });
+  ResumeClosing(record);
   servers_wanted_ = 1 + parameters_.backups + static_cast<uint32_t>(random().Below(3));
   StartJob();
 }

@@ -1,7 +1,7 @@
 // The world of this simulation: a real CoordinatorCore, ServerCores and WorkerCores, each with the program a user might
 // write. The parts of the class are in files of their own: connections (the network between the processes), processes
-// (steps of the cores), leaders (one coordinator after the other), program (of a worker), script (what is done to the
-// job), checkers.
+// (steps of the cores), leaders (one coordinator after the other), program (of a worker), closing (what it does at the
+// end), script (what is done to the job), checkers.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@
 namespace attune::ps::simulation {
 
 constexpr char kJob[] = "job-1";
-constexpr uint32_t kColumns = 8;  // of the rows; each worker process adds to one of them
-constexpr uint32_t kTables = 2;   // "rows", by chance, and "items", one row for each item of the data
+constexpr uint32_t kColumns = 8;             // of the rows; each worker process adds to one of them
+constexpr char kClosingName[] = "evaluate";  // of the data set for the closing work
+constexpr uint32_t kTables = 2;              // "rows", by chance, and "items", one row for each item of the data
 
 // What checkers know of one table from outside, by key and column.
 struct Account {
@@ -99,10 +100,28 @@ class JobSimulation : public World {
     std::map<Key, double> own[kTables + 1];                        // own pushes issued
     std::map<Key, double> counted[kTables + 1];                    // of these, in Account::sure
     // The program's place.
-    enum class At { kJoin, kRows, kItems, kData, kLease, kWork, kStep, kFlush, kSave, kLeave, kEnd } at = At::kJoin;
+    enum class At {
+      kJoin,
+      kRows,
+      kItems,
+      kData,
+      kLease,
+      kWork,
+      kStep,
+      kFlush,
+      kClosingData,
+      kClosingLease,
+      kClosingWork,
+      kSave,
+      kLeave,
+      kEnd
+    } at = At::kJoin;
     TableId rows_table, items_table;
     DataSetId data_set;
     LeaseResult lease;
+    DataSetId closing_set;
+    LeaseResult closing_lease;
+    bool gave_up = false;  // its closing work; it leaves in order and ends with an error
     uint64_t position = 0, batch_begin = 0;
     bool waiting_for_pull = false;
     uint32_t column() const { return process % kColumns; }
@@ -229,6 +248,8 @@ class JobSimulation : public World {
   void Localize(size_t worker);
   void Acknowledged(Worker& worker, const PushCheck& push);
   void EndStepSoon(size_t worker);
+  void LeaveSoon(size_t worker);
+  void EndClosingLease(size_t worker);
 
   // --- receiving: of answers to pulls, straight into the place that the core names, while other things happen
   struct Receiving {
@@ -271,6 +292,9 @@ class JobSimulation : public World {
   void CheckEnd();
   void CheckSums();
   void CheckReturnedRows();
+  void CheckClosingIsDone();
+  void CheckClosingIsDoneOnce();
+  void ResumeClosing(const CutRecord& record);
   using RowSums = std::map<std::pair<Key, uint32_t>, double>;
   void SumRows(RowSums (&sums)[kTables + 1]) const;
 
@@ -316,6 +340,10 @@ class JobSimulation : public World {
   StepChecker steps_{*this};
   ItemChecker items_{*this};
   std::vector<PushRecord> pushes_;
+  // By item of the closing work: the workers that have done it. One of a life before, as a checkpoint says: kBefore.
+  static constexpr size_t kBefore = SIZE_MAX;
+  std::map<uint64_t, std::vector<size_t>> closing_done_;
+  uint32_t closing_failures_ = 0;
   std::map<std::pair<Key, uint32_t>, double> loaded_[kTables + 1];  // of the checkpoint the job has begun from
   bool any_failure_ = false, any_server_died_ = false, any_owner_died_ = false;
 };
