@@ -104,9 +104,21 @@ std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
            api::FormatCount(static_cast<double>(last.rows)) + " rows, " + api::FormatBytes(last.bytes) + ", " +
            AgeText(last.time, now) + " ago";
   }
+  if (last.interval_seconds) {
+    text += "; one every " + api::FormatAge(static_cast<double>(*last.interval_seconds)) +
+            " by default (spec.checkpoint.intervalSeconds is not stated" +
+            (last.seconds ? "; the last one took " + api::FormatSeconds(*last.seconds) : "") + ")";
+  }
   if (!last.message.empty()) text += "; the last request failed: " + last.message;
   if (!last.regular_message.empty()) text += "; the last regular one failed: " + last.regular_message;
   return text;
+}
+
+std::string StandstillText(const api::TrainingJobStatus& status, double now) {
+  if (!status.standstill) return "";
+  return "what the job waits for was restarted " + std::to_string(status.standstill->restarts) +
+         (status.standstill->restarts == 1 ? " time" : " times in a row") + ", the last time " +
+         AgeText(status.standstill->restarted_at, now) + " ago";
 }
 
 std::string RecoveryText(const api::TrainingJobStatus& status) {
@@ -199,6 +211,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Trouble", TroubleOf(job.status));
+  Row(text, "Standstill", StandstillText(job.status, now));
   Row(text, "Pace", PaceText(job));
   Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));

@@ -150,11 +150,14 @@ void AddCheckpoint(std::vector<Field>& fields) {
       "Where checkpoints are written: a directory that all servers share, mounted by spec.servers.template; absent: "
       "\"checkpoints\" beside the model.",
       LENS(spec.checkpoint.directory))));
-  fields.push_back(
-      Range(Default(Bound("spec.checkpoint.intervalSeconds", "Seconds between checkpoints; 0: only when asked for.",
-                          LENS(spec.checkpoint.interval_seconds)),
-                    0),
-            0, kSecondsMax));
+  fields.push_back(Range(
+      Bound("spec.checkpoint.intervalSeconds",
+            "Seconds between checkpoints; 0: only when asked for. Absent: of a job without backups whose "
+            "checkpoints outlast its pods (directory, a claim for the model, or a local run), the first one after "
+            "10 minutes, and then so that writing takes a fiftieth of the time at most, at least 5 minutes and at "
+            "most an hour apart (status.checkpoint.intervalSeconds); of other jobs only when asked for.",
+            LENS(spec.checkpoint.interval_seconds)),
+      0, kSecondsMax));
   fields.push_back(
       Range(Default(Bound("spec.checkpoint.keep", "Newest checkpoints that are kept; older ones are removed.",
                           LENS(spec.checkpoint.keep)),
@@ -267,7 +270,8 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
             0, 86400));
   fields.push_back(Range(Default(Bound("spec.runPolicy.progressDeadlineSeconds",
                                        "A process that the job has waited for this long, without any step ending, is "
-                                       "restarted; 0: never.",
+                                       "restarted, at most backoffLimit times in a row without steps between that end "
+                                       "for as long; then the job is Failed. 0: never.",
                                        LENS(spec.run_policy.progress_deadline_seconds)),
                                  600),
                          0, kSecondsMax));

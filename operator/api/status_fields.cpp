@@ -119,10 +119,24 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(checkpoint("time", "When it was complete, RFC 3339.", &CheckpointStatus::time)));
   fields.push_back(checkpoint("bytes", "Its size.", &CheckpointStatus::bytes));
   fields.push_back(checkpoint("rows", "Rows it holds.", &CheckpointStatus::rows));
+  fields.push_back(checkpoint("seconds", "What it took; absent: not known.", &CheckpointStatus::seconds));
+  fields.push_back(checkpoint("intervalSeconds",
+                              "Seconds between checkpoints, chosen for a job that states none; absent: it states one, "
+                              "or has none.",
+                              &CheckpointStatus::interval_seconds));
   fields.push_back(OmitEmpty(checkpoint("request", "The last request that was answered.", &CheckpointStatus::request)));
   fields.push_back(OmitEmpty(checkpoint("message", "Why that request failed.", &CheckpointStatus::message)));
   fields.push_back(OmitEmpty(checkpoint("regularMessage", "Why the last one by checkpoint.intervalSeconds failed.",
                                         &CheckpointStatus::regular_message)));
+  constexpr auto kStandstill = &TrainingJobStatus::standstill;
+  fields.push_back(PartObject("status.standstill",
+                              "Restarts of what the job has waited for; absent once steps end again.", kStandstill));
+  fields.push_back(PartMember("status.standstill.restarts", "In a row, without steps between.", kStandstill,
+                              &StandstillStatus::restarts));
+  fields.push_back(PartMember("status.standstill.restartedAt", "When the last one was, RFC 3339.", kStandstill,
+                              &StandstillStatus::restarted_at));
+  fields.push_back(PartMember("status.standstill.pods", "The pods that were restarted then, by numbers of their uids.",
+                              kStandstill, &StandstillStatus::pods));
   constexpr auto kRecovery = &TrainingJobStatus::recovery;
   fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
   fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));

@@ -99,10 +99,11 @@ struct Model {
 
 // What a job can go on from after a loss, or be resumed from later.
 struct Checkpoint {
-  std::string directory;         // absolute, as the servers see it; "": "checkpoints" beside the model
-  int64_t interval_seconds = 0;  // 0: only when asked for
-  int32_t keep = 3;              // newest ones kept, all older ones are removed
-  std::string resume_from;       // directory of a checkpoint to begin with; "": from nothing
+  std::string directory;  // absolute, as the servers see it; "": "checkpoints" beside the model
+  // 0: only when asked for; absent: as the operator chooses (operator/controller/checkpoint_interval.h).
+  std::optional<int64_t> interval_seconds;
+  int32_t keep = 3;         // newest ones kept, all older ones are removed
+  std::string resume_from;  // directory of a checkpoint to begin with; "": from nothing
 };
 
 // How rows travel. Control messages are encrypted in either case.
@@ -204,6 +205,8 @@ struct CheckpointStatus {
   uint64_t step = 0;      // it holds all pushes of the steps before
   std::string time;       // RFC 3339, when it was complete
   uint64_t bytes = 0, rows = 0;
+  std::optional<double> seconds;            // that it took, from the order to the answer; absent: not known
+  std::optional<int64_t> interval_seconds;  // of a job that states none and gets some; absent: it states one, or none
   std::string request;          // the last request (annotation attune.dev/checkpoint-request) that was answered
   std::string message;          // why that one failed; "" when it did not
   std::string regular_message;  // why the last one by spec.checkpoint.intervalSeconds failed; "" when it did not
@@ -211,6 +214,14 @@ struct CheckpointStatus {
 
 // "checkpoint 7 in /models/checkpoints".
 std::string CheckpointName(const CheckpointStatus& checkpoint);
+
+// Restarts of what a job that stands still has waited for. Absent once steps have ended again for as long as
+// spec.runPolicy.progressDeadlineSeconds.
+struct StandstillStatus {
+  int32_t restarts = 0;        // one after the other; what is restarted at the same time counts once
+  std::string restarted_at;    // RFC 3339, the last
+  std::vector<uint32_t> pods;  // that were restarted then (proto/pod_number.h)
+};
 
 // What losses of servers have cost.
 struct RecoveryStatus {
@@ -289,6 +300,7 @@ struct TrainingJobStatus {
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;
   std::optional<RecoveryStatus> recovery;
+  std::optional<StandstillStatus> standstill;
   std::optional<TuningStatus> tuning;
 };
 
@@ -350,7 +362,7 @@ inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
 inline constexpr char kProgressing[] = "Progressing";  // steps end; false: whom the job waits for, and since when
-inline constexpr char kBlocked[] = "Blocked";  // something the operator must do is refused to it
-inline constexpr char kTuning[] = "Tuning";    // the tuner looks for a better setting
+inline constexpr char kBlocked[] = "Blocked";          // something the operator must do is refused to it
+inline constexpr char kTuning[] = "Tuning";            // the tuner looks for a better setting
 
 }  // namespace attune::api

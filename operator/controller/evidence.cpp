@@ -176,7 +176,7 @@ Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOption
   signs.expelled = IsExpelled(observed, pod, options, now);
   signs.overdue = pod.deletion_time && now.wall >= *pod.deletion_time + options.lost_node_grace;
   signs.astray = IsAstray(observed, pod, options, now);
-  signs.stalls = IsWaitedForTooLong(observed, pod, options, now);
+  signs.stalls = IsBeingRestarted(observed, pod, options, now);
   return signs;
 }
 

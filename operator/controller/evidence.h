@@ -19,7 +19,7 @@ struct Signs {
   // A worker that says it has had no word of the coordinator for long, which this operator hears and which is in
   // office. One that had joined a coordinator which was lost at once may know no server that is still there.
   bool astray = false;
-  // The job has stood still for runPolicy.progressDeadlineSeconds and waits for it (standstill.h).
+  // The job has stood still for runPolicy.progressDeadlineSeconds and waits for it, which is on record (standstill.h).
   bool stalls = false;
 
   // Its machine is gone: nobody will confirm the end of the pod.

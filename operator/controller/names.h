@@ -42,6 +42,7 @@ inline constexpr char kReasonWorkersLeft[] = "WorkersLeft";
 inline constexpr char kReasonProgressing[] = "StepsEnd";
 inline constexpr char kReasonNoProgress[] = "NoProgress";
 inline constexpr char kReasonNotHeard[] = "ProcessNotHeard";
+inline constexpr char kReasonProgressDeadline[] = "ProgressDeadlineExceeded";
 inline constexpr char kReasonBackoffLimit[] = "BackoffLimitExceeded";
 inline constexpr char kReasonServerFailed[] = "ServerFailed";
 inline constexpr char kReasonServerLost[] = "ServerLost";

@@ -210,6 +210,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   // Workers first: when the last one has finished, a server's end is no failure any more.
   std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
+  if (!verdict) verdict = JudgeStandstill(observed, servers, options, now);
   if (!verdict || verdict->success) {
     if (auto lost = JudgeRows(observed)) verdict = std::move(lost);
   }
@@ -226,7 +227,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
     progression.servers =
         PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
-    if (servers.formed) progression.requests = PlanRequests(observed, servers, now, directives, draft);
+    if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     PlanTuning(observed, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/checkpoint_interval.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
 
@@ -93,22 +94,39 @@ void PlanCheckpoint(const Observed& observed, const v1::JobWindow& window, Direc
   if (reply.state == Reply::State::kRefused) view.checkpoint = {request, reply.message};
 }
 
-// Every intervalSeconds since the last one, or since the job began; the end of an attempt, good or bad, is the next
-// begin. None once the goal is reached: what follows is evaluation and the saving of the model.
-void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window, Now now, Directives& directives,
-                           Draft& draft, RequestsView& view) {
-  const int64_t interval = observed.job.spec.checkpoint.interval_seconds;
-  if (interval == 0 || view.checkpoint || !window.abilities().checkpoints() || window.goal_reached()) return;
+// A checkpoint that nobody has asked for and that failed is not tried again before its time.
+std::optional<Duration> UntilNextAttempt(const Observed& observed, const CheckpointSchedule& schedule,
+                                         const std::string& key, Now now) {
+  const auto answer = observed.sample.answers.find(key);
+  const bool refused = answer != observed.sample.answers.end() &&
+                       answer->second.outcome == telemetry::DirectiveAnswer::Outcome::kRefused;
+  if (!schedule.is_default || !refused || now.monotonic - answer->second.at >= schedule.interval) return std::nullopt;
+  return schedule.interval - (now.monotonic - answer->second.at);
+}
+
+// Every interval since the last one, or since the job began; the end of an attempt, good or bad, is the next begin.
+// None once the goal is reached: what follows is evaluation and the saving of the model.
+void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window, const PlanOptions& options, Now now,
+                           Directives& directives, Draft& draft, RequestsView& view) {
+  const std::optional<CheckpointSchedule> schedule = ScheduleOf(observed.job, options);
+  if (!schedule || !window.abilities().checkpoints()) return;
+  if (schedule->is_default) view.default_interval = schedule->interval;
+  if (view.checkpoint || window.goal_reached()) return;
   const auto& status = observed.job.status;
   const std::string since =
       status.checkpoint && !status.checkpoint->time.empty() ? status.checkpoint->time : status.start_time;
   if (!observed.checkpoint_since) return;
-  const Duration left = *observed.checkpoint_since + std::chrono::seconds(interval) - now.monotonic;
+  const Duration left = *observed.checkpoint_since + schedule->interval - now.monotonic;
   if (left > Duration::zero()) return draft.Requeue(left, "the next checkpoint");
+  const std::string key = "checkpoint after " + since;
+  if (const auto wait = UntilNextAttempt(observed, *schedule, key, now)) {
+    view.regular_checkpoint_problem = observed.sample.answers.at(key).message;
+    return draft.Requeue(*wait, "the next checkpoint");
+  }
   v1::Directive directive;
   directive.mutable_checkpoint()->set_directory(observed.job.spec.checkpoint.directory);
-  const Reply reply =
-      directives.AskCoordinator("checkpoint after " + since, directive, "checkpoint.intervalSeconds have passed");
+  const Reply reply = directives.AskCoordinator(
+      key, directive, schedule->is_default ? "it is time for a checkpoint" : "checkpoint.intervalSeconds have passed");
   if (reply.state == Reply::State::kRefused) view.regular_checkpoint_problem = reply.message;
 }
 
@@ -121,8 +139,10 @@ MonotonicTime CheckpointClock::Since(const api::TrainingJob& job, Now now) {
   if (since_ && last == last_) return *since_;
   Duration age{};
   if (const auto at = ParseRfc3339(any ? checkpoint->time : job.status.start_time); !since_ && at) {
-    age = std::clamp<Duration>(now.wall - *at, Duration::zero(),
-                               std::chrono::seconds(std::max<int64_t>(job.spec.checkpoint.interval_seconds, 0)));
+    constexpr int64_t kDay = 86400;  // where none is stated
+    age = std::clamp<Duration>(
+        now.wall - *at, Duration::zero(),
+        std::chrono::seconds(std::max<int64_t>(job.spec.checkpoint.interval_seconds.value_or(kDay), 0)));
   }
   last_ = last;
   since_ = now.monotonic - age;
@@ -140,15 +160,15 @@ api::Synchronization FromProto(const v1::Synchronization& from) {
   }
 }
 
-RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Now now, Directives& directives,
-                          Draft& draft) {
+RequestsView PlanRequests(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,
+                          Directives& directives, Draft& draft) {
   RequestsView view;
   const v1::JobWindow* window = directives.window();
   if (!servers.formed || window == nullptr) return view;
   PlanSynchronization(observed, *window, directives, view);
   PlanThreads(observed, directives, view);
   PlanCheckpoint(observed, *window, directives, view);
-  PlanRegularCheckpoint(observed, *window, now, directives, draft, view);
+  PlanRegularCheckpoint(observed, *window, options, now, directives, draft, view);
   if (view.checkpoint && !view.checkpoint->problem.empty()) {
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "The checkpoint asked for was not written: " + view.checkpoint->problem);

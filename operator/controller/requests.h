@@ -23,7 +23,8 @@ struct RequestsView {
     std::string problem;  // "" when it was written
   };
   std::optional<CheckpointAnswer> checkpoint;
-  std::string regular_checkpoint_problem;  // why the last one by interval was not written; "" when it was
+  std::optional<Duration> default_interval;  // between checkpoints, of a job that states none and gets some
+  std::string regular_checkpoint_problem;    // why the last one by interval was not written; "" when it was
 };
 
 // Since when the job has gone without a new checkpoint, by this process' monotonic clock. The time in the status is the
@@ -37,8 +38,8 @@ class CheckpointClock {
   std::optional<MonotonicTime> since_;
 };
 
-RequestsView PlanRequests(const Observed& observed, const ServersView& servers, Now now, Directives& directives,
-                          Draft& draft);
+RequestsView PlanRequests(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,
+                          Directives& directives, Draft& draft);
 
 api::Synchronization FromProto(const v1::Synchronization& synchronization);
 

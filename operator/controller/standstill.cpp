@@ -5,6 +5,9 @@
 #include "operator/controller/directives.h"
 #include "operator/controller/evidence.h"
 #include "operator/controller/servers.h"
+#include "operator/controller/text.h"
+#include "operator/controller/timestamp.h"
+#include "proto/pod_number.h"
 
 namespace attune::controller {
 namespace {
@@ -28,16 +31,20 @@ Duration LongestStep(const Observed& observed) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, kHour)));
 }
 
+// By an operator that has seen no step end, for it has just begun, a minute is taken for a step that is usual.
 Duration UsualAtMost(const Observed& observed, const PlanOptions& options) {
   constexpr int kTimesTheLongest = 3;
+  constexpr Duration kOfUnknownSteps = std::chrono::minutes(1);
+  if (!observed.sample.progressed_at) return std::max<Duration>(options.standstill_after, kOfUnknownSteps);
   return std::max<Duration>(options.standstill_after, kTimesTheLongest * LongestStep(observed));
 }
 
-// Before the first step and after the goal no step ends.
+// Before the first step and after the goal no step ends. That there were steps before this operator began, the
+// coordinator says.
 bool IsTraining(const Observed& observed) {
   const auto& window = observed.sample.job;
-  return observed.sample.progressed_at && !api::IsTrue(observed.job.status, kGoalReached) &&
-         !(window && window->goal_reached());
+  const bool any_step = observed.sample.progressed_at || (window && window->steps() > 0);
+  return any_step && !api::IsTrue(observed.job.status, kGoalReached) && !(window && window->goal_reached());
 }
 
 const ObservedPod* SlowestWorker(const Observed& observed) {
@@ -61,6 +68,21 @@ std::string Names(const std::vector<const ObservedPod*>& pods) {
   return text + (pods.size() == 1 ? " is" : " are");
 }
 
+// Since the last restart for this the deadline has not passed once more.
+bool IsJustRestarted(const Observed& observed, Now now) {
+  const auto& known = observed.job.status.standstill;
+  const auto at = known ? ParseRfc3339(known->restarted_at) : std::nullopt;
+  return at && now.wall - *at < std::chrono::seconds(observed.job.spec.run_policy.progress_deadline_seconds);
+}
+
+std::vector<const ObservedPod*> WaitedForTooLong(const Observed& observed, const PlanOptions& options, Now now) {
+  const int64_t deadline = observed.job.spec.run_policy.progress_deadline_seconds;
+  if (deadline == 0 || IsJustRestarted(observed, now)) return {};
+  const Standstill standstill = StandstillOf(observed, options, now);
+  if (!standstill.since || now.monotonic - *standstill.since < std::chrono::seconds(deadline)) return {};
+  return standstill.waited_for;
+}
+
 }  // namespace
 
 Standstill StandstillOf(const Observed& observed, const PlanOptions& options, Now now) {
@@ -74,7 +96,8 @@ Standstill StandstillOf(const Observed& observed, const PlanOptions& options, No
   }
   if (!any_heard) return {};
   if (!IsTraining(observed)) return standstill;
-  const MonotonicTime since = std::max(*observed.sample.progressed_at, *observed.listening_since);
+  const MonotonicTime listening = *observed.listening_since;
+  const MonotonicTime since = std::max(observed.sample.progressed_at.value_or(listening), listening);
   if (now.monotonic - since < UsualAtMost(observed, options)) return standstill;
   standstill.since = since;
   standstill.waited_for = standstill.silent;
@@ -93,11 +116,51 @@ std::string Describe(const Standstill& standstill) {
 }
 
 bool IsWaitedForTooLong(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
-  const int64_t deadline = observed.job.spec.run_policy.progress_deadline_seconds;
-  if (deadline == 0) return false;
+  const std::vector<const ObservedPod*> pods = WaitedForTooLong(observed, options, now);
+  return std::ranges::find(pods, &pod) != pods.end();
+}
+
+std::vector<const ObservedPod*> DueForRestart(const Observed& observed, const ServersView& servers,
+                                              const PlanOptions& options, Now now) {
+  std::vector<const ObservedPod*> pods = WaitedForTooLong(observed, options, now);
+  std::erase_if(pods, [&](const ObservedPod* pod) {
+    const bool is_server = pod->role == RoleName::kServer;
+    return is_server && (!servers.survivable || pod->name == observed.job.status.coordinator);
+  });
+  return pods;
+}
+
+bool IsBeingRestarted(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+  const auto& known = observed.job.status.standstill;
+  if (!known || std::ranges::find(known->pods, contract::PodNumber(pod.uid)) == known->pods.end()) return false;
   const Standstill standstill = StandstillOf(observed, options, now);
-  return standstill.since && now.monotonic - *standstill.since >= std::chrono::seconds(deadline) &&
-         std::ranges::find(standstill.waited_for, &pod) != standstill.waited_for.end();
+  return standstill.since && std::ranges::find(standstill.waited_for, &pod) != standstill.waited_for.end();
+}
+
+bool HasRecoveredFromStandstill(const Observed& observed, const PlanOptions& options, Now now) {
+  const auto& progressed_at = observed.sample.progressed_at;
+  if (!observed.job.status.standstill || !progressed_at) return false;
+  return now.monotonic - *progressed_at < UsualAtMost(observed, options) && !IsJustRestarted(observed, now);
+}
+
+std::optional<Verdict> JudgeStandstill(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                                       Now now) {
+  const int32_t restarts = observed.job.status.standstill ? observed.job.status.standstill->restarts : 0;
+  const int32_t limit = observed.job.spec.run_policy.backoff_limit;
+  const std::vector<const ObservedPod*> pods = DueForRestart(observed, servers, options, now);
+  if (pods.empty() || restarts < limit) return std::nullopt;
+  const std::string deadline = std::to_string(observed.job.spec.run_policy.progress_deadline_seconds);
+  return Verdict{false, kReasonProgressDeadline,
+                 "no step has ended for " + deadline + " s (runPolicy.progressDeadlineSeconds): " + Names(pods) +
+                     " waited for, after " + Counted(restarts, "restart") +
+                     " in a row for the same reason, and runPolicy.backoffLimit allows " + Counted(limit, "restart") +
+                     ". A program that stops at the same place each time waits for something that does not come, such "
+                     "as a lock or "
+                     "another worker: look at its log (`attune logs " +
+                     observed.job.name +
+                     "`). Where a step may take so long, "
+                     "raise runPolicy.progressDeadlineSeconds." +
+                     HowToResume(observed)};
 }
 
 Duration LookAgainAt(const Observed& observed, const PlanOptions& options, Now now) {

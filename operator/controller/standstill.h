@@ -3,8 +3,8 @@
 // runPolicy.progressDeadlineSeconds.
 //
 // A step that takes long is no standstill: what counts as long is a multiple of the longest step that workers have
-// reported. Nor is the time before the first step, or after the goal, when workers evaluate and save. While no
-// process is heard it is this operator that is cut off, and nothing is said.
+// reported, or a minute for an operator that has just begun. Nor is the time before the first step, or after the goal,
+// when workers evaluate and save. While no process is heard it is this operator that is cut off, and nothing is said.
 #pragma once
 
 #include <optional>
@@ -13,6 +13,7 @@
 
 #include "operator/controller/observed.h"
 #include "operator/controller/options.h"
+#include "operator/controller/servers.h"
 
 namespace attune::controller {
 
@@ -34,8 +35,22 @@ Standstill StandstillOf(const Observed& observed, const PlanOptions& options, No
 // well.
 std::string Describe(const Standstill& standstill);
 
-// The job has stood still for runPolicy.progressDeadlineSeconds, and waits for this pod's process.
+// The job has stood still for runPolicy.progressDeadlineSeconds, since a step ended last or something was restarted for
+// it, and waits for this pod's process.
 bool IsWaitedForTooLong(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
+
+// Those that are to be restarted for that: it goes on record first (status.standstill). Not a server whose rows would
+// go with it, nor that of the coordinator, which has a successor first.
+std::vector<const ObservedPod*> DueForRestart(const Observed& observed, const ServersView& servers,
+                                              const PlanOptions& options, Now now);
+// It is on record that this pod is restarted, and the job still waits for it.
+bool IsBeingRestarted(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
+// Restarts are on record, and steps end again, for as long as the deadline.
+bool HasRecoveredFromStandstill(const Observed& observed, const PlanOptions& options, Now now);
+// A program that hangs at the same place after each restart would be restarted for ever: runPolicy.backoffLimit times
+// in a row, and then the job has failed.
+std::optional<Verdict> JudgeStandstill(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                                       Now now);
 
 // After how long the answer may be another one without anything being reported.
 Duration LookAgainAt(const Observed& observed, const PlanOptions& options, Now now);

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "operator/controller/checkpoint_interval.h"
 #include "operator/controller/metric_status.h"
 #include "operator/controller/pods.h"
 #include "operator/controller/progress.h"
 #include "operator/controller/readiness.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
+#include "proto/pod_number.h"
 
 namespace attune::controller {
 namespace {
@@ -151,6 +153,15 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
       checkpoint.rows = window->checkpoint().rows();
     }
   }
+  if (const auto& interval = progression.requests.default_interval) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.interval_seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval).count();
+  } else if (status.checkpoint && observed.job.spec.checkpoint.interval_seconds) {
+    status.checkpoint->interval_seconds.reset();
+  }
+  if (const auto took = LastCheckpointTook(observed); took && status.checkpoint && !status.checkpoint->time.empty()) {
+    status.checkpoint->seconds = Seconds(*took);
+  }
   if (const auto& answer = progression.requests.checkpoint) {
     api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
     checkpoint.request = answer->request;
@@ -182,7 +193,8 @@ void SetProgressing(const Observed& observed, const Standstill& standstill, Trai
   const api::Condition* known = api::FindCondition(status, api::kProgressing);
   const int64_t generation = observed.job.generation;
   if (!standstill.any()) {
-    if (known == nullptr) return;
+    // Until this operator has seen a step end, what is on record stands.
+    if (known == nullptr || !observed.sample.progressed_at) return;
     return SetCondition(status, api::kProgressing, true, kReasonProgressing, "steps end", generation, now.wall);
   }
   const char* reason = standstill.since ? kReasonNoProgress : kReasonNotHeard;
@@ -191,6 +203,18 @@ void SetProgressing(const Observed& observed, const Standstill& standstill, Trai
   const MonotonicTime since = standstill.since.value_or(now.monotonic);
   SetCondition(status, api::kProgressing, !standstill.since, reason,
                told ? known->message : what + ToRfc3339(now.wall - (now.monotonic - since)), generation, now.wall);
+}
+
+// A restart is on record before it happens.
+void SetStandstill(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                   TrainingJobStatus& status, Now now) {
+  if (const auto pods = DueForRestart(observed, servers, options, now); !pods.empty()) {
+    const int32_t before = status.standstill ? status.standstill->restarts : 0;
+    status.standstill = api::StandstillStatus{.restarts = before + 1, .restarted_at = ToRfc3339(now.wall), .pods = {}};
+    for (const ObservedPod* pod : pods) status.standstill->pods.push_back(contract::PodNumber(pod->uid));
+  } else if (HasRecoveredFromStandstill(observed, options, now)) {
+    status.standstill.reset();
+  }
 }
 
 void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
@@ -417,6 +441,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetBlocked(observed, status, now);
   SetTuning(observed, status, now);
   if (!verdict) SetProgressing(observed, progression.standstill, status, now);
+  if (!verdict) SetStandstill(observed, servers, options, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // not known
   SetResult(observed, status);

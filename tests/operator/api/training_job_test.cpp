@@ -233,8 +233,18 @@ TrainingJobStatus FullStatus() {
   status.begun = true;
   status.synchronization = Synchronization{SyncMode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
-  status.checkpoint = CheckpointStatus{"/shared/c", 7,     412,         "2026-01-02T03:05:05Z", 4096,
-                                       12,          "now", "disk full", "worker 1 did not stop"};
+  status.checkpoint = CheckpointStatus{.directory = "/shared/c",
+                                       .number = 7,
+                                       .step = 412,
+                                       .time = "2026-01-02T03:05:05Z",
+                                       .bytes = 4096,
+                                       .rows = 12,
+                                       .seconds = 1.5,
+                                       .interval_seconds = 300,
+                                       .request = "now",
+                                       .message = "disk full",
+                                       .regular_message = "worker 1 did not stop"};
+  status.standstill = StandstillStatus{.restarts = 2, .restarted_at = "2026-01-02T03:06:05Z", .pods = {7, 9}};
   status.recovery = RecoveryStatus{1, 3, 2, 7, 412, 30};
   status.tuning = TuningStatus{.stage = "Trying",
                                .message = "trying 2 servers",

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "operator/controller/checkpoint_interval.h"
 #include "tests/operator/controller/running_job.h"
 
 namespace attune::controller {
@@ -171,6 +173,89 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   cluster.Advance(seconds(2'000));
   cluster.Settle();
   EXPECT_EQ(cluster.told().size(), 3U) << "the model is saved now, and soon nobody is there to ask";
+}
+
+TEST(Requests, AJobThatStatesNoIntervalGetsOneWhereItHelps) {
+  struct Case {
+    const char* name;
+    std::function<void(api::TrainingJobSpec&)> states;
+    std::optional<double> took;  // the last checkpoint; unset: there was none yet
+    std::optional<seconds> want;
+    bool is_default = true;
+  };
+  constexpr std::nullopt_t kOnlyWhenAskedFor = std::nullopt;
+  const auto directory = [](api::TrainingJobSpec& spec) { spec.checkpoint.directory = "/c"; };
+  for (const Case& c : std::initializer_list<Case>{
+           {"nowhere to keep one beyond its pods", [](api::TrainingJobSpec&) {}, {}, kOnlyWhenAskedFor},
+           {"a directory", directory, {}, seconds(600)},
+           {"a claim for the model", [](api::TrainingJobSpec& spec) { spec.model.claim = "models"; }, {}, seconds(600)},
+           {"backups",
+            [](api::TrainingJobSpec& spec) { spec.checkpoint.directory = "/c", spec.backups = 1; },
+            {},
+            kOnlyWhenAskedFor},
+           {"an interval",
+            [](api::TrainingJobSpec& spec) { spec.checkpoint.interval_seconds = 7; },
+            {},
+            seconds(7),
+            false},
+           {"none, with a directory",
+            [](api::TrainingJobSpec& spec) { spec.checkpoint.directory = "/c", spec.checkpoint.interval_seconds = 0; },
+            {},
+            kOnlyWhenAskedFor},
+           {"the last one took a moment", directory, 0.2, seconds(300)},
+           {"the last one took a while", directory, 20, seconds(1000)},
+           {"the last one took long", directory, 110, seconds(3600)},
+       }) {
+    SCOPED_TRACE(c.name);
+    api::TrainingJob job;
+    c.states(job.spec);
+    if (c.took) job.status.checkpoint = {.time = "2026-01-01T00:00:00Z", .seconds = c.took};
+    const auto schedule = ScheduleOf(job, {});
+    ASSERT_EQ(schedule.has_value(), c.want.has_value());
+    if (!schedule) continue;
+    EXPECT_EQ(schedule->interval, *c.want);
+    EXPECT_EQ(schedule->is_default, c.is_default);
+  }
+  api::TrainingJob job;
+  EXPECT_TRUE(ScheduleOf(job, {.default_model_claim = "model"})) << "a local run";
+}
+
+TEST(Requests, ALongJobWithoutBackupsWritesCheckpointsByItself) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.job().spec.checkpoint.directory = "/c";
+  cluster.Settle();
+  cluster.Advance(seconds(590));
+  cluster.Settle();
+  EXPECT_THAT(cluster.told(), IsEmpty());
+  EXPECT_EQ(cluster.status().checkpoint->interval_seconds, 600);
+  cluster.Advance(seconds(15));
+  cluster.Settle();
+  ASSERT_EQ(cluster.told().size(), 1U);
+  cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->regular_message, "disk full");
+  cluster.Advance(seconds(300));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 1U) << "nobody has asked for it: not before its time";
+  cluster.Advance(seconds(310));
+  cluster.Settle();
+  ASSERT_EQ(cluster.told().size(), 2U);
+  cluster.Advance(seconds(20));  // to write it
+  cluster.sample.job->mutable_checkpoint()->set_directory("/c");
+  cluster.sample.job->mutable_checkpoint()->set_number(1);
+  cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
+  cluster.Answer("checkpoint after", Outcome::kDone);
+  cluster.Settle();
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().checkpoint->regular_message, "");
+  EXPECT_NEAR(cluster.status().checkpoint->seconds.value_or(0), 20, 1);
+  EXPECT_NEAR(static_cast<double>(*cluster.status().checkpoint->interval_seconds), 1000, 50);
+  cluster.Advance(seconds(900));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 2U);
+  cluster.Advance(seconds(200));
+  cluster.Settle();
+  EXPECT_EQ(cluster.told().size(), 3U);
 }
 
 TEST(Requests, TheClockOfTheCoordinatorsMachineMovesNoCheckpoint) {

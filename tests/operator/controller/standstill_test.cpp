@@ -46,6 +46,24 @@ class StandstillTest : public testing::Test {
       cluster_->Settle();
     }
   }
+  // What was restarted runs, is connected, and has joined.
+  void StartAgain() {
+    for (int round = 0; round < 3; ++round) {
+      cluster_->ConfirmDeletions();
+      cluster_->Settle();
+      cluster_->StartAll();
+    }
+    for (const std::string& name : cluster_->PodNames()) cluster_->Connect(name);
+    cluster_->Settle();
+  }
+  // The next one hears everyone, and that there were steps.
+  void RestartOperator() {
+    telemetry::JobSample before = cluster_->sample;
+    cluster_->RestartOperator();
+    cluster_->sample.job = before.job;
+    cluster_->sample.job->set_steps(50);
+    cluster_->sample.pods = before.pods;
+  }
   void Stop(const std::string& pod) { silent_.insert(pod); }
   int Events(const std::string& reason) {
     return static_cast<int>(std::ranges::count(cluster_->events(), reason, &EmitEvent::event_reason));
@@ -144,6 +162,73 @@ TEST_F(StandstillTest, AWorkerThatHangsIsRestartedAfterTheDeadline) {
   Pass(seconds(20));
   EXPECT_NE(kube::Uid(cluster_->pod("j-worker-1")), hung);
   EXPECT_TRUE(cluster_->HasEvent(kEventProcessHung));
+}
+
+TEST_F(StandstillTest, AProgramThatHangsAfterEachRestartEndsTheJobInTheEnd) {
+  Begin();
+  cluster_->job().spec.run_policy.progress_deadline_seconds = 60;
+  cluster_->job().spec.run_policy.backoff_limit = 2;
+  cluster_->sample.job->set_slowest_worker(1);
+  stands_ = true;
+  const auto restarts = [&] { return cluster_->status().standstill ? cluster_->status().standstill->restarts : 0; };
+  Pass(seconds(75));
+  EXPECT_EQ(restarts(), 1);
+  const std::string second(kube::Uid(cluster_->pod("j-worker-1")));
+  StartAgain();
+  Pass(seconds(40));
+  EXPECT_EQ(kube::Uid(cluster_->pod("j-worker-1")), second) << "it has its own time";
+  EXPECT_EQ(restarts(), 1);
+  Pass(seconds(30));
+  EXPECT_EQ(restarts(), 2);
+  StartAgain();
+  RestartOperator();
+  Pass(seconds(55));
+  EXPECT_EQ(restarts(), 2) << "also for an operator that has just begun";
+  EXPECT_THAT(cluster_->Condition(api::kProgressing), StartsWith("False/NoProgress")) << "it has seen no step end";
+  EXPECT_EQ(cluster_->Condition(api::kFailed), "absent");
+  Pass(seconds(20));
+  const std::string failed = cluster_->Condition(api::kFailed);
+  EXPECT_THAT(failed, StartsWith("True/ProgressDeadlineExceeded: no step has ended for 60 s"));
+  EXPECT_THAT(failed, HasSubstr("j-worker-1 is waited for, after 2 restarts in a row"));
+  EXPECT_THAT(failed, HasSubstr("`attune logs j`"));
+  EXPECT_EQ(Events(kEventProcessHung), 2);
+}
+
+TEST_F(StandstillTest, StepsBetweenRestartsBeginTheCountAgain) {
+  Begin();
+  cluster_->job().spec.run_policy.progress_deadline_seconds = 60;
+  cluster_->job().spec.run_policy.backoff_limit = 1;
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    cluster_->sample.job->set_slowest_worker(1);
+    stands_ = true;
+    Pass(seconds(75));
+    ASSERT_TRUE(cluster_->status().standstill);
+    EXPECT_EQ(cluster_->status().standstill->restarts, 1);
+    StartAgain();
+    stands_ = false;
+    Pass(seconds(20));
+    EXPECT_TRUE(cluster_->status().standstill) << "a few steps, and it may hang again";
+    Pass(seconds(60));
+    EXPECT_FALSE(cluster_->status().standstill);
+  }
+  EXPECT_EQ(cluster_->Condition(api::kFailed), "absent");
+  EXPECT_EQ(Events(kEventProcessHung), 3);
+}
+
+TEST_F(StandstillTest, ThoseThatHangTogetherAreOneRestart) {
+  Begin();
+  cluster_->job().spec.run_policy.progress_deadline_seconds = 60;
+  cluster_->job().spec.run_policy.backoff_limit = 1;
+  const std::string first(kube::Uid(cluster_->pod("j-worker-0"))), second(kube::Uid(cluster_->pod("j-worker-1")));
+  Stop("j-worker-0");
+  Stop("j-worker-1");
+  stands_ = true;
+  Pass(seconds(75));
+  EXPECT_EQ(cluster_->status().standstill->restarts, 1);
+  EXPECT_NE(kube::Uid(cluster_->pod("j-worker-0")), first);
+  EXPECT_NE(kube::Uid(cluster_->pod("j-worker-1")), second);
+  EXPECT_EQ(cluster_->Condition(api::kFailed), "absent");
 }
 
 TEST_F(StandstillTest, AServerThatHangsWithTheOnlyCopyEndsTheJobAfterTheDeadlineAndNotBefore) {
