@@ -113,7 +113,7 @@ const Way kFailures[] = {
     {"a worker that aborts in training", "exec $worker 'aborts in training' $here", "signal 6"},
     {"a worker that is killed in training", "exec $worker 'is killed in training' $here", "signal 9"},
     {"an evaluation that returns an error", "exec $worker 'an error in the evaluation' $here",
-     "the model is not saved"},
+     "no test data"},
     {"an evaluation that is given up with 0", "exec $worker 'returns 0 in the evaluation' $here",
      "exited with code 0 although the closing work is not done"},
     {"an evaluation that ends at once with 0", "exec $worker '_exit(0) in the evaluation' $here",
