@@ -102,7 +102,8 @@ std::string RunSettings::Table() const {
   const bool threads = any([](const SettingFigures& each) { return each.threads > 0; });
   const bool tried = any([](const SettingFigures& each) { return !each.tried.empty(); });
   std::string text =
-      "<h2>Throughput by setting</h2>\n<div class=\"scroll\"><table class=\"settings\"><tr><th>servers</th><th>workers</th>";
+      "<h2>Throughput by setting</h2>\n<div class=\"scroll\"><table "
+      "class=\"settings\"><tr><th>servers</th><th>workers</th>";
   text += threads ? "<th>threads</th>" : "";
   text += "<th>pace</th><th>" + EscapeHtml(Unit()) + "/s</th><th>spread</th><th>for</th>";
   text += tried ? "<th>tried</th>" : "";

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kReadBytes = 16 << 10;
-constexpr int kReadsPerTurn = 16;  // so that a flood of messages does not keep timers waiting
+constexpr int kReadsPerTurn = 16;    // so that a flood of messages does not keep timers waiting
 constexpr int kAcceptsPerTurn = 64;  // nor one of connections
 
 Status SocketError(const fs::path& path, const std::string& doing, int error_number) {

@@ -36,14 +36,15 @@ std::string ToString(const MetricPlace& place) {
 void Binding<std::vector<MetricStatus>>::Set(std::vector<MetricStatus>& target, const Json& value) {
   for (const Json& each : value) {
     if (!each.is_object() || TextAt(each, "name").empty()) continue;
-    target.push_back({.name = TextAt(each, "name"),
-                      .reports = CountAt(each, "reports"),
-                      .value = NumberAt(each, "value"),
-                      .at = PlaceAt(each, "at"),
-                      .best = NumberAt(each, "best"),
-                      .best_at = PlaceAt(each, "bestAt"),
-                      .direction = TextAt(each, "direction") == "Maximize" ? Direction::kMaximize : Direction::kMinimize,
-                      .left_out = CountAt(each, "leftOut")});
+    target.push_back(
+        {.name = TextAt(each, "name"),
+         .reports = CountAt(each, "reports"),
+         .value = NumberAt(each, "value"),
+         .at = PlaceAt(each, "at"),
+         .best = NumberAt(each, "best"),
+         .best_at = PlaceAt(each, "bestAt"),
+         .direction = TextAt(each, "direction") == "Maximize" ? Direction::kMaximize : Direction::kMinimize,
+         .left_out = CountAt(each, "leftOut")});
   }
 }
 

@@ -114,9 +114,12 @@ class ServerPlanner {
         pod,
         {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
         "server failure " + std::to_string(number) + " of the job");
+    const auto& checkpoint = observed_.job.status.checkpoint;
+    const bool has_checkpoint = checkpoint && !checkpoint->directory.empty();
     const std::string rows = !servers_.begun                  ? "nothing has been trained yet"
                              : observed_.job.spec.backups > 0 ? "its rows come back from their backups"
-                                                              : "its rows come back from the last checkpoint";
+                             : has_checkpoint                 ? "its rows come back from the last checkpoint"
+                                                              : "its rows were kept nowhere else";
     draft_.Warn(kEventServerFailed, "ReplaceServer",
                 pod.name + " " + DescribeEnd(pod) + "; " + rows + ", and a new server follows (" +
                     std::to_string(number) + " of at most " +

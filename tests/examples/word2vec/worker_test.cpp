@@ -59,6 +59,15 @@ TEST_F(WorkerTest, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_EQ(ReadFile(world.result->model_path)->substr(0, 6), "40 16\n");
 }
 
+TEST_F(WorkerTest, ReportsTheHeldOutLossWheneverAnEvaluationIsDueAndAtTheEnd) {
+  ps::World().evaluations_due = 2;
+  ASSERT_TRUE(RunWorker(flags_).ok());
+  const std::vector<double>& reported = ps::World().metrics.at("held_out_loss");
+  ASSERT_EQ(reported.size(), 3U);
+  EXPECT_GT(reported[0], reported[2]) << "it has learned since";
+  EXPECT_EQ(reported[2], ps::World().result->metrics.at("held_out_loss"));
+}
+
 TEST_F(WorkerTest, AskedToLeaveItHandsBackWhatItDidNotDo) {
   ps::World().drain_after_steps = 5;
   EXPECT_TRUE(RunWorker(flags_).ok());

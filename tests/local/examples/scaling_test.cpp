@@ -47,7 +47,8 @@ TEST_F(ScalingRun, TheCountingExampleCountsEveryNumberOnce) {
 }
 
 TEST_F(ScalingRun, TheLoopOfTheReadmeCountsEveryExampleOnce) {
-  constexpr uint64_t kExamples = 1'000'000, kEpochs = 16;  // as in readme_worker.cpp; a row counts to 2^24, which is a little more
+  constexpr uint64_t kExamples = 1'000'000,
+                     kEpochs = 16;  // as in readme_worker.cpp; a row counts to 2^24, which is a little more
   Start(ATTUNE_README_WORKER, "", kEpochs);
   ScaleUpAndDown();
   const Json result = AwaitResult();

@@ -346,6 +346,54 @@ TEST_F(SessionTest, LeavingALoopEarlyHandsBackWhatIsNotDone) {
   EXPECT_EQ(std::accumulate(seen.begin(), seen.end(), uint64_t{0}), kItems - done_by_first);
 }
 
+TEST_F(SessionTest, EvaluationsAreHandedOutWhenTheyAreDueAndToOneWorker) {
+  StartServers(1, {.epochs = 6, .evaluate_every_epochs = 2});
+  const auto first = Connect(0), second = Connect(1);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  uint64_t evaluations = 0;
+  std::vector<uint64_t> numbers;
+  const auto evaluate = [&](Session& session) {
+    for (const DataLease& lease : session.DataLeases("validate", {.when_due = true})) {
+      ++evaluations;
+      numbers.push_back(lease.epoch());
+      EXPECT_TRUE(session.ReportMetric("held_out_loss", 4.0 - static_cast<double>(evaluations)).ok());
+    }
+  };
+  for (const DataLease& lease : first->DataLeases("train", {.items = 4, .lease_items = 2})) {
+    for (uint64_t i = lease.begin(); i < lease.end(); ++i) {
+      lease.Advance(i + 1);
+      ASSERT_TRUE(first->Step({.samples = 1}).ok());
+      // It is due when both epochs are done by the coordinator's word, which comes in its own time.
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      do {
+        evaluate(*first);
+        evaluate(*second);
+      } while (evaluations < lease.epoch() / 2 && std::chrono::steady_clock::now() < until);
+    }
+  }
+  EXPECT_TRUE(first->status().ok()) << first->status();
+  EXPECT_TRUE(second->status().ok()) << second->status();
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 1})) << "after epochs 2 and 4; that of the last epoch is closing work";
+}
+
+TEST_F(SessionTest, AFigureThatCannotBeKeptIsNamedAndTrainingGoesOn) {
+  StartServers(1);
+  const auto session = Connect(0);
+  ASSERT_NE(session, nullptr);
+  EXPECT_TRUE(session->ReportMetric("held_out_loss", std::nan("")).ok());
+  EXPECT_TRUE(session->ReportMetric("held_out_loss", 3).ok());
+  for (const char* bad : {"", "held out loss", "5th", "loss\n"}) {
+    const Status status = session->ReportMetric(bad, 1);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << bad;
+    EXPECT_NE(std::string(attune::Message(status)).find("1 to 64 letters"), std::string::npos) << status;
+  }
+  for (int i = 1; i < 32; ++i) EXPECT_TRUE(session->ReportMetric("m" + std::to_string(i), i).ok()) << i;
+  const Status one_more = session->ReportMetric("one_more", 1);
+  EXPECT_EQ(one_more.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(std::string(attune::Message(one_more)).find("one_more"), std::string::npos);
+  EXPECT_TRUE(session->status().ok());
+}
+
 // Over TCP, where rows are received straight into the program's memory.
 TEST_F(SessionTest, RowsOfAPullWhoseFutureWasDroppedAreLeftAlone) {
   constexpr uint32_t kDim = 64;

@@ -29,13 +29,11 @@ void FakeCluster::Start(const std::string& name) {
   if (kube::StringAt(pod, {"spec", "nodeName"}).empty()) pod["spec"]["nodeName"] = "node-1";
   const std::string before(kube::StringAt(pod, {"status", "startTime"}));
   const std::string started = before.empty() ? ToRfc3339(now_.wall) : before;
-  pod["status"] = {
-      {"phase", "Running"},
-      {"startTime", started},
-      {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
-      {"containerStatuses",
-       Json::array({{{"name", kube::Label(pod, contract::kLabelRole)},
-                     {"state", {{"running", {{"startedAt", started}}}}}}})}};
+  pod["status"] = {{"phase", "Running"},
+                   {"startTime", started},
+                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+                   {"containerStatuses", Json::array({{{"name", kube::Label(pod, contract::kLabelRole)},
+                                                       {"state", {{"running", {{"startedAt", started}}}}}}})}};
 }
 
 void FakeCluster::StartAll() {
