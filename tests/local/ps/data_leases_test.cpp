@@ -31,7 +31,8 @@ class DataLeasesDrainTest : public SessionTest {
 
     DataLeaseRange Leases() {
       return DataLeaseRange(std::make_shared<DataLeaseRange::State>(
-          runtime, "train", DataSetOptions{.items = kItems, .lease_items = kLeaseItems}, std::chrono::seconds(30)));
+          runtime, "train", DataSetOptions{.items = kItems, .lease_items = kLeaseItems}, std::chrono::seconds(30),
+          nullptr));
     }
     void Process(uint64_t item) {
       ++counts[item];
