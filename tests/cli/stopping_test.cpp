@@ -11,7 +11,7 @@ using ::testing::Not;
 
 TEST(Stopping, SaysWhatIsDoneFirstAndWhatCanBeDoneNow) {
   EXPECT_EQ(StoppingText({.run = "fast", .checkpoint = true, .terminal = true}),
-            "stopping: writing a checkpoint first, for at most 5 s\n"
+            "stopping: writing a checkpoint first, for at most 4 s\n"
             "  Ctrl-C again                          skips it and ends the processes at once\n"
             "  attune resume fast                    continues from it afterwards\n");
   EXPECT_EQ(StoppingText({.run = "fast", .terminal = true}),

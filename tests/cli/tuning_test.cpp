@@ -54,7 +54,7 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
 }
 
 TEST(TuneRequest, WhatNoJobCouldTakeIsKnownWithoutOne) {
-  EXPECT_THAT(std::string(Message(CheckTuneWords("faster", ""))), HasSubstr("nothing the tuner can be told"));
+  EXPECT_THAT(std::string(Message(CheckTuneWords("faster", ""))), HasSubstr("nothing that the tuner does"));
   EXPECT_THAT(std::string(Message(CheckTuneWords("pin", "foo=2"))), HasSubstr("\"foo\" cannot be pinned"));
   EXPECT_THAT(std::string(Message(CheckTuneWords("pin", "servers=x"))), HasSubstr("no number of servers"));
   EXPECT_FALSE(CheckTuneWords("pin", "").ok());
