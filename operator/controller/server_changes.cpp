@@ -58,14 +58,17 @@ class ServerPlanner {
     return servers_.finished > 0 || servers_.closed;
   }  // the closing work is done; nothing is made any more
 
+  // Nobody can say yet which servers the job needs: a new one could not be told from a lost one, and one whose machine
+  // does not answer may have the only rows, or the only vote that lets a coordinator begin.
+  bool NoneInOffice() const {
+    return !ended_by_itself() && ((window_ == nullptr && servers_.begun) || coordinator_.moving);
+  }
+
   void PlanMissing(int32_t index) {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
     const std::string name = PodName(observed_.job.name, RoleName::kServer, index);
     if (NameInUse(observed_, name)) return;  // its end wakes us
-    if ((window_ == nullptr && servers_.begun) || coordinator_.moving) {
-      draft_.Requeue(kLookAgain, "word of the coordinator");  // who would tell a new server from a lost one
-      return;
-    }
+    if (NoneInOffice()) return draft_.Requeue(kLookAgain, "a coordinator in office");
     created_.push_back(
         draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
                                 .reason = "the job has " + Counted(servers_.count, "server"),
@@ -171,7 +174,9 @@ class ServerPlanner {
   void PlanSilent(const ObservedPod& pod) {
     if (!servers_.survivable || ended_by_itself() || pod.name == coordinator_.pod) return;
     const Signs signs = SignsOf(observed_, pod, options_, now_);
-    if (signs.machine_is_gone()) {
+    if ((signs.machine_is_gone() || signs.is_hung()) && NoneInOffice()) {
+      draft_.Requeue(kLookAgain, "a coordinator in office");
+    } else if (signs.machine_is_gone()) {
       ++changes_.replaced;
       draft_.Warn(kEventNodeLost, "ReplaceServer",
                   pod.name + ": " + Describe(signs, pod) +
@@ -214,7 +219,7 @@ class ServerPlanner {
 
   void PlanOverdue(const ObservedPod& pod) {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
-    if (!signs.machine_is_gone()) return LookAtDeletion(pod, signs);
+    if (!signs.machine_is_gone() || NoneInOffice()) return LookAtDeletion(pod, signs);
     PlanGoing(pod);
   }
 

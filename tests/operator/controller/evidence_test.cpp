@@ -84,6 +84,23 @@ TEST_F(LostMachineTest, AServerWhoseNodeIsNotReadyAndThatIsSilentIsReplaced) {
   EXPECT_FALSE(api::IsTrue(cluster_.status(), api::kFailed));
 }
 
+// The old coordinator may have gone on with its own vote alone, and then only it has the newest rows: its machine may
+// come back.
+TEST_F(LostMachineTest, NoServerIsRemovedBeforeAnotherCoordinatorIsInOffice) {
+  const std::string lost = Uid("j-server-0");
+  LoseNode("j-server-0");
+  SampleOf("j-server-1").window.mutable_server()->set_coordinator_silent_seconds(10);
+  SampleOf("j-server-2").window.mutable_server()->set_coordinator_silent_seconds(10);
+  Pass(seconds(120), {"j-server-0"});
+  ASSERT_EQ(cluster_.status().coordinator, "j-server-1") << "appointed, and not in office";
+  ASSERT_TRUE(cluster_.Has("j-server-0"));
+  EXPECT_EQ(Uid("j-server-0"), lost);
+  cluster_.sample.job->set_term(2);
+  Pass(seconds(10), {"j-server-0"});
+  ASSERT_TRUE(cluster_.Has("j-server-0"));
+  EXPECT_NE(Uid("j-server-0"), lost);
+}
+
 TEST_F(LostMachineTest, OneSignAloneRemovesNothing) {
   const std::vector<std::string> before = cluster_.PodNames();
   LoseNode("j-worker-1");
