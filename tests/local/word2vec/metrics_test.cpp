@@ -23,9 +23,11 @@ class MetricsRun : public Word2vecRun {
   std::vector<double> Curve() const {
     std::ifstream file(directory_ / "kept" / "history-topics.json");
     const Json history = Json::parse(file, nullptr, false);
+    const Json fields = history.value("fields", Json::array());
+    const auto column = static_cast<size_t>(std::find(fields.begin(), fields.end(), "metrics") - fields.begin());
     std::vector<double> curve;
     for (const Json& point : history.value("points", Json::array())) {
-      const Json& metrics = point.back();
+      const Json& metrics = point.at(column);
       if (!metrics.is_object() || !metrics.contains("held_out_loss")) continue;
       const double value = metrics["held_out_loss"];
       if (curve.empty() || curve.back() != value) curve.push_back(value);
