@@ -201,6 +201,7 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
     Send(node, given->second, out);
     return false;
   }
+  if (node.answers.size() >= kAnswersBehindAWait) RefuseWaiting(node.member.node, out);
   if (node.pending.size() + node.answers.size() >= kRequestsInFlightMax) {
     Send(node,
          Refused{.request = header.request,
@@ -211,6 +212,19 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
   }
   node.pending.insert(header.request);
   return true;
+}
+
+// A request that waits for long, for an evaluation to become due, keeps its sender from saying that the answers to
+// later ones have arrived. It is asked again at once.
+void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
+  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
+    if (waiting.worker != worker) return false;
+    Reply(worker, waiting.request,
+          Refused{.request = waiting.request,
+                  .status = Error(StatusCode::kDeadlineExceeded, "nothing is free by now; ask again")},
+          out);
+    return true;
+  });
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {

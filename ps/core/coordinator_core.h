@@ -314,6 +314,7 @@ class CoordinatorCore {
 
   // True when the request is new and is to be handled now.
   bool TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out);
+  void RefuseWaiting(NodeId worker, CoordinatorOutputs& out);
   void Reply(NodeId node, RequestId request, Message message, CoordinatorOutputs& out);
   void Send(const Node& node, Message message, CoordinatorOutputs& out);
 

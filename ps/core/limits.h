@@ -47,6 +47,7 @@ inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
 inline constexpr size_t kLocalizesInFlightMax = 64;       // calls of one worker
 inline constexpr size_t kLocationsMax = 1 << 16;          // owners of rows that one worker remembers
 inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
+inline constexpr size_t kAnswersBehindAWait = 1024;       // kept for one node because an older request of it waits
 inline constexpr size_t kCommandsMax = 64;                // of the operator, of one kind, not answered
 inline constexpr size_t kFilesPerSnapshotMax = 16384;     // that one node writes for one checkpoint
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time

@@ -39,7 +39,7 @@ class MetricsRun : public Word2vecRun {
 // What is left to learn is soon less than the least that counts, long before the last epoch.
 TEST_F(MetricsRun, ACurveIsSeenAndTrainingEndsWhenItNoLongerImproves) {
   StartTopics(
-      "epochs: 5000, evaluateEvery: {epochs: 1}, earlyStopping: {metric: held_out_loss, patience: 3, minDelta: 0.02}",
+      "epochs: 5000, evaluateEvery: {epochs: 10}, earlyStopping: {metric: held_out_loss, patience: 5, minDelta: 0.02}",
       2);
   const Json result = AwaitResult();
   const Json status =
@@ -54,7 +54,7 @@ TEST_F(MetricsRun, ACurveIsSeenAndTrainingEndsWhenItNoLongerImproves) {
   for (const Json& condition : status["conditions"]) {
     if (condition["type"] == "Succeeded") succeeded = condition["message"];
   }
-  EXPECT_THAT(succeeded, HasSubstr("goal: held_out_loss no better for 3 reports at epoch "));
+  EXPECT_THAT(succeeded, HasSubstr("goal: held_out_loss no better for 5 reports at epoch "));
   EXPECT_TRUE(std::isfinite(HeldOutLoss(result))) << "the closing work was done";
   EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("held_out_loss"));
   const std::vector<double> curve = Curve();

@@ -82,6 +82,24 @@ TEST_F(CoordinatorMetricsTest, AnEvaluationIsHandedOutOncePerEpochAndOnlyThen) {
   EXPECT_EQ(second->epoch, 1U);
 }
 
+// The worker cannot say that the answers behind it have arrived, and the coordinator keeps only so many.
+TEST_F(CoordinatorMetricsTest, ARequestThatWaitsForLongStopsNoOtherRequests) {
+  AskAhead();
+  uint64_t waits = request_;  // the oldest request without an answer
+  for (int i = 0; i < 10'000; ++i) {
+    RequestHeader header = NextHeader();
+    header.answered_below = RequestId(waits - 1);
+    Say(kWorker, ReportMetric{.header = header, .name = "rate", .value = 1.0});
+    ASSERT_TRUE(Answer<Done>().has_value()) << "after " << i;
+    const Refused* const refused = Sent<Refused>(kWorker);
+    if (refused == nullptr) continue;
+    ASSERT_EQ(refused->request, RequestId(waits));
+    ASSERT_EQ(refused->status.code(), StatusCode::kDeadlineExceeded) << "asked again";
+    waits = request_ + 1;
+    AskAhead();
+  }
+}
+
 TEST_F(CoordinatorMetricsTest, AnEvaluationThatIsHandedBackIsDoneByTheNext) {
   AskAhead();
   const auto first = TrainAnEpoch();
