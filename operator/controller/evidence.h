@@ -70,7 +70,7 @@ uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod);
 // Nothing has come from its process for so long, although it ran and this operator listened.
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now);
 // When its last report arrived; nullopt: never, or so soon after this operator began to listen that it may have waited
-// on the way while the operator stood still, and tell of another time.
+// on the way while the operator stood still, and describe an earlier state.
 std::optional<MonotonicTime> ReportedAt(const Observed& observed, const ObservedPod& pod);
 // Its sidecar is connected and its process has reported a moment ago.
 bool IsHeard(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);

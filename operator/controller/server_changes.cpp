@@ -58,8 +58,8 @@ class ServerPlanner {
     return servers_.finished > 0 || servers_.closed;
   }  // the closing work is done; nothing is made any more
 
-  // Nobody can say yet which servers the job needs: a new one could not be told from a lost one, and one whose machine
-  // does not answer may have the only rows, or the only vote that lets a coordinator begin.
+  // Without a coordinator in office it is unknown which servers the job needs: a new one would look like a lost one,
+  // and one whose machine does not answer may have the only rows, or the only vote that lets a coordinator begin.
   bool NoneInOffice() const {
     return !ended_by_itself() && ((window_ == nullptr && servers_.begun) || coordinator_.moving);
   }

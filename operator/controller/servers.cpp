@@ -281,7 +281,7 @@ std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView&
 // A worker whose program has put its own termination message in the place of the session's, and ended by itself with an
 // error: by what this operator has heard. One without a message has not left in order: it was lost, which the
 // coordinator may not say any more, or came when the job had just finished.
-bool HasFailedByHearsay(const Observed& observed, const ObservedPod& pod) {
+bool HasFailedAsReported(const Observed& observed, const ObservedPod& pod) {
   constexpr int kSignalBase = 128;
   if (pod.container.message.empty() || IsBeingDeleted(pod) || WasDisrupted(pod)) return false;
   if (pod.container.exit_code <= 0 || pod.container.exit_code > kSignalBase) return false;
@@ -305,7 +305,7 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
     if (IsBeingDeleted(pod) && pod.failure_number) continue;  // counted, and made up for by the one in its place
     const auto& ended_at = pod.container.finished_at;
     if (reached_at && ended_at && *ended_at + options.word_is_newer < *reached_at) continue;  // others had its work
-    if (pod.container.left_in_order || HasFailedByHearsay(observed, pod)) return &pod;
+    if (pod.container.left_in_order || HasFailedAsReported(observed, pod)) return &pod;
   }
   return nullptr;
 }

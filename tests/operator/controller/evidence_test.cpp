@@ -392,7 +392,7 @@ TEST_F(NodeDrainTest, TheBudgetIsWhatTheJobCanLoseNow) {
   EXPECT_EQ(OnNodes(MakeTrainingJob("k").Servers(3).Backups(0).Workers(1)).budget(), 3) << "rows are nowhere else";
 }
 
-// Two servers were lost one after the other and recovered; the coordinator said so while nobody listened.
+// Two servers were lost one after the other and recovered; the coordinator reported that while no operator listened.
 class LostInTurnTest : public LostMachineTest {
  protected:
   LostInTurnTest() {
