@@ -26,6 +26,7 @@ inline constexpr char kEnvRole[] = "ATTUNE_ROLE";       // "server" or "worker"
 inline constexpr char kEnvIndex[] = "ATTUNE_INDEX";     // 0, 1, ... within the role
 inline constexpr char kEnvPodName[] = "ATTUNE_POD_NAME";
 inline constexpr char kEnvPodUid[] = "ATTUNE_POD_UID";
+inline constexpr char kEnvNodeName[] = "ATTUNE_NODE_NAME";              // the machine that it runs on
 inline constexpr char kEnvPodIp[] = "ATTUNE_POD_IP";                    // bind here, advertise this
 inline constexpr char kEnvCoordinator[] = "ATTUNE_COORDINATOR";         // host:port of the coordinator
 inline constexpr char kEnvModelDirectory[] = "ATTUNE_MODEL_DIRECTORY";  // where a model is written
@@ -45,6 +46,8 @@ inline constexpr char kTerminationLogPath[] = "/dev/termination-log";  // unless
 // A line of that message: the worker's session has left the job in order. What its program does after that, such as
 // saving the model, no other process sees, so that a bad exit code is all that says it was not done.
 inline constexpr char kLeftInOrder[] = "attune: left the job in order";
+// Likewise, of the coordinator's process: the goal is reached, the closing work is done, and all workers have left.
+inline constexpr char kJobFinished[] = "attune: the job is finished";
 // Likewise, of the coordinator's process: the closing work has a data set, and every item of it is done.
 inline constexpr char kClosingWorkDone[] = "attune: every item of the closing work is done";
 

@@ -61,6 +61,7 @@ void AddEnvironment(Json& container, const TrainingJob& job, RoleName role, int3
   Put(env, "name", Variable(contract::kEnvIndex, std::to_string(index)));
   Put(env, "name", FromField(contract::kEnvPodName, "metadata.name"));
   Put(env, "name", FromField(contract::kEnvPodUid, "metadata.uid"));
+  Put(env, "name", FromField(contract::kEnvNodeName, "spec.nodeName"));
   Put(env, "name", FromField(contract::kEnvPodIp, "status.podIP"));
   Put(env, "name", Variable(contract::kEnvCoordinator, CoordinatorAddress(job)));
   // A directory of the job's own: a claim may be shared by several jobs.

@@ -45,6 +45,7 @@ struct Join {
   Role role = Role::kWorker;
   uint32_t index = 0;
   std::string address;  // of the node's data plane, as others reach it
+  std::string machine;  // that it runs on, as the platform names it; empty: not known
   // A worker that may own rows from now on. It asks for that when it first fetches some, with one more Join; the map
   // then says so.
   bool takes_rows = false;

@@ -30,6 +30,7 @@
 #include "ps/core/messages.h"
 #include "ps/core/metric_board.h"
 #include "ps/core/office.h"
+#include "ps/core/placement_planner.h"
 #include "ps/core/reachability.h"
 #include "ps/core/request_book.h"
 #include "ps/core/shard_map.h"
@@ -49,6 +50,8 @@ class CoordinatorCore {
   // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
   bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && InOffice(now); }
   const ShardMap& map() const { return map_; }
+  // Whether every shard lay where it is to lie when that was looked at last.
+  bool settled() const { return settled_; }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
   // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
@@ -219,12 +222,14 @@ class CoordinatorCore {
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
   size_t ShardChangesMax() const;
+  PlacementGoal GoalOfPlacement(std::vector<NodeId> servers) const;
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
   void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_mirror.cpp
   void OnMessage(Node& node, const MirrorAck& message, MonotonicTime now, CoordinatorOutputs& out);
   CoordinatorRecord RecordAll() const;
+  std::string MachineOfHost() const;
   const Node* MirrorHost() const;
   void Hold(NodeId node, RequestId request, Message message);
   void GoOnWithMirror(CoordinatorOutputs& out);

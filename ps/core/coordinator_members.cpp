@@ -112,7 +112,8 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
                  .index = join.index,
                  .address = join.address,
                  .takes_rows = join.takes_rows,
-                 .incarnation = join.incarnation};
+                 .incarnation = join.incarnation,
+                 .machine = join.machine};
   node.connection = from;
   Heard(node, now);
   if (join.role == Role::kWorker) clocks_.Add(id);
@@ -182,6 +183,7 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   for (const Member& server : servers) ids.push_back(server.node);
   map_.version = MapVersion(options_.term, 0);
   map_.shards = EvenShards(options_.shards, ids, options_.backups > 0, map_.version);
+  map_ = PlacedAtOnce(std::move(map_), GoalOfPlacement(std::move(ids)));
   out.events.push_back((servers.size() == 1 ? std::string("the server has")
                                             : "all " + std::to_string(servers.size()) + " servers have") +
                        " joined; the job serves");

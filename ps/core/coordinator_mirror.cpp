@@ -13,10 +13,21 @@
 
 namespace attune::ps {
 
-// The first other server by index that every majority counts which may decide for the next coordinator; one that leaves
-// only when there is no other. Of a server that has just joined a successor may not have heard.
+// Empty: not known.
+std::string CoordinatorCore::MachineOfHost() const {
+  const auto is_host = [&](const auto& entry) {
+    return entry.second.member.role == Role::kServer && entry.second.member.index == options_.host_index;
+  };
+  const auto host = std::ranges::find_if(nodes_, is_host);
+  return host == nodes_.end() ? "" : host->second.member.machine;
+}
+
+// The first other server by index that every majority counts which may decide for the next coordinator; one on this
+// machine, which may be lost as a whole, and one that leaves only when there is no other. Of a server that has just
+// joined a successor may not have heard.
 const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
+  const std::string machine = MachineOfHost();
   const Node* host = nullptr;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
@@ -24,7 +35,8 @@ const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
       const bool votes = std::ranges::all_of(office_.configurations(), [&](const Voters& voters) {
         return std::ranges::find(voters.nodes, of.member.node) != voters.nodes.end();
       });
-      return std::tuple(!votes, of.member.leaving, of.member.index);
+      const bool here = !machine.empty() && of.member.machine == machine;
+      return std::tuple(!votes, here, of.member.leaving, of.member.index);
     };
     if (host == nullptr || rank(node) < rank(*host)) host = &node;
   }

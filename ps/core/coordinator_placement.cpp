@@ -130,6 +130,13 @@ size_t CoordinatorCore::ShardChangesMax() const {
   return std::max<size_t>(options_.shard_changes_max, options_.row_changes_max / per_shard);
 }
 
+PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) const {
+  PlacementGoal goal{.servers = std::move(servers), .backups = options_.backups, .weights = {}};
+  if (options_.mutations.copies_on_any_machine) return goal;
+  for (const NodeId id : goal.servers) goal.machines[id] = nodes_.at(id).member.machine;
+  return goal;
+}
+
 // One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
 // the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
@@ -156,7 +163,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   const std::vector<NodeId> servers = EligibleServers();
   std::vector<PlacementChange> changes;
   if (!servers.empty()) {
-    changes = PlanPlacement(map_, {.servers = servers, .backups = options_.backups, .weights = {}});
+    changes = PlanPlacement(map_, GoalOfPlacement(servers));
   }
   shards_to_change_ = changes.size();
   if (!changes.empty()) {

@@ -99,8 +99,9 @@ struct Mutations {
   bool late_step_is_evidence = false;   // a coordinator that was stopped takes that time for the silence of others
   bool silence_is_death = false;        // members count as dead although the old coordinator may be giving them time
 
-  bool closing_not_awaited = false;  // a job is finished when its workers are gone, whatever they have left undone
-  bool links_not_watched = false;    // two members that do not reach each other both stay
+  bool closing_not_awaited = false;    // a job is finished when its workers are gone, whatever they have left undone
+  bool copies_on_any_machine = false;  // also on that of the home
+  bool links_not_watched = false;      // two members that do not reach each other both stay
 
   // The coordinator's office.
   bool half_is_a_majority = false;

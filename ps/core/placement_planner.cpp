@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 
@@ -45,12 +46,38 @@ class Planner {
     changes_.push_back({.kind = kind, .shard = ShardId(static_cast<uint32_t>(shard)), .to = to});
   }
 
-  // The least loaded wanted server other than these.
-  std::optional<NodeId> Lightest(const std::map<NodeId, double>& load, NodeId not_this, NodeId nor_this) const {
+  // Whether no single machine takes both along. Also where one of them is none.
+  bool Apart(NodeId a, NodeId b) const {
+    const auto machine_of_a = goal_.machines.find(a), machine_of_b = goal_.machines.find(b);
+    const auto end = goal_.machines.end();
+    return machine_of_a == end || machine_of_b == end || machine_of_a->second.empty() ||
+           machine_of_a->second != machine_of_b->second;
+  }
+
+  // The least loaded wanted server other than these two that a home may move to. On the machine of its copy it costs
+  // one move more, that of the copy.
+  std::optional<NodeId> LightestHome(size_t shard) const {
+    const NodeId copy = shards_[shard].backup;
     std::optional<NodeId> best;
+    double best_cost = 0;
     for (const NodeId server : goal_.servers) {
-      if (server == not_this || server == nor_this) continue;
-      if (!best || load.at(server) < load.at(*best)) best = server;
+      if (server == shards_[shard].home || server == copy) continue;
+      const double cost = homes_.at(server) + (Apart(server, copy) ? 0 : Weight(shard));
+      if (best && cost >= best_cost) continue;
+      best = server;
+      best_cost = cost;
+    }
+    return best;
+  }
+
+  // For the copy of a shard with this home: the least loaded one on another machine, or on this one where there is no
+  // other.
+  std::optional<NodeId> LightestCopy(NodeId home, NodeId nor_this) const {
+    std::optional<NodeId> best;
+    const auto rank = [&](NodeId server) { return std::pair(!Apart(server, home), copies_.at(server)); };
+    for (const NodeId server : goal_.servers) {
+      if (server == home || server == nor_this) continue;
+      if (!best || rank(server) < rank(*best)) best = server;
     }
     return best;
   }
@@ -60,7 +87,7 @@ class Planner {
     for (size_t i = 0; i < shards_.size() && !Full(); ++i) {
       Shard& shard = shards_[i];
       if (changed_[i] || shard.backup == NodeId()) continue;
-      const bool in_the_way = !Wanted(shard.home) && !Lightest(homes_, shard.home, shard.backup);
+      const bool in_the_way = !Wanted(shard.home) && !LightestHome(i);
       if (CopiesWanted() > 0 && !in_the_way) continue;
       if (Wanted(shard.backup)) copies_[shard.backup] -= Weight(i);
       shard.backup = NodeId();
@@ -84,12 +111,12 @@ class Planner {
     std::ranges::stable_sort(moving, std::greater<>(), [&](size_t i) { return Weight(i); });
     for (const size_t i : moving) {
       if (Full()) return;
-      if (const auto to = Lightest(homes_, shards_[i].home, shards_[i].backup)) MoveHome(i, *to);
+      if (const auto to = LightestHome(i)) MoveHome(i, *to);
     }
   }
 
-  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps. A
-  // shard whose backup is the emptiest server cannot go there.
+  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps; one
+  // whose copy can stay where it is before others. A shard whose backup is the emptiest server cannot go there.
   void Balance() {
     const double mean = total_ / static_cast<double>(goal_.servers.size());
     while (!Full()) {
@@ -99,13 +126,15 @@ class Planner {
       const double gap = homes_[fullest] - homes_[emptiest];
       if (gap <= std::max(heaviest_, goal_.tolerance * mean)) return;
       std::optional<size_t> best;
-      double best_miss = gap / 2;  // moving nothing misses the middle by this
+      std::pair<bool, double> best_rank;
       for (size_t i = 0; i < shards_.size(); ++i) {
         if (changed_[i] || shards_[i].home != fullest || shards_[i].backup == emptiest) continue;
         const double miss = std::abs(gap / 2 - Weight(i));
-        if (miss >= best_miss) continue;
+        if (miss >= gap / 2) continue;  // moving nothing is as good
+        const std::pair rank(!Apart(emptiest, shards_[i].backup), miss);
+        if (best && rank >= best_rank) continue;
         best = i;
-        best_miss = miss;
+        best_rank = rank;
       }
       if (!best) return FreeAWay(fullest, emptiest);
       MoveHome(*best, emptiest);
@@ -130,8 +159,9 @@ class Planner {
       const Shard& shard = shards_[i];
       if (changed_[i] || !Wanted(shard.home)) continue;
       if (shard.backup != NodeId() && Wanted(shard.backup)) continue;
-      Copy(i, *Lightest(copies_, shard.home, NodeId()));
+      Copy(i, *LightestCopy(shard.home, NodeId()));
     }
+    PartCopies();
     BalanceCopies();
   }
 
@@ -141,13 +171,23 @@ class Planner {
     Note(PlacementChange::Kind::kAddBackup, i, to);
   }
 
+  // Copies that are on the machine of their home move when there is another one.
+  void PartCopies() {
+    for (size_t i = 0; i < shards_.size() && !Full(); ++i) {
+      const Shard& shard = shards_[i];
+      if (changed_[i] || shard.backup == NodeId() || Apart(shard.home, shard.backup)) continue;
+      const auto to = LightestCopy(shard.home, shard.backup);
+      if (to && Apart(shard.home, *to)) Copy(i, *to);
+    }
+  }
+
   void BalanceCopies() {
     const double mean = total_ / static_cast<double>(goal_.servers.size());
     for (size_t i = 0; i < shards_.size() && !Full(); ++i) {
       const Shard& shard = shards_[i];
       if (changed_[i] || shard.backup == NodeId()) continue;
-      const auto to = Lightest(copies_, shard.home, shard.backup);
-      if (!to) continue;
+      const auto to = LightestCopy(shard.home, shard.backup);
+      if (!to || (Apart(shard.home, shard.backup) && !Apart(shard.home, *to))) continue;
       const double gap = copies_[shard.backup] - copies_[*to];
       if (gap > std::max(2 * heaviest_, goal_.tolerance * mean) && Weight(i) < gap) Copy(i, *to);
     }
@@ -165,6 +205,18 @@ class Planner {
 
 std::vector<PlacementChange> PlanPlacement(const ShardMap& map, const PlacementGoal& goal) {
   return Planner(map, goal).Plan();
+}
+
+ShardMap PlacedAtOnce(ShardMap map, const PlacementGoal& goal) {
+  while (true) {
+    const std::vector<PlacementChange> changes = PlanPlacement(map, goal);
+    if (changes.empty()) return map;
+    map = WithChanges(map, changes, map.version);
+    for (Shard& shard : map.shards) {
+      if (shard.next_backup != NodeId()) shard.backup = std::exchange(shard.next_backup, NodeId());
+      shard.join_id = MapVersion();
+    }
+  }
 }
 
 ShardMap WithChanges(const ShardMap& map, std::span<const PlacementChange> changes, MapVersion version) {

@@ -2,12 +2,16 @@
 //
 // A pure function of the map of today: after the changes it returns are made, it is asked again, until it returns none.
 // So nothing is lost when servers come, go or fail in between. Rules (protocol 4.5): one change at a time per shard; a
-// home never moves to its own backup, so where only that server is left the copy is given up first.
+// home never moves to its own backup, so where only that server is left the copy is given up first. A copy is kept on
+// another machine than its home wherever there is one, for a machine takes all its servers along; even copies come
+// second (docs/decisions/0045).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ps/core/ids.h"
@@ -20,6 +24,8 @@ struct PlacementGoal {
   uint32_t backups = 0;         // copies of each shard, 0 or 1; none where there is one server only
   // What a shard weighs, by ShardId: its share of all bytes plus its share of all requests, in any unit. Empty: equal.
   std::vector<double> weights;
+  // Where servers run. One that is not named here, or with an empty name, counts as alone on its machine.
+  std::map<NodeId, std::string> machines = {};
   // Servers differ by at most this share of the mean before shards are moved; one shard's weight is always tolerated.
   double tolerance = 0.05;
   size_t changes_max = SIZE_MAX;  // returned at a time
@@ -39,6 +45,9 @@ struct PlacementChange {
 
 // Shards with a next_backup are left alone. Requires a formed map.
 std::vector<PlacementChange> PlanPlacement(const ShardMap& map, const PlacementGoal& goal);
+
+// The map of a job that has no rows yet, with all that the plan would do done at once. Requires a formed map.
+ShardMap PlacedAtOnce(ShardMap map, const PlacementGoal& goal);
 
 // The map with these changes, `version` being its new one. Members are not changed.
 ShardMap WithChanges(const ShardMap& map, std::span<const PlacementChange> changes, MapVersion version);

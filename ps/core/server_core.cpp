@@ -161,6 +161,7 @@ void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
                                       .role = Role::kServer,
                                       .index = options_.index,
                                       .address = options_.address,
+                                      .machine = options_.machine,
                                       .node = node_,
                                       .term = term_}});
 }

@@ -39,6 +39,7 @@ struct ServerOptions {
   uint64_t incarnation = 0;  // which process (incarnation.h)
   uint32_t index = 0;
   std::string address;  // of the data plane, as workers reach it
+  std::string machine;  // copies of its rows are kept on another one; empty: not known
   Duration heartbeat_interval = std::chrono::milliseconds(500);
   Duration ask_again_after = std::chrono::seconds(2);  // join, newer map
   // Makes the store of a table's rows, and the one for copies of other servers' rows (when null, the same).

@@ -23,6 +23,7 @@ struct Member {
   bool leaving = false;      // homes call back the rows it holds; it is removed once it holds none
   bool takes_rows = false;   // a worker that may own rows (Localize); servers always may
   uint64_t incarnation = 0;  // of its process (Join): who comes back without a map is known by it
+  std::string machine;       // of a server: where it runs, as the platform names it; empty: not known
   bool operator==(const Member&) const = default;
   bool may_own_rows() const { return takes_rows || role == Role::kServer; }
 };

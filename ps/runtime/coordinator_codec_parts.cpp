@@ -16,6 +16,7 @@ void Put(const Member& from, v1::JobMember* to) {
   to->set_role(from.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
   to->set_index(from.index);
   to->set_address(from.address);
+  to->set_machine(from.machine);
   to->set_leaving(from.leaving);
   to->set_takes_rows(from.takes_rows);
   to->set_incarnation(from.incarnation);
@@ -96,6 +97,7 @@ StatusOr<Role> Get(v1::NodeRole from) {
 
 StatusOr<Member> Get(const v1::JobMember& from) {
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
+  RETURN_IF_ERROR(CheckText(from.machine(), kNameBytesMax, "bytes of machine name"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
   return Member{.node = NodeId(from.node()),
                 .role = role,
@@ -103,7 +105,8 @@ StatusOr<Member> Get(const v1::JobMember& from) {
                 .address = from.address(),
                 .leaving = from.leaving(),
                 .takes_rows = from.takes_rows(),
-                .incarnation = from.incarnation()};
+                .incarnation = from.incarnation(),
+                .machine = from.machine()};
 }
 
 StatusOr<ShardMap> Get(const v1::ShardMap& from) {

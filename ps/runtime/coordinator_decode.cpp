@@ -22,9 +22,17 @@ StatusOr<Message> ReadJoin(const v1::Join& from) {
   }
   RETURN_IF_ERROR(CheckText(from.job_uid(), kNameBytesMax, "bytes of job id"));
   RETURN_IF_ERROR(CheckText(from.address(), kNameBytesMax, "bytes of address"));
+  RETURN_IF_ERROR(CheckText(from.machine(), kNameBytesMax, "bytes of machine name"));
   ASSIGN_OR_RETURN(const Role role, Get(from.role()));
-  return Join{from.incarnation(), from.job_uid(),      role,       from.index(), from.address(),
-              from.takes_rows(),  NodeId(from.node()), from.term()};
+  return Join{.incarnation = from.incarnation(),
+              .job_uid = from.job_uid(),
+              .role = role,
+              .index = from.index(),
+              .address = from.address(),
+              .machine = from.machine(),
+              .takes_rows = from.takes_rows(),
+              .node = NodeId(from.node()),
+              .term = from.term()};
 }
 
 StatusOr<Message> ReadRowsReport(const v1::RowsReport& from) {

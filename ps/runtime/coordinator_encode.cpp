@@ -20,6 +20,7 @@ struct NodeWriter {
     to->set_role(from.role == Role::kServer ? v1::NODE_ROLE_SERVER : v1::NODE_ROLE_WORKER);
     to->set_index(from.index);
     to->set_address(from.address);
+    to->set_machine(from.machine);
     to->set_takes_rows(from.takes_rows);
     to->set_node(from.node.value());
     to->set_term(from.term);

@@ -250,6 +250,7 @@ ServerOptions ServerRuntime::CoreOptions() {
   core.job_uid = options_.job_uid;
   core.incarnation = NewIncarnation(PodNumber(options_.pod_uid), RandomSeed());
   core.index = options_.index;
+  core.machine = options_.machine;
   core.address = transport_->address();
   core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
   core.create_store = [this](const TableSpec& spec) { return NewStore(spec); };

@@ -30,6 +30,7 @@ class ServerRuntime {
   struct Options {
     std::string job_uid;
     std::string pod_uid;  // by which the platform knows this process; "": started by hand
+    std::string machine;  // that it runs on, as the platform names it; "": not known
     uint32_t index = 0;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;        // of the data plane; 0: any

@@ -187,6 +187,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.job_uid = environment.Required(contract::kEnvJobUid);
   options.index = environment.RequiredNumber(contract::kEnvIndex);
   options.pod_uid = environment.Optional(contract::kEnvPodUid);
+  options.machine = environment.Optional(contract::kEnvNodeName);
   options.bind_address = flags.bind.empty() ? environment.Optional(contract::kEnvPodIp, "127.0.0.1") : flags.bind;
   options.port = flags.data_port;
   options.load_directory = flags.load;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,11 @@ class CoordinatedJob : public testing::Test {
  protected:
   static constexpr ConnectionId kServer0{1}, kServer1{2}, kWorker{3};
 
-  explicit CoordinatedJob(CoordinatorOptions options) {
+  // `machine`: of both servers.
+  explicit CoordinatedJob(CoordinatorOptions options, const std::string& machine = "") {
     core_.emplace(std::move(options));
-    Say(kServer0, JoinOf(Role::kServer, 0));
-    Say(kServer1, JoinOf(Role::kServer, 1));
+    Say(kServer0, JoinFrom(machine, 0));
+    Say(kServer1, JoinFrom(machine, 1));
     Say(kWorker, JoinOf(Role::kWorker, 0));
     Say(kServer0, Heartbeat{.number = 1, .map_version = map_.version});
     Say(kServer1, Heartbeat{.number = 1, .map_version = map_.version});
@@ -35,6 +37,11 @@ class CoordinatedJob : public testing::Test {
             .address = "127.0.0.1:1",
             .node = node,
             .term = term};
+  }
+  static Join JoinFrom(const std::string& machine, uint32_t index) {
+    Join join = JoinOf(Role::kServer, index);
+    join.machine = machine;
+    return join;
   }
   // As a member of an earlier coordinator's time.
   void JoinAgain(ConnectionId from) {
@@ -64,7 +71,10 @@ class CoordinatedJob : public testing::Test {
     core_->Step(std::move(input), now_, out_);
     for (const ToConnection& sent : out_.send) {
       std::visit([&](const auto& message) { NoteQuestion(sent.to, message); }, sent.message);
-      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) record_ = mirror->record;
+      if (const auto* mirror = std::get_if<MirrorUpdate>(&sent.message)) {
+        record_ = mirror->record;
+        record_at_ = sent.to;
+      }
       if (const auto* map = std::get_if<MapUpdate>(&sent.message)) map_ = map->map;
       if (const auto* order = std::get_if<InstallTable>(&sent.message)) orders_[sent.to] = *order;
       if (const auto* welcome = std::get_if<Welcome>(&sent.message)) {
@@ -124,6 +134,7 @@ class CoordinatedJob : public testing::Test {
   std::map<ConnectionId, Promised> promised_;
   CoordinatorOutputs out_;
   CoordinatorRecord record_;  // the newest copy
+  ConnectionId record_at_;    // of the server that was sent it
   ShardMap map_;              // the newest
   std::map<ConnectionId, NodeId> nodes_;
   std::map<ConnectionId, InstallTable> orders_;

@@ -98,5 +98,33 @@ TEST_F(CoordinatorPlacementTest, ARecoveryIsToldWithWhatItCostWhenItIsComplete) 
   EXPECT_EQ(core_->progress().shards_restored, kShards / 2);
 }
 
+// Servers 0 and 1 on one machine, server 2 on another.
+class ServersOnTwoMachinesTest : public CoordinatedJob {
+ protected:
+  static constexpr ConnectionId kServer2{4};
+
+  ServersOnTwoMachinesTest()
+      : CoordinatedJob({.job_uid = "job", .servers = 3, .shards = 60, .backups = 1, .host_index = 0}, "one") {
+    Say(kServer2, JoinFrom("two", 2));
+    Say(kWorker, JoinOf(Role::kWorker, 0));
+    for (const ConnectionId server : {kServer0, kServer1, kServer2}) {
+      Say(server, Heartbeat{.number = 1, .map_version = map_.version});
+    }
+  }
+};
+
+TEST_F(ServersOnTwoMachinesTest, AJobBeginsWithEveryCopyOnAnotherMachineThanItsRows) {
+  ASSERT_TRUE(map_.formed());
+  const auto on_two = [&](NodeId server) { return server == nodes_.at(kServer2); };
+  for (const Shard& shard : map_.shards) {
+    ASSERT_NE(shard.backup, NodeId());
+    EXPECT_NE(on_two(shard.home), on_two(shard.backup));
+  }
+}
+
+TEST_F(ServersOnTwoMachinesTest, WhatOnlyTheCoordinatorKnowsIsCopiedToAnotherMachine) {
+  EXPECT_EQ(record_at_, kServer2) << "server 1 comes first, and may be lost together with the coordinator";
+}
+
 }  // namespace
 }  // namespace attune::ps

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "base/random.h"
 
@@ -105,8 +107,61 @@ TEST(PlacementPlanner, AHotShardCountsForMany) {
   EXPECT_NEAR(at_a, 6.5, 3);
 }
 
-// From any map to any wanted set of servers: the plan ends, the unwanted are empty, every shard has the copies asked
-// for, and homes are even.
+std::map<NodeId, std::string> Machines(std::initializer_list<std::pair<const NodeId, std::string>> machines) {
+  return machines;
+}
+
+int CopiesBesideTheirHome(const ShardMap& map, const std::map<NodeId, std::string>& machines) {
+  return static_cast<int>(std::ranges::count_if(map.shards, [&](const Shard& shard) {
+    return shard.backup != NodeId() && machines.at(shard.home) == machines.at(shard.backup);
+  }));
+}
+
+const NodeId kD{4};
+
+TEST(PlacementPlanner, NoCopyIsOnTheMachineOfItsHomeWhereThereIsAnother) {
+  const auto machines = Machines({{kA, "one"}, {kB, "one"}, {kC, "two"}, {kD, "two"}});
+  const PlacementGoal goal{.servers = {kA, kB, kC, kD}, .backups = 1, .weights = {}, .machines = machines};
+  const ShardMap map = PlacedAtOnce(Formed(64, goal.servers, true), goal);
+  EXPECT_EQ(CopiesBesideTheirHome(map, machines), 0);
+  EXPECT_EQ(HomesByServer(map), (std::map<NodeId, int>{{kA, 16}, {kB, 16}, {kC, 16}, {kD, 16}}));
+}
+
+TEST(PlacementPlanner, AServerOnAnotherMachineTakesTheCopiesThoughTheyAreUnevenThen) {
+  const auto machines = Machines({{kA, "one"}, {kB, "one"}, {kC, "two"}});
+  ShardMap map = Formed(60, {kA, kB}, true);
+  CarryOut(map, {.servers = {kA, kB, kC}, .backups = 1, .weights = {}, .machines = machines});
+  EXPECT_EQ(CopiesBesideTheirHome(map, machines), 0);
+  EXPECT_EQ(HomesByServer(map), (std::map<NodeId, int>{{kA, 20}, {kB, 20}, {kC, 20}}));
+}
+
+TEST(PlacementPlanner, OnOneMachineCopiesAreKeptAllTheSame) {
+  const auto machines = Machines({{kA, "one"}, {kB, "one"}});
+  ShardMap map = Formed(16, {kA, kB}, false);
+  CarryOut(map, {.servers = {kA, kB}, .backups = 1, .weights = {}, .machines = machines});
+  EXPECT_EQ(CopiesBesideTheirHome(map, machines), 16);
+}
+
+TEST(PlacementPlanner, ServersOnMachinesThatAreNotKnownCountAsApart) {
+  const auto machines = Machines({{kA, ""}, {kB, ""}});
+  EXPECT_TRUE(PlanPlacement(Formed(64, {kA, kB, kC}, true),
+                            {.servers = {kA, kB, kC}, .backups = 1, .weights = {}, .machines = machines})
+                  .empty());
+}
+
+// With one server on each of two machines the drained one's shards go to the machine that has no copy of them.
+TEST(PlacementPlanner, AHomeMovesToWhereItsCopyNeedNotMove) {
+  const auto machines = Machines({{kA, "one"}, {kB, "two"}, {kC, "three"}, {kD, "two"}});
+  ShardMap map = Formed(1, {kA}, false);
+  map.shards[0].backup = kB;
+  const std::vector<PlacementChange> changes =
+      CarryOut(map, {.servers = {kB, kD, kC}, .backups = 1, .weights = {}, .machines = machines});
+  EXPECT_EQ(map.shards[0].home, kC);
+  EXPECT_EQ(changes.size(), 1U);
+}
+
+// From any map to any wanted set of servers on any machines: the plan ends, the unwanted are empty, every shard has the
+// copies asked for, on another machine than the home where there is one, and homes are even.
 TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
   const char* chosen = std::getenv("ATTUNE_SEED");
   const uint64_t first = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
@@ -130,11 +185,19 @@ TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
     }
     if (goal.servers.empty()) goal.servers.push_back(NodeId(1));
     goal.changes_max = 1 + random.Below(10);
+    Random places(SplitMix64(seed));
+    const auto machines = static_cast<uint32_t>(places.Below(4));
+    std::set<std::string> wanted_machines;
+    for (const NodeId server : goal.servers) {
+      goal.machines[server] = machines == 0 ? "" : std::to_string(places.Below(machines));
+      wanted_machines.insert(goal.machines[server]);
+    }
     const bool weighted = random.Chance(0.3);
     for (uint32_t i = 0; i < shards && weighted; ++i) goal.weights.push_back(random.Uniform() * 10);
     std::ostringstream text;
     text << "replay with ATTUNE_SEED=" << seed << ": " << count << " servers, " << shards << " shards, "
-         << goal.servers.size() << " wanted, backups " << goal.backups << (weighted ? ", weighted" : "");
+         << goal.servers.size() << " wanted on " << machines << " machines, backups " << goal.backups
+         << (weighted ? ", weighted" : "");
     SCOPED_TRACE(text.str());
 
     CarryOut(map, goal);
@@ -152,6 +215,9 @@ TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
       ASSERT_EQ(copy, goal.backups == 1 && goal.servers.size() > 1);
       if (copy) {
         ASSERT_TRUE(load.contains(map.shards[i].backup));
+        if (wanted_machines.size() > 1) {
+          ASSERT_NE(goal.machines.at(map.shards[i].home), goal.machines.at(map.shards[i].backup));
+        }
       }
     }
     const auto [least, most] = std::ranges::minmax_element(load, {}, [](const auto& entry) { return entry.second; });

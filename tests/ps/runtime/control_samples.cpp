@@ -85,7 +85,14 @@ CoordinatorRecord SomeRecord() {
 std::vector<Message> MessagesOfNodes() {
   return {
       Join{77, "uid", Role::kServer, 1, "127.0.0.1:7401"},
-      Join{78, "uid", Role::kWorker, 2, "127.0.0.1:7402", true},
+      Join{.incarnation = 78,
+           .job_uid = "uid",
+           .role = Role::kWorker,
+           .index = 2,
+           .address = "127.0.0.1:7402",
+           .takes_rows = true},
+      Join{
+          .incarnation = 79, .job_uid = "uid", .role = Role::kServer, .address = "127.0.0.1:7403", .machine = "node-7"},
       Join{.incarnation = 77, .job_uid = "uid", .role = Role::kWorker, .index = 1, .node = NodeId(5), .term = 3},
       MirrorAck{(uint64_t{3} << 32) + 9},
       Promised{.map = SomeMap(), .standing = {.number = 4, .leases = {{LeaseId(4), UINT64_MAX}}}, .sync = kSync},

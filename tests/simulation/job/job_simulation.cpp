@@ -40,7 +40,8 @@ Suite JobSuite() {
                       {"23", "leases that workers hold granted again", {.adopted_leases_granted = true}},
                       {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"},
                       {"25", "members that do not reach each other both stay", {.links_not_watched = true}},
-                      {"26", "finished with closing work open", {.closing_not_awaited = true}, "ClosingWork"}}};
+                      {"26", "finished with closing work open", {.closing_not_awaited = true}, "ClosingWork"},
+                      {"27", "a copy on the machine of its home", {.copies_on_any_machine = true}}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -27,6 +27,8 @@ TEST(JobSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"server deaths", 3},
                    {"coordinators lost", 1},
                    {"takeovers", 5},
+                   {"machines lost", 5},
+                   {"machines lost with several servers", 2},
                    {"scalings", 10},
                    {"partitions", 10},
                    {"links cut", 20},

@@ -69,9 +69,13 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   Random links(SplitMix64(seed ^ 0x1147));
   p.links_cut =
       p.delay_milliseconds_max < 100 && p.server_deaths + p.coordinator_deaths == 0 && links.Chance(0.3) ? 1 : 0;
+  Random machines(SplitMix64(seed ^ 0x3ac41e));
+  p.machines = p.backups > 0 && machines.Chance(0.6) ? 2 + static_cast<uint32_t>(machines.Below(2)) : 0;
+  p.machine_losses =
+      p.machines > 0 && p.server_deaths + p.coordinator_deaths + p.links_cut == 0 && machines.Chance(0.7) ? 1 : 0;
   // Two losses at one time, or one without copies, lose rows of right.
   const bool worker_lost = p.deaths + p.isolations > 0;
-  const bool server_lost = p.server_deaths + p.coordinator_deaths + p.links_cut > 0;
+  const bool server_lost = p.server_deaths + p.coordinator_deaths + p.links_cut + p.machine_losses > 0;
   if ((p.backups == 0 && (worker_lost || server_lost)) || (worker_lost && server_lost)) p.localize_chance = 0;
   return p;
 }
@@ -87,6 +91,7 @@ std::string ToString(const JobParameters& p) {
        << " late_copy_chance=" << p.late_copy_chance << " short_deadline_chance=" << p.short_deadline_chance
        << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
+       << " machines=" << p.machines << " machine_losses=" << p.machine_losses
        << " coordinator_deaths=" << p.coordinator_deaths << " handovers=" << p.handovers << " scalings=" << p.scalings
        << " switches=" << p.switches << " partitions=" << p.partitions << " links_cut=" << p.links_cut
        << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all

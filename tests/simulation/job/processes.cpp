@@ -282,11 +282,16 @@ std::unique_ptr<TableStore> JobSimulation::RowsOfCheckpoint(const TableSpec& spe
 size_t JobSimulation::StartServer(uint32_t index) {
   auto server = std::make_unique<Server>();
   server->index = index;
+  if (parameters_.machines > 0) {
+    const uint64_t drawn = SplitMix64(parameters_.seed ^ (0x3ac41e00 + servers_.size()));
+    server->machine = "machine-" + std::to_string(drawn % parameters_.machines);
+  }
   server->core =
       std::make_unique<ServerCore>(ServerOptions{.job_uid = kJob,
                                                  .incarnation = NewIncarnation(PodOfServer(servers_.size()), 1),
                                                  .index = index,
                                                  .address = "server-" + std::to_string(servers_.size()),
+                                                 .machine = server->machine,
                                                  .create_store = MakeStore(true),
                                                  .create_copies = MakeStore(false),
                                                  .link = {.window = 8},  // what a break loses comes again

@@ -22,6 +22,7 @@ void JobSimulation::ScheduleChanges() {
   times(parameters_.leaves, [this] { ChangeWorker(Fate::kLeft); });
   times(parameters_.joins, [this] { StartWorker(next_worker_index_++); });
   times(parameters_.server_deaths, [this] { KillServer(false); });
+  times(parameters_.machine_losses, [this] { LoseMachine(); });
   times(parameters_.coordinator_deaths, [this] { KillServer(true); });
   times(parameters_.handovers, [this] { HandOver(UINT32_MAX); });
   times(parameters_.scalings, [this] { Scale(); });
@@ -43,7 +44,9 @@ void JobSimulation::ScheduleChanges() {
 }
 
 void JobSimulation::Order(Command command) {
-  if (!Leads()) {  // the operator waits for a word of the new one
+  // The operator waits for a report of the new one. What has ended is told to one that takes over, too.
+  const bool takes_over = std::holds_alternative<NodeGone>(command) && leader_ != nullptr && leader_->alive;
+  if (!Leads() && !takes_over) {
     return After(std::chrono::milliseconds(100), [this, command = std::move(command), life = life_] {
       if (!finished_ && life == life_) Order(command);
     });
@@ -130,27 +133,55 @@ void JobSimulation::KillServer(bool host) {
   // The coordinator and its copy at once are the end of the job, and not of interest here.
   if (IsHost(victim) && !CopyIsSafe(victim)) return again();
   Count("server deaths");
+  LoseServers({victim});
+}
+
+// All that run on one machine at the same time. What has a copy has it on another one, so nothing may be lost.
+void JobSimulation::LoseMachine() {
+  if (finished_) return;
+  const auto again = [this] { After(std::chrono::seconds(1), [this] { LoseMachine(); }); };
+  if (!Leads()) return again();
+  std::map<std::string, std::vector<size_t>> machines;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i]->fate == Fate::kRunning) machines[servers_[i]->machine].push_back(i);
+  }
+  if (machines.size() < 2) return;
+  if (!AllRowsHaveTheirCopies() || !leader_->core->settled()) return again();
+  const auto lost = std::next(machines.begin(), static_cast<ptrdiff_t>(random().Below(machines.size())));
+  const auto is_lost = [&](size_t server) { return servers_[server]->machine == lost->first; };
+  if (is_lost(leader_->host) && (!CopyIsSafe(leader_->host) || is_lost(copy_.server))) return again();
+  Count("machines lost");
+  if (lost->second.size() > 1) Count("machines lost with several servers");
+  LoseServers(lost->second);
+}
+
+// At the same time. The platform may start others in their place.
+void JobSimulation::LoseServers(const std::vector<size_t>& victims) {
   any_server_died_ = true;
-  const bool led = IsHost(victim);
-  servers_[victim]->taken_for_dead = true;
-  EndServer(victim, Fate::kDead);
-  const uint32_t index = servers_[victim]->index;
-  const NodeGone gone{Role::kServer, index, PodOfServer(victim)};
-  if (led) {
-    EndLeader(*leader_);
-    After(FromMilliseconds(random().Uniform() * 1500), [this, gone, life = life_] {
-      if (life == life_) Appoint(gone, UINT32_MAX);
+  for (const size_t victim : victims) {
+    const bool led = IsHost(victim);
+    servers_[victim]->taken_for_dead = true;
+    EndServer(victim, Fate::kDead);
+    const uint32_t index = servers_[victim]->index;
+    const NodeGone gone{Role::kServer, index, PodOfServer(victim)};
+    if (led) {
+      EndLeader(*leader_);
+      After(FromMilliseconds(random().Uniform() * 1500), [this, gone, life = life_] {
+        if (life == life_) Appoint(gone, UINT32_MAX);
+      });
+    }
+    const bool replaced = random().Chance(0.5);
+    // Of several the platform must notice some day: those that are left may be too few to know that none of them lives.
+    const bool noticed = random().Chance(0.5);
+    if (noticed || victims.size() > 1) {
+      After(FromMilliseconds(random().Uniform() * (noticed ? 500 : 15000)), [this, gone, life = life_] {
+        if (!finished_ && life == life_) Order(gone);
+      });
+    }
+    After(FromMilliseconds(random().Uniform() * 15000), [this, index, replaced, life = life_] {
+      if (replaced && life == life_) StartMissingServer(index);
     });
   }
-  const bool replaced = random().Chance(0.5);
-  if (random().Chance(0.5)) {  // the platform notices
-    After(FromMilliseconds(random().Uniform() * 500), [this, gone, life = life_] {
-      if (!finished_ && life == life_) Order(gone);
-    });
-  }
-  After(FromMilliseconds(random().Uniform() * 15000), [this, index, replaced, life = life_] {
-    if (replaced && life == life_) StartMissingServer(index);
-  });
 }
 
 // Another number of servers: new ones join, or some are drained.

@@ -62,6 +62,7 @@ class JobSimulation : public World {
   struct Server {
     std::unique_ptr<ServerCore> core;
     uint32_t index = 0;
+    std::string machine;
     Fate fate = Fate::kRunning;
     bool may_be_given_up = false;  // a link of it is cut
     bool taken_for_dead = false;   // others go on without it; it may not know yet
@@ -271,6 +272,8 @@ class JobSimulation : public World {
   void ChangeWorker(Fate how);
   void KillWorker(size_t worker);
   void KillServer(bool host);
+  void LoseMachine();
+  void LoseServers(const std::vector<size_t>& victims);
   void CutLink();
   std::vector<size_t> ServersThatServe() const;
   bool AllRowsHaveTheirCopies() const;
