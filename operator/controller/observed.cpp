@@ -48,6 +48,7 @@ RoleContainer ParseContainer(const Json& status) {
     container.exit_code = static_cast<int32_t>(IntegerAt(ended, {"exitCode"}));
     container.reason = StringAt(ended, {"reason"});
     container.message = StringAt(ended, {"message"});
+    container.job_finished = TakeLine(container.message, contract::kJobFinished);
     container.closing_done = TakeLine(container.message, contract::kClosingWorkDone);
     container.left_in_order = TakeLine(container.message, contract::kLeftInOrder);
     container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));

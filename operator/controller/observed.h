@@ -26,7 +26,8 @@ struct RoleContainer {
   State state = State::kWaiting;
   int32_t exit_code = 0;                            // when terminated
   std::string reason, message;                      // of the state: "ImagePullBackOff", "OOMKilled", ...
-  bool closing_done = false;                        // its coordinator had said that the closing work is done
+  bool job_finished = false;                        // its coordinator had finished the job before it ended
+  bool closing_done = false;                        // with a data set for the closing work
   bool left_in_order = false;                       // its session had left the job before it ended, by its own word
   std::optional<WallTime> started_at, finished_at;  // the node's clock
 };

@@ -106,32 +106,26 @@ bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
          });
 }
 
-// The coordinator knows of its end, and has given its rows to others.
-bool IsRecovered(const Observed& observed, const ObservedPod& pod) {
-  const auto answer = observed.sample.answers.find("gone=" + pod.uid);
-  const bool told =
-      answer != observed.sample.answers.end() && answer->second.outcome == telemetry::DirectiveAnswer::Outcome::kDone;
-  const v1::JobWindow* window = CurrentWindow(observed);
-  const ObservedPod* host = CoordinatorPod(observed);
-  // Without its word nothing is known, and nothing is judged: the next coordinator tells. What one that has ended said
-  // last may be older than its recoveries.
-  const bool speaks = window != nullptr && host != nullptr && IsAlive(*host);
-  return told || !speaks || !IsMember(*window, pod.index);
+// By what the coordinator's process has left behind, which needs no operator that hears it.
+bool IsFinishedAsLeftBehind(const Observed& observed) {
+  return std::ranges::any_of(
+      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.job_finished; });
 }
 
-// By the coordinator's word, to this operator or to a server.
+// By the coordinator's report, to this operator or to a server, or by what it left behind.
 bool IsGoalReached(const Observed& observed) {
-  if (api::IsTrue(observed.job.status, kGoalReached)) return true;
+  if (api::IsTrue(observed.job.status, kGoalReached) || IsFinishedAsLeftBehind(observed)) return true;
   if (observed.sample.job && observed.sample.job->goal_reached()) return true;
   return std::ranges::any_of(observed.sample.pods, [](const telemetry::PodSample& sample) {
     return sample.role == contract::kRoleServer && sample.window.server().goal_reached();
   });
 }
 
-// By the coordinator's word, on record or heard.
+// By the coordinator's report, on record or heard, or by what it left behind.
 bool IsClosedByWord(const Observed& observed) {
   const v1::Closing* word = LastWordOnClosing(observed);
-  return api::IsTrue(observed.job.status, kClosingDone) || (word != nullptr && word->done());
+  return api::IsTrue(observed.job.status, kClosingDone) || (word != nullptr && word->done()) ||
+         IsFinishedAsLeftBehind(observed);
 }
 
 // By what servers do: they end with 0 when the coordinator says that the job is finished, and not before. While the
@@ -158,27 +152,9 @@ End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptio
   return is_released ? End::kReleased : End::kTooEarly;
 }
 
-// Of servers that have ended and whose rows others do not have yet, by a word of the coordinator that is newer than all
-// these ends: an older one may name one that was recovered before the next was lost.
-int64_t LostAtOnce(const Observed& observed, const ServersView& servers, Now now) {
-  constexpr Duration kResolution = std::chrono::seconds(1);  // of a container's end
-  int64_t lost = 0;
-  WallTime last_end{};
-  for (const ObservedPod* pod : servers.by_index) {
-    if (pod == nullptr || !HasFailed(*pod) || IsBeingDeleted(*pod) || IsRecovered(observed, *pod)) continue;
-    ++lost;
-    last_end = std::max(last_end, pod->container.finished_at.value_or(last_end));
-  }
-  const ObservedPod* host = CoordinatorPod(observed);
-  if (host == nullptr || SampleOf(observed, *host) == nullptr) return lost;
-  const auto reported_at = ReportedAt(observed, *host);
-  const bool is_newer = reported_at && now.wall - (now.monotonic - *reported_at) > last_end + kResolution;
-  return is_newer ? lost : 0;
-}
-
 // Why the job cannot go on without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod, Now now) {
+                                    const ObservedPod* pod) {
   if (!servers.survivable && servers.goal_reached) {
     return "the goal was reached, but the closing work was not done, and its rows were kept nowhere else: the model is "
            "not saved. " +
@@ -187,16 +163,8 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
   if (!servers.survivable)
     return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
-  const auto& checkpoint = observed.job.status.checkpoint;
-  const std::string last = checkpoint && !checkpoint->directory.empty() ? checkpoint->directory : "";
-  const std::string resume = HowToResume(observed);
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
-    return "it ran the job's coordinator, and no other server can take over." + resume;
-  }
-  const int64_t lost = LostAtOnce(observed, servers, now);
-  if (lost > 1 && last.empty()) {
-    return std::to_string(lost) + " servers were lost at the same time, and one backup covers one of them. " +
-           kHowToSurvive;
+    return "it ran the job's coordinator, and no other server can take over." + HowToResume(observed);
   }
   return std::nullopt;
 }
@@ -208,7 +176,7 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
   if (IsBeingDeleted(pod)) return std::nullopt;
   if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
   if (badly && servers.survivable) {
-    const auto why = WhyFatal(observed, servers, pod.name, &pod, now);
+    const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
       return Verdict{false, kReasonBackoffLimit,
@@ -237,7 +205,7 @@ std::optional<Verdict> JudgeHung(const Observed& observed, const ServersView& se
   return Verdict{false, kReasonServerLost,
                  pod.name + " hangs: the job has waited for it for longer than runPolicy.progressDeadlineSeconds (" +
                      std::to_string(observed.job.spec.run_policy.progress_deadline_seconds) + "), and " +
-                     WhyFatal(observed, servers, pod.name, &pod, now).value_or("it cannot be replaced.")};
+                     WhyFatal(observed, servers, pod.name, &pod).value_or("it cannot be replaced.")};
 }
 
 // Once the goal is reached a server may have ended because the job is finished, and the word of that is still on its
@@ -258,20 +226,20 @@ bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOption
 }
 
 std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod, int32_t index, Now now) {
+                                    const ObservedPod* pod, int32_t index) {
   if (pod == nullptr) {
     const v1::JobWindow* window = CurrentWindow(observed);
     // Of servers that come and go, the coordinator knows who was there.
     const bool may_be_new =
         servers.elastic && name != observed.job.status.coordinator && (window == nullptr || !IsMember(*window, index));
     if (may_be_new) return std::nullopt;
-    if (const auto why = WhyFatal(observed, servers, name, nullptr, now)) {
+    if (const auto why = WhyFatal(observed, servers, name, nullptr)) {
       return Verdict{false, kReasonServerLost, name + " is gone: " + *why};
     }
     return std::nullopt;
   }
   if (!IsBeingDeleted(*pod)) return std::nullopt;
-  if (const auto why = WhyFatal(observed, servers, name, pod, now)) {
+  if (const auto why = WhyFatal(observed, servers, name, pod)) {
     const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
     return Verdict{false, kReasonServerLost, name + where + " is being deleted from outside: " + *why};
   }
@@ -448,6 +416,14 @@ std::string HowToResume(const Observed& observed) {
          "` goes on from there.";
 }
 
+// An operator that has just begun may see a server's end or deletion before it hears the coordinator, or sees that the
+// coordinator has ended, too, having finished the job.
+bool AwaitsFirstReport(const Observed& observed, const PlanOptions& options, Now now) {
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (host == nullptr || !IsAlive(*host) || !observed.listening_since || ReportedAt(observed, *host)) return false;
+  return now.monotonic - *observed.listening_since < options.servers_ended_grace;
+}
+
 std::optional<Verdict> JudgeRows(const Observed& observed) {
   const auto& job = observed.sample.job;
   const v1::Recovery heard = job ? job->recovery() : v1::Recovery();
@@ -481,6 +457,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
                  "late are not waited for");
   }
   if (servers.closed) return JudgeFinished(observed, options, now);
+  if (servers.begun && AwaitsFirstReport(observed, options, now)) return std::nullopt;
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
     const auto index = static_cast<int32_t>(i);
@@ -489,7 +466,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
     if (pod != nullptr) verdict = JudgeEnd(observed, servers, *pod, options, now);
     if (pod != nullptr && !verdict) verdict = JudgeHung(observed, servers, *pod, options, now);
     const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
-    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index, now);
+    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index);
     if (verdict && (!servers.goal_reached || MayJudge(observed, pod, options, now))) return verdict;
   }
   for (const ObservedPod* pod : servers.leaving) {

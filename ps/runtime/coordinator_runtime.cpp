@@ -151,7 +151,7 @@ void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
-  bool office_changed = false, closing_done = false;
+  bool office_changed = false, closing_declared = false;
   {
     std::lock_guard lock(mutex_);
     if (superseded_) return;
@@ -160,9 +160,9 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     superseded_ = out.superseded;
     wake = core_.WakeAt();
     office_changed = LookAtOffice(now);
-    closing_done = out.finished && core_.progress().closing.declared;
+    closing_declared = out.finished && core_.progress().closing.declared;
   }
-  if (closing_done) NoteClosingWorkDone();
+  if (out.finished) NoteJobFinished(closing_declared);
   if (office_changed && on_office_changed_) on_office_changed_();
   if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);

@@ -43,10 +43,12 @@ void LeaveMark::Erase() const {
   }
 }
 
-void NoteClosingWorkDone() {
+void NoteJobFinished(bool closing_work) {
   const std::string file = Environment::OfProcess().Optional(contract::kEnvTerminationLog);
-  if (file.empty() || Append(file, Line(contract::kClosingWorkDone))) return;
-  log::Warn("cannot write the termination message; an operator that is away now judges the job by its workers' ends",
+  std::string text = Line(contract::kJobFinished);
+  if (closing_work) text += Line(contract::kClosingWorkDone);
+  if (file.empty() || Append(file, text)) return;
+  log::Warn("cannot write the termination message; an operator that is away now judges the job by its processes' ends",
             {{"file", file}});
 }
 

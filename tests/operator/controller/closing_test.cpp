@@ -342,12 +342,35 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(90));
        },
        "Succeeded True/TrainingFinished"},
+      {"while no operator runs the job finishes, and the other server has not ended yet",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 0);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.cluster.ExitAfterWriting("a-server-0", 0, contract::kJobFinished);
+           story.cluster.DeleteFromOutside("a-server-1", 30);
+         });
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/"},
+      {"an operator begins before it hears that the coordinator's process has ended",
+       [](Story& story) {
+         story.cluster.RestartOperator();
+         story.cluster.ExitAfterLeaving("a-worker-0", 0);
+         story.cluster.ExitAfterLeaving("a-worker-1", 0);
+         story.cluster.DeleteFromOutside("a-server-1", 30);
+         story.Pass(seconds(20));
+         story.cluster.ExitAfterWriting("a-server-0", 0, contract::kJobFinished);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/"},
       {"while no operator runs a worker fails at its closing work, and another one does it",
        [](Story& story) {
          story.WhileTheOperatorIsAway([&] {
            story.cluster.ExitAfterLeaving("a-worker-0", 1);
            story.cluster.ExitAfterLeaving("a-worker-1", 0);
-           story.cluster.ExitAfterWriting("a-server-0", 0, contract::kClosingWorkDone);
+           story.cluster.ExitAfterWriting("a-server-0", 0,
+                                          std::string(contract::kJobFinished) + "\n" + contract::kClosingWorkDone);
            story.cluster.Exit("a-server-1", 0);
          });
          story.Pass(seconds(90));

@@ -621,20 +621,6 @@ TEST(EndWithoutError, AfterTheGoalIsWaitedFor) {
   EXPECT_EQ(UidOf(story, "a-server-2"), before);
 }
 
-// What is heard last is from before the second loss, when the first was not recovered yet.
-TEST(LossesOfServers, AreAtOnceOnlyByAWordThatIsNewerThanBoth) {
-  Story story(4);
-  story.cluster.Exit("a-server-1", 137);
-  story.silent.insert("a-server-0");
-  story.Pass(milliseconds(1500));
-  story.cluster.Exit("a-server-2", 137);
-  story.Pass(milliseconds(500));
-  EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
-  story.silent.clear();
-  story.Pass(milliseconds(1500));
-  EXPECT_THAT(story.cluster.Condition(api::kFailed), HasSubstr("2 servers were lost at the same time"));
-}
-
 // The coordinator's own word may never come: its sidecar is cut off, and then the server ends.
 TEST(EndWithoutError, AfterTheGoalThatAServerTellsOfIsWaitedForToo) {
   Story story(3, 0);

@@ -392,42 +392,6 @@ TEST_F(NodeDrainTest, TheBudgetIsWhatTheJobCanLoseNow) {
   EXPECT_EQ(OnNodes(MakeTrainingJob("k").Servers(3).Backups(0).Workers(1)).budget(), 3) << "rows are nowhere else";
 }
 
-// Two servers were lost one after the other and recovered; the coordinator reported that while no operator listened.
-class LostInTurnTest : public LostMachineTest {
- protected:
-  LostInTurnTest() {
-    Pass(seconds(5));
-    cluster_.Exit("j-server-1", 137);
-    cluster_.Exit("j-server-2", 137);
-  }
-  bool IsFailed() {
-    cluster_.Settle();
-    return api::IsTrue(cluster_.status(), api::kFailed);
-  }
-};
-
-TEST_F(LostInTurnTest, AStreamThatIsOpenedAgainMakesAnOldReportNoEvidence) {
-  cluster_.Advance(seconds(5));
-  SampleOf("j-server-0").heard_at = cluster_.now().monotonic;
-  EXPECT_FALSE(IsFailed()) << cluster_.Condition(api::kFailed);
-}
-
-TEST_F(LostInTurnTest, NorDoesAReportThatHadWaitedWhileTheOperatorStoodStill) {
-  cluster_.Advance(seconds(5));
-  const auto sample = cluster_.sample;
-  cluster_.RestartOperator();
-  cluster_.sample = sample;
-  cluster_.Advance(std::chrono::milliseconds(100));
-  Hear();
-  EXPECT_FALSE(IsFailed()) << cluster_.Condition(api::kFailed);
-}
-
-TEST_F(LostInTurnTest, AReportThatIsNewerThanBothEndsIs) {
-  cluster_.Advance(seconds(5));
-  Hear();
-  EXPECT_TRUE(IsFailed());
-}
-
 TEST_F(NodeDrainTest, AServerOfACordonedNodeIsEmptiedAndMadeAgainElsewhere) {
   FakeCluster cluster = OnNodes(MakeTrainingJob("j").Servers(3).Backups(0).Workers(1));
   const std::string moved(kube::Uid(cluster.pod("j-server-2")));

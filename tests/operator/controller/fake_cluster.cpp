@@ -190,6 +190,8 @@ std::vector<std::string> FakeCluster::Settle() {
   return all;
 }
 
+void FakeCluster::ListenForLong() { listening_since_ = now_.monotonic - options.servers_ended_grace; }
+
 void FakeCluster::RestartOperator() {
   drain_sent_.clear();
   secrets_known_.clear();

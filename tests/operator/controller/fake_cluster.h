@@ -73,6 +73,8 @@ class FakeCluster {
   // Until nothing is planned any more (at most 50 rounds, which is a failure of the test).
   std::vector<std::string> Settle();
   void RestartOperator();
+  // An operator that has only just begun waits for the coordinator to report before it judges a server.
+  void ListenForLong();
   void Advance(Duration by) { now_.monotonic += by, now_.wall += by; }
 
   api::TrainingJob& job() { return job_; }

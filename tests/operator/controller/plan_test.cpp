@@ -294,6 +294,7 @@ TEST(PlanTest, OneFailureTooManyFailsTheJobWithTheEndOfTheLog) {
 
 TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
   FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(2));
+  cluster.ListenForLong();
   cluster.Exit("a-server-1", 139, "rows_max reached");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed),
@@ -306,6 +307,7 @@ TEST(PlanTest, AServerThatDiesFailsTheJobWithTheEndOfItsLog) {
 
 TEST(PlanTest, AServerDeletedFromOutsideFailsARunningJob) {
   FakeCluster cluster = Training(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.ListenForLong();
   cluster.DeleteFromOutside("a-server-1");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed),

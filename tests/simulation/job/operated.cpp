@@ -124,8 +124,12 @@ void OperatedSimulation::OnServerEnded(size_t server) {
   const int code = fate == Fate::kLeft ? 0 : fate == Fate::kLost ? kCannotGoOn : exit_code_;
   early_words_.erase(server);
   troubled_.erase(server);
-  const bool tells = finisher_ != nullptr && finisher_->host == server && finisher_->core->progress().closing.declared;
-  platform_->OnEnd(server, true, code, tells ? contract::kClosingWorkDone : "");
+  std::string message;
+  if (finisher_ != nullptr && finisher_->host == server) {
+    message = contract::kJobFinished;
+    if (finisher_->core->progress().closing.declared) message += std::string("\n") + contract::kClosingWorkDone;
+  }
+  platform_->OnEnd(server, true, code, message);
 }
 
 void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {

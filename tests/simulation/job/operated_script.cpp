@@ -290,7 +290,7 @@ void OperatedSimulation::LookAtVerdict() {
 void OperatedSimulation::CheckVerdict() {
   const api::TrainingJobStatus status = platform_->JobStatus();
   if (api::IsTrue(status, api::kFailed)) {
-    return Violation("Verdict: the job is Failed: " + api::FindCondition(status, api::kFailed)->message);
+    return Violation("Verdict: the job is Failed: " + api::FindCondition(status, api::kFailed)->message + Picture());
   }
   if (!ended_at_ && api::IsTrue(status, api::kSucceeded)) {
     Tell("the job is Succeeded: " + api::FindCondition(status, api::kSucceeded)->message);
@@ -318,7 +318,8 @@ std::string OperatedSimulation::Picture() {
   }
   for (const Pod* pod : platform_->Pods()) {
     text += "\n  pod " + pod->name + " (" + pod->uid + ") on " + pod->node +
-            (pod->ended     ? ": ended with " + std::to_string(pod->exit_code)
+            (pod->ended ? ": ended with " + std::to_string(pod->exit_code) +
+                              (pod->message.empty() ? "" : ", leaving \"" + pod->message + "\"")
              : pod->process ? ": runs"
                             : ": has not started") +
             (pod->asked_to_end ? ", asked to end" : "") + (pod->cut_off ? ", cut off" : "");

@@ -7,6 +7,23 @@
 namespace attune::ps::simulation {
 namespace {
 
+TEST(OperatedSimulation, HoldsItsPromisesUnderEverySeed) {
+  ExpectSeedsHold(OperatedSuite(), 80,
+                  {{"appointments", 5},
+                   {"calls that failed", 50},
+                   {"coordinators lost", 5},
+                   {"server deaths", 2},
+                   {"lost workers", 10},
+                   {"machines cut off", 5},
+                   {"operators that ended", 10},
+                   {"operators that died in a call", 2},
+                   {"operators that were stopped", 5},
+                   {"times that the API server was away", 5},
+                   {"stale looks", 10},
+                   {"drains", 2},
+                   {"items of closing work", 10}});
+}
+
 TEST(OperatedSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(OperatedSuite(), 10); }
 
 }  // namespace
