@@ -289,8 +289,11 @@ class ServerPlanner {
       return IsOnCordonedNode(observed_, pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
     }
     if (state) return;  // its coordinator's next word wakes us
-    // It has not joined, or has left and is about to end.
+    // It has not joined, or has left and is about to end; unless the coordinator was heard last before it joined.
     const Duration since = now_.wall - *pod.draining_since;
+    if (HeardFromCoordinator(observed_, options_, now_) == nullptr) {
+      return draft_.Requeue(kLookAgain, "the coordinator's report of its members");
+    }
     if (since >= options_.gone_patience) return Leave(pod, "was no member", std::nullopt);
     draft_.Requeue(options_.gone_patience - since, "end of " + pod.name);
   }
