@@ -5,6 +5,7 @@
 #include "operator/controller/directives.h"
 #include "operator/controller/draft.h"
 #include "operator/controller/ending.h"
+#include "operator/controller/evidence.h"
 #include "operator/controller/job_policy.h"
 #include "operator/controller/job_secret.h"
 #include "operator/controller/pods.h"
@@ -169,8 +170,11 @@ std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options
   return std::move(draft).Finish();
 }
 
-// Every row has its copy, and every server is there: one of them may go.
-bool CanLoseServer(const Observed& observed, const ServersView& servers) {
+// Every row has its copy, and every server is there: one of them may go. By a report that is not old: copies may be
+// under way since.
+bool CanLoseServer(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (host == nullptr || IsUnheardFor(observed, *host, options.lost_silence, now)) return false;
   const v1::JobWindow* window = CurrentWindow(observed);
   if (observed.job.spec.backups == 0 || servers.count < 2 || !servers.begun || !servers.survivable) return false;
   if (window == nullptr || window->has_relocation() || !servers.leaving.empty()) return false;
@@ -181,11 +185,12 @@ bool CanLoseServer(const Observed& observed, const ServersView& servers) {
   return true;
 }
 
-void PlanShared(const Observed& observed, const ServersView& servers, Draft& draft) {
+void PlanShared(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,
+                Draft& draft) {
   if (!observed.service_exists) {
     draft.CreateForPods(CreateService{BuildService(observed.job), "gives servers their names"});
   }
-  const int32_t least = servers.count - (CanLoseServer(observed, servers) ? 1 : 0);
+  const int32_t least = servers.count - (CanLoseServer(observed, servers, options, now) ? 1 : 0);
   if (observed.budget_exists && observed.budget_min_available && *observed.budget_min_available != least) {
     draft.Create(PatchPodDisruptionBudget{BudgetName(observed.job.name), least, "what the job can lose has changed"});
   }
@@ -222,7 +227,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const bool naming = !verdict && NeedsSecretName(observed);
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
-    PlanShared(observed, servers, draft);
+    PlanShared(observed, servers, options, now, draft);
     PlanJobPolicy(observed, options, now, draft);
     progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
     progression.servers =

@@ -386,6 +386,14 @@ TEST_F(NodeDrainTest, TheBudgetIsWhatTheJobCanLoseNow) {
   cluster.Settle();
   EXPECT_EQ(cluster.budget(), 3) << "copies are being made";
   cluster.sample.job->clear_relocation();
+  cluster.Settle();
+  EXPECT_EQ(cluster.budget(), 2);
+  cluster.Advance(cluster.options.lost_silence);
+  cluster.Settle();
+  EXPECT_EQ(cluster.budget(), 3) << "the coordinator is not heard; copies may be made since";
+  cluster.Connect("j-server-0");
+  cluster.Settle();
+  EXPECT_EQ(cluster.budget(), 2);
   cluster.DeleteFromOutside("j-server-2");
   cluster.Settle();
   EXPECT_EQ(cluster.budget(), 3) << "one is gone already";
