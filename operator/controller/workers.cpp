@@ -325,14 +325,18 @@ std::string LastCheckpoint(const Observed& observed) {
 
 std::string Times(int32_t count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
-// By what the coordinator has said; without its last word, by exit codes once it has said that the goal is reached.
+// By what the coordinator has said; without its last report, by exit codes once it has said that the goal is reached,
+// and no other worker may still be at the closing work: one beyond the wanted number does it like all others.
 bool HaveEndedWell(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
   if (workers.desired == 0 || workers.succeeded != workers.desired) return false;
   if (servers.closed) return true;
   const ObservedPod* host = CoordinatorPod(observed);
   const v1::Closing* word = LastWordOnClosing(observed);
   const bool known_open = word != nullptr && !word->data_set().empty();
-  return servers.goal_reached && !known_open && (host == nullptr || !IsAlive(*host));
+  const bool any_leaves = std::ranges::any_of(workers.leaving, [](const ObservedPod* pod) {
+    return HasStarted(*pod) && !HasSucceeded(*pod) && !HasFailed(*pod);
+  });
+  return servers.goal_reached && !known_open && !any_leaves && (host == nullptr || !IsAlive(*host));
 }
 
 }  // namespace

@@ -100,7 +100,9 @@ void CoordinatorCore::AssignVotes(ShardMap& map) {
     if (keeps || office_.IsFresh(member.node, now_)) voters.push_back(member.node);
   }
   const bool first = voters.empty() || office_.configurations().empty();
-  office_.Configure({.map_version = map.version, .nodes = first ? servers : voters});
+  std::map<NodeId, std::string> machines;
+  for (const NodeId server : servers) machines[server] = nodes_.at(server).member.machine;
+  office_.Configure(WithVotes({.map_version = map.version, .nodes = first ? servers : voters}, machines));
   map.voters = office_.configurations();
   std::erase_if(former_voters_, [&](const Member& former) { return !IsNamed(map.voters, former.node); });
   map.former_voters = former_voters_;

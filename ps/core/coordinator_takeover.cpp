@@ -198,7 +198,7 @@ bool CoordinatorCore::HasEnded(uint32_t term, const ShardMap& map, const Coordin
   return AnswerOf(record->host) != nullptr || (host != nullptr && IsProven(*host));
 }
 
-// Whether no coordinator before this one can be in office any more: at least half of the voters of each configuration
+// Whether no coordinator before this one can be in office any more: at least half of the votes of each configuration
 // have promised to obey this one, and none of their support for earlier ones counts any longer. A strict majority of
 // each is what those would need, and one configuration they have in common (ps/core/office.h).
 bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
@@ -212,13 +212,15 @@ bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecor
 
 bool CoordinatorCore::OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
                                         const CoordinatorRecord* record, MonotonicTime now) const {
-  size_t voters = 0, free = 0;
-  for (const NodeId node : configuration.nodes) {
+  uint64_t voters = 0, free = 0;  // votes
+  for (size_t i = 0; i < configuration.nodes.size(); ++i) {
+    const NodeId node = configuration.nodes[i];
+    const uint64_t votes = configuration.VotesAt(i);
     const auto former = formers_.find(node);
     if (former != formers_.end() && former->second.answer) {
       const Promised& answer = *former->second.answer;
-      ++voters;
-      if (now >= former->second.support_ends || HasEnded(answer.supported_term, map, record)) ++free;
+      voters += votes;
+      if (now >= former->second.support_ends || HasEnded(answer.supported_term, map, record)) free += votes;
       continue;
     }
     // One that is gone has no say, once its last answers count no more.
@@ -227,7 +229,7 @@ bool CoordinatorCore::OldOfficeEndedFor(const Voters& configuration, bool last_h
                                         : proven_gone_.find({member->role, member->index, PodOf(member->incarnation)});
     const bool counts_no_more = gone != proven_gone_.end() && IsProven(*member) &&
                                 (last_has_ended || now - gone->second >= options_.office_lease);
-    if (!counts_no_more) ++voters;
+    if (!counts_no_more) voters += votes;
   }
   return 2 * free >= voters;
 }

@@ -1,6 +1,7 @@
 #include "ps/core/office.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "ps/core/limits.h"
@@ -10,6 +11,8 @@ namespace {
 
 constexpr size_t kOpenQuestionsMax = 64;
 constexpr int64_t kMarginDivisor = 10;  // two clocks may differ in speed
+// Every number up to 16 divides it, so that machines with up to so many servers have exactly as many votes.
+constexpr uint32_t kVotesOfAMachine = 720720;
 
 }  // namespace
 
@@ -22,8 +25,26 @@ std::vector<Voters> VotersOf(const ShardMap& map) {
   return {servers};
 }
 
+Voters WithVotes(Voters voters, const std::map<NodeId, std::string>& machines) {
+  const auto machine_of = [&](NodeId node) {
+    const auto found = machines.find(node);
+    return found == machines.end() ? std::string() : found->second;
+  };
+  std::map<std::string, uint32_t> voters_on;
+  for (const NodeId node : voters.nodes) ++voters_on[machine_of(node)];
+  voters_on[""] = 1;
+  voters.votes.clear();
+  for (const NodeId node : voters.nodes) {
+    voters.votes.push_back(std::max(kVotesOfAMachine / voters_on.at(machine_of(node)), 1U));
+  }
+  if (std::ranges::adjacent_find(voters.votes, std::not_equal_to()) == voters.votes.end()) voters.votes.clear();
+  return voters;
+}
+
 void Office::Configure(const Voters& voters) {
-  if (!configurations_.empty() && configurations_.back().nodes == voters.nodes) return;
+  const bool changes = configurations_.empty() || configurations_.back().nodes != voters.nodes ||
+                       configurations_.back().votes != voters.votes;
+  if (!changes) return;
   if (configurations_.size() >= kVoterSetsMax) return;
   configurations_.push_back(voters);
   DropSuperseded();
@@ -77,21 +98,27 @@ bool Office::Exclude(NodeId voter) {
   return excluded_.insert(voter).second;
 }
 
-std::vector<NodeId> Office::Counting(const Voters& voters) const {
-  std::vector<NodeId> counting = voters.nodes;
-  std::erase_if(counting, [&](NodeId node) { return excluded_.contains(node); });
-  return counting;
+template <typename Counts>
+uint64_t Office::VotesOf(const Voters& voters, Counts counts) const {
+  uint64_t votes = 0;
+  for (size_t i = 0; i < voters.nodes.size(); ++i) {
+    if (!excluded_.contains(voters.nodes[i]) && counts(voters.nodes[i])) votes += voters.VotesAt(i);
+  }
+  return votes;
+}
+
+uint64_t Office::AllVotesOf(const Voters& voters) const {
+  return VotesOf(voters, [](NodeId) { return true; });
 }
 
 // Once a strict majority of a configuration knows a newer map, no majority of it can take the older one for the newest.
 void Office::DropSuperseded() {
   const auto superseded = [&](const Voters& older, MapVersion newer) {
-    const std::vector<NodeId> counting = Counting(older);
-    const auto knowing = std::ranges::count_if(counting, [&](NodeId node) {
+    const uint64_t knowing = VotesOf(older, [&](NodeId node) {
       const auto support = support_.find(node);
       return support != support_.end() && support->second.knows >= newer;
     });
-    return static_cast<size_t>(knowing) * 2 > counting.size();
+    return 2 * knowing > AllVotesOf(older);
   };
   while (configurations_.size() > 1 && superseded(configurations_[0], configurations_[1].map_version)) {
     configurations_.erase(configurations_.begin());
@@ -103,17 +130,25 @@ void Office::DropSuperseded() {
   });
 }
 
-// The latest time until which more than half of the voters support this coordinator.
+// The latest time until which more than half of the votes support this coordinator.
 MonotonicTime Office::EndsIn(const Voters& voters, const std::set<NodeId>& silent) const {
-  std::vector<MonotonicTime> ends;
-  for (const NodeId node : Counting(voters)) {
+  std::vector<std::pair<MonotonicTime, uint32_t>> supporting;  // until when, with how many votes
+  for (size_t i = 0; i < voters.nodes.size(); ++i) {
+    const NodeId node = voters.nodes[i];
     const auto support = support_.find(node);
-    const bool supports = support != support_.end() && support->second.asked_at && !silent.contains(node);
-    ends.push_back(supports ? *support->second.asked_at + (lease_ - lease_ / kMarginDivisor) : MonotonicTime::min());
+    if (support == support_.end() || !support->second.asked_at || silent.contains(node) || excluded_.contains(node)) {
+      continue;
+    }
+    supporting.emplace_back(*support->second.asked_at + (lease_ - lease_ / kMarginDivisor), voters.VotesAt(i));
   }
-  if (ends.empty()) return MonotonicTime::min();
-  std::ranges::sort(ends, std::greater());
-  return ends[(ends.size() - (half_is_a_majority_ ? 1 : 0)) / 2];
+  std::ranges::sort(supporting, std::greater());
+  const uint64_t all = AllVotesOf(voters);
+  uint64_t votes = 0;
+  for (const auto& [until, more] : supporting) {
+    votes += more;
+    if (2 * votes > all || (half_is_a_majority_ && 2 * votes == all)) return until;
+  }
+  return MonotonicTime::min();
 }
 
 MonotonicTime Office::ends() const {
@@ -140,10 +175,10 @@ bool Office::Votes(NodeId node) const {
 std::vector<NodeId> Office::Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience) {
   bool majority = true, half = true;
   for (const Voters& voters : configurations_) {
-    const std::vector<NodeId> counting = Counting(voters);
-    const auto fresh = 2 * std::ranges::count_if(counting, [&](NodeId node) { return IsFresh(node, now); });
-    majority = majority && static_cast<size_t>(fresh) > counting.size();
-    half = half && static_cast<size_t>(fresh) >= counting.size();
+    const uint64_t all = AllVotesOf(voters);
+    const uint64_t fresh = VotesOf(voters, [&](NodeId node) { return IsFresh(node, now); });
+    majority = majority && 2 * fresh > all;
+    half = half && 2 * fresh >= all;
   }
   if (half) minority_since_ = kNever;
   if (majority) return {};

@@ -1,14 +1,15 @@
-// Whether a coordinator may act: its office is a lease that a strict majority of voters gives it, so that it has ended
+// Whether a coordinator may act: its office is a lease that a strict majority of votes gives it, so that it has ended
 // for certain before a majority can give one to the next coordinator (docs/decisions/0029; leases as in Gray and
 // Cheriton, 1989; overlapping majorities of two configurations as in Raft, section 6).
 //
-// The voters are the servers that a map names as such. Each answer of a voter supports the coordinator for one lease,
-// counted from the time when the question left the coordinator: an answer that was long under way, or that waited in
-// front of a process that stood still, lengthens nothing. While several configurations may each be the newest that some
-// majority knows, a majority of each is needed. Every map names all of these configurations, and a
-// successor needs half of each that the newest map it finds names. So it shares at least one with the coordinator
-// before, and breaks its majority there: a majority of any configuration that has been left behind knows a newer map,
-// and the successor would have found that map among the answers.
+// The voters are the servers that a map names as such. All machines have as many votes, shared by the voters on them
+// (docs/decisions/0045), so that no loss of one machine of several takes more than half of them. Each answer of a voter
+// supports the coordinator for one lease, counted from the time when the question left the coordinator: an answer that
+// was long under way, or that waited in front of a process that stood still, lengthens nothing. While several
+// configurations may each be the newest that some majority knows, a majority of each is needed. Every map names all of
+// these configurations, and a successor needs half of each that the newest map it finds names. So it shares at least
+// one with the coordinator before, and breaks its majority there: a majority of any configuration that has been left
+// behind knows a newer map, and the successor would have found that map among the answers.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -18,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/time_source.h"
@@ -28,6 +30,10 @@ namespace attune::ps {
 
 // The sets of voters that a map names; all its servers when it names none.
 std::vector<Voters> VotersOf(const ShardMap& map);
+
+// With votes for each of them, so that all machines have as many. `machines`: where they run; one that is not named, or
+// with an empty name, counts as alone on its machine.
+Voters WithVotes(Voters voters, const std::map<NodeId, std::string>& machines);
 
 class Office {
  public:
@@ -84,7 +90,10 @@ class Office {
     std::optional<MonotonicTime> asked_at;  // of the newest question that was answered
     MapVersion knows;
   };
-  std::vector<NodeId> Counting(const Voters& voters) const;
+  // Of those that are not excluded.
+  template <typename Counts>
+  uint64_t VotesOf(const Voters& voters, Counts counts) const;
+  uint64_t AllVotesOf(const Voters& voters) const;
   bool ReplaceBy(const Voters& confirmed);
   void DropSuperseded();
   MonotonicTime EndsIn(const Voters& voters, const std::set<NodeId>& silent) const;

@@ -97,6 +97,10 @@ Status ValidateVoters(const ShardMap& map) {
         std::ranges::adjacent_find(voters.nodes, std::greater_equal()) != voters.nodes.end()) {
       return bad("voters are not in order of their node ids");
     }
+    if (!voters.votes.empty() &&
+        (voters.votes.size() != voters.nodes.size() || std::ranges::count(voters.votes, 0U) > 0)) {
+      return bad("voters of which not every one has votes");
+    }
   }
   return OkStatus();
 }

@@ -42,6 +42,9 @@ struct Shard {
 struct Voters {
   MapVersion map_version;
   std::vector<NodeId> nodes;  // servers, ascending; some may be gone
+  // How many votes each of them has, in that order; empty: one each.
+  std::vector<uint32_t> votes = {};
+  uint32_t VotesAt(size_t place) const { return votes.empty() ? 1 : votes[place]; }
   bool operator==(const Voters&) const = default;
 };
 

@@ -41,6 +41,7 @@ void Put(const ShardMap& from, v1::ShardMap* to) {
     v1::Voters* out = to->add_voters();
     out->set_map_version(voters.map_version.value());
     for (const NodeId node : voters.nodes) out->add_nodes(node.value());
+    for (const uint32_t votes : voters.votes) out->add_votes(votes);
   }
 }
 
@@ -146,8 +147,11 @@ StatusOr<ShardMap> Get(const v1::ShardMap& from) {
   for (const v1::Voters& voters : from.voters()) {
     const auto nodes = static_cast<size_t>(voters.nodes_size());
     if (nodes > kServersMax) return TooMany("voters", nodes, kServersMax);
-    map.voters.push_back(
-        {.map_version = MapVersion(voters.map_version()), .nodes = {voters.nodes().begin(), voters.nodes().end()}});
+    const auto votes = static_cast<size_t>(voters.votes_size());
+    if (votes > kServersMax) return TooMany("numbers of votes", votes, kServersMax);
+    map.voters.push_back({.map_version = MapVersion(voters.map_version()),
+                          .nodes = {voters.nodes().begin(), voters.nodes().end()},
+                          .votes = {voters.votes().begin(), voters.votes().end()}});
   }
   return map;
 }

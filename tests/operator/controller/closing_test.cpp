@@ -446,6 +446,17 @@ TEST(ClosingTest, WhatAProgramWroteAtItsEndIsShownWithoutTheSessionsLine) {
   EXPECT_EQ(seen("it said " + line), "not left|it said " + line) << "a program's own words";
 }
 
+TEST(ClosingTest, AWorkerThatIsScaledAwayIsWaitedForWhenTheCoordinatorIsLost) {
+  Story story;
+  story.cluster.ReachGoal("");
+  story.cluster.ExitAfterLeaving("a-worker-0", 0);
+  story.Exit("a-server-0", 137);
+  story.cluster.job().spec.workers.replicas = 1;
+  ++story.cluster.job().generation;
+  story.cluster.Settle();
+  EXPECT_FALSE(api::IsTrue(story.cluster.status(), api::kSucceeded)) << "it may be saving the model";
+}
+
 TEST(ClosingTest, AFailureNamesTheLastCheckpoint) {
   Story story(/*backoff_limit=*/0);
   story.cluster.job().status.checkpoint.emplace().directory = "/shared/c";

@@ -132,6 +132,34 @@ TEST_F(OfficeTest, AMapNamesABoundedNumberOfVoterSets) {
   EXPECT_EQ(office_.configurations().size(), kVoterSetsMax);
 }
 
+// Servers A and B on one machine, C on another, as the coordinator of a job with three servers has it when a machine is
+// lost: the one that is left is half, so that the operator can decide.
+TEST_F(OfficeTest, EveryMachineHasAsManyVotesHoweverManyServersItHas) {
+  office_.Configure(
+      WithVotes({.map_version = MapVersion(1, 1), .nodes = {kA, kB, kC}}, {{kA, "one"}, {kB, "one"}, {kC, "two"}}));
+  Supports(kA, 0);
+  Supports(kC, 0);
+  EXPECT_TRUE(office_.Held(At(1))) << "a server of the larger machine may be lost";
+  EXPECT_TRUE(office_.HeldWithout({kB}, At(1)));
+  EXPECT_FALSE(office_.HeldWithout({kC}, At(1)));
+  EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(1), kPatience), std::vector<NodeId>{}) << "it has a majority";
+  EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(8), kPatience), std::vector<NodeId>{}) << "nobody is fresh, nor half";
+  Supports(kC, 8);
+  EXPECT_FALSE(office_.HeldWithout({kA, kB}, At(9)));
+  EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(9), kPatience), std::vector<NodeId>{kC}) << "one of two machines is half";
+}
+
+TEST(VotesTest, AreOneEachWhereMachinesAreNotKnownOrHaveAsManyServers) {
+  const Voters voters{.map_version = MapVersion(1, 1), .nodes = {kA, kB, kC, kD}};
+  EXPECT_EQ(WithVotes(voters, {}), voters);
+  EXPECT_EQ(WithVotes(voters, {{kA, ""}, {kB, ""}, {kC, "one"}, {kD, "two"}}), voters);
+  EXPECT_EQ(WithVotes(voters, {{kA, "one"}, {kB, "one"}, {kC, "two"}, {kD, "two"}}), voters);
+  EXPECT_EQ(WithVotes(voters, {{kA, "one"}, {kB, "one"}, {kC, "one"}, {kD, "one"}}), voters);
+  const Voters uneven = WithVotes(voters, {{kA, "one"}, {kB, "one"}, {kC, "one"}, {kD, "two"}});
+  ASSERT_EQ(uneven.votes.size(), 4U);
+  EXPECT_EQ(uneven.votes[0] + uneven.votes[1] + uneven.votes[2], uneven.votes[3]);
+}
+
 TEST_F(OfficeTest, AServerThatIsProvenGoneCountsNeitherForNorAgainst) {
   Configure(1, {kA, kB});
   Supports(kA, 0);

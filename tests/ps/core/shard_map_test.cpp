@@ -104,6 +104,16 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
          map.voters = {{map.version.Next(), {NodeId(1)}}};
        },
        "out of order"},
+      {"voters of which one has no votes",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(1), NodeId(2)}, {1, 0}}};
+       },
+       "voters of which not every one has votes"},
+      {"fewer numbers of votes than voters",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(1), NodeId(2)}, {1}}};
+       },
+       "voters of which not every one has votes"},
       {"no voters",
        [](ShardMap& map) {
          map.voters = {{map.version, {}}};

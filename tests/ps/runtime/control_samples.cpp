@@ -16,7 +16,7 @@ ShardMap SomeMap() {
   map.recoveries = 1;
   map.records_from = (uint64_t{1} << 32) + 3;
   map.marked = CutId((uint64_t{1} << 32) + 2);
-  map.voters = {{MapVersion(1), {NodeId(1), NodeId(4)}}, {MapVersion(1, 1), {NodeId(1), NodeId(2)}}};
+  map.voters = {{MapVersion(1), {NodeId(1), NodeId(4)}}, {MapVersion(1, 1), {NodeId(1), NodeId(2)}, {2, 1}}};
   map.former_voters = {{.node = NodeId(4), .role = Role::kServer, .index = 1, .incarnation = 7}};
   map.shards = {{.home = NodeId(1), .backup = NodeId(2), .routing_since = MapVersion(1, 1)},
                 {.home = NodeId(2), .next_backup = NodeId(1), .join_id = MapVersion(1, 2)},

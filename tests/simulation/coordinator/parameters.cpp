@@ -23,6 +23,8 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   p.slow_worker_factor = random.Chance(0.5) ? 1 : 20;
   p.switches = static_cast<uint32_t>(random.Below(4));
   p.checkpoints = static_cast<uint32_t>(random.Below(4));
+  Random machines(SplitMix64(seed ^ 0x3ac41e));
+  p.machines = machines.Chance(0.5) ? 1 + static_cast<uint32_t>(machines.Below(3)) : 0;
   if (random.Chance(0.2)) return p;
   p.early_death = random.Chance(0.1);
   p.break_chance = random.Chance(0.5) ? random.Uniform() * 0.02 : 0;
@@ -44,10 +46,11 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
 std::string ToString(const CoordinatorParameters& p) {
   std::ostringstream text;
   text << "seed=" << p.seed << " servers=" << p.servers << " workers=" << p.workers << " shards=" << p.shards
-       << " backups=" << p.backups << " items=" << p.items << " epochs=" << p.epochs << " lease_items=" << p.lease_items
-       << " mode=" << p.mode << " delay_milliseconds_max=" << p.delay_milliseconds_max
-       << " break_chance=" << p.break_chance << " slow_worker_factor=" << p.slow_worker_factor
-       << " switches=" << p.switches << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
+       << " backups=" << p.backups << " machines=" << p.machines << " items=" << p.items << " epochs=" << p.epochs
+       << " lease_items=" << p.lease_items << " mode=" << p.mode
+       << " delay_milliseconds_max=" << p.delay_milliseconds_max << " break_chance=" << p.break_chance
+       << " slow_worker_factor=" << p.slow_worker_factor << " switches=" << p.switches
+       << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
        << " handovers=" << p.handovers << " deaf=" << p.deaf << " crash_at_table=" << p.crash_at_table

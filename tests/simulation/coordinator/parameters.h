@@ -10,6 +10,7 @@ namespace attune::ps::simulation {
 struct CoordinatorParameters {
   uint64_t seed = 0;
   uint32_t servers = 1, workers = 1, shards = 8, backups = 0;
+  uint32_t machines = 0;  // that servers run on; 0: not known
   uint64_t items = 60, epochs = 1, lease_items = 6;
   std::string mode = "async";
   double delay_milliseconds_max = 5;

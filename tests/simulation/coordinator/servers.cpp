@@ -34,6 +34,11 @@ size_t CoordinatorSimulation::StartServer(uint32_t index) {
   return place;
 }
 
+std::string CoordinatorSimulation::MachineOf(size_t place) const {
+  if (parameters_.machines == 0) return "";
+  return "machine-" + std::to_string(SplitMix64(parameters_.seed ^ (0x3ac41e00 + place)) % parameters_.machines);
+}
+
 void CoordinatorSimulation::SayJoin(size_t place) {
   const Server& server = servers_[place];
   SayServer(place, Join{.incarnation = server.incarnation,
@@ -41,6 +46,7 @@ void CoordinatorSimulation::SayJoin(size_t place) {
                         .role = Role::kServer,
                         .index = server.index,
                         .address = "127.0.0.1:" + std::to_string(7000 + place),
+                        .machine = MachineOf(place),
                         .node = server.node,
                         .term = server.term});
 }

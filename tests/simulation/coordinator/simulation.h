@@ -164,6 +164,7 @@ class CoordinatorSimulation : public World {
   void AdoptMap(size_t place, const ShardMap& map);
   void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
+  std::string MachineOf(size_t place) const;
   void SayJoin(size_t place);
   void ServerHeartbeat(size_t place);
   void SayHeartbeat(size_t place);
