@@ -142,6 +142,8 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   run->add_option("--resume", values.run.resume,
                   "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
       ->type_name("DIR");
+  run->add_flag("--best", values.run.resume_best, "Of those, the one that is the best by spec.checkpoint.best")
+      ->needs("--resume");
   AddHowToRun(*run, values.run, values);
   CLI::App* resume = Add(
       app, "resume", "Continue a run that was ended before its goal",
@@ -150,6 +152,7 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
       "  attune resume word2vec                   the newest run of this job\n"
       "  attune resume attune-runs/word2vec-1     the run in this directory\n");
   resume->add_option("RUN", values.resume.run, "Name of a run, its directory, or name of a job")->required();
+  resume->add_flag("--best", values.resume.with.resume_best, "With its best checkpoint (spec.checkpoint.best) instead");
   AddHowToRun(*resume, values.resume.with, values);
   CLI::App* validate =
       Add(app, "validate", "Check manifests and name every problem at once", "  attune validate job.yaml other.yaml\n");
@@ -308,6 +311,8 @@ void AddModels(CLI::App& app, Values& values) {
   to_file->add_option("--checkpoint", values.export_.checkpoint, "Its number (default: the newest that is whole)")
       ->type_name("NUMBER")
       ->check(WholeNumber(1));
+  to_file->add_flag("--best", values.export_.best, "The one that is marked as the best (spec.checkpoint.best)")
+      ->excludes("--checkpoint");
   to_file->add_option("-o,--output", values.output, "json: the result as an object, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");

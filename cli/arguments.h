@@ -26,6 +26,7 @@ struct RunArguments {
   bool plain = false;
   std::string run_directory;  // "": ./attune-runs/<job>-<time>
   std::string resume;         // directory of a checkpoint; "": from nothing
+  bool resume_best = false;   // with the one there that is marked as the best, not the newest
   std::string report;         // file for the report page; "": none
   std::string tune;           // mode of the tuner; "": as the manifest says
   std::string cores;          // limits of pods on this machine (operator/local/core_limits.h); "": none
@@ -102,6 +103,7 @@ struct ExportArguments {
   std::string to;  // "": named after the table, in the current directory
   std::string vocabulary;
   std::optional<uint64_t> checkpoint;  // else the newest whole one
+  bool best = false;                   // or the one that is marked as the best
   bool json = false;
 };
 struct InspectArguments {

@@ -120,16 +120,24 @@ std::optional<Mount> MountOf(const kube::Json& job, const fs::path& path) {
 }  // namespace
 
 StatusOr<fs::path> FindCheckpoint(const CheckpointRequest& request) {
-  Status damaged;
+  Status damaged, none_is_best;
   for (const fs::path& place : request.places) {
     const fs::path found = ps::FindCheckpoints(ps::RealFileSystem(), place);
     if (!HoldsCheckpoints(found)) continue;
-    const auto opened = ps::OpenCheckpoint(ps::RealFileSystem(), found);
+    const auto opened = request.best ? ps::OpenBestCheckpoint(ps::RealFileSystem(), found)
+                                     : ps::OpenCheckpoint(ps::RealFileSystem(), found);
     if (opened.ok()) return found;
+    if (opened.status().code() == StatusCode::kNotFound) {
+      none_is_best = opened.status();
+      continue;
+    }
     if (damaged.ok()) damaged = opened.status();
   }
   if (!damaged.ok())
     return Error(StatusCode::kDataLoss, request.what + ": " + std::string(Message(damaged)) + "; " + request.otherwise);
+  if (!none_is_best.ok())
+    return Error(StatusCode::kNotFound,
+                 request.what + ": " + std::string(Message(none_is_best)) + "; " + request.otherwise);
   return Error(StatusCode::kNotFound, request.what + Found(request.places.front()) + "; " + request.otherwise);
 }
 
@@ -145,19 +153,23 @@ std::vector<fs::path> CheckpointPlaces(const fs::path& directory, const std::str
   return places;
 }
 
-StatusOr<fs::path> FindResumeDirectory(const std::string& wanted, const std::string& job) {
+StatusOr<fs::path> FindResumeDirectory(const std::string& wanted, const std::string& job, bool best) {
   std::error_code error;
   const fs::path directory = fs::absolute(wanted, error).lexically_normal();
   const std::string shown = wanted == directory ? wanted : wanted + " (" + directory.string() + ")";
   const auto run = LoadRun(directory);
   return FindCheckpoint({"--resume " + shown, run.ok() ? PlacesOf(*run, job) : CheckpointPlaces(directory, job),
-                         "name another directory, or leave --resume out to begin from nothing"});
+                         best ? "leave --best out to begin with the newest one"
+                              : "name another directory, or leave --resume out to begin from nothing",
+                         best});
 }
 
-StatusOr<fs::path> FindCheckpointOf(const RunRecord& run) {
+StatusOr<fs::path> FindCheckpointOf(const RunRecord& run, bool best) {
   return FindCheckpoint(
       {"run " + run.name + " (" + run.directory + ")", PlacesOf(run, run.jobs.front().name),
-       "begin from nothing with `attune run " + (fs::path(run.directory) / kRunManifest).string() + "`"});
+       best ? std::string("leave --best out to continue from the newest one")
+            : "begin from nothing with `attune run " + (fs::path(run.directory) / kRunManifest).string() + "`",
+       best});
 }
 
 Status ResolveResumeFrom(kube::Json& job) {
@@ -166,6 +178,7 @@ Status ResolveResumeFrom(kube::Json& job) {
   const std::string name(kube::Name(job));
   const std::string what = "job " + name + ": spec.checkpoint.resumeFrom " + asked.string();
   const std::string otherwise = "name another directory, or remove the field to begin from nothing";
+  const bool best = kube::StringAt(job, {"spec", "checkpoint", "resumeAt"}) == "Best";
   const std::optional<Mount> mount = MountOf(job, asked);
   if (mount && mount->host.empty()) {
     return Error(StatusCode::kNotFound, what + " lies in " + mount->volume + " (" + mount->path +
@@ -174,8 +187,10 @@ Status ResolveResumeFrom(kube::Json& job) {
   }
   const fs::path here =
       mount ? (fs::path(mount->host) / asked.lexically_relative(mount->path)).lexically_normal() : asked;
-  ASSIGN_OR_RETURN(const fs::path found, FindCheckpoint({what + (here == asked ? "" : " (" + here.string() + ")"),
-                                                         CheckpointPlaces(here, name), otherwise}));
+  ASSIGN_OR_RETURN(
+      const fs::path found,
+      FindCheckpoint({what + (here == asked ? "" : " (" + here.string() + ")"), CheckpointPlaces(here, name),
+                      best ? "set resumeAt: Newest to begin with the newest one" : otherwise, best}));
   // Seen from the pods, what lies in a volume has the path of its mount.
   if (found != here) job["spec"]["checkpoint"]["resumeFrom"] = (asked / found.lexically_relative(here)).string();
   return OkStatus();

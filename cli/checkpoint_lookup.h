@@ -17,8 +17,10 @@ struct CheckpointRequest {
   std::string what;                           // "--resume old (/home/me/old)"
   std::vector<std::filesystem::path> places;  // absolute, the likeliest first; at least one
   std::string otherwise;                      // what the user can do instead
+  bool best = false;                          // the one that is marked as the best, not the newest
 };
-// The directory, below or at the first place where there is one, whose newest checkpoint is whole in structure.
+// The directory, below or at the first place where there is one, whose newest, or best, checkpoint is whole in
+// structure.
 // NotFound: none, and what lies there; DataLoss: what is wrong with the ones that were found.
 StatusOr<std::filesystem::path> FindCheckpoint(const CheckpointRequest& request);
 
@@ -27,9 +29,10 @@ StatusOr<std::filesystem::path> FindCheckpoint(const CheckpointRequest& request)
 std::vector<std::filesystem::path> CheckpointPlaces(const std::filesystem::path& directory, const std::string& job);
 
 // `wanted` of `run --resume`, relative to the current directory. `job`: the one that is started.
-StatusOr<std::filesystem::path> FindResumeDirectory(const std::string& wanted, const std::string& job);
-// The newest that an ended run left.
-StatusOr<std::filesystem::path> FindCheckpointOf(const RunRecord& run);
+StatusOr<std::filesystem::path> FindResumeDirectory(const std::string& wanted, const std::string& job,
+                                                    bool best = false);
+// The newest, or best, that an ended run left.
+StatusOr<std::filesystem::path> FindCheckpointOf(const RunRecord& run, bool best = false);
 // Checks spec.checkpoint.resumeFrom of a job that will run here, and makes it name the directory that was found. What
 // the job's own volumes hold is looked for where they lie on this machine.
 Status ResolveResumeFrom(kube::Json& job);

@@ -216,6 +216,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));
   Row(text, "Checkpoint", CheckpointText(job.status, now));
+  if (job.status.best_checkpoint) Row(text, "Best", ToString(*job.status.best_checkpoint));
   Row(text, "Recovery", RecoveryText(job.status));
   if (job.status.tuning) {
     Row(text, "Tuning",

@@ -103,6 +103,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manife
       "attune",           "run", "-", "--manifest-name", arguments.manifest_name, "--plain", "--run-directory",
       directory->string()};
   if (!arguments.resume.empty()) words.insert(words.end(), {"--resume", arguments.resume});
+  if (arguments.resume_best) words.emplace_back("--best");
   if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
   if (!arguments.cores.empty()) words.insert(words.end(), {"--limit-cores-per-pod", arguments.cores});
   if (!arguments.report.empty()) words.insert(words.end(), {"--report", arguments.report});

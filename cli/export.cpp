@@ -102,8 +102,9 @@ int Export(const ExportArguments& arguments) {
   const auto format = ps::ParseExportFormat(arguments.format);
   if (!format.ok()) return Fail(format.status());
   ps::FileSystem& files = ps::RealFileSystem();
-  const auto checkpoint =
-      ps::OpenCheckpoint(files, ps::FindCheckpoints(files, arguments.directory), arguments.checkpoint);
+  const std::filesystem::path directory = ps::FindCheckpoints(files, arguments.directory);
+  const auto checkpoint = arguments.best ? ps::OpenBestCheckpoint(files, directory)
+                                         : ps::OpenCheckpoint(files, directory, arguments.checkpoint);
   if (!checkpoint.ok()) return Fail(checkpoint.status());
   for (const std::string& skipped : checkpoint->skipped) {
     std::fprintf(stderr, "attune: passing over a newer checkpoint: %s\n", skipped.c_str());

@@ -32,6 +32,12 @@ kube::Json Describe(const ps::CheckpointSummary& summary) {
   json["base"] = manifest.base;
   json["clock"] = manifest.cut.clock;
   json["synchronization"] = manifest.cut.synchronization;
+  if (manifest.is_best()) {
+    json["best"] = {{"metric", manifest.cut.best->metric},
+                    {"value", manifest.cut.best->value},
+                    {"step", manifest.cut.best->at.step},
+                    {"epoch", manifest.cut.best->at.epoch}};
+  }
   json["rows"] = manifest.rows();
   json["bytes"] = manifest.bytes();
   json["ownBytes"] = manifest.own_bytes();
@@ -43,6 +49,12 @@ kube::Json Describe(const ps::CheckpointSummary& summary) {
                               {"files", table.files.size()}});
   }
   return json;
+}
+
+// ", best by held_out_loss 3.187": of its job, when it was written.
+std::string BestText(const ps::Manifest& manifest) {
+  if (!manifest.is_best()) return "";
+  return ", best by " + manifest.cut.best->metric + " " + api::FormatFigure(manifest.cut.best->value);
 }
 
 std::vector<std::string> Row(const ps::CheckpointSummary& summary, const char* whole) {
@@ -59,7 +71,7 @@ std::vector<std::string> Row(const ps::CheckpointSummary& summary, const char* w
               ? api::FormatBytes(manifest.bytes())
               : api::FormatBytes(manifest.bytes()) + " (+" + api::FormatBytes(manifest.own_bytes()) + ")",
           tables.empty() ? "-" : tables,
-          summary.status.ok() ? whole : "damaged"};
+          (summary.status.ok() ? whole : "damaged") + BestText(manifest)};
 }
 
 }  // namespace

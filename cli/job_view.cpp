@@ -111,6 +111,7 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.checkpoint_number = checkpoint->number;
     view.checkpoint_step = checkpoint->step;
   }
+  if (const auto& best = job.status.best_checkpoint) view.best_checkpoint = ToString(*best);
   if (const auto& recovery = job.status.recovery) {
     view.recoveries = recovery->count;
     view.restored_rows = recovery->restored_rows;

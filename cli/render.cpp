@@ -533,6 +533,7 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
                                " rows went back to a checkpoint or their first value");
   }
   figure("checkpoint", ShortPath(view.checkpoint, screen.directory));
+  figure("best", view.best_checkpoint);
   if (!view.result) return text;
   figure("model", ShortPath(view.result->model_path, screen.directory));
   figure("left out", view.result->left_out);
@@ -575,6 +576,7 @@ std::string RenderJson(const JobView& view, double now) {
                             {"time", view.checkpoint_time},
                             {"bytes", view.checkpoint_bytes}};
   }
+  if (!view.best_checkpoint.empty()) object["bestCheckpoint"] = view.best_checkpoint;
   if (!view.tuning_stage.empty()) {
     object["tuning"] = {{"stage", view.tuning_stage}, {"message", view.tuning}};
     if (view.remaining_low) object["tuning"]["remainingLowSeconds"] = *view.remaining_low;

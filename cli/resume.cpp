@@ -63,7 +63,7 @@ int Resume(const ResumeArguments& arguments, const Target& target) {
   const auto run = FindRun(arguments.run);
   if (!run.ok()) return Fail(run.status());
   if (const Status status = CheckResumable(*run); !status.ok()) return Fail(status);
-  const auto checkpoint = FindCheckpointOf(*run);
+  const auto checkpoint = FindCheckpointOf(*run, arguments.with.resume_best);
   if (!checkpoint.ok()) return Fail(checkpoint.status());
   RunArguments again = arguments.with;
   again.file = (fs::path(run->directory) / kRunManifest).string();
@@ -78,7 +78,8 @@ int Resume(const ResumeArguments& arguments, const Target& target) {
   if (same.name_space.empty()) same.name_space = run->name_space;
   if (const Status status = GoTo(*run); !status.ok()) return Fail(status);
   if (!again.json) {
-    std::printf("continuing run %s from its checkpoint in %s\n", run->name.c_str(), checkpoint->c_str());
+    std::printf("continuing run %s from its %scheckpoint in %s\n", run->name.c_str(), again.resume_best ? "best " : "",
+                checkpoint->c_str());
     std::fflush(stdout);
   }
   return Run(again, same);

@@ -75,7 +75,7 @@ StatusOr<std::vector<kube::Json>> ParseJobs(const std::string& text, const std::
 
 // Into the manifest, so that the job says itself where it began. On this machine the checkpoint is looked up now,
 // before any process starts.
-Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bool on_cluster) {
+Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bool best, bool on_cluster) {
   if (directory.empty()) {
     for (kube::Json& job : jobs) {
       if (!on_cluster) RETURN_IF_ERROR(ResolveResumeFrom(job));
@@ -93,9 +93,12 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
                  "--resume " + directory + ": on a cluster, write the absolute path as the pods see it");
   }
   if (!on_cluster) {
-    ASSIGN_OR_RETURN(path, FindResumeDirectory(directory, std::string(kube::Name(jobs.front()))));
+    ASSIGN_OR_RETURN(path, FindResumeDirectory(directory, std::string(kube::Name(jobs.front())), best));
   }
   jobs.front()["spec"]["checkpoint"]["resumeFrom"] = path.string();
+  kube::Json& checkpoint = jobs.front()["spec"]["checkpoint"];
+  checkpoint.erase("resumeAt");  // what the manifest says of its own directory
+  if (best) checkpoint["resumeAt"] = "Best";
   return OkStatus();
 }
 
@@ -189,7 +192,7 @@ int Run(const RunArguments& given, const Target& target) {
   auto jobs = manifest.ok() ? ParseJobs(*manifest, arguments.manifest_name, on_cluster)
                             : StatusOr<std::vector<kube::Json>>(manifest.status());
   Status status = jobs.status();
-  if (status.ok()) status = AddResume(*jobs, arguments.resume, on_cluster);
+  if (status.ok()) status = AddResume(*jobs, arguments.resume, arguments.resume_best, on_cluster);
   if (status.ok()) status = AddTuning(*jobs, arguments.tune, on_cluster);
   if (status.ok()) status = CheckCores(arguments.cores, on_cluster);
   if (status.ok()) status = CheckReport(arguments.report);

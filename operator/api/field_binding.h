@@ -28,6 +28,7 @@ inline std::vector<std::string> Names(SyncMode) { return {"Async", "BSP", "SSP"}
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
 inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }
+inline std::vector<std::string> Names(ResumeAt) { return {"Newest", "Best"}; }
 inline std::vector<std::string> Names(CleanPods) { return {"None", "Running", "All"}; }
 
 template <class T>

@@ -121,11 +121,39 @@ void AddGoalRules(std::vector<FieldRule>& rules) {
        }});
 }
 
+// One metric has one direction, whichever goal names it.
+void AddBestCheckpointRules(std::vector<FieldRule>& rules) {
+  rules.push_back(
+      {"spec",
+       "!has(self.checkpoint.best) || ((!has(self.goal.targetMetric) || self.goal.targetMetric.name != "
+       "self.checkpoint.best.metric || self.goal.targetMetric.direction == self.checkpoint.best.direction) && "
+       "(!has(self.goal.earlyStopping) || self.goal.earlyStopping.metric != self.checkpoint.best.metric || "
+       "self.goal.earlyStopping.direction == self.checkpoint.best.direction))",
+       "spec.checkpoint.best names the same metric as spec.goal with another direction; state the same direction in "
+       "both",
+       ".checkpoint.best",
+       {"goal", "checkpoint"},
+       [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const BestCheckpointRule& best = job.spec.checkpoint.best;
+         const TargetMetric& target = job.spec.goal.target_metric;
+         const EarlyStopping& stopping = job.spec.goal.early_stopping;
+         if (best.metric.empty()) return;
+         const bool of_target = best.metric == target.name && best.direction != target.direction;
+         const bool of_stopping = best.metric == stopping.metric && best.direction != stopping.direction;
+         if (!of_target && !of_stopping) return;
+         problems.push_back({"spec.checkpoint.best.direction",
+                             Names(Direction{}).at(static_cast<size_t>(best.direction)),
+                             std::string("that of spec.goal.") + (of_target ? "targetMetric" : "earlyStopping") +
+                                 ", which names the same metric"});
+       }});
+}
+
 }  // namespace
 
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
   AddGoalRules(rules);
+  AddBestCheckpointRules(rules);
   AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
   AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
   AddSynchronizationRules(rules);

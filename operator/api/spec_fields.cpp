@@ -166,6 +166,21 @@ void AddCheckpoint(std::vector<Field>& fields) {
   fields.push_back(AbsolutePath(Bound("spec.checkpoint.resumeFrom",
                                       "Directory of a checkpoint to begin with, written by any number of servers.",
                                       LENS(spec.checkpoint.resume_from))));
+  fields.push_back(Default(Bound("spec.checkpoint.resumeAt",
+                                 "Which one of those in resumeFrom: Newest, or Best, the one that a job with "
+                                 "checkpoint.best has marked.",
+                                 LENS(spec.checkpoint.resume_at)),
+                           "Newest"));
+  Field best = Object("spec.checkpoint.best",
+                      "Write a checkpoint when a metric that the worker program reports (Session::ReportMetric) is "
+                      "better than ever before, and keep the best one beside the newest; docs/metrics.md.");
+  best.present = [](const TrainingJob& job) { return !job.spec.checkpoint.best.metric.empty(); };
+  fields.push_back(best);
+  fields.push_back(MetricName(Bound("spec.checkpoint.best.metric", "Which one.", LENS(spec.checkpoint.best.metric))));
+  fields.push_back(
+      Default(Bound("spec.checkpoint.best.direction", "Minimize: lower values are better. Maximize: higher ones are.",
+                    LENS(spec.checkpoint.best.direction)),
+              "Minimize"));
 }
 
 void AddSecurity(std::vector<Field>& fields) {

@@ -128,6 +128,17 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(checkpoint("message", "Why that request failed.", &CheckpointStatus::message)));
   fields.push_back(OmitEmpty(checkpoint("regularMessage", "Why the last one by checkpoint.intervalSeconds failed.",
                                         &CheckpointStatus::regular_message)));
+  constexpr auto kBest = &TrainingJobStatus::best_checkpoint;
+  fields.push_back(PartObject("status.bestCheckpoint", "The best one, by spec.checkpoint.best.", kBest));
+  const auto best = [&](const char* name, const char* description, auto member) {
+    fields.push_back(PartMember(std::string("status.bestCheckpoint.") + name, description, kBest, member));
+  };
+  best("directory", "Where it lies.", &BestCheckpointStatus::directory);
+  best("number", "Its number in this directory.", &BestCheckpointStatus::number);
+  best("metric", "What it is the best by.", &BestCheckpointStatus::metric);
+  best("value", "That metric, reported just before its rows were copied.", &BestCheckpointStatus::value);
+  best("step", "Steps of all workers when it was reported.", &BestCheckpointStatus::step);
+  best("epoch", "Epochs that were finished then.", &BestCheckpointStatus::epoch);
   constexpr auto kStandstill = &TrainingJobStatus::standstill;
   fields.push_back(PartObject("status.standstill",
                               "Restarts of what the job has waited for; absent once steps end again.", kStandstill));

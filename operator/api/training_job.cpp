@@ -339,6 +339,12 @@ std::string CheckpointName(const CheckpointStatus& checkpoint) {
   return "checkpoint " + std::to_string(checkpoint.number) + " in " + checkpoint.directory;
 }
 
+std::string ToString(const BestCheckpointStatus& best) {
+  const MetricPlace place{.step = best.step, .epoch = best.epoch};
+  return "checkpoint " + std::to_string(best.number) + " in " + best.directory + ", " + best.metric + " " +
+         FormatFigure(best.value) + " " + ToString(place);
+}
+
 std::string ToString(const Synchronization& synchronization) {
   switch (synchronization.mode) {
     case SyncMode::kAsync:

@@ -97,6 +97,15 @@ struct Model {
   std::string claim;  // PersistentVolumeClaim shared by all pods for the model; "": the platform's default
 };
 
+// Which one of the checkpoints in a directory a job begins with.
+enum class ResumeAt { kNewest, kBest };
+
+// One more reason for a checkpoint, which is kept: the metric is better than ever before.
+struct BestCheckpointRule {
+  std::string metric;  // "": none
+  Direction direction = Direction::kMinimize;
+};
+
 // What a job can go on from after a loss, or be resumed from later.
 struct Checkpoint {
   std::string directory;  // absolute, as the servers see it; "": "checkpoints" beside the model
@@ -104,6 +113,8 @@ struct Checkpoint {
   std::optional<int64_t> interval_seconds;
   int32_t keep = 3;         // newest ones kept, all older ones are removed
   std::string resume_from;  // directory of a checkpoint to begin with; "": from nothing
+  ResumeAt resume_at = ResumeAt::kNewest;
+  BestCheckpointRule best;
 };
 
 // How rows travel. Control messages are encrypted in either case.
@@ -212,6 +223,17 @@ struct CheckpointStatus {
   std::string regular_message;  // why the last one by spec.checkpoint.intervalSeconds failed; "" when it did not
 };
 
+// The checkpoint of the best value of the metric that spec.checkpoint.best names.
+struct BestCheckpointStatus {
+  std::string directory;
+  uint64_t number = 0;  // in this directory
+  std::string metric;
+  double value = 0;
+  uint64_t step = 0, epoch = 0;  // where the job was when the value was reported
+};
+// "checkpoint 7 in /models/checkpoints, held_out_loss 3.187 at epoch 41".
+std::string ToString(const BestCheckpointStatus& best);
+
 // "checkpoint 7 in /models/checkpoints".
 std::string CheckpointName(const CheckpointStatus& checkpoint);
 
@@ -290,7 +312,7 @@ struct TrainingJobStatus {
   std::string worker_selector;  // for /scale
   std::optional<Progress> progress;
   std::optional<JobResult> result;
-  std::vector<MetricStatus> metrics;  // by name
+  std::vector<MetricStatus> metrics;                    // by name
   std::string coordinator;                              // pod that runs the coordinator
   std::string secret;                                   // with the job's token, of the operator's making; "": none
   int64_t coordinator_term = 0;                         // rises with each appointment of another server; 0: the first
@@ -299,6 +321,7 @@ struct TrainingJobStatus {
   std::optional<Synchronization> synchronization;       // in force
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;
+  std::optional<BestCheckpointStatus> best_checkpoint;
   std::optional<RecoveryStatus> recovery;
   std::optional<StandstillStatus> standstill;
   std::optional<TuningStatus> tuning;

@@ -114,10 +114,14 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
   if (next.checkpoint && !next.checkpoint->directory.empty() &&
       (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory ||
        before.checkpoint->number != next.checkpoint->number)) {
+    const auto& best = next.best_checkpoint;
+    const bool is_best =
+        best && best->number == next.checkpoint->number && best->directory == next.checkpoint->directory;
     draft.Normal(kEventCheckpointWritten, "Checkpoint",
                  "Wrote " + api::CheckpointName(*next.checkpoint) + " at step " +
                      std::to_string(next.checkpoint->step) + " (" + Counted(next.checkpoint->rows, "row") + ", " +
-                     api::FormatBytes(next.checkpoint->bytes) + ")",
+                     api::FormatBytes(next.checkpoint->bytes) + ")" +
+                     (is_best ? ", the best so far by " + best->metric + " " + api::FormatFigure(best->value) : ""),
                  written);
   }
   TellRecovery(before.recovery.value_or(api::RecoveryStatus()), next.recovery.value_or(api::RecoveryStatus()), written,

@@ -184,7 +184,14 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   add("--checkpoints-retained", std::to_string(checkpoint.keep));  // any server may run the coordinator later
   if (!coordinator_here) return arguments;
   arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
-  if (!checkpoint.resume_from.empty()) add("--load", checkpoint.resume_from);
+  if (!checkpoint.resume_from.empty()) {
+    add("--load", checkpoint.resume_from);
+    if (checkpoint.resume_at == api::ResumeAt::kBest) arguments.push_back("--load-best");
+  }
+  if (!checkpoint.best.metric.empty()) {
+    add("--best-checkpoint", checkpoint.best.metric);
+    if (checkpoint.best.direction == api::Direction::kMaximize) arguments.push_back("--best-maximize");
+  }
   const api::Goal& goal = job.spec.goal;
   if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
   if (goal.steps) add("--steps", std::to_string(*goal.steps));

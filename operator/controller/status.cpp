@@ -10,6 +10,7 @@
 #include "operator/controller/readiness.h"
 #include "operator/controller/text.h"
 #include "operator/controller/timestamp.h"
+#include "proto/metric_name.h"
 #include "proto/pod_number.h"
 
 namespace attune::controller {
@@ -138,6 +139,16 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
                                             .checkpoint = recovery.checkpoint(),
                                             .step = recovery.step(),
                                             .steps_lost = recovery.steps_lost()};
+    }
+    if (window->has_best_checkpoint()) {
+      const auto& best = window->best_checkpoint();
+      status.best_checkpoint =
+          api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
+                                    .number = best.number(),
+                                    .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
+                                    .value = best.value(),
+                                    .step = best.at().step(),
+                                    .epoch = best.at().epoch()};
     }
     if (window->has_checkpoint()) {
       api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();

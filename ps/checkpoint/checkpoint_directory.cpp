@@ -72,6 +72,34 @@ std::string ListOf(const std::vector<uint64_t>& numbers) {
   return text;
 }
 
+// Which one of a job's checkpoints is the best, met from the newest on. Mostly it is the newest that is marked as such,
+// for each is better than those before. One that was written while its coordinator was lost is not known to the next,
+// which may mark a worse one after it: then the older one has the better value, and both are kept.
+class BestOfJob {
+ public:
+  bool MayBe(const Manifest& manifest) const {
+    if (!manifest.is_best()) return false;
+    const BestCheckpoint& mark = *manifest.cut.best;
+    return !best_ || (manifest.job_uid == job_uid_ && mark.metric == best_->metric &&
+                      mark.maximize == best_->maximize && IsBetterMetric(mark.value, best_->value, mark.maximize));
+  }
+  void Take(const Manifest& manifest) {
+    job_uid_ = manifest.job_uid;
+    if (newest_ == 0) newest_ = manifest.number;
+    best_ = manifest.cut.best;
+  }
+  uint64_t number() const { return best_ ? best_->checkpoint : 0; }  // 0: none
+  std::vector<uint64_t> numbers() const {  // the newest one that is marked, and the best one, if it is another
+    if (!best_) return {};
+    return newest_ == number() ? std::vector{newest_} : std::vector{newest_, number()};
+  }
+
+ private:
+  std::string job_uid_;
+  uint64_t newest_ = 0;
+  std::optional<BestCheckpoint> best_;
+};
+
 }  // namespace
 
 std::string RowFileName(uint64_t checkpoint, std::string_view table, std::string_view part) {
@@ -167,19 +195,28 @@ Status CheckpointDirectory::Commit(const Manifest& manifest) const {
   return files_.SyncDirectory(path_);
 }
 
-// The newest readable manifests of this job, all of others, and unreadable ones: their files may still serve somebody.
+// The newest readable manifests of this job, its best ones, all of others, and unreadable ones: their files may still
+// serve somebody.
 StatusOr<CheckpointDirectory::Kept> CheckpointDirectory::ManifestsToKeep(const Listing& listing, uint32_t retained,
                                                                          std::string_view job_uid) const {
   Kept kept;
   uint32_t whole = 0;
+  BestOfJob best;
   for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend(); ++number) {
     const StatusOr<Manifest> manifest = ReadManifest(*number);
     if (manifest.status().code() == StatusCode::kUnavailable) return manifest.status();
     const bool is_foreign = manifest.ok() && manifest->job_uid != job_uid;
     kept.shared = kept.shared || is_foreign;
-    if (!is_foreign && whole >= retained) continue;
-    kept.manifests.push_back(*number);
-    whole += !is_foreign && manifest.ok() && Check(*manifest, Depth::kStructure).ok() ? 1 : 0;
+    const bool is_candidate = !is_foreign && manifest.ok() && best.MayBe(*manifest);
+    const bool is_recent = is_foreign || whole < retained;
+    const bool is_whole =
+        (is_candidate || (is_recent && !is_foreign)) && manifest.ok() && Check(*manifest, Depth::kStructure).ok();
+    if (is_recent) kept.manifests.push_back(*number);
+    whole += is_whole && is_recent && !is_foreign ? 1 : 0;
+    if (is_candidate && is_whole) best.Take(*manifest);
+  }
+  for (const uint64_t number : best.numbers()) {
+    if (std::ranges::find(kept.manifests, number) == kept.manifests.end()) kept.manifests.push_back(number);
   }
   return kept;
 }
@@ -261,6 +298,32 @@ StatusOr<OpenedCheckpoint> OpenCheckpoint(FileSystem& files, const fs::path& dir
   }
   return Error(first.code(), std::string(Message(first)) + "; no other checkpoint in '" + directory.string() +
                                  "' is whole, restore one from a copy");
+}
+
+StatusOr<OpenedCheckpoint> OpenBestCheckpoint(FileSystem& files, const fs::path& directory) {
+  const CheckpointDirectory checkpoints(files, directory);
+  const StatusOr<CheckpointDirectory::Listing> listing = checkpoints.List();
+  if (!listing.ok()) return Annotate(listing.status(), "no checkpoint can be read");
+  OpenedCheckpoint opened{.directory = directory, .manifest = {}, .skipped = {}};
+  BestOfJob best;
+  for (auto number = listing->manifests.rbegin(); number != listing->manifests.rend(); ++number) {
+    StatusOr<Manifest> manifest = checkpoints.ReadManifest(*number);
+    if (manifest.ok() && !best.MayBe(*manifest)) continue;
+    Status status = manifest.status();
+    if (status.ok()) status = checkpoints.Check(*manifest, CheckpointDirectory::Depth::kStructure);
+    if (status.ok()) {
+      best.Take(*manifest);
+      opened.manifest = *std::move(manifest);
+    } else {
+      opened.skipped.emplace_back(Message(Annotate(status, "checkpoint " + std::to_string(*number))));
+    }
+  }
+  if (best.number() != 0) return opened;
+  std::string text = "'" + directory.string() + "' holds no checkpoint that is marked as the best";
+  if (!opened.skipped.empty()) text += " and is whole (" + opened.skipped.front() + ")";
+  return Error(StatusCode::kNotFound,
+               text + "; jobs with spec.checkpoint.best write one" +
+                   (listing->manifests.empty() ? "" : "; it holds " + ListOf(listing->manifests)));
 }
 
 fs::path FindCheckpoints(FileSystem& files, const fs::path& directory) {

@@ -52,9 +52,10 @@ class CheckpointDirectory {
   // FailedPrecondition: a file is not seen here, so nodes do not share the directory. After OK the checkpoint is
   // durable; after an error it does not exist, or (when the last sync failed) may.
   Status Commit(const Manifest& manifest) const;
-  // Keeps the `retained` (>= 1) newest whole checkpoints of this job and their files; removes older ones of it and what
-  // unfinished ones left up to `number`, its newest. Nothing of another job that writes here too is touched: its
-  // checkpoints stay, and while there are any, of the unfinished ones only those in `begun` count as this job's.
+  // Keeps the `retained` (>= 1) newest whole checkpoints of this job, its best one (Manifest::is_best), and their
+  // files; removes older ones of it and what unfinished ones left up to `number`, its newest. Nothing of another job
+  // that writes here too is touched: its checkpoints stay, and while there are any, of the unfinished ones only those
+  // in `begun` count as this job's.
   Status Prune(uint64_t number, uint32_t retained, std::string_view job_uid, const std::set<uint64_t>& begun) const;
 
  private:
@@ -79,6 +80,9 @@ struct OpenedCheckpoint {
 // one asked for is not, and which others are.
 StatusOr<OpenedCheckpoint> OpenCheckpoint(FileSystem& files, const std::filesystem::path& directory,
                                           std::optional<uint64_t> number = std::nullopt);
+
+// The best whole checkpoint of the job that has marked one last. NotFound: none is marked.
+StatusOr<OpenedCheckpoint> OpenBestCheckpoint(FileSystem& files, const std::filesystem::path& directory);
 
 // Where the checkpoints are when a person names a directory: itself, or "tables" in it (a job's model directory).
 std::filesystem::path FindCheckpoints(FileSystem& files, const std::filesystem::path& directory);

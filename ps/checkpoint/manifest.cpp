@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "ps/checkpoint/crc32c.h"
+#include "ps/checkpoint/metrics_json.h"
 #include "ps/checkpoint/table_spec_json.h"
 #include "ps/store/table_options.h"
 
@@ -108,11 +109,14 @@ CutRecord::DataSet GetDataSet(const Json& from) {
 Json PutCut(const CutRecord& cut) {
   Json sets = Json::array();
   for (const CutRecord::DataSet& set : cut.data_sets) sets.push_back(PutDataSet(set));
-  return {{"synchronization", cut.synchronization},
-          {"clock", cut.clock},
-          {"steps", cut.steps},
-          {"seconds", cut.seconds},
-          {"dataSets", std::move(sets)}};
+  Json json = {{"synchronization", cut.synchronization},
+               {"clock", cut.clock},
+               {"steps", cut.steps},
+               {"seconds", cut.seconds},
+               {"dataSets", std::move(sets)}};
+  if (!cut.metrics.empty()) json["metrics"] = PutMetrics(cut.metrics);
+  if (cut.best) json["best"] = PutBest(*cut.best);
+  return json;
 }
 
 CutRecord GetCut(const Json& from) {
@@ -122,6 +126,8 @@ CutRecord GetCut(const Json& from) {
   cut.steps = from.at("steps").get<uint64_t>();
   cut.seconds = from.at("seconds").get<double>();
   for (const Json& set : from.at("dataSets")) cut.data_sets.push_back(GetDataSet(set));
+  if (from.contains("metrics")) cut.metrics = GetMetrics(from.at("metrics"));  // not of earlier releases
+  if (from.contains("best")) cut.best = GetBest(from.at("best"));
   return cut;
 }
 

@@ -46,6 +46,8 @@ struct Manifest {
   std::vector<CheckpointFile> filters;  // records of pushes in flight (filter_file.h)
 
   const CheckpointTable* Find(std::string_view table) const;  // nullptr when it has none of this name
+  // It is the best one of its job so far, by a metric (spec.checkpoint.best).
+  bool is_best() const { return cut.best && cut.best->checkpoint == number && cut.best->directory.empty(); }
   uint64_t rows() const;
   uint64_t bytes() const;      // of all files
   uint64_t own_bytes() const;  // of the files this checkpoint wrote

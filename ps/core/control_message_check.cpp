@@ -87,12 +87,6 @@ void CheckProgress(const CutRecord::DataSet& data_set, Verdict& verdict) {
   verdict.Require(Validate(data_set));
 }
 
-void CheckRecord(const CutRecord& record, Verdict& verdict) {
-  CheckNumbers({record.clock, record.steps}, verdict);
-  CheckSeconds(record.seconds, verdict);
-  for (const CutRecord::DataSet& data_set : record.data_sets) CheckProgress(data_set, verdict);
-}
-
 void CheckMetricName(const std::string& name, Verdict& verdict) {
   verdict.Require(contract::IsMetricName(name), "a name that no metric has");
 }
@@ -101,18 +95,43 @@ void CheckFinite(double value, Verdict& verdict) {
   verdict.Require(std::isfinite(value), "a metric that is no finite number");
 }
 
-void CheckMetrics(const CoordinatorRecord& record, Verdict& verdict) {
-  verdict.Require(record.metrics.size() <= contract::kJobMetricsMax, "more metrics than a job has");
-  for (const MetricState& metric : record.metrics) {
+void CheckPlace(const MetricPlace& place, Verdict& verdict) {
+  CheckNumbers({place.step, place.epoch, place.items}, verdict);
+}
+
+void CheckBest(const std::optional<BestCheckpoint>& best, Verdict& verdict) {
+  if (!best) return;
+  CheckMetricName(best->metric, verdict);
+  CheckFinite(best->value, verdict);
+  CheckPlace(best->at, verdict);
+  CheckNumbers({best->checkpoint}, verdict);
+}
+
+void CheckStates(const std::vector<MetricState>& states, Verdict& verdict) {
+  verdict.Require(states.size() <= contract::kJobMetricsMax, "more metrics than a job has");
+  for (const MetricState& metric : states) {
     CheckMetricName(metric.name, verdict);
     for (const std::optional<double> value : {metric.value, metric.best, metric.reference}) {
       CheckFinite(value.value_or(0), verdict);
     }
-    for (const MetricPlace& place : {metric.at, metric.best_at}) {
-      CheckNumbers({place.step, place.epoch, place.items}, verdict);
-    }
+    CheckPlace(metric.at, verdict);
+    CheckPlace(metric.best_at, verdict);
     CheckNumbers({metric.reports, metric.left_out, metric.without_gain}, verdict);
   }
+}
+
+void CheckRecord(const CutRecord& record, Verdict& verdict) {
+  CheckNumbers({record.clock, record.steps}, verdict);
+  CheckSeconds(record.seconds, verdict);
+  for (const CutRecord::DataSet& data_set : record.data_sets) CheckProgress(data_set, verdict);
+  CheckStates(record.metrics, verdict);
+  CheckBest(record.best, verdict);
+}
+
+void CheckMetrics(const CoordinatorRecord& record, Verdict& verdict) {
+  CheckStates(record.metrics, verdict);
+  CheckBest(record.best, verdict);
+  if (record.goal.best_checkpoint) CheckMetricName(record.goal.best_checkpoint->metric, verdict);
   CheckNumbers({record.evaluations.due, record.evaluations.at_epochs, record.evaluations.at_steps,
                 record.goal.evaluate_every_epochs.value_or(0), record.goal.evaluate_every_steps.value_or(0)},
                verdict);

@@ -32,7 +32,8 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
       links_(options_.link_patience),
       office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
       clocks_(options_.term, options_.synchronization),
-      metrics_(options_.goal.target_metric, options_.goal.early_stopping),
+      metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
+      best_(options_.goal.best_checkpoint),
       evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
@@ -47,6 +48,8 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
     restore_steps_ = options_.resume->steps;
+    metrics_.Continue(options_.resume->metrics);
+    best_.Restore(options_.resume->best);
   }
   restore_point_ = options_.load;
 }
@@ -357,6 +360,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
   }
+  if (CutsTheBest()) return;  // mostly of the value that reached the goal; it has a deadline
   if (!ClosingIsDone()) {
     if (std::exchange(told_to_wait_, true)) return;
     const DataSet* open = OpenClosingWork();
@@ -413,6 +417,7 @@ JobProgress CoordinatorCore::progress() const {
     progress.floor_held_for = now_ - floor_watch_.since;
   }
   progress.metrics = metrics_.states();
+  progress.best_checkpoint = best_.kept();
   progress.closing.done = finished_;
   progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
   if (const DataSet* open = OpenClosingWork()) {

@@ -5,6 +5,7 @@
 // Externally synchronized: one Step at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -17,6 +18,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/best_checkpoint.h"
 #include "ps/core/clock_board.h"
 #include "ps/core/coordinator_io.h"
 #include "ps/core/coordinator_record.h"
@@ -121,7 +123,9 @@ class CoordinatorCore {
     CutRecord record;
     std::set<NodeId> unmarked;
     std::map<NodeId, std::optional<SnapshotDone>> parts;
-    bool exact() const { return command.has_value(); }
+    bool best = false;  // the coordinator itself: a metric is better than ever before
+    MonotonicTime begun_at{};
+    bool exact() const { return best || command.has_value(); }
   };
   // Drains, and numbers of servers: answered when the shards lie as asked.
   struct PlacementOrder {
@@ -274,6 +278,8 @@ class CoordinatorCore {
   void OnMessage(Node& node, const SnapshotDone& message, MonotonicTime now, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
+  void CutTheBest(MonotonicTime now);
+  bool CutsTheBest() const { return std::ranges::any_of(cuts_, &Cut::best); }
   void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
   void TakeIntoCut(NodeId node);
   void SendCutOrder(const Node& node, CoordinatorOutputs& out);
@@ -465,6 +471,7 @@ class CoordinatorCore {
   std::optional<double> smoothed_loss_;
 
   MetricBoard metrics_;
+  BestCheckpointKeeper best_;
   EvaluationSchedule evaluations_;
   bool told_of_metrics_refused_ = false;  // once
 

@@ -80,7 +80,9 @@ CutRecord CoordinatorCore::RecordNow() const {
                    .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
                    .steps = TotalSteps(),
                    .seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
-                   .data_sets = {}};
+                   .data_sets = {},
+                   .metrics = metrics_.states(),
+                   .best = best_.kept()};
   for (const DataSet& data_set : data_sets_) {
     record.data_sets.push_back(data_set.ledger.Record());
     record.data_sets.back().name = data_set.name;
@@ -88,7 +90,26 @@ CutRecord CoordinatorCore::RecordNow() const {
   return record;
 }
 
+// One more reason for a checkpoint like any other.
+void CoordinatorCore::CutTheBest(MonotonicTime now) {
+  constexpr Duration kTimeout = std::chrono::minutes(2);  // as for one that is asked for
+  if (finished_ || !map_.formed() || CutsTheBest() || cuts_.size() >= kCommandsMax) return;
+  if (!best_.IsDue(metrics_, now, !goal_reached_.empty())) return;
+  best_.Begin();
+  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
+                   .directory = options_.goal.best_checkpoint->directory,
+                   .deadline = now + kTimeout,
+                   .command = {},
+                   .asker = {},
+                   .request = {},
+                   .record = {},
+                   .unmarked = {},
+                   .parts = {},
+                   .best = true});
+}
+
 void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
+  CutTheBest(now);
   if (cuts_.empty()) return;
   Cut& cut = cuts_.front();
   using enum Cut::Phase;
@@ -115,8 +136,13 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
     }
     return EndCut(Error(StatusCode::kDeadlineExceeded, text), out);
   }
+  const bool copied = cut.phase == kMarking || cut.phase == kWriting || cut.phase == kCommitting;
+  if (cut.best && !copied && !best_.WouldBeBest(metrics_)) {
+    return EndCut(Error(StatusCode::kAborted, "a later value, before the rows were copied, is no better"), out);
+  }
   if (cut.phase == kWaiting && CanMark() && (!cut.exact() || clocks_.CanPrepare())) {
     cut.phase = kBeginning;
+    cut.begun_at = now;
     out.begin_checkpoint = CheckpointOrder{.cut = cut.id, .directory = cut.directory};
   }
   if (cut.phase == kHolding && CanMark() &&
@@ -144,6 +170,7 @@ void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
   cut.phase = Cut::Phase::kMarking;
   cut.marked_at = now;
   if (cut.exact()) cut.record = RecordNow();
+  if (cut.best) cut.record.best = best_.Mark(metrics_, cut.directory, cut.checkpoint);
   for (const auto& [id, node] : nodes_) {
     if (!Reports(node)) continue;
     cut.unmarked.insert(id);
@@ -215,6 +242,7 @@ void CoordinatorCore::CommitWhenWritten(CoordinatorOutputs& out) {
                           .tables = {},
                           .files = {},
                           .record = cut.record};
+  if (commit.record.best && commit.record.best->directory == commit.directory) commit.record.best->directory.clear();
   for (const TableEntry& table : tables_) commit.tables.push_back(table.spec);
   for (const auto& [id, done] : cut.parts) {
     commit.files.insert(commit.files.end(), done->files.begin(), done->files.end());
@@ -254,9 +282,16 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
         "checkpoint " + std::to_string(cut.checkpoint) +
         (cut.exact() ? " at step " + std::to_string(cut.record.clock) + " (" + cut.record.synchronization + ")" : "");
   }
+  if (cut.best) {
+    const Duration took = cut.phase == Cut::Phase::kWaiting ? Duration::zero() : now_ - cut.begun_at;
+    best_.End(status.ok() ? cut.record.best : std::nullopt, now_, took);
+    text += status.ok() ? ", the best by " + Describe(*cut.record.best) : "; the best one so far stays";
+  }
   out.events.push_back(status.ok() ? text + " written to " + cut.directory : text);
-  if (cut.command) {
-    if (status.ok()) RememberCheckpoint(cut, out);
+  if (cut.exact() && status.ok()) RememberCheckpoint(cut, out);
+  if (cut.best) {
+    FinishWhenEmpty(out);  // which waits for it
+  } else if (cut.command) {
     Answer(*cut.command, Annotate(status, "checkpoint to " + cut.directory), status.ok() ? text : std::string(), out);
   } else if (status.ok()) {
     Reply(cut.asker, cut.request, Done{.request = cut.request}, out);

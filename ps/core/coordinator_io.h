@@ -173,7 +173,8 @@ struct JobProgress {
     std::string data_set;     // the first one with items that are not done; empty: none
     uint64_t items_left = 0;  // of it
   } closing;
-  std::vector<MetricState> metrics;  // by name
+  std::vector<MetricState> metrics;               // by name
+  std::optional<BestCheckpoint> best_checkpoint;  // the last one that is complete
 };
 
 }  // namespace attune::ps

@@ -20,6 +20,7 @@ void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, Monoton
     if (!std::exchange(told_of_metrics_refused_, true)) out.events.push_back(std::string(attune::Message(status)));
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(status)}, out);
   }
+  best_.Note(message.name, metrics_, now);
   Reply(node.member.node, request, Done{.request = request}, out);
   CheckGoals(now, out);
 }

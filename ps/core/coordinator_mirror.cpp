@@ -69,7 +69,8 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .goal_reached = goal_reached_,
                            .closing_from = closing_from_,
                            .metrics = metrics_.states(),
-                           .evaluations = evaluations_.state()};
+                           .evaluations = evaluations_.state(),
+                           .best = best_.kept()};
   if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
   for (const auto& [id, node] : nodes_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});

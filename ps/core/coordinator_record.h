@@ -30,6 +30,7 @@ struct JobGoal {
   }
   // No goal by itself: how often an evaluation is due, by whichever comes first.
   std::optional<uint64_t> evaluate_every_epochs, evaluate_every_steps;
+  std::optional<BestCheckpointRule> best_checkpoint{};  // no goal either
   bool operator==(const JobGoal&) const = default;
 };
 
@@ -85,6 +86,7 @@ struct CoordinatorRecord {
   NodeId closing_from;  // see CoordinatorCore
   std::vector<MetricState> metrics;
   EvaluationSchedule::State evaluations;
+  std::optional<BestCheckpoint> best{};
   bool operator==(const CoordinatorRecord&) const = default;
 };
 

@@ -447,8 +447,10 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   loss_windows_ = record.loss_windows;
   goal_reached_ = record.goal_reached;
   closing_from_ = record.closing_from;
-  metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping);
+  metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping, record.goal.best_checkpoint);
   metrics_.Restore(record.metrics);
+  best_ = BestCheckpointKeeper(record.goal.best_checkpoint);
+  best_.Restore(record.best);
   evaluations_ = EvaluationSchedule(record.goal.evaluate_every_epochs, record.goal.evaluate_every_steps);
   evaluations_.Restore(record.evaluations);
   if (record.trained_seconds) {

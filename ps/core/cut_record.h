@@ -3,10 +3,25 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ps/core/metric_board.h"
+
 namespace attune::ps {
+
+// The checkpoint with the best value of the metric that spec.checkpoint.best names, as far as one was written.
+struct BestCheckpoint {
+  std::string metric;
+  bool maximize = false;
+  double value = 0;  // the last that was reported when its rows were copied
+  MetricPlace at;    // where the job was when that came
+  // Where it lies. "" in a manifest: in the manifest's directory, wherever that is moved.
+  std::string directory;
+  uint64_t checkpoint = 0;  // its number there
+  bool operator==(const BestCheckpoint&) const = default;
+};
 
 struct CutRecord {
   // Items [begin, end) of an epoch whose pushes are all in the rows.
@@ -35,6 +50,8 @@ struct CutRecord {
   uint64_t steps = 0;           // of all workers together
   double seconds = 0;           // the job had trained
   std::vector<DataSet> data_sets;
+  std::vector<MetricState> metrics{};    // that programs had reported, and what goals count of them
+  std::optional<BestCheckpoint> best{};  // so far: another one, or this one when it has its number
   bool operator==(const CutRecord&) const = default;
 };
 

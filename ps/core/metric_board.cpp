@@ -28,16 +28,13 @@ std::string At(const MetricPlace& place) {
   return place.epoch > 0 ? "at epoch " + std::to_string(place.epoch) : "at step " + std::to_string(place.step);
 }
 
-bool IsBetter(double value, double than, bool maximize, double by = 0) {
-  return maximize ? value > than + by : value < than - by;
-}
-
 }  // namespace
 
 // One rule for a name, whatever asks for it.
 bool MetricBoard::Maximize(const std::string& name) const {
   if (target_ && target_->name == name) return target_->maximize;
-  return early_stopping_ && early_stopping_->metric == name && early_stopping_->maximize;
+  if (early_stopping_ && early_stopping_->metric == name) return early_stopping_->maximize;
+  return best_ && best_->metric == name && best_->maximize;
 }
 
 void MetricBoard::Restore(const std::vector<MetricState>& states) {
@@ -45,6 +42,15 @@ void MetricBoard::Restore(const std::vector<MetricState>& states) {
   for (const MetricState& state : states) {
     states_[state.name] = state;
     Judge(state, state.at);
+  }
+}
+
+void MetricBoard::Continue(const std::vector<MetricState>& states) {
+  states_.clear();
+  for (const MetricState& state : states) {
+    if (state.maximize == Maximize(state.name) && states_.size() < contract::kJobMetricsMax) {
+      states_[state.name] = state;
+    }
   }
 }
 
@@ -64,7 +70,7 @@ Status MetricBoard::Report(const std::string& name, std::optional<double> value,
     ++state.reports;
     state.value = value;
     state.at = place;
-    if (!state.best || IsBetter(*value, *state.best, state.maximize)) {
+    if (!state.best || IsBetterMetric(*value, *state.best, state.maximize)) {
       state.best = value;
       state.best_at = place;
     }
@@ -72,7 +78,7 @@ Status MetricBoard::Report(const std::string& name, std::optional<double> value,
     ++state.left_out;
   }
   const double delta = early_stopping_ && early_stopping_->metric == name ? early_stopping_->min_delta : 0;
-  if (value && (!state.reference || IsBetter(*value, *state.reference, state.maximize, delta))) {
+  if (value && (!state.reference || IsBetterMetric(*value, *state.reference, state.maximize, delta))) {
     state.reference = value;
     state.without_gain = 0;
   } else {
@@ -97,6 +103,11 @@ void MetricBoard::Judge(const MetricState& state, const MetricPlace& place) {
   verdict_ = state.name + " no better for " + std::to_string(state.without_gain) +
              (state.without_gain == 1 ? " report " : " reports ") + At(place);
   if (state.best) verdict_ += " (best " + Figure(*state.best) + " " + At(state.best_at) + ")";
+}
+
+const MetricState* MetricBoard::Find(const std::string& name) const {
+  const auto known = states_.find(name);
+  return known == states_.end() ? nullptr : &known->second;
 }
 
 std::vector<MetricState> MetricBoard::states() const {

@@ -31,6 +31,15 @@ struct EarlyStopping {
   bool operator==(const EarlyStopping&) const = default;
 };
 
+// A checkpoint is cut after a report of the metric that is better than the one of the best checkpoint so far
+// (best_checkpoint.h).
+struct BestCheckpointRule {
+  std::string metric;
+  bool maximize = false;
+  std::string directory;  // that all servers share
+  bool operator==(const BestCheckpointRule&) const = default;
+};
+
 // Where the job was when a report came.
 struct MetricPlace {
   uint64_t step = 0;   // of all workers so far
@@ -52,19 +61,30 @@ struct MetricState {
   bool operator==(const MetricState&) const = default;
 };
 
+// By more than `by`.
+inline bool IsBetterMetric(double value, double than, bool maximize, double by = 0) {
+  return maximize ? value > than + by : value < than - by;
+}
+
 class MetricBoard {
  public:
-  MetricBoard(std::optional<TargetMetric> target, std::optional<EarlyStopping> early_stopping)
-      : target_(std::move(target)), early_stopping_(std::move(early_stopping)) {}
+  // `best` has a say in the direction of its metric, no more.
+  MetricBoard(std::optional<TargetMetric> target, std::optional<EarlyStopping> early_stopping,
+              std::optional<BestCheckpointRule> best = std::nullopt)
+      : target_(std::move(target)), early_stopping_(std::move(early_stopping)), best_(std::move(best)) {}
   // With what another board has seen.
   void Restore(const std::vector<MetricState>& states);
+  // A resumed job, whose goals may be others: with what the checkpoint knew. Goals are judged by the next report, so
+  // that a job that had stopped early may be given another chance. What was counted in the other direction is dropped.
+  void Continue(const std::vector<MetricState>& states);
 
   // Nothing: a value that is not finite. ResourceExhausted when there are kJobMetricsMax other names already.
   Status Report(const std::string& name, std::optional<double> value, const MetricPlace& place);
 
   // Why training is over, by all reports so far: "held_out_loss <= 3.2 at epoch 41 (3.187)". "": it is not.
   const std::string& verdict() const { return verdict_; }
-  std::vector<MetricState> states() const;  // by name
+  std::vector<MetricState> states() const;                 // by name
+  const MetricState* Find(const std::string& name) const;  // nullptr: none was reported
 
  private:
   bool Maximize(const std::string& name) const;
@@ -72,6 +92,7 @@ class MetricBoard {
 
   std::optional<TargetMetric> target_;
   std::optional<EarlyStopping> early_stopping_;
+  std::optional<BestCheckpointRule> best_;
   std::map<std::string, MetricState> states_;
   std::string verdict_;
 };

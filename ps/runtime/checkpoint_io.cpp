@@ -48,9 +48,11 @@ void CheckpointIo::Cancel() {
   called_.notify_all();
 }
 
-StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number) {
-  ASSIGN_OR_RETURN(OpenedCheckpoint opened,
-                   OpenCheckpoint(RealFileSystem(), FindCheckpoints(RealFileSystem(), directory), number));
+StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number,
+                                       bool best) {
+  const std::filesystem::path found = FindCheckpoints(RealFileSystem(), directory);
+  ASSIGN_OR_RETURN(OpenedCheckpoint opened, best ? OpenBestCheckpoint(RealFileSystem(), found)
+                                                 : OpenCheckpoint(RealFileSystem(), found, number));
   for (const std::string& skipped : opened.skipped) {
     log::Warn("a newer checkpoint is not whole and is passed over", {{"reason", skipped}});
   }

@@ -27,8 +27,10 @@ namespace attune::ps {
 // The ranges of keys of these shards, ascending, of so many.
 HashRanges RangesOf(std::span<const ShardId> shards, uint32_t shard_count);
 
-// Finds the checkpoint a job starts from: this number, or the newest whole one. Says on the log what was passed over.
-StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number);
+// Finds the checkpoint a job starts from: this number, the best one, or the newest whole one. Says on the log what was
+// passed over.
+StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number,
+                                       bool best = false);
 
 class CheckpointIo {
  public:

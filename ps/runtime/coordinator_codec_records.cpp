@@ -53,74 +53,6 @@ StatusOr<CutRecord::DataSet> Get(const v1::DataProgress& from) {
   return progress;
 }
 
-void Put(const CutRecord& from, v1::CutRecord* to) {
-  to->set_synchronization(from.synchronization);
-  to->set_clock(from.clock);
-  to->set_steps(from.steps);
-  to->set_seconds(from.seconds);
-  for (const CutRecord::DataSet& data_set : from.data_sets) Put(data_set, to->add_data_sets());
-}
-
-StatusOr<CutRecord> Get(const v1::CutRecord& from) {
-  RETURN_IF_ERROR(CheckText(from.synchronization(), kNameBytesMax, "bytes of synchronization"));
-  const auto data_sets = static_cast<size_t>(from.data_sets_size());
-  if (data_sets > kDataSetsMax) return TooMany("data sets", data_sets, kDataSetsMax);
-  CutRecord record{.synchronization = from.synchronization(),
-                   .clock = from.clock(),
-                   .steps = from.steps(),
-                   .seconds = from.seconds(),
-                   .data_sets = {}};
-  for (const v1::DataProgress& data_set : from.data_sets()) {
-    ASSIGN_OR_RETURN(CutRecord::DataSet progress, Get(data_set));
-    record.data_sets.push_back(std::move(progress));
-  }
-  return record;
-}
-
-void Put(const JobGoal& from, v1::JobGoal* to) {
-  if (from.epochs) to->set_epochs(*from.epochs);
-  if (from.steps) to->set_steps(*from.steps);
-  if (from.target_loss) to->set_target_loss(*from.target_loss);
-  if (from.max_duration) to->set_duration_nanoseconds(from.max_duration->count());
-  if (from.target_metric) {
-    to->mutable_target_metric()->set_name(from.target_metric->name);
-    to->mutable_target_metric()->set_value(from.target_metric->value);
-    to->mutable_target_metric()->set_maximize(from.target_metric->maximize);
-  }
-  if (from.early_stopping) {
-    to->mutable_early_stopping()->set_metric(from.early_stopping->metric);
-    to->mutable_early_stopping()->set_patience(from.early_stopping->patience);
-    to->mutable_early_stopping()->set_min_delta(from.early_stopping->min_delta);
-    to->mutable_early_stopping()->set_maximize(from.early_stopping->maximize);
-  }
-  if (from.evaluate_every_epochs) to->set_evaluate_every_epochs(*from.evaluate_every_epochs);
-  if (from.evaluate_every_steps) to->set_evaluate_every_steps(*from.evaluate_every_steps);
-}
-
-StatusOr<JobGoal> Get(const v1::JobGoal& from) {
-  JobGoal goal;
-  if (from.has_epochs()) goal.epochs = from.epochs();
-  if (from.has_steps()) goal.steps = from.steps();
-  if (from.has_target_loss()) goal.target_loss = from.target_loss();
-  if (from.has_duration_nanoseconds()) goal.max_duration = Duration(std::max<int64_t>(from.duration_nanoseconds(), 0));
-  if (from.has_target_metric()) {
-    const v1::JobGoal::TargetMetric& target = from.target_metric();
-    RETURN_IF_ERROR(CheckText(target.name(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
-    goal.target_metric = {.name = target.name(), .value = target.value(), .maximize = target.maximize()};
-  }
-  if (from.has_early_stopping()) {
-    const v1::JobGoal::EarlyStopping& early = from.early_stopping();
-    RETURN_IF_ERROR(CheckText(early.metric(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
-    goal.early_stopping = {.metric = early.metric(),
-                           .patience = early.patience(),
-                           .min_delta = early.min_delta(),
-                           .maximize = early.maximize()};
-  }
-  if (from.has_evaluate_every_epochs()) goal.evaluate_every_epochs = from.evaluate_every_epochs();
-  if (from.has_evaluate_every_steps()) goal.evaluate_every_steps = from.evaluate_every_steps();
-  return goal;
-}
-
 void Put(const MetricPlace& from, v1::MetricState::Place* to) {
   to->set_step(from.step);
   to->set_epoch(from.epoch);
@@ -158,6 +90,123 @@ StatusOr<MetricState> Get(const v1::MetricState& from) {
   if (from.has_best()) state.best = from.best();
   if (from.has_reference()) state.reference = from.reference();
   return state;
+}
+
+// The metrics of a record, whichever.
+template <typename Record>
+Status GetMetrics(const Record& from, std::vector<MetricState>& to) {
+  const auto metrics = static_cast<size_t>(from.metrics_size());
+  if (metrics > contract::kJobMetricsMax) return TooMany("metrics", metrics, contract::kJobMetricsMax);
+  for (const v1::MetricState& metric : from.metrics()) {
+    ASSIGN_OR_RETURN(MetricState read, Get(metric));
+    to.push_back(std::move(read));
+  }
+  return OkStatus();
+}
+
+void Put(const BestCheckpoint& from, v1::BestCheckpoint* to) {
+  to->set_metric(from.metric);
+  to->set_maximize(from.maximize);
+  to->set_value(from.value);
+  Put(from.at, to->mutable_at());
+  to->set_directory(from.directory);
+  to->set_checkpoint(from.checkpoint);
+}
+
+StatusOr<BestCheckpoint> Get(const v1::BestCheckpoint& from) {
+  RETURN_IF_ERROR(CheckText(from.metric(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return BestCheckpoint{.metric = from.metric(),
+                        .maximize = from.maximize(),
+                        .value = from.value(),
+                        .at = Get(from.at()),
+                        .directory = from.directory(),
+                        .checkpoint = from.checkpoint()};
+}
+
+void Put(const CutRecord& from, v1::CutRecord* to) {
+  to->set_synchronization(from.synchronization);
+  to->set_clock(from.clock);
+  to->set_steps(from.steps);
+  to->set_seconds(from.seconds);
+  for (const CutRecord::DataSet& data_set : from.data_sets) Put(data_set, to->add_data_sets());
+  for (const MetricState& metric : from.metrics) Put(metric, to->add_metrics());
+  if (from.best) Put(*from.best, to->mutable_best());
+}
+
+StatusOr<CutRecord> Get(const v1::CutRecord& from) {
+  RETURN_IF_ERROR(CheckText(from.synchronization(), kNameBytesMax, "bytes of synchronization"));
+  const auto data_sets = static_cast<size_t>(from.data_sets_size());
+  if (data_sets > kDataSetsMax) return TooMany("data sets", data_sets, kDataSetsMax);
+  CutRecord record{.synchronization = from.synchronization(),
+                   .clock = from.clock(),
+                   .steps = from.steps(),
+                   .seconds = from.seconds(),
+                   .data_sets = {}};
+  for (const v1::DataProgress& data_set : from.data_sets()) {
+    ASSIGN_OR_RETURN(CutRecord::DataSet progress, Get(data_set));
+    record.data_sets.push_back(std::move(progress));
+  }
+  RETURN_IF_ERROR(GetMetrics(from, record.metrics));
+  if (from.has_best()) {
+    ASSIGN_OR_RETURN(record.best, Get(from.best()));
+  }
+  return record;
+}
+
+void Put(const JobGoal& from, v1::JobGoal* to) {
+  if (from.epochs) to->set_epochs(*from.epochs);
+  if (from.steps) to->set_steps(*from.steps);
+  if (from.target_loss) to->set_target_loss(*from.target_loss);
+  if (from.max_duration) to->set_duration_nanoseconds(from.max_duration->count());
+  if (from.target_metric) {
+    to->mutable_target_metric()->set_name(from.target_metric->name);
+    to->mutable_target_metric()->set_value(from.target_metric->value);
+    to->mutable_target_metric()->set_maximize(from.target_metric->maximize);
+  }
+  if (from.early_stopping) {
+    to->mutable_early_stopping()->set_metric(from.early_stopping->metric);
+    to->mutable_early_stopping()->set_patience(from.early_stopping->patience);
+    to->mutable_early_stopping()->set_min_delta(from.early_stopping->min_delta);
+    to->mutable_early_stopping()->set_maximize(from.early_stopping->maximize);
+  }
+  if (from.evaluate_every_epochs) to->set_evaluate_every_epochs(*from.evaluate_every_epochs);
+  if (from.best_checkpoint) {
+    to->mutable_best_checkpoint()->set_metric(from.best_checkpoint->metric);
+    to->mutable_best_checkpoint()->set_maximize(from.best_checkpoint->maximize);
+    to->mutable_best_checkpoint()->set_directory(from.best_checkpoint->directory);
+  }
+  if (from.evaluate_every_steps) to->set_evaluate_every_steps(*from.evaluate_every_steps);
+}
+
+StatusOr<JobGoal> Get(const v1::JobGoal& from) {
+  JobGoal goal;
+  if (from.has_epochs()) goal.epochs = from.epochs();
+  if (from.has_steps()) goal.steps = from.steps();
+  if (from.has_target_loss()) goal.target_loss = from.target_loss();
+  if (from.has_duration_nanoseconds()) goal.max_duration = Duration(std::max<int64_t>(from.duration_nanoseconds(), 0));
+  if (from.has_target_metric()) {
+    const v1::JobGoal::TargetMetric& target = from.target_metric();
+    RETURN_IF_ERROR(CheckText(target.name(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+    goal.target_metric = {.name = target.name(), .value = target.value(), .maximize = target.maximize()};
+  }
+  if (from.has_early_stopping()) {
+    const v1::JobGoal::EarlyStopping& early = from.early_stopping();
+    RETURN_IF_ERROR(CheckText(early.metric(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+    goal.early_stopping = {.metric = early.metric(),
+                           .patience = early.patience(),
+                           .min_delta = early.min_delta(),
+                           .maximize = early.maximize()};
+  }
+  if (from.has_best_checkpoint()) {
+    const v1::JobGoal::BestCheckpointRule& best = from.best_checkpoint();
+    RETURN_IF_ERROR(CheckText(best.metric(), contract::kMetricNameBytesMax, "bytes of a metric's name"));
+    RETURN_IF_ERROR(CheckText(best.directory(), kPathBytesMax, "bytes of path"));
+    goal.best_checkpoint = {.metric = best.metric(), .maximize = best.maximize(), .directory = best.directory()};
+  }
+  if (from.has_evaluate_every_epochs()) goal.evaluate_every_epochs = from.evaluate_every_epochs();
+  if (from.has_evaluate_every_steps()) goal.evaluate_every_steps = from.evaluate_every_steps();
+  return goal;
 }
 
 StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& from) {
@@ -281,6 +330,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   to->set_evaluations_due(from.evaluations.due);
   to->set_evaluated_epochs(from.evaluations.at_epochs);
   to->set_evaluated_steps(from.evaluations.at_steps);
+  if (from.best) Put(*from.best, to->mutable_best());
 }
 
 StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
@@ -319,11 +369,9 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
       .evaluations = {
           .due = from.evaluations_due(), .at_epochs = from.evaluated_epochs(), .at_steps = from.evaluated_steps()}};
   ASSIGN_OR_RETURN(record.goal, Get(from.goal()));
-  const auto metrics = static_cast<size_t>(from.metrics_size());
-  if (metrics > contract::kJobMetricsMax) return TooMany("metrics", metrics, contract::kJobMetricsMax);
-  for (const v1::MetricState& metric : from.metrics()) {
-    ASSIGN_OR_RETURN(MetricState read, Get(metric));
-    record.metrics.push_back(std::move(read));
+  RETURN_IF_ERROR(GetMetrics(from, record.metrics));
+  if (from.has_best()) {
+    ASSIGN_OR_RETURN(record.best, Get(from.best()));
   }
   ASSIGN_OR_RETURN(record.load, Get(from.load()));
   ASSIGN_OR_RETURN(record.newest, Get(from.newest()));

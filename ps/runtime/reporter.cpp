@@ -143,6 +143,13 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   }
   to->set_goal_reason(from.goal_reason);
   for (const MetricState& metric : from.metrics) Fill(metric, to->add_metrics());
+  if (from.best_checkpoint) {
+    to->mutable_best_checkpoint()->set_directory(from.best_checkpoint->directory);
+    to->mutable_best_checkpoint()->set_number(from.best_checkpoint->checkpoint);
+    to->mutable_best_checkpoint()->set_metric(from.best_checkpoint->metric);
+    to->mutable_best_checkpoint()->set_value(from.best_checkpoint->value);
+    Fill(from.best_checkpoint->at, to->mutable_best_checkpoint()->mutable_at());
+  }
   to->mutable_abilities()->set_elastic_servers(from.abilities.elastic_servers);
   to->mutable_abilities()->set_server_recovery(from.abilities.server_recovery);
   to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);

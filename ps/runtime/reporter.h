@@ -14,6 +14,7 @@
 #include "attune/ps/session.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/cut_record.h"
 #include "ps/core/metric_board.h"
 #include "ps/core/seen_versions.h"
 #include "ps/core/sync_mode.h"
@@ -82,6 +83,7 @@ struct JobTelemetry {
   std::optional<Closing> closing;  // once the goal is reached
   std::string goal_reason;         // likewise
   std::vector<MetricState> metrics;
+  std::optional<BestCheckpoint> best_checkpoint{};
 
   struct Abilities {
     bool elastic_servers = false, server_recovery = false, coordinator_failover = false, synchronization_modes = false,

@@ -75,8 +75,10 @@ Status ServerRuntime::Open() {
     coordinator.security = security;
     coordinator.on_office_changed = [this] { ReportSoon(); };
     if (!options_.load_directory.empty()) {
-      ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenToStart(options_.load_directory, options_.load_checkpoint));
-      const CutRecord& cut = opened.manifest.cut;
+      ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
+                       OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
+      CutRecord cut = opened.manifest.cut;
+      if (cut.best && cut.best->directory.empty()) cut.best->directory = opened.directory.string();
       coordinator.core.load = {
           .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
       if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
@@ -460,6 +462,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                               .closing = ClosingOf(progress),
                               .goal_reason = progress.goal_reached,
                               .metrics = progress.metrics,
+                              .best_checkpoint = progress.best_checkpoint,
                               .abilities = kAbilities,
                               .synchronization = std::nullopt,
                               .slowest_worker = progress.floor_worker,

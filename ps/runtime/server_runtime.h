@@ -40,6 +40,7 @@ class ServerRuntime {
     // the rows of its shards from it.
     std::string load_directory;
     std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
+    bool load_best = false;                   // or the one that is marked as the best
     // Of a coordinator that this server is to run later, when another one is lost or leaves.
     uint16_t coordinator_port = 0;
     uint32_t retained_checkpoints = kRetainedDefault;

@@ -55,6 +55,8 @@ struct Flags {
   uint64_t evaluate_every_epochs = 0, evaluate_every_steps = 0;
   std::string load;
   uint64_t load_checkpoint = 0;
+  bool load_best = false;
+  BestCheckpointRule best_checkpoint;
   uint64_t checkpoint_megabytes_per_second = 0;
   uint64_t table_megabytes = 0;
   uint32_t checkpoints_retained = kRetainedDefault;
@@ -140,6 +142,14 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
       ->check(WholeNumber(1))
       ->needs("--load");
+  app.add_flag("--load-best", flags.load_best, "Start with the checkpoint there that is marked as the best instead")
+      ->needs("--load")
+      ->excludes("--load-checkpoint");
+  CLI::Option* best =
+      app.add_option("--best-checkpoint", flags.best_checkpoint.metric,
+                     "Where the coordinator runs: write and keep a checkpoint when this metric, which the program "
+                     "reports, is better than ever before");
+  direction("--best-maximize", flags.best_checkpoint.maximize, best, "--best-checkpoint is to rise, not to fall");
   app.add_option("--checkpoint-rate", flags.checkpoint_megabytes_per_second,
                  "Megabytes per second written into checkpoints at most, so that training keeps the disk; 0: no limit")
       ->capture_default_str()
@@ -171,7 +181,8 @@ JobGoal GoalOf(const CLI::App& app, const Flags& flags) {
 
 Status CheckMetricGoals(const Flags& flags) {
   for (const auto& [option, name, number] :
-       {std::tuple("--target-metric", flags.target_metric.name, flags.target_metric.value),
+       {std::tuple("--best-checkpoint", flags.best_checkpoint.metric, 0.0),
+        std::tuple("--target-metric", flags.target_metric.name, flags.target_metric.value),
         std::tuple("--early-stopping", flags.early_stopping.metric, flags.early_stopping.min_delta)}) {
     if (name.empty() || (contract::IsMetricName(name) && std::isfinite(number))) continue;
     return Error(StatusCode::kInvalidArgument, std::string(option) + "=" + name + " at " + std::to_string(number) +
@@ -191,6 +202,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   options.bind_address = flags.bind.empty() ? environment.Optional(contract::kEnvPodIp, "127.0.0.1") : flags.bind;
   options.port = flags.data_port;
   options.load_directory = flags.load;
+  options.load_best = flags.load_best;
   if (flags.load_checkpoint > 0) options.load_checkpoint = flags.load_checkpoint;
   options.checkpoint_bytes_per_second = flags.checkpoint_megabytes_per_second * 1'000'000;
   options.table_bytes_max = flags.table_megabytes * 1'000'000;
@@ -211,6 +223,10 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.core.job_uid = options.job_uid;
     coordinator.core.servers = flags.servers;
     coordinator.core.goal = GoalOf(app, flags);
+    if (!flags.best_checkpoint.metric.empty()) {
+      coordinator.core.goal.best_checkpoint = flags.best_checkpoint;
+      coordinator.core.goal.best_checkpoint->directory = options.checkpoint_directory;
+    }
     coordinator.core.items = flags.items;
     coordinator.core.lease_items = flags.lease_items;
     coordinator.retained_checkpoints = flags.checkpoints_retained;
@@ -226,6 +242,12 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   }
   RETURN_IF_ERROR(environment.Problems("attune-server"));
   RETURN_IF_ERROR(CheckMetricGoals(flags));
+  if (!flags.best_checkpoint.metric.empty() && options.checkpoint_directory.empty()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--best-checkpoint=" + flags.best_checkpoint.metric +
+                     " needs a place for checkpoints: name one with --checkpoints, or set " +
+                     contract::kEnvModelDirectory);
+  }
   if (flags.coordinator_here && options.index >= flags.servers) {  // others may join a running job
     return Error(StatusCode::kInvalidArgument, std::string(contract::kEnvIndex) + "=" + std::to_string(options.index) +
                                                    " does not fit --servers " + std::to_string(flags.servers) +

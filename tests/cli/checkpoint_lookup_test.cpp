@@ -30,12 +30,15 @@ class CheckpointLookup : public testing::Test {
     fs::remove_all(root_);
   }
 
-  void WriteCheckpoint(const fs::path& directory) {
+  void WriteCheckpoint(const fs::path& directory, bool best = false) {
     fs::create_directories(directory);
     ps::CheckpointWriter writer(ps::RealFileSystem(), time_, {.job_uid = "job-1", .protocol_version = 1});
     const auto plan = writer.Begin(directory);
     ASSERT_TRUE(plan.ok()) << plan.status();
-    ASSERT_TRUE(writer.Commit(*plan, {}).ok());
+    ps::CheckpointParts parts;
+    if (best)
+      parts.cut.best = ps::BestCheckpoint{.metric = "recall", .at = {}, .directory = "", .checkpoint = plan->number};
+    ASSERT_TRUE(writer.Commit(*plan, parts).ok());
   }
   void WriteDamaged(const fs::path& directory) {
     fs::create_directories(directory);
@@ -181,6 +184,21 @@ TEST_F(CheckpointLookup, APathInAVolumeIsLookedUpWhereTheVolumeLies) {
               HasSubstr("lies in volume own (/data/own), which is empty when a run on this machine begins"));
   job["spec"]["checkpoint"]["resumeFrom"] = "/var/lib/attune/model/toy/checkpoints";
   EXPECT_THAT(Text(ResolveResumeFrom(job)), HasSubstr("lies in the model's volume (/var/lib/attune/model)"));
+}
+
+TEST_F(CheckpointLookup, TheBestOneIsLookedForWhereSomeAreAndNamedWhereNoneIs) {
+  WriteCheckpoint("run/checkpoints");
+  const auto none = FindResumeDirectory("run", "toy", true);
+  EXPECT_THAT(Text(none.status()), HasSubstr("holds no checkpoint that is marked as the best; jobs with "
+                                             "spec.checkpoint.best write one; it holds 1; leave --best out"));
+  WriteCheckpoint("run/claims/model/toy/checkpoints", true);
+  const auto found = FindResumeDirectory("run", "toy", true);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, root_ / "run/claims/model/toy/checkpoints") << "another place has none that is marked";
+  EXPECT_EQ(*FindResumeDirectory("run", "toy"), root_ / "run/checkpoints");
+  kube::Json job = Job((root_ / "run/checkpoints").string());
+  job["spec"]["checkpoint"]["resumeAt"] = "Best";
+  EXPECT_THAT(Text(ResolveResumeFrom(job)), HasSubstr("set resumeAt: Newest"));
 }
 
 // Before any process starts, and without a run directory.

@@ -136,6 +136,19 @@ TEST(Manifest, GoalsInMetricsNameOneAndSayAllThatTheyNeed) {
            Case{"targetMetric: {name: a, value: 3}, earlyStopping: {metric: a, patience: 2, direction: Maximize}",
                 "that of spec.goal.targetMetric"},
            Case{"epochs: 3, evaluateEvery: {epochs: 0}", "a whole number from 1"},
+           // The best checkpoint, by one of them or by another.
+           Case{"epochs: 3}, checkpoint: {best: {metric: recall, direction: Maximize}", ""},
+           Case{"targetMetric: {name: a, value: 3}}, checkpoint: {best: {metric: b, direction: Maximize}", ""},
+           Case{"epochs: 3}, checkpoint: {best: held_out_loss", "found \"held_out_loss\""},
+           Case{"epochs: 3}, checkpoint: {best: {direction: Maximize}", "spec.checkpoint.best.metric: found nothing"},
+           Case{"epochs: 3}, checkpoint: {best: {metrics: a}", "metric (nearest)"},
+           Case{"epochs: 3}, checkpoint: {best: {metric: held out}", "the name of a metric: 1 to 64 letters"},
+           Case{"epochs: 3}, checkpoint: {best: {metric: a, direction: Maximise}", "Maximize (nearest)"},
+           Case{"targetMetric: {name: a, value: 3}}, checkpoint: {best: {metric: a, direction: Maximize}",
+                "that of spec.goal.targetMetric"},
+           Case{"earlyStopping: {metric: a, patience: 2, direction: Maximize}}, checkpoint: {best: {metric: a}",
+                "that of spec.goal.earlyStopping"},
+           Case{"epochs: 3}, checkpoint: {resumeFrom: /c, resumeAt: best", "Best (nearest)"},
        }) {
     const auto texts = Texts(std::string("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n"
                                          "spec: {goal: {") +

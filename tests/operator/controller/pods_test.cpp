@@ -63,6 +63,9 @@ TEST(PodsTest, ServersGetTheirNumberAndTheFirstTheCoordinatorWithTheGoal) {
   EXPECT_THAT(arguments(0), testing::IsSupersetOf({"--load", "/c", "--checkpoints-retained", "5"}));
   EXPECT_THAT(arguments(1), ElementsAre("--servers", "2", "--checkpoints-retained", "5"))
       << "each loads what the coordinator names";
+  job.spec.checkpoint.resume_at = api::ResumeAt::kBest;
+  job.spec.checkpoint.best = {"recall", api::Direction::kMaximize};
+  EXPECT_THAT(arguments(0), testing::IsSupersetOf({"--load-best", "--best-checkpoint", "recall", "--best-maximize"}));
 }
 
 TEST(PodsTest, WorkersKnowWhoTheyAreAndNeverHowManyThereAre) {

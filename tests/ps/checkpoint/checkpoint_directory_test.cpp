@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
@@ -118,6 +119,82 @@ TEST_F(CheckpointDirectoryTest, AnotherRunNeverBuildsOnRowsOfAnEarlierOne) {
   const auto opened = OpenCheckpoint(files_, directory_.path());
   EXPECT_EQ(opened->manifest.number, 2U);
   EXPECT_EQ(RowsOf(files_, *opened, "embedding"), fresh.rows());
+}
+
+CutRecord CutOfBest(uint64_t number, double value) {
+  CutRecord cut{.synchronization = "async"};
+  cut.best = BestCheckpoint{.metric = "held_out", .value = value, .at = {}, .directory = "", .checkpoint = number};
+  return cut;
+}
+
+TEST_F(CheckpointDirectoryTest, TheBestCheckpointStaysUntilABetterOneIsComplete) {
+  Touch(0, 300);
+  ASSERT_TRUE(Write().ok());
+  EXPECT_EQ(OpenBestCheckpoint(files_, directory_.path()).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(Write(CutOfBest(2, 3.5)).ok());
+  const TestRows of_best = Rows();
+  for (uint64_t number = 3; number <= 8; ++number) {  // those after it know it as the best
+    Touch(0, 120);
+    ASSERT_TRUE(Write(CutOfBest(2, 3.5)).ok());
+    EXPECT_THAT(Numbers(), testing::ElementsAreArray(number == 3 ? std::vector<uint64_t>{2, 3}
+                                                                 : std::vector<uint64_t>{2, number - 1, number}));
+    const auto best = OpenBestCheckpoint(files_, directory_.path());
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_EQ(best->manifest.number, 2U);
+    EXPECT_EQ(RowsOf(files_, *best, "embedding"), of_best) << "beside " << number;
+  }
+  Touch(0, 120);
+  ASSERT_TRUE(Write(CutOfBest(9, 3.25)).ok());
+  EXPECT_THAT(Numbers(), ElementsAre(8, 9)) << "the former best is one of many";
+  EXPECT_EQ(OpenBestCheckpoint(files_, directory_.path())->manifest.number, 9U);
+}
+
+// Whatever is written after it, and also when a coordinator did not know the best one.
+TEST_F(CheckpointDirectoryTest, TheBestOneOfAllThatWereMarkedIsNeverRemoved) {
+  Random random(7);
+  Touch(0, 20);
+  std::map<double, uint64_t> marked;  // by value; the number
+  uint64_t known = 0;
+  double bar = 1e9;
+  for (uint64_t number = 1; number <= 120; ++number) {
+    const auto value = static_cast<double>(random.Below(1'000'000));
+    if (random.Chance(0.05) && !marked.empty()) bar = value + 1;  // the last one that was marked is not known
+    const bool better = value < bar;
+    if (better) {
+      bar = value;
+      known = number;
+      marked[value] = number;
+    }
+    ASSERT_TRUE(Write(known == 0 ? CutRecord{.synchronization = "bsp"} : CutOfBest(known, bar)).ok());
+    if (marked.empty()) continue;
+    const auto best = OpenBestCheckpoint(files_, directory_.path());
+    ASSERT_TRUE(best.ok()) << best.status();
+    ASSERT_EQ(best->manifest.number, marked.begin()->second) << "after " << number;
+    EXPECT_LE(Numbers().size(), 4U) << "two new ones, and two that are marked";
+  }
+  EXPECT_GT(marked.size(), 5U);
+}
+
+// The coordinator was lost when it had written one, and the next one does not know of it.
+TEST_F(CheckpointDirectoryTest, ABetterCheckpointThatTheNextCoordinatorDoesNotKnowStaysTheBest) {
+  Touch(0, 100);
+  ASSERT_TRUE(Write(CutOfBest(1, 3.0)).ok());
+  ASSERT_TRUE(Write(CutOfBest(2, 3.25)).ok());
+  for (uint64_t number = 3; number <= 6; ++number) ASSERT_TRUE(Write(CutOfBest(2, 3.25)).ok());
+  EXPECT_THAT(Numbers(), ElementsAre(1, 2, 5, 6));
+  EXPECT_EQ(OpenBestCheckpoint(files_, directory_.path())->manifest.number, 1U);
+}
+
+TEST_F(CheckpointDirectoryTest, ABestCheckpointThatIsDamagedDoesNotReplaceTheFormer) {
+  Touch(0, 100);
+  ASSERT_TRUE(Write(CutOfBest(1, 3.5)).ok());
+  Touch(0, 100);
+  ASSERT_TRUE(Write(CutOfBest(2, 3.25)).ok());
+  Damage(FileOf(2, 0));
+  const auto best = OpenBestCheckpoint(files_, directory_.path());
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->manifest.number, 1U);
+  EXPECT_EQ(best->skipped.size(), 1U);
 }
 
 TEST_F(CheckpointDirectoryTest, TwoJobsThatShareADirectoryRemoveNothingOfEachOther) {

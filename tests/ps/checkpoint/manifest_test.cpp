@@ -27,6 +27,23 @@ Manifest Example() {
                              .done = {{1, 0, 50}, {2, 0, 10}},
                              .open = {{1, 50, 60, 55}},
                              .reprocessed_items = 4}};
+  manifest.cut.metrics = {{.name = "recall",
+                           .maximize = true,
+                           .reports = 5,
+                           .left_out = 1,
+                           .value = 0.5,
+                           .best = 1.0 / 3,
+                           .at = {900, 4, 400},
+                           .best_at = {700, 3, 300},
+                           .reference = 0.625,
+                           .without_gain = 2},
+                          {.name = "silent", .left_out = 2, .at = {}, .best_at = {}}};
+  manifest.cut.best = BestCheckpoint{.metric = "recall",
+                                     .maximize = true,
+                                     .value = 1.0 / 3,
+                                     .at = {700, 3, 300},
+                                     .directory = "/c \xFF",
+                                     .checkpoint = 4};
   manifest.tables.push_back({.spec = {"in/out",
                                       {.dim = 64,
                                        .optimizer = Adagrad{.rate = 0.1F, .initial_accumulator = 0.3F},

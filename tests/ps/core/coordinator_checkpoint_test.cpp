@@ -16,9 +16,12 @@ const TableSpec kSpec{.name = "t", .options = {.dim = 2}};
 
 class CoordinatorCheckpointTest : public testing::Test {
  protected:
-  void Start(const RestorePoint& load) {
+  void Start(const RestorePoint& load, const std::optional<CutRecord>& resume = std::nullopt) {
     CoordinatorOptions options{.job_uid = "job", .servers = 1, .shards = 4};
     options.load = load;
+    options.resume = resume;
+    options.goal.target_metric = TargetMetric{"held_out", 1, false};
+    options.goal.best_checkpoint = BestCheckpointRule{"held_out", false, "/c"};
     core_.emplace(options);
     Join(kServer, Role::kServer, 0);
     Join(kWorker, Role::kWorker, 0);
@@ -71,7 +74,30 @@ class CoordinatorCheckpointTest : public testing::Test {
   }
   void TakeCheckpoint() { Step(FromOperator{.id = CommandId(1), .command = ps::TakeCheckpoint{.directory = "/c"}}); }
 
+  void ReportHeldOut(double value) {
+    Say(kWorker,
+        ReportMetric{.header = {.request = RequestId(++metric_request_), .remaining = std::chrono::seconds(10)},
+                     .name = "held_out",
+                     .value = value});
+  }
+  // Everything that is to be done for the checkpoint that the last step has begun; its record.
+  CutRecord Complete(uint64_t number) {
+    if (!out_.begin_checkpoint) return {};
+    const CutId cut = out_.begin_checkpoint->cut;
+    Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = number, .base = 0});
+    Say(kServer, MarkDone{.cut = cut});
+    Say(kServer, SnapshotDone{.cut = cut, .status = OkStatus(), .files = {}});
+    if (!out_.commit_checkpoint) return {};
+    CutRecord record = out_.commit_checkpoint->record;
+    Step(CheckpointCommitted{.cut = cut, .status = OkStatus()});
+    return record;
+  }
+  uint64_t BestNumber() const {
+    return core_->progress().best_checkpoint ? core_->progress().best_checkpoint->checkpoint : 0;
+  }
+
   const ConnectionId kServer{1}, kWorker{2}, kLater{3};
+  uint64_t metric_request_ = 100;
   std::optional<CoordinatorCore> core_;
   CoordinatorOutputs out_;
   MonotonicTime now_{std::chrono::seconds(1)};
@@ -181,6 +207,93 @@ TEST_F(CoordinatorCheckpointTest, AFailedPartEndsTheCheckpointAndNamesTheServer)
   EXPECT_NE(text.find("server 0"), std::string::npos) << text;
   EXPECT_NE(text.find("no room"), std::string::npos) << text;
   EXPECT_FALSE(Said<NewestCheckpoint>(kServer));
+}
+
+TEST_F(CoordinatorCheckpointTest, ABetterValueThanEverBeforeIsOneMoreReasonForACheckpoint) {
+  Start({});
+  ReportHeldOut(3.5);
+  ASSERT_TRUE(out_.begin_checkpoint);
+  EXPECT_EQ(out_.begin_checkpoint->directory, "/c");
+  const CutRecord first = Complete(8);
+  ASSERT_TRUE(first.best);
+  EXPECT_EQ(first.best->value, 3.5);
+  EXPECT_EQ(first.best->checkpoint, 8U);
+  EXPECT_EQ(first.best->directory, "") << "wherever the directory is moved to";
+  ASSERT_EQ(first.metrics.size(), 1U);
+  EXPECT_EQ(first.metrics[0].best, 3.5);
+  EXPECT_TRUE(Said<NewestCheckpoint>(kServer)) << "lost rows come from it like from any other";
+  EXPECT_EQ(core_->progress().checkpoints, 1U);
+  EXPECT_EQ(BestNumber(), 8U);
+  EXPECT_EQ(core_->progress().best_checkpoint->directory, "/c");
+  now_ += std::chrono::minutes(1);
+  ReportHeldOut(3.75);
+  EXPECT_FALSE(out_.begin_checkpoint);
+  TakeCheckpoint();
+  const CutRecord regular = Complete(9);
+  ASSERT_TRUE(regular.best) << "it knows which one is the best";
+  EXPECT_EQ(regular.best->checkpoint, 8U);
+  EXPECT_EQ(BestNumber(), 8U);
+  now_ += std::chrono::minutes(1);
+  ReportHeldOut(3.25);
+  Complete(10);
+  EXPECT_EQ(BestNumber(), 10U);
+}
+
+TEST_F(CoordinatorCheckpointTest, AWorseValueBeforeTheRowsAreCopiedCallsTheBestCheckpointOff) {
+  Start({});
+  ReportHeldOut(3.5);
+  Complete(8);
+  now_ += std::chrono::minutes(1);
+  ReportHeldOut(3.25);
+  ASSERT_TRUE(out_.begin_checkpoint);
+  const CutId cut = out_.begin_checkpoint->cut;
+  ReportHeldOut(3.75);
+  Step(CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = 9, .base = 0});
+  EXPECT_FALSE(Said<Mark>(kServer));
+  EXPECT_EQ(BestNumber(), 8U);
+  TakeCheckpoint();
+  EXPECT_TRUE(out_.begin_checkpoint) << "others follow";
+}
+
+TEST_F(CoordinatorCheckpointTest, TheBestCheckpointAndItsBarComeBackWithTheOneAJobIsResumedFrom) {
+  CutRecord cut{.synchronization = "async", .clock = 40, .steps = 40};
+  cut.metrics = {{.name = "held_out", .reports = 4, .value = 3.5, .best = 3.0, .at = {}, .best_at = {}}};
+  cut.best = BestCheckpoint{.metric = "held_out", .value = 3.0, .at = {.step = 30}, .directory = "/c", .checkpoint = 5};
+  Start(kPoint, cut);
+  EXPECT_EQ(BestNumber(), 5U);
+  ASSERT_EQ(core_->progress().metrics.size(), 1U);
+  EXPECT_EQ(core_->progress().metrics[0].best, 3.0);
+  ReportHeldOut(3.25);
+  EXPECT_FALSE(out_.begin_checkpoint);
+  ReportHeldOut(2.75);
+  EXPECT_TRUE(out_.begin_checkpoint);
+}
+
+// Mostly of the value that has reached it.
+TEST_F(CoordinatorCheckpointTest, AJobIsNotFinishedBeforeItsBestCheckpointIs) {
+  Start({});
+  ReportHeldOut(0.5);
+  ASSERT_NE(core_->progress().goal_reached, "");
+  ASSERT_TRUE(out_.begin_checkpoint);
+  const CheckpointOrder order = *out_.begin_checkpoint;
+  Say(kWorker, Leave{.header = {.request = RequestId(200), .remaining = std::chrono::seconds(10)}, .steps = 0});
+  EXPECT_FALSE(out_.finished);
+  out_.begin_checkpoint = order;
+  const CutRecord record = Complete(8);
+  EXPECT_TRUE(record.best.has_value());
+  EXPECT_TRUE(out_.finished);
+}
+
+TEST_F(CoordinatorCheckpointTest, ABestCheckpointThatFailsDoesNotHoldTheEndUp) {
+  Start({});
+  ReportHeldOut(0.5);
+  ASSERT_TRUE(out_.begin_checkpoint);
+  const CutId cut = out_.begin_checkpoint->cut;
+  Say(kWorker, Leave{.header = {.request = RequestId(200), .remaining = std::chrono::seconds(10)}, .steps = 0});
+  EXPECT_FALSE(out_.finished);
+  Step(CheckpointBegun{.cut = cut, .status = Error(StatusCode::kResourceExhausted, "no room"), .checkpoint = 0});
+  EXPECT_TRUE(out_.finished);
+  EXPECT_EQ(BestNumber(), 0U);
 }
 
 TEST_F(CoordinatorCheckpointTest, WhatAProgramSavesTakesTheSameWayAndSaysNothingOfData) {

@@ -132,6 +132,36 @@ TEST(MetricBoard, AGoalThatNobodyHasActedOnYetIsSeenByTheNext) {
   EXPECT_EQ(next.verdict(), "held_out <= 3.2 at epoch 5 (3)");
 }
 
+// The goals of a resumed job may be others. Neither its best value nor how long it has waited for a better one is
+// forgotten, and it is not over before it has reported anything.
+TEST(MetricBoard, AResumedJobContinuesWithItsBestValueAndItsCount) {
+  const EarlyStopping stopping{"held_out", 3, 0, false};
+  MetricBoard board({}, stopping);
+  for (const double value : {4.0, 3.0, 3.5, 3.25}) ASSERT_TRUE(board.Report("held_out", value, {.step = 1}).ok());
+  ASSERT_TRUE(board.verdict().empty());
+  MetricBoard resumed({}, stopping);
+  resumed.Continue(board.states());
+  EXPECT_EQ(resumed.states(), board.states());
+  ASSERT_TRUE(resumed.Report("held_out", 3.1, {.step = 2}).ok());
+  EXPECT_EQ(resumed.verdict(), "held_out no better for 3 reports at step 2 (best 3 at step 1)");
+  MetricBoard again({}, stopping);
+  again.Continue(resumed.states());
+  EXPECT_EQ(again.verdict(), "") << "judged by the next report";
+  ASSERT_TRUE(again.Report("held_out", 2.9, {.step = 3}).ok());
+  EXPECT_EQ(again.verdict(), "");
+  MetricBoard rising({}, EarlyStopping{"held_out", 3, 0, true});
+  rising.Continue(board.states());
+  EXPECT_TRUE(rising.states().empty()) << "counted in the other direction";
+}
+
+TEST(MetricBoard, TheBestCheckpointHasASayInTheDirectionOfItsMetric) {
+  MetricBoard board({}, {}, BestCheckpointRule{"recall", true, "/c"});
+  for (const double value : {0.5, 0.75, 0.25}) ASSERT_TRUE(board.Report("recall", value, {}).ok());
+  ASSERT_NE(board.Find("recall"), nullptr);
+  EXPECT_EQ(board.Find("recall")->best, 0.75);
+  EXPECT_EQ(board.Find("loss"), nullptr);
+}
+
 TEST(MetricBoard, KeepsTheLastAndTheBestValueAndWhereTheyWere) {
   MetricBoard board(TargetMetric{"recall", 2, true}, {});
   ASSERT_TRUE(board.Report("loss", 3, {.step = 10, .epoch = 1, .items = 100}).ok());

@@ -41,7 +41,8 @@ CoordinatorRecord SomeRecord() {
                                     .target_metric = TargetMetric{"recall", 0.75, true},
                                     .early_stopping = EarlyStopping{"held_out_loss", 3, 0.25, true},
                                     .evaluate_every_epochs = 2,
-                                    .evaluate_every_steps = 500},
+                                    .evaluate_every_steps = 500,
+                                    .best_checkpoint = BestCheckpointRule{"recall", true, "/c"}},
                            .items = 100,
                            .lease_items = 10,
                            .servers = 2,
@@ -72,12 +73,20 @@ CoordinatorRecord SomeRecord() {
                                         .reference = 0.625,
                                         .without_gain = 2},
                                        {.name = "silent", .left_out = 2, .at = {}, .best_at = {}}},
-                           .evaluations = {.due = 4, .at_epochs = 8, .at_steps = 1700}};
+                           .evaluations = {.due = 4, .at_epochs = 8, .at_steps = 1700},
+                           .best = BestCheckpoint{.metric = "recall",
+                                                  .maximize = true,
+                                                  .value = 0.625,
+                                                  .at = {700, 3, 300},
+                                                  .directory = "/c",
+                                                  .checkpoint = 8}};
   CutRecord::DataSet progress{.name = "train", .items = 100, .epochs = 2, .lease_items = 10, .finished_epochs = 1};
   progress.done = {{1, 0, 10}};
   progress.open = {{1, 20, 30, 24}};
   progress.reprocessed_items = 3;
   record.resume->data_sets = {progress};
+  record.resume->metrics = record.metrics;
+  record.resume->best = record.best;
   record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}, true}};
   return record;
 }

@@ -88,6 +88,24 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
 }
 
 // CutExact.
+// One that is marked is better than the one that was the best, by what was really reported; all others leave that one
+// in its place.
+void CoordinatorSimulation::CheckBest(const CheckpointCommit& commit, size_t office) {
+  const auto& marked = commit.record.best;
+  const auto known = offices_[office]->core->progress().best_checkpoint;
+  if (!marked) {
+    if (known) Violation("BestKept: a checkpoint does not know the best one");
+    return;
+  }
+  if (!reported_.contains(marked->value)) Violation("BestKept: marked with a value that was not reported");
+  if (marked->checkpoint == commit.checkpoint) {
+    Count("best checkpoints");
+    if (known && marked->value >= known->value) Violation("BestKept: marked, and no better than the best one");
+  } else if (!known || known->checkpoint != marked->checkpoint) {
+    Violation("BestKept: a checkpoint names another as the best one");
+  }
+}
+
 void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t office) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const auto contained = [&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); };

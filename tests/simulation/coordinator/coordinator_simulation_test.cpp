@@ -19,6 +19,7 @@ TEST(CoordinatorSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"copies completed", 50},
                    {"items processed again", 10},
                    {"checkpoints", 100},
+                   {"best checkpoints", 50},
                    {"takeovers", 100},
                    {"begun anew", 1}});
 }

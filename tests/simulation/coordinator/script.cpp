@@ -126,6 +126,7 @@ Outcome CoordinatorSimulation::Simulate() {
                     .row_changes_max = 0,
                     .host_index = 0,
                     .mutations = mutations_};
+  first_options_.goal.best_checkpoint = BestCheckpointRule{kHeldOut, false, "checkpoints"};
   StartOffice(first_options_, 0);
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);

@@ -142,6 +142,8 @@ class CoordinatorSimulation : public World {
   void OnMark(size_t place, const Mark& mark);
   void OnWriteSnapshot(size_t place, CutId cut);
   void CheckCut(const CutRecord& record, size_t office);
+  void CheckBest(const CheckpointCommit& commit, size_t office);
+  void ReportHeldOut(size_t place);
   void CheckEven();
 
   // stopped.cpp
@@ -231,6 +233,8 @@ class CoordinatorSimulation : public World {
   bool crashed_at_table_ = false;
   bool any_stopped_ = false;  // now
   bool any_server_died_ = false;
+  static constexpr char kHeldOut[] = "held_out";
+  std::set<double> reported_;  // values of it
   bool any_failure_ = false;
 };
 }  // namespace attune::ps::simulation

@@ -167,6 +167,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   if (out.commit_checkpoint) {
     Count("checkpoints");
     CheckCut(out.commit_checkpoint->record, office);
+    CheckBest(*out.commit_checkpoint, office);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
           [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });

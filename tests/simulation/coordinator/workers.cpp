@@ -110,6 +110,7 @@ void CoordinatorSimulation::Ask(size_t place, Worker::At at) {
     case Worker::At::kLease:
       return StepWorker(place, LeaseCall{.call = call, .deadline = deadline, .data_set = worker.data_set});
     case Worker::At::kStep:
+      if (parameters_.reports) ReportHeldOut(place);
       return StepWorker(place, StepCall{.call = call, .deadline = deadline, .loss = 1, .samples = 1});
     case Worker::At::kLeave:
       worker.leaves_at = now();
@@ -119,6 +120,13 @@ void CoordinatorSimulation::Ask(size_t place, Worker::At at) {
     case Worker::At::kEnd:
       worker.calls.erase(call);
   }
+}
+
+// A figure of the model, which is better now and then.
+void CoordinatorSimulation::ReportHeldOut(size_t place) {
+  const auto value = static_cast<double>(random().Below(1'000'000));
+  reported_.insert(value);
+  StepWorker(place, ReportMetricCall{.name = kHeldOut, .value = value});
 }
 
 // Beside its work: who numbers tables has to know of all of them.
