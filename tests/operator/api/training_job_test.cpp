@@ -50,7 +50,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
                "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000}},
-    "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7"},
+    "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7",
+                   "resumeAt": "Best", "best": {"metric": "recall", "direction": "Maximize"}},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
                   "progressDeadlineSeconds": 90}})"));
   EXPECT_THAT(Texts(job), IsEmpty());
@@ -82,6 +83,9 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.checkpoint.interval_seconds, 600);
   EXPECT_EQ(spec.checkpoint.keep, 2);
   EXPECT_EQ(spec.checkpoint.resume_from, "/shared/old/7");
+  EXPECT_EQ(spec.checkpoint.resume_at, ResumeAt::kBest);
+  EXPECT_EQ(spec.checkpoint.best.metric, "recall");
+  EXPECT_EQ(spec.checkpoint.best.direction, Direction::kMaximize);
   EXPECT_EQ(spec.run_policy.backoff_limit, 0);
   EXPECT_EQ(spec.run_policy.ttl_seconds_after_finished, 0);
   EXPECT_EQ(spec.run_policy.progress_deadline_seconds, 90);

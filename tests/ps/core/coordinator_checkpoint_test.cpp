@@ -278,6 +278,8 @@ TEST_F(CoordinatorCheckpointTest, AJobIsNotFinishedBeforeItsBestCheckpointIs) {
   const CheckpointOrder order = *out_.begin_checkpoint;
   Say(kWorker, Leave{.header = {.request = RequestId(200), .remaining = std::chrono::seconds(10)}, .steps = 0});
   EXPECT_FALSE(out_.finished);
+  Report(kServer);  // under the map without the worker
+  EXPECT_FALSE(out_.finished);
   out_.begin_checkpoint = order;
   const CutRecord record = Complete(8);
   EXPECT_TRUE(record.best.has_value());
