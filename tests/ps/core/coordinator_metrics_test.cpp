@@ -66,6 +66,22 @@ class CoordinatorMetricsTest : public CoordinatedJob {
     EXPECT_TRUE(Answer<Done>().has_value());
   }
 
+  // Another coordinator, from this copy of what the first one knew.
+  void TakeOverWith(const CoordinatorRecord& record) {
+    Follow();
+    Step(FromOperator{.id = CommandId(1), .command = NodeGone{.role = Role::kServer, .index = 0, .pod = 10}});
+    JoinAgain(kServer1);
+    Say(kServer1, AnswerOf({}, record));
+    JoinAgain(kWorker);
+    Say(kWorker, AnswerOf());
+    for (int i = 0; i < 100 && core_->progress().taking_over; ++i) {
+      now_ += std::chrono::milliseconds(500);
+      Step(CoordinatorTimer{});
+      PromiseAgain();
+      ConfirmWhenWanted();
+    }
+  }
+
   uint64_t request_ = 0;
   DataSetId train_, validate_;
 };
@@ -168,22 +184,25 @@ TEST_F(CoordinatorMetricsTest, AnotherCoordinatorGoesOnWithWhatWasReported) {
   const CoordinatorRecord record = record_;
   EXPECT_EQ(record.metrics, before);
   EXPECT_EQ(record.evaluations.due, 2U);
-  Follow();
-  Step(FromOperator{.id = CommandId(1), .command = NodeGone{.role = Role::kServer, .index = 0, .pod = 10}});
-  JoinAgain(kServer1);
-  Say(kServer1, AnswerOf({}, record));
-  JoinAgain(kWorker);
-  Say(kWorker, AnswerOf());
-  for (int i = 0; i < 100 && core_->progress().taking_over; ++i) {
-    now_ += std::chrono::milliseconds(500);
-    Step(CoordinatorTimer{});
-    PromiseAgain();
-    ConfirmWhenWanted();
-  }
+  TakeOverWith(record);
   ASSERT_FALSE(core_->progress().taking_over);
   EXPECT_EQ(core_->progress().metrics, before);
   Say(kWorker, ReportMetric{.header = NextHeader(), .name = "held_out", .value = 4});
   EXPECT_EQ(core_->progress().goal_reached, "held_out no better for 2 reports at epoch 2 (best 3 at epoch 1)");
+}
+
+TEST_F(CoordinatorMetricsTest, AnotherCoordinatorKnowsTheBestCheckpointAndItsRule) {
+  Mirror();
+  CoordinatorRecord record = record_;
+  record.goal.best_checkpoint = BestCheckpointRule{"held_out", false, "/c"};
+  record.best = BestCheckpoint{
+      .metric = "held_out", .maximize = false, .value = 3, .at = {.step = 9}, .directory = "/c", .checkpoint = 7};
+  TakeOverWith(record);
+  ASSERT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().best_checkpoint, record.best);
+  ASSERT_TRUE(core_->LastRecord().has_value());
+  EXPECT_EQ(core_->LastRecord()->best, record.best) << "and so does the one after it";
+  EXPECT_EQ(core_->LastRecord()->goal.best_checkpoint, record.goal.best_checkpoint);
 }
 
 }  // namespace
