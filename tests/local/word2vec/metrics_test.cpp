@@ -67,7 +67,7 @@ TEST_F(MetricsRun, ACurveIsSeenAndTrainingEndsWhenItNoLongerImproves) {
 // The loss falls, so the highest one is the first, and every later checkpoint is worse by it.
 TEST_F(MetricsRun, TheBestCheckpointIsKeptBesideNewerOnesAndARunContinuesFromIt) {
   const std::string checkpoints = (directory_ / "checkpoints").string();
-  StartTopics("epochs: 100000, evaluateEvery: {epochs: 10}", 2,
+  StartTopics("epochs: 100000, evaluateEvery: {steps: 100}", 2,
               "{directory: " + checkpoints +
                   ", keep: 1, intervalSeconds: 1, best: {metric: held_out_loss, direction: Maximize}}");
   const auto number = [](const Json& status, const char* which) {
