@@ -64,6 +64,10 @@ void SayWhatIsAllowed(const YamlDocument& document, std::vector<FieldProblem>& p
     if (allowed.empty()) continue;
     if (allowed.starts_with("a whole number") && text.find_first_of("0123456789") != std::string::npos)
       allowed += ", without leading zeros";
+    // `mode: Off` is what is allowed, and yet a boolean for half of the readers.
+    const Field* field = FindField(problem.path);
+    if (field != nullptr && std::find(field->choices.begin(), field->choices.end(), text) != field->choices.end())
+      allowed = "\"" + text + "\", in quotes; all: " + allowed;
     problem.allowed = std::move(allowed);
   }
 }

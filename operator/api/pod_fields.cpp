@@ -103,6 +103,17 @@ constexpr NumberRule kNumberRules[] = {
     {"ServiceAccountTokenProjection", "expirationSeconds", 600, 1LL << 32},
 };
 
+// Fields that the schema leaves optional and the API server needs: without them an object refers to nothing.
+struct NeededRule {
+  std::string_view type, field;
+};
+constexpr NeededRule kNeededRules[] = {
+    {"ConfigMapEnvSource", "name"},       {"ConfigMapKeySelector", "name"}, {"ConfigMapProjection", "name"},
+    {"ConfigMapVolumeSource", "name"},    {"ExecAction", "command"},        {"LocalObjectReference", "name"},
+    {"SecretEnvSource", "name"},          {"SecretKeySelector", "name"},    {"SecretProjection", "name"},
+    {"SecretVolumeSource", "secretName"},
+};
+
 // Objects of which exactly one member says what they are.
 struct ChoiceRule {
   std::string_view type;
@@ -129,6 +140,11 @@ template <class Rules>
 auto FindRule(const Rules& rules, std::string_view type, std::string_view field) {
   return std::find_if(std::begin(rules), std::end(rules),
                       [&](const auto& rule) { return rule.type == type && rule.field == field; });
+}
+
+// "" and an empty list say no more than an absent field.
+bool IsNeeded(const SchemaType& owner, const SchemaField& field) {
+  return field.required || FindRule(kNeededRules, owner.name, field.name) != std::end(kNeededRules);
 }
 
 // --- texts
@@ -158,6 +174,7 @@ std::string TypeText(const SchemaType& owner, const SchemaField& field) {
   }
   if (field.type_name == "string") {
     const auto rule = FindRule(kStringRules, owner.name, field.name);
+    if (rule == std::end(kStringRules) && IsNeeded(owner, field)) return "a string that is not empty";
     return rule == std::end(kStringRules) ? "a string" : rule->allowed;
   }
   if (field.type_name == "boolean") return "true or false";
@@ -205,7 +222,7 @@ class Checker {
     }
     for (const SchemaField& field : type.fields) {
       const auto at = value.find(field.name);
-      if (field.required && (at == value.end() || at->is_null()))
+      if (IsNeeded(type, field) && (at == value.end() || at->is_null()))
         Problem(path + "." + std::string(field.name), "nothing", FieldText(type, field));
     }
     OneOf(type, value, path);
@@ -275,6 +292,7 @@ class Checker {
         return One(owner, field, value, path);
       case SchemaShape::kList:
         if (!value.is_array()) return Problem(path, FoundText(value), FieldText(owner, field));
+        if (field.name == "command") Program(owner, field, value, path);
         for (size_t i = 0; i < value.size(); ++i) One(owner, field, value[i], path + "[" + std::to_string(i) + "]");
         return;
       case SchemaShape::kMap:
@@ -284,6 +302,13 @@ class Checker {
         for (const auto& [name, member] : value.items()) One(owner, field, member, path + "." + name);
         return;
     }
+  }
+
+  // The first part of a command names a program; empty arguments after it are arguments.
+  void Program(const SchemaType& owner, const SchemaField& field, const Json& command, const std::string& path) {
+    if (command.empty() && IsNeeded(owner, field)) Problem(path, FoundText(command), FieldText(owner, field));
+    if (!command.empty() && command.front() == "")
+      Problem(path + "[0]", "\"\"", "the name or the path of a program; without command the image's own runs");
   }
 
   void One(const SchemaType& owner, const SchemaField& field, const Json& value, const std::string& path) {
@@ -319,7 +344,8 @@ class Checker {
     const auto rule = FindRule(kStringRules, owner.name, field.name);
     if (rule != std::end(kStringRules) && !text.empty() && !rule->fits(text))
       return Problem(path, FoundText(value), rule->allowed);
-    if (field.required && text.empty()) return Problem(path, FoundText(value), TypeText(owner, field));
+    if (text.empty() && field.shape == SchemaShape::kOne && IsNeeded(owner, field))
+      return Problem(path, FoundText(value), TypeText(owner, field));
     if (owner.name == "VolumeMount" && field.name == "name") Mount(text, path);
   }
 

@@ -399,12 +399,27 @@ const char* ToString(TuningMode mode) {
   return "";
 }
 
+namespace {
+
+// A path is as long as the names in a manifest, up to a hundred of them: its begin and its end say where it is.
+std::string Bounded(const std::string& path) {
+  constexpr size_t kPathMax = 200, kEnd = 60;
+  if (path.size() <= kPathMax) return path;
+  const auto is_within = [&](size_t at) { return (static_cast<unsigned char>(path[at]) & 0xC0) == 0x80; };
+  size_t begin_ends = kPathMax - kEnd, end_begins = path.size() - kEnd;
+  while (is_within(begin_ends)) --begin_ends;
+  while (end_begins < path.size() && is_within(end_begins)) ++end_begins;
+  return path.substr(0, begin_ends) + " ... " + path.substr(end_begins);
+}
+
+}  // namespace
+
 std::string ToString(const FieldProblem& problem, const std::string& file) {
   std::string text;
   if (!file.empty()) text += file + ":";
   if (problem.line > 0) text += std::to_string(problem.line) + ":" + std::to_string(problem.column) + ":";
   if (!text.empty()) text += " ";
-  return text + problem.path + ": found " + problem.found + "; allowed: " + problem.allowed;
+  return text + Bounded(problem.path) + ": found " + problem.found + "; allowed: " + problem.allowed;
 }
 
 const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type) {

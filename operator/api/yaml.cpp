@@ -106,6 +106,19 @@ class Converter {
 
   Json Value(const YAML::Node& node, const std::string& path, int depth) {
     if (full_) return {};
+    if (std::any_of(around_.begin(), around_.end(), [&](const YAML::Node* each) { return each->is(node); })) {
+      Problem(MarkOf(path, node), path, "an alias of a value that it is itself part of, which has no end",
+              "a value that does not contain itself");
+      return {};
+    }
+    around_.push_back(&node);
+    Json value = ValueOf(node, path, depth);
+    around_.pop_back();
+    return value;
+  }
+
+ private:
+  Json ValueOf(const YAML::Node& node, const std::string& path, int depth) {
     if (++nodes_ > kYamlNodesMax || depth > kYamlDepthMax) {
       full_ = true;
       Problem(node.Mark(), path, "too much",
@@ -127,7 +140,16 @@ class Converter {
     return {};
   }
 
- private:
+  // An alias has the place of what it stands for: the key before it is what the reader looks for.
+  YAML::Mark MarkOf(const std::string& path, const YAML::Node& node) const {
+    const auto place = document_.places.find(path);
+    YAML::Mark mark = node.Mark();
+    if (place == document_.places.end()) return mark;
+    mark.line = place->second.key_line - 1;
+    mark.column = place->second.key_column - 1;
+    return mark;
+  }
+
   void Problem(const YAML::Mark& mark, const std::string& path, std::string found, std::string allowed) {
     document_.problems.push_back(
         {path.empty() ? "(document)" : path, std::move(found), std::move(allowed), mark.line + 1, mark.column + 1});
@@ -204,6 +226,7 @@ class Converter {
   }
 
   YamlDocument& document_;
+  std::vector<const YAML::Node*> around_;  // what the value that is looked at lies in, outermost first
   size_t nodes_ = 0;
   bool full_ = false;
 };

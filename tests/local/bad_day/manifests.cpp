@@ -47,6 +47,10 @@ const Case kCases[] = {
             {"args[0]: found 64; allowed: a string: \"64\""}),
     Invalid("a command that is one string", Job(Worker("command: attune-word2vec --dim=64")),
             {"command: found \"attune-word2vec --dim=64\"; allowed: a list of strings"}),
+    Invalid("a program without a name", Job(Worker("command: [\"\"]")),
+            {"command[0]: found \"\"; allowed: the name or the path of a program", "1 problem"}),
+    Invalid("a reference to an object without a name", Job(Worker("envFrom: [{configMapRef: {name: \"\"}}]")),
+            {"configMapRef.name: found \"\"; allowed: a string that is not empty", "1 problem"}),
     Invalid("an amount of cpu that is none", Job(Worker("resources: {limits: {cpu: banana}}")),
             {"limits.cpu: found \"banana\"; allowed: a quantity"}),
     Invalid("a negative amount of memory", Job(Worker("resources: {limits: {memory: -5Gi}}")),
@@ -70,6 +74,10 @@ const Case kCases[] = {
             Text(Top("{checkpoint: {directory: here}, " + std::string(kGoodWorkers) + "}")),
             {"spec.checkpoint.directory: found \"here\"; allowed: an absolute path"}),
     Invalid("nested without end", Text(std::string(10'000, '[')), {"nested too deep; allowed: at most 100 levels"}),
+    Invalid(
+        "an alias of what it lies in", Text("a: &a\n  b: *a\n"),
+        {"job.yaml:2:3: a.b: found an alias of a value that it is itself part of, which has no end; allowed: a value "
+         "that does not contain itself"}),
     Invalid("no YAML at all", Text("a: [1, 2\nb: }\n"), {"job.yaml:2:", "not YAML"}),
     Invalid("a tab in the indentation", Text("spec:\n\tworkers: {}\n"),
             {"a tab in the indentation; indent with spaces"}),
@@ -123,6 +131,9 @@ const Case kCases[] = {
             {"volumes[1].name: found \"a\" again"}),
     // Names and places.
     Invalid("a mode in small letters", With("synchronization: {mode: ssp}"), {"found \"ssp\"; allowed: SSP (nearest)"}),
+    Invalid(
+        "a mode that is a boolean without quotes", With("tuning: {mode: Off}"),
+        {"found Off, which readers of YAML understand differently; allowed: \"Off\", in quotes; all: Off, Recommend"}),
     Invalid("a tuner's mode in small letters", With("tuning: {mode: auto}"),
             {"found \"auto\"; allowed: Auto (nearest)"}),
     Invalid("a field one level too high", With("tuning: {pinned: {servers: 9}}"),

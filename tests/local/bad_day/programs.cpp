@@ -37,7 +37,7 @@ const Case kCases[] = {
             {"no command is stated", "neither attune-no-such nor no-such is there"}),
     Refused("neither command nor image", {Job(Worker("args: [a]"))}, {"neither command nor image says what to run"}),
     Refused("a program without a name", {Job(Worker("command: [\"\"]"))},
-            {"found \"\"; allowed: a program of this machine"}),
+            {"command[0]: found \"\"; allowed: the name or the path of a program"}),
     Refused("a device as program", {Job(Worker("command: [/dev/null]"))}, {"/dev/null is no executable file"}),
     // What the worker's program does.
     Fails(

@@ -122,6 +122,31 @@ TEST(Yaml, AnchorsWorkAndBombsDoNot) {
   EXPECT_THAT(document.problems[0].found, HasSubstr("too much"));
 }
 
+TEST(Yaml, AnAliasOfWhatItLiesInIsNamedWhereItStands) {
+  for (const char* text : {"x: 1\na: &a\n  b: *a\n", "x: 1\na: &a\n  b: {c: [1, *a]}\n", "x: 1\na: &a\n  [1, *a]\n"}) {
+    const YamlDocument document = Only(text);
+    ASSERT_EQ(document.problems.size(), 1U) << text;
+    EXPECT_THAT(document.problems[0].found, HasSubstr("an alias of a value that it is itself part of")) << text;
+    EXPECT_LE(document.problems[0].path.size(), 8U) << text;
+  }
+  const FieldProblem problem = Only("x: 1\na: &a\n  b: *a\n").problems.at(0);
+  EXPECT_EQ(problem.path, "a.b");
+  EXPECT_EQ(problem.line, 3);
+  EXPECT_EQ(problem.column, 3);
+  EXPECT_TRUE(Only("a: &a [1]\nb: [*a, *a]\nc: {d: *a}\n").problems.empty()) << "twice is not within itself";
+}
+
+TEST(FieldProblem, AVeryLongPathIsShownByItsBeginAndItsEnd) {
+  std::string path = "spec";
+  for (int i = 0; i < 90; ++i) path += ".\u00e4\u00f6\u00fc";
+  const std::string text = ToString(FieldProblem{path + ".last", "too much", "less"}, "f.yaml");
+  EXPECT_LT(text.size(), 300U);
+  EXPECT_THAT(text, ::testing::StartsWith("f.yaml: spec."));
+  EXPECT_THAT(text, HasSubstr(" ... "));
+  EXPECT_THAT(text, HasSubstr(".last: found too much; allowed: less"));
+  EXPECT_NO_THROW((void)Json(text).dump()) << "no character is cut in two";
+}
+
 TEST(Yaml, DeepNestingEndsInAnError) {
   const std::string deep(5000, '[');
   const auto documents = ParseYaml(deep, "f.yaml");
