@@ -352,8 +352,10 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
   view.marked_failures = view.failures = HighestNumber(observed);
   const WallTime listening_since =
       observed.listening_since ? now.wall - (now.monotonic - *observed.listening_since) : now.wall;
+  // Kubelets cut the fractions of a second off: a container of the second in which this operator began came after that.
+  constexpr auto kCutOff = std::chrono::seconds(1);
   view.heard_all_along = std::ranges::none_of(observed.pods, [&](const ObservedPod& pod) {
-    return IsOurs(observed, pod) && pod.container.started_at && *pod.container.started_at < listening_since;
+    return IsOurs(observed, pod) && pod.container.started_at && *pod.container.started_at + kCutOff <= listening_since;
   });
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOurs(observed, pod)) continue;

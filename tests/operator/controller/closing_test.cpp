@@ -483,6 +483,28 @@ TEST(ClosingTest, AWorkerThatEndedEarlyIsReplacedAndTheEventSaysWhy) {
   }));
 }
 
+// A program that ends at once has mostly ended before its sidecar had connected. Kubelets report starts in whole seconds.
+TEST(ClosingTest, ThatAWorkerHasNeverJoinedIsSaidByAnOperatorThatHasListenedSinceItsStart) {
+  const auto note_of_an_operator_begun_after = [](Duration start) {
+    Story story;
+    const auto job = story.cluster.sample.job;
+    story.cluster.Advance(start);
+    story.cluster.RestartOperator();
+    story.cluster.sample.job = job;
+    for (const char* name : {"a-server-0", "a-server-1", "a-worker-0"}) story.cluster.Connect(name);
+    story.Exit("a-worker-1", 0, /*joined=*/false);
+    story.Pass(seconds(10));
+    for (const EmitEvent& event : story.cluster.events()) {
+      if (event.event_reason == kEventWorkerFailed) return event.note;
+    }
+    return std::string("no Event");
+  };
+  EXPECT_THAT(note_of_an_operator_begun_after(std::chrono::milliseconds(700)), HasSubstr("and has never joined"));
+  EXPECT_THAT(note_of_an_operator_begun_after(seconds(3)),
+              AllOf(HasSubstr("before the goal was reached"), testing::Not(HasSubstr("never joined"))))
+      << "it may have joined before";
+}
+
 TEST(ClosingTest, WhileOthersAreAtTheClosingWorkAFailedWorkerIsNotMadeAgain) {
   Story story;
   story.cluster.ReachGoal("evaluate");
