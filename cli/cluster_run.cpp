@@ -47,11 +47,12 @@ int RunOnCluster(std::vector<kube::Json> jobs, const RunArguments& arguments, co
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = false};
   options.record = [&](const JobView& view, double now) { report.Add(view, now); };
   const SystemTime time;
-  const FollowResult result = Follow(*connection->api, keys, options, time);
+  FollowResult result = Follow(*connection->api, keys, options, time);
   if (result.interrupted)
     std::fprintf(stderr, "not following any longer; the job continues, `attune stop %s` ends it\n",
                  keys.front().name.c_str());
   const bool reported = report.Finish(arguments.json);
+  for (JobView& view : result.views) view.tuned = report.HeadlineOf(view);
   const int code = Conclude(result, arguments.json);
   return code == kExitOk && !reported ? kExitFailed : code;
 }

@@ -10,6 +10,7 @@
 #include "cli/chart.h"
 #include "cli/page.h"
 #include "cli/render.h"
+#include "cli/report_settings.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {
@@ -108,7 +109,7 @@ class ComparedRuns {
         const auto at = point.metrics.find(name);
         return at == point.metrics.end() ? std::nullopt : std::optional(at->second);
       };
-      text += draw(Maker(Words(name), 190, false, get, /*gaps=*/false));
+      text += draw(Maker(Titled(Words(name)), 190, false, get, /*gaps=*/false));
     }
     text += draw(Maker("Throughput, " + (unit.empty() ? std::string("samples") : unit) + "/s", 270, true,
                        [](const RunPoint& point) { return point.rate; }));
@@ -127,49 +128,87 @@ class ComparedRuns {
 
   static std::string Cell(const std::string& text) { return "<td>" + EscapeHtml(text) + "</td>"; }
 
-  std::string FiguresTable() const {
+  struct Column {
+    std::string name;
+    std::function<std::string(const RunHistory&)> text;
+  };
+
+  std::vector<Column> Columns() const {
+    std::vector<Column> columns = {
+        {"outcome", [](const RunHistory& run) { return run.phase; }},
+        {"last loss", [](const RunHistory& run) { return Text(run.loss ? run.loss : LastPoint(run).loss); }},
+        {"last rate",
+         [](const RunHistory& run) {
+           const std::optional<double> rate = run.rate ? run.rate : LastPoint(run).rate;
+           return rate ? api::FormatRate(*rate, run.sample_unit) : "-";
+         }},
+        {"took", [](const RunHistory& run) { return api::FormatSeconds(LengthOf(run)); }},
+        {"servers x workers", SettingText}};
     std::set<std::string> results;
     for (const ComparedHistory& run : runs_) {
       for (const auto& [name, value] : run.history.results) results.insert(name);
     }
-    std::string text =
-        "<table><tr><th></th><th>run</th><th>outcome</th><th>last loss</th><th>last rate</th><th>took</th>"
-        "<th>servers x workers</th>";
-    for (const std::string& name : results) text += "<th>" + EscapeHtml(Words(name)) + "</th>";
-    text += "<th>began</th></tr>\n";
-    for (size_t i = 0; i < runs_.size(); ++i) text += FiguresRow(runs_[i], kColors[i % kColors.size()], results);
+    for (const std::string& name : results)
+      columns.push_back({Words(name), [name](const RunHistory& run) { return ResultText(run, name); }});
+    columns.push_back(
+        {"began", [](const RunHistory& run) { return StartOf(run) > 0 ? DateText(StartOf(run)) : std::string("-"); }});
+    return columns;
+  }
+
+  // On narrow screens a card for each run, whose figures have their names beside them.
+  std::string FiguresTable() const {
+    const std::vector<Column> columns = Columns();
+    std::string text = "<table class=\"cards\"><tr><th></th><th>run</th>";
+    for (const Column& column : columns) text += "<th>" + EscapeHtml(column.name) + "</th>";
+    text += "</tr>\n";
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      text += std::string("<tr><td><span class=\"n\" style=\"background:") + kColors[i % kColors.size()] +
+              "\">&nbsp;</span></td><td><b>" + EscapeHtml(runs_[i].name) + "</b></td>";
+      for (const Column& column : columns) {
+        text +=
+            "<td data-label=\"" + EscapeHtml(column.name) + "\">" + EscapeHtml(column.text(runs_[i].history)) + "</td>";
+      }
+      text += "</tr>\n";
+    }
     return text + "</table>\n";
   }
 
-  static std::string FiguresRow(const ComparedHistory& run, const char* color, const std::set<std::string>& results) {
-    const RunHistory& history = run.history;
+  static std::string Text(const std::optional<double>& figure) { return figure ? api::FormatFigure(*figure) : "-"; }
+
+  // The last of each figure that was seen.
+  static RunPoint LastPoint(const RunHistory& history) {
     RunPoint last;
     for (const RunPoint& point : history.points) {
       if (point.loss) last.loss = point.loss;
       if (point.rate) last.rate = point.rate;
       last.servers = point.servers;
       last.workers = point.workers;
+      last.pace = point.pace;
     }
-    if (history.loss) last.loss = history.loss;
-    if (history.rate) last.rate = history.rate;
-    std::string text = std::string("<tr><td><span class=\"n\" style=\"background:") + color + "\">&nbsp;</span></td>" +
-                       Cell(run.name) + Cell(history.phase) + Cell(last.loss ? api::FormatFigure(*last.loss) : "-") +
-                       Cell(last.rate ? api::FormatRate(*last.rate, history.sample_unit) : "-") +
-                       Cell(api::FormatSeconds(LengthOf(history))) +
-                       Cell(std::to_string(last.servers) + " x " + std::to_string(last.workers));
-    for (const std::string& name : results) {
-      const auto at = std::find_if(history.results.begin(), history.results.end(),
-                                   [&](const auto& each) { return each.first == name; });
-      text += Cell(at == history.results.end() ? "-" : api::FormatFigure(at->second));
-    }
-    return text + Cell(StartOf(history) > 0 ? DateText(StartOf(history)) : "-") + "</tr>\n";
+    return last;
+  }
+
+  static std::string SettingText(const RunHistory& history) {
+    const RunPoint last = LastPoint(history);
+    return std::to_string(last.servers) + " x " + std::to_string(last.workers) +
+           (last.pace.empty() ? "" : ", " + last.pace);
+  }
+
+  static std::string ResultText(const RunHistory& history, const std::string& name) {
+    const auto at = std::find_if(history.results.begin(), history.results.end(),
+                                 [&](const auto& each) { return each.first == name; });
+    return at == history.results.end() ? "-" : api::FormatFigure(at->second);
   }
 
   // What is known of the runs, side by side; the whole difference is `attune runs diff`.
   std::string About() const {
     std::vector<std::string> names;
+    std::vector<std::vector<std::pair<std::string, std::string>>> facts;
     for (const ComparedHistory& run : runs_) {
-      for (const auto& [name, value] : run.history.about) {
+      facts.push_back(run.history.about);
+      if (const std::string tuning = TuningHeadline(run.history); !tuning.empty())
+        facts.back().insert(facts.back().begin(), {"tuning", tuning});
+      for (const auto& [name, value] : facts.back()) {
         if (name != "run" && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
       }
     }
@@ -179,10 +218,9 @@ class ComparedRuns {
     text += "</tr>\n";
     for (const std::string& name : names) {
       text += "<tr>" + Cell(name);
-      for (const ComparedHistory& run : runs_) {
-        const auto at = std::find_if(run.history.about.begin(), run.history.about.end(),
-                                     [&](const auto& each) { return each.first == name; });
-        text += Cell(at == run.history.about.end() ? "-" : at->second);
+      for (const auto& known : facts) {
+        const auto at = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == name; });
+        text += Cell(at == known.end() ? "-" : at->second);
       }
       text += "</tr>\n";
     }

@@ -132,6 +132,15 @@ std::string RecoveryText(const api::TrainingJobStatus& status) {
                     std::to_string(status.recovery->steps_lost) + " steps before it");
 }
 
+// What it does now is no longer so when the job has ended.
+std::string TuningText(const api::TrainingJob& job) {
+  const api::TuningStatus& tuning = *job.status.tuning;
+  if (!HasEnded(job.status))
+    return std::string(ToString(job.spec.tuning.mode)) + ", " + tuning.stage + ": " + tuning.message;
+  return std::string(ToString(job.spec.tuning.mode)) + ", " + std::to_string(tuning.changes) +
+         (tuning.changes == 1 ? " change" : " changes") + "; attune explain " + job.name + " says why each was made";
+}
+
 void AddTable(std::string& text, const std::string& title, const Table& table) {
   if (table.rows.empty()) {
     text += "\n" + title + ": none\n";
@@ -211,6 +220,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Trouble", TroubleOf(job.status));
+  Row(text, "Trouble", EndedWithoutAStep(job, pods));
   Row(text, "Standstill", StandstillText(job.status, now));
   Row(text, "Pace", PaceText(job));
   Row(text, "Transport", TransportText(job.spec.security));
@@ -218,11 +228,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Checkpoint", CheckpointText(job.status, now));
   if (job.status.best_checkpoint) Row(text, "Best", ToString(*job.status.best_checkpoint));
   Row(text, "Recovery", RecoveryText(job.status));
-  if (job.status.tuning) {
-    Row(text, "Tuning",
-        std::string(ToString(job.spec.tuning.mode)) + ", " + job.status.tuning->stage + ": " +
-            job.status.tuning->message);
-  }
+  if (job.status.tuning) Row(text, "Tuning", TuningText(job));
   Row(text, "Coordinator",
       job.status.coordinator +
           (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));

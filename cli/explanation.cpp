@@ -91,10 +91,12 @@ std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::Settin
 std::string HeadText(const api::TrainingJob& job) {
   const api::TuningStatus& status = *job.status.tuning;
   std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode);
-  if (status.stage != ToString(job.spec.tuning.mode)) text += ", " + status.stage;
+  if (status.stage != ToString(job.spec.tuning.mode) && !HasEnded(job.status)) text += ", " + status.stage;
   if (status.servers > 0)
     text += " at " + controller::ToString({status.servers, status.workers, status.threads, status.slack});
-  text += ", " + std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes") + " so far\n";
+  const std::string changes = std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes");
+  if (HasEnded(job.status)) return text + ", " + changes + "; the job has ended\n";
+  text += ", " + changes + " so far\n";
   if (const std::string remaining = RemainingText(status); !remaining.empty()) text += "Remaining: " + remaining + "\n";
   if (status.recommended_servers) {
     text += "Recommended: " +
@@ -115,7 +117,8 @@ Json HeadJson(const api::TrainingJob& job) {
   if (status.servers > 0) object["setting"] = {{"servers", status.servers}, {"workers", status.workers}};
   if (status.threads) object["setting"]["threads"] = *status.threads;
   if (status.slack) object["setting"]["slack"] = *status.slack;
-  if (status.remaining_seconds) {
+  if (HasEnded(job.status)) object["ended"] = true;
+  if (status.remaining_seconds && !HasEnded(job.status)) {
     object["remaining"] = {{"low", status.remaining_low.value_or(0)},
                            {"mid", *status.remaining_seconds},
                            {"high", status.remaining_high.value_or(0)}};
@@ -142,14 +145,16 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
   }
   Explanation explanation{HeadText(job), HeadJson(job)};
   explanation.json["findings"] = Json::array();
-  const std::vector<std::string> findings = controller::TuningLoop::FindingsOf(job.status.tuning->state);
+  std::vector<std::string> findings = controller::TuningLoop::FindingsOf(job.status.tuning->state);
+  if (HasEnded(job.status)) findings.clear();
   if (!findings.empty()) explanation.text += "\nWrong now:\n";
   for (const std::string& finding : findings) {
     explanation.text += "  " + finding + "\n";
     explanation.json["findings"].push_back(finding);
   }
   const std::vector<tuner::NamedRecord> story = controller::TuningLoop::StoryOf(job.status.tuning->state);
-  if (story.empty()) explanation.text += "\nNothing was tried so far.\n";
+  if (story.empty())
+    explanation.text += HasEnded(job.status) ? "\nNothing was tried.\n" : "\nNothing was tried so far.\n";
   for (const tuner::NamedRecord& named : story) {
     explanation.text += "\n" + std::to_string(named.record.number) + ". " + tuner::Explain(named) + "\n";
     explanation.json["decisions"].push_back(ToJson(named, ParseTime(job.status.start_time)));

@@ -55,6 +55,11 @@ class Follower {
  private:
   struct Trends {
     Trend loss, rate;
+    struct OfMetric {
+      Trend values;
+      uint64_t reports = 0;  // seen so far
+    };
+    std::map<std::string, OfMetric> metrics;
   };
   struct Shown {
     std::string phase;
@@ -92,8 +97,20 @@ class Follower {
       trends.rate.Add(view.rate);
       view.loss_trend = trends.loss.values();
       view.rate_trend = trends.rate.values();
+      AddMetricTrends(trends, view);
     }
     return OkStatus();
+  }
+
+  // At each report one value: reports are far apart, and looks are not.
+  static void AddMetricTrends(Trends& trends, JobView& view) {
+    for (const api::MetricStatus& metric : view.metrics) {
+      Trends::OfMetric& seen = trends.metrics[metric.name];
+      const auto reports = static_cast<uint64_t>(metric.reports);
+      if (reports != seen.reports) seen.values.Add(metric.value);
+      seen.reports = reports;
+      view.metric_trends.emplace_back(metric.name, seen.values.values());
+    }
   }
 
   void Show() {

@@ -4,6 +4,7 @@
 
 #include "operator/controller/metric_status.h"
 #include "operator/controller/names.h"
+#include "operator/controller/servers.h"
 #include "operator/telemetry/job_store.h"
 #include "proto/contract.h"
 
@@ -77,6 +78,28 @@ std::string TroubleOf(const api::TrainingJobStatus& status) {
              : progressing->message;
 }
 
+std::string EndedWithoutAStep(const api::TrainingJob& job, const std::vector<kube::Json>& pods) {
+  const auto& progress = job.status.progress;
+  if (progress && (progress->fraction > 0 || progress->items_done > 0 || progress->epoch > 0)) return "";
+  for (const char* over : {api::kSucceeded, api::kFailed, controller::kGoalReached}) {
+    if (api::IsTrue(job.status, over)) return "";
+  }
+  std::string names;
+  int count = 0;
+  for (const kube::Json& pod : pods) {
+    if (kube::Label(pod, contract::kLabelRole) != "worker" || kube::IsBeingDeleted(pod)) continue;
+    if (kube::StringAt(pod, {"status", "phase"}) != "Succeeded") continue;
+    constexpr int kNamed = 4;
+    if (++count <= kNamed) names += (names.empty() ? "" : ", ") + std::string(kube::Name(pod));
+    if (count == kNamed + 1) names += " ...";
+  }
+  if (count == 0) return "";
+  return names + (count == 1 ? " has" : " have") +
+         " ended with code 0 before any step was done: a worker's program opens a session "
+         "(attune::ps::Session::Connect) "
+         "and trains until the goal is reached";
+}
+
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
   JobView view;
   view.name = job.name;
@@ -117,6 +140,7 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.restored_rows = recovery->restored_rows;
   }
   view.errors = ErrorsOf(job.status);
+  if (const std::string ended = EndedWithoutAStep(job, pods); !ended.empty()) view.errors.push_back(ended);
   view.trouble = TroubleOf(job.status);
   if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
     view.trouble_since = view.trouble.substr(at + kSince.size());

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <tuple>
 
+#include "cli/run_record.h"
 #include "operator/api/format.h"
 #include "operator/controller/names.h"
 #include "proto/contract.h"
@@ -50,6 +51,14 @@ StatusOr<Json> GetJob(kube::Api& api, const kube::ObjectKey& key) {
   }
   return Error(StatusCode::kNotFound, "there is no job " + key.name + " in namespace " + key.name_space +
                                           (known.empty() ? "; it holds none" : "; there are: " + known));
+}
+
+bool HasEnded(const api::TrainingJobStatus& status) {
+  if (api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed)) return true;
+  for (const RunOutcome outcome : {RunOutcome::kInterrupted, RunOutcome::kStopped, RunOutcome::kLost}) {
+    if (status.phase == ToString(outcome)) return true;
+  }
+  return false;
 }
 
 StatusOr<std::vector<JobEvent>> GetEvents(kube::Api& api, const kube::ObjectKey& key, bool pods) {

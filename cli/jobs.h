@@ -23,6 +23,9 @@ struct JobEvent {
 // Events about the job, and with `pods` about its pods as well; oldest first.
 StatusOr<std::vector<JobEvent>> GetEvents(kube::Api& api, const kube::ObjectKey& key, bool pods);
 
+// By itself, or from outside with the run that it belonged to.
+bool HasEnded(const api::TrainingJobStatus& status);
+
 // Pods of a job, ordered by role and index.
 StatusOr<std::vector<kube::Json>> GetPods(kube::Api& api, const kube::ObjectKey& key);
 bool IsReadyPod(const kube::Json& pod);

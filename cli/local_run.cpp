@@ -273,7 +273,7 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   options.add_telemetry = [&](const kube::ObjectKey& job, const std::string& uid, JobView& view) {
     AddTelemetry(run.job_operator->telemetry().Sample({job.name_space, job.name, uid}, run.time.Now()), view);
   };
-  const FollowResult result = Follow(run.platform->api(), run.keys, options, run.time);
+  FollowResult result = Follow(run.platform->api(), run.keys, options, run.time);
   if (result.interrupted) EndEarly(run, keeper, arguments.json);
   run.registration.reset();
   run.job_operator.reset();
@@ -285,6 +285,7 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   report.Conclude(keeper.record());
   const bool reported = report.Finish(arguments.json);
   RemoveOlderRuns(arguments, *directory);
+  for (JobView& view : result.views) view.tuned = report.HeadlineOf(view);
   const int code = Conclude(result, arguments.json);
   return code == kExitOk && !reported ? kExitFailed : code;
 }

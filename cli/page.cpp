@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -60,7 +61,10 @@ td,th{padding-right:7px;font-size:13px}th.bars,td.bars{display:none}
 .settings td{white-space:normal}
 .events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}
 .events td{display:inline;border:0;white-space:normal}
-.events tr:first-child{display:none}}
+.events tr:first-child,.cards tr:first-child{display:none}
+.cards tr{display:block;border-bottom:1px solid var(--grid);padding:5px 0}
+.cards td{display:inline-block;border:0;padding:0 14px 0 0}
+.cards td[data-label]::before{content:attr(data-label) " ";color:var(--axis)}}
 )";
 
 // Which drawings are shown for a choice that is not the first one of its kind.
@@ -214,6 +218,11 @@ bool AllPositive(const Series& series) {
 std::string Words(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
+}
+
+std::string Titled(std::string words) {
+  if (!words.empty()) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return words;
 }
 
 }  // namespace attune::cli

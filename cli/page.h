@@ -46,5 +46,7 @@ bool HasValues(const Series& series);
 bool AllPositive(const Series& series);
 // "held out loss" of "held_out_loss".
 std::string Words(std::string name);
+// "Held out loss": as the title of a chart.
+std::string Titled(std::string words);
 
 }  // namespace attune::cli

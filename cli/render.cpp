@@ -11,6 +11,7 @@
 namespace attune::cli {
 namespace {
 
+constexpr size_t kTrendsMin = 2;  // loss and rate: one of them alone is not shown for want of rows
 constexpr size_t kEventsMin = 4;  // more where rows are free
 constexpr int kBarMax = 60;
 constexpr int kColumnsForDetails = 66;  // below, the table shows only the name, state and rate
@@ -104,6 +105,9 @@ std::string Bar(double fraction, int width, bool unicode) {
 // step ends: it would count down for nothing.
 std::string RemainingText(const JobView& view) {
   if (view.outcome != JobView::Outcome::kNone || !view.trouble.empty()) return "";
+  // The data is done, and what remains is evaluating and saving, whose time is not known.
+  constexpr double kNothing = 0.05;
+  if (view.remaining_seconds && *view.remaining_seconds < kNothing) return "finishing";
   if (view.remaining_seconds) return api::FormatSeconds(*view.remaining_seconds) + " left";
   if (!view.remaining_low || !view.remaining_high) return "";
   return api::FormatSeconds(*view.remaining_low) + " to " + api::FormatSeconds(*view.remaining_high) + " left";
@@ -358,20 +362,43 @@ void AddEvents(const JobView& view, const Screen& screen, double now, size_t roo
   }
 }
 
-// Loss and rate since the display began, their extremes beside them.
-void AddTrends(const JobView& view, const Screen& screen, std::vector<std::string>& lines) {
-  const auto add = [&](const char* name, const std::vector<double>& values, auto format) {
-    if (values.size() < 2) return;
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    const std::string range = "  " + format(*low) + " to " + format(*high);
-    Line line(screen);
-    line.Add("  " + std::string(name) + "  ", Style::kDim);
-    const std::string spark = Sparkline(values, std::min(kBarMax, line.left() - DisplayWidth(range)), screen.unicode);
-    lines.push_back(line.Add(spark, Style::kAccent).Add(range, Style::kDim).text());
+// How a figure went, with its extremes beside it.
+struct TrendRow {
+  std::string name;
+  const std::vector<double>* values = nullptr;
+  std::string (*format)(double) = nullptr;
+};
+
+// Loss and rate since the display began, and the metrics that were reported since: the first ones of them, where not
+// all fit `most` lines.
+std::vector<TrendRow> TrendRows(const JobView& view, size_t most) {
+  std::vector<TrendRow> rows;
+  const auto add = [&](const std::string& name, const std::vector<double>& values, std::string (*format)(double)) {
+    if (values.size() > 1 && rows.size() < most) rows.push_back({name, &values, format});
   };
+  add("loss", view.loss_trend, api::FormatFigure);
+  add("rate", view.rate_trend, api::FormatCount);
+  for (const auto& [name, values] : view.metric_trends) add(name, values, api::FormatFigure);
+  return rows;
+}
+
+// Names one below the other, so that the lines begin at one place.
+void AddTrends(const std::vector<TrendRow>& rows, const Screen& screen, std::vector<std::string>& lines) {
+  constexpr int kNameMax = 24;
+  int names = 0;
+  for (const TrendRow& row : rows) names = std::max(names, std::min(DisplayWidth(row.name), kNameMax));
   lines.emplace_back();
-  add("loss", view.loss_trend, [](double value) { return api::FormatFigure(value); });
-  add("rate", view.rate_trend, [](double value) { return api::FormatCount(value); });
+  for (const TrendRow& row : rows) {
+    const auto [low, high] = std::minmax_element(row.values->begin(), row.values->end());
+    const std::string range = "  " + row.format(*low) + " to " + row.format(*high);
+    std::string name = row.name.substr(0, FittingBytes(row.name, kNameMax));
+    name.append(static_cast<size_t>(names - DisplayWidth(name)), ' ');
+    Line line(screen);
+    line.Add("  " + name + "  ", Style::kDim);
+    const std::string spark =
+        Sparkline(*row.values, std::min(kBarMax, line.left() - DisplayWidth(range)), screen.unicode);
+    lines.push_back(line.Add(spark, Style::kAccent).Add(range, Style::kDim).text());
+  }
 }
 
 std::string LocalTime(double unix_seconds, const char* format) {
@@ -440,8 +467,9 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
   // Pods first, a few Events in any case; what is left goes to the trends, and then to more Events.
   const size_t events = view.events.empty() ? 0 : std::min(kEventsMin, view.events.size()) + 1;
   const size_t pods = view.pods.empty() ? 0 : view.pods.size() + 2;
-  const bool trends = (view.loss_trend.size() > 1 || view.rate_trend.size() > 1) && free_rows() >= pods + events + 3;
-  if (trends) AddTrends(view, screen, lines);
+  const size_t taken = pods + events + 1;
+  const std::vector<TrendRow> trends = TrendRows(view, free_rows() > taken ? free_rows() - taken : 0);
+  if (!trends.empty() && trends.size() >= TrendRows(view, kTrendsMin).size()) AddTrends(trends, screen, lines);
   AddPods(view, screen, free_rows() > events + 3 ? free_rows() - events : free_rows(), lines);
   AddEvents(view, screen, now, free_rows(), lines);
   if (lines.size() > rows) lines.resize(rows);
@@ -527,6 +555,7 @@ std::string RenderSummary(const JobView& view, const Screen& screen) {
     if (metric.best) figure("best " + words, api::FormatFigure(*metric.best) + " " + ToString(metric.best_at));
   }
   figure("rate", view.rate ? api::FormatRate(*view.rate, view.sample_unit) : "");
+  figure("tuning", view.tuned.empty() ? "" : view.tuned + " (servers x workers)");
   if (view.reprocessed_items > 0) figure("done again", std::to_string(view.reprocessed_items) + " items");
   if (view.recoveries > 0) {
     figure("servers lost", std::to_string(view.recoveries) + ", " + std::to_string(view.restored_rows) +

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -157,6 +156,9 @@ class Page {
     if (last_loss) figure("training loss at the end", api::FormatFigure(*last_loss));
     for (const auto& [name, value] : history_.results) {
       figure(Words(name), api::FormatFigure(value));
+    }
+    for (const RunHistory::Best& best : history_.best) {
+      figure("best " + Words(best.name) + (best.where.empty() ? "" : ", " + best.where), api::FormatFigure(best.value));
     }
     if (history_.rate) figure("rate at the end", api::FormatRate(*history_.rate, history_.sample_unit));
     if (seconds > 0) figure("mean throughput", api::FormatRate(samples / seconds, history_.sample_unit));
@@ -380,11 +382,6 @@ class Page {
   // "worker-3" of pod "word2vec-worker-3".
   std::string ShortName(const std::string& pod) const {
     return pod.starts_with(history_.name + "-") ? pod.substr(history_.name.size() + 1) : pod;
-  }
-
-  static std::string Titled(std::string words) {
-    if (!words.empty()) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
-    return words;
   }
 
   const RunHistory& history_;

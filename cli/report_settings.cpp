@@ -1,10 +1,12 @@
 #include "cli/report_settings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <tuple>
 
 #include "cli/chart.h"
+#include "cli/page.h"
 #include "operator/api/format.h"
 #include "operator/controller/text.h"
 
@@ -33,6 +35,15 @@ std::string RowId(const SettingFigures& setting) {
 std::string Bar(double share) {
   char text[96];
   std::snprintf(text, sizeof text, "<i class=\"bar\" style=\"width:%.0f%%\"></i>", 100 * std::clamp(share, 0.0, 1.0));
+  return text;
+}
+
+// "4.3 times as fast, "; nothing for what is about the same.
+std::string TimesText(double before, double after) {
+  constexpr double kAboutTheSame = 0.05;
+  if (before <= 0 || std::abs(after / before - 1) < kAboutTheSame) return "";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.3g times as fast, ", std::round(100 * after / before) / 100);
   return text;
 }
 
@@ -136,19 +147,27 @@ std::string RunSettings::Headline() const {
     if (IsChangeOfTuner(event)) changes += event.count;
   }
   if (changes == 0 || history_.points.empty()) return "";
-  const auto text = [&](const RunPoint& point) -> std::string {
-    const SettingFigures* setting = At(point);
-    return setting == nullptr ? "" : Text(*setting) + " at " + api::FormatCount(setting->rate());
-  };
   // At both ends pods come and go: the first and the last setting that was stayed at.
-  std::string first, last;
-  for (auto point = history_.points.begin(); point != history_.points.end() && first.empty(); ++point)
-    first = text(*point);
-  for (auto point = history_.points.rbegin(); point != history_.points.rend() && last.empty(); ++point)
-    last = text(*point);
-  if (first.empty() || last.empty()) return "";
-  return (first == last ? "stayed with " + last : first + " \u2192 " + last) + " " + Unit() + "/s, " +
+  const SettingFigures *first = nullptr, *last = nullptr;
+  for (const RunPoint& point : history_.points) {
+    const SettingFigures* setting = At(point);
+    if (setting == nullptr) continue;
+    if (first == nullptr) first = setting;
+    last = setting;
+  }
+  if (first == nullptr) return "";
+  const auto text = [&](const SettingFigures& setting) {
+    return Text(setting) + " at " + api::FormatCount(setting.rate());
+  };
+  return (first == last ? "stayed with " + text(*last) : text(*first) + " \u2192 " + text(*last)) + " " + Unit() +
+         "/s, " + (first == last ? "" : TimesText(first->rate(), last->rate())) +
          controller::Counted(changes, "change");
+}
+
+std::string TuningHeadline(const RunHistory& history) {
+  const double start = StartOf(history);
+  const std::vector<EventMark> marks = MarksOf(history, start);
+  return RunSettings(history, marks, start).Headline();
 }
 
 std::string RunSettings::LinkFrom(const EventMark& mark) const {

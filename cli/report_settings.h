@@ -27,7 +27,8 @@ class RunSettings {
 
   // "" for a run that stayed at one setting.
   std::string Table() const;
-  // "2 x 2 at 0.93M -> 1 x 6 at 2.05M words/s, 13 changes" (servers x workers): where tuning began and where it ended;
+  // "2 x 2 at 0.93M -> 1 x 6 at 2.05M words/s, 2.2 times as fast, 13 changes" (servers x workers): where tuning began
+  // and where it ended;
   // "" for a run that was not tuned, or where either was not stayed at for long enough.
   std::string Headline() const;
   // From a change of the tuner to the row of the setting it led to; "" when there is none.
@@ -45,5 +46,8 @@ class RunSettings {
   const double start_;
   std::vector<SettingFigures> settings_;  // in the order in which they were first seen
 };
+
+// The headline of a history by itself.
+std::string TuningHeadline(const RunHistory& history);
 
 }  // namespace attune::cli

@@ -94,13 +94,19 @@ void RunRecorder::Add(const JobView& view, double now) {
     const size_t kept = std::min(view.events.size(), RunHistory::kEventsMax);
     history_.events.assign(view.events.end() - static_cast<std::ptrdiff_t>(kept), view.events.end());
   }
+  history_.best.clear();
+  for (const api::MetricStatus& metric : view.metrics) {
+    if (metric.best && metric.best != metric.value)
+      history_.best.push_back({metric.name, *metric.best, ToString(metric.best_at)});
+  }
   if (view.result) history_.results.assign(view.result->metrics.begin(), view.result->metrics.end());
   AddPoint(view, now);
 }
 
 void RunRecorder::AddPoint(const JobView& view, double now) {
   std::vector<RunPoint>& points = history_.points;
-  if (view.outcome != JobView::Outcome::kNone || (!view.loss && !view.rate && view.servers_ready == 0)) return;
+  if (view.outcome != JobView::Outcome::kNone) return AddLastMetrics(view, now);
+  if (!view.loss && !view.rate && view.servers_ready == 0) return;
   if (!points.empty() && now - points.back().time < spacing_) return;
   RunPoint point;
   point.time = now;
@@ -131,6 +137,23 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   spacing_ *= 2;
 }
 
+// The last evaluation ends together with the job.
+void RunRecorder::AddLastMetrics(const JobView& view, double now) {
+  std::vector<RunPoint>& points = history_.points;
+  if (points.empty()) return;
+  std::map<std::string, double> metrics;
+  for (const api::MetricStatus& metric : view.metrics) {
+    if (metric.value) metrics[metric.name] = *metric.value;
+  }
+  if (metrics.empty() || metrics == points.back().metrics) return;
+  RunPoint last = points.back();
+  last.time = std::max(last.time, view.ended > 0 ? view.ended : now);
+  last.metrics = std::move(metrics);
+  last.rate.reset();
+  last.worker_rates.clear();
+  points.push_back(std::move(last));
+}
+
 void RunRecorder::AddRates(const JobView& view, RunPoint& point) {
   std::vector<std::string>& workers = history_.workers;
   for (const PodView& pod : view.pods) {
@@ -159,6 +182,8 @@ std::string SaveHistory(const RunHistory& history) {
                       {"count", event.count}});
   }
   for (const auto& [name, value] : history.results) results[name] = value;
+  Json best = Json::object();
+  for (const RunHistory::Best& each : history.best) best[each.name] = {{"value", each.value}, {"where", each.where}};
   Json about = Json::array();
   for (const auto& [name, value] : history.about) about.push_back({name, value});
   const Json object = {
@@ -174,6 +199,7 @@ std::string SaveHistory(const RunHistory& history) {
       {"recoveries", history.recoveries},
       {"restoredRows", history.restored_rows},
       {"results", results},
+      {"best", best},
       {"fields",
        {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond", "movingBytesLeft", "servers",
         "workers", "memoryBytes", "pace", "metrics", "steps", "epochs", "threads", "workerRates"}},
@@ -212,6 +238,12 @@ StatusOr<RunHistory> LoadHistory(const std::string& text) {
   if (const Json& results = kube::At(object, {"results"}); results.is_object()) {
     for (const auto& [name, value] : results.items()) {
       if (value.is_number()) history.results.emplace_back(name, value.get<double>());
+    }
+  }
+  if (const Json& best = kube::At(object, {"best"}); best.is_object()) {
+    for (const auto& [name, value] : best.items()) {
+      if (value.is_object() && kube::At(value, {"value"}).is_number())
+        history.best.push_back({name, DoubleAt(value, "value"), TextAt(value, "where")});
     }
   }
   const Json& workers = kube::At(object, {"workers"});

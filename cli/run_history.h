@@ -34,6 +34,13 @@ struct RunHistory {
   std::vector<JobEvent> events;      // oldest first, at most kEventsMax
   std::vector<std::pair<std::string, double>> results;
   std::optional<double> loss, rate;  // as last shown: the figures that the terminal ends with
+  // The best that was reported of each metric, as far as another value came after it.
+  struct Best {
+    std::string name;
+    double value = 0;
+    std::string where;  // "at epoch 30"
+  };
+  std::vector<Best> best;
   // What else is known of the run, for the page's head: ("manifest", "job.yaml"), ("machine", "2 cores, ...").
   std::vector<std::pair<std::string, std::string>> about;
   uint64_t reprocessed_items = 0, recoveries = 0, restored_rows = 0;
@@ -54,6 +61,7 @@ class RunRecorder {
 
  private:
   void AddPoint(const JobView& view, double now);
+  void AddLastMetrics(const JobView& view, double now);
   void AddRates(const JobView& view, RunPoint& point);
   RunHistory history_;
   double spacing_ = 0.9;  // seconds

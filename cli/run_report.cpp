@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/report_page.h"
+#include "cli/report_settings.h"
 
 namespace attune::cli {
 namespace {
@@ -32,6 +33,11 @@ void RunReport::Conclude(const RunRecord& record) {
     const auto at = recorded_.find(job.name_space + "/" + job.name);
     if (at != recorded_.end() && WasEndedFromOutside(job.outcome)) at->second.recorder.SetPhase(ToString(job.outcome));
   }
+}
+
+std::string RunReport::HeadlineOf(const JobView& view) const {
+  const auto at = recorded_.find(view.name_space + "/" + view.name);
+  return at == recorded_.end() ? "" : TuningHeadline(at->second.recorder.history());
 }
 
 Status RunReport::SaveHistoryOf(Job& job, double now) const {

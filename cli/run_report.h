@@ -23,6 +23,8 @@ class RunReport {
   void Add(const JobView& view, double now);
   // How the run's jobs ended, where they were ended from outside.
   void Conclude(const RunRecord& record);
+  // What tuning did to the job of this view; "" where it did nothing.
+  std::string HeadlineOf(const JobView& view) const;
   // Writes everything, and says on standard error what could not be written; false when a page is missing.
   bool Finish(bool quiet);
 

@@ -14,6 +14,7 @@
 namespace attune::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -164,6 +165,52 @@ TEST(Render, AJobThatStandsStillSaysSoInPlaceOfATimeThatCountsDown) {
   EXPECT_THAT(RenderJson(BadDay(), kNow), HasSubstr(R"("trouble":"no step ends)"));
 }
 
+TEST(Render, MetricsHaveCurvesWhereRowsAreFree) {
+  JobView view = Training();
+  for (int i = 0; i < 40; ++i) view.loss_trend.push_back(5 - 0.05 * i), view.rate_trend.push_back(100'000 + 10 * i);
+  view.metric_trends = {{"held_out_loss", {1.7, 1.6, 1.55, 1.58}}, {"recall", {0.25}}};
+  const auto text = [&](int width, int height) {
+    return Text(Render(view, {.width = width, .height = height, .color = false, .unicode = true}, kNow));
+  };
+  EXPECT_THAT(text(120, 40), HasSubstr("\n  loss           "));
+  EXPECT_THAT(text(120, 40), HasSubstr("\n  held_out_loss  \u2588\u2583\u2581\u2582  1.550 to 1.700\n"));
+  EXPECT_THAT(text(120, 40), Not(HasSubstr("\n  recall"))) << "one report is no curve";
+  EXPECT_THAT(text(80, 17), AllOf(HasSubstr("\n  rate  "), Not(HasSubstr("held_out_loss")))) << "no row is free for it";
+  EXPECT_THAT(text(80, 16), Not(HasSubstr("\n  loss  "))) << "pods and Events come first";
+  view.metric_trends = {{std::string(64, 'x'), {1, 2}}};
+  for (const std::string& line : Render(view, {.width = 40, .height = 40, .color = false, .unicode = true}, kNow))
+    EXPECT_LE(DisplayWidth(line), 40) << line;
+}
+
+TEST(Render, AProgramThatEndsBeforeAnyStepIsNamedAtOnce) {
+  api::TrainingJob job;
+  job.name = "toy";
+  const auto worker = [](const std::string& name, const std::string& phase) {
+    return kube::Json{{"metadata", {{"name", name}, {"labels", {{"attune.dev/role", "worker"}}}}},
+                      {"status", {{"phase", phase}}}};
+  };
+  EXPECT_EQ(EndedWithoutAStep(job, {worker("toy-worker-0", "Running")}), "");
+  const std::vector<kube::Json> ended = {worker("toy-worker-0", "Succeeded"), worker("toy-worker-1", "Running")};
+  EXPECT_THAT(
+      EndedWithoutAStep(job, ended),
+      HasSubstr("toy-worker-0 has ended with code 0 before any step was done: a worker's program opens a session"));
+  ASSERT_EQ(MakeView(job, ended, {}).errors.size(), 1U);
+  job.status.conditions = {{"GoalReached", "True", "GoalReached", "1 epoch done", "", 1}};
+  EXPECT_EQ(EndedWithoutAStep(job, ended), "") << "it has done its part";
+  job.status.conditions.clear();
+  job.status.progress.emplace().fraction = 0.01;
+  EXPECT_EQ(EndedWithoutAStep(job, ended), "") << "whether it ended too early says the coordinator";
+}
+
+TEST(Render, TheSummarySaysWhatTuningDid) {
+  JobView done = Training();
+  done.outcome = JobView::Outcome::kSucceeded;
+  const Screen screen{.width = 80, .height = 24, .color = false, .unicode = true};
+  EXPECT_THAT(RenderSummary(done, screen), Not(HasSubstr("tuning")));
+  done.tuned = "1 x 1 at 353k \u2192 2 x 6 at 1.51M words/s, 4.28 times as fast, 4 changes";
+  EXPECT_THAT(RenderSummary(done, screen), HasSubstr("\n  tuning        " + done.tuned + " (servers x workers)\n"));
+}
+
 TEST(Render, AnErrorIsRedAndWhole) {
   const Screen screen{.width = 60, .height = 24, .color = true, .unicode = true};
   const auto lines = Render(BadDay(), screen, kNow);
@@ -228,6 +275,8 @@ TEST(Render, OneRemainingTimeIsShown) {
   EXPECT_THAT(text, Not(HasSubstr("50s to 1m20s left")));
   view.remaining_seconds.reset();
   EXPECT_THAT(Text(Render(view, screen, kNow)), HasSubstr("50s to 1m20s left"));
+  view.remaining_seconds = 0;
+  EXPECT_THAT(Text(Render(view, screen, kNow)), AllOf(HasSubstr("finishing"), Not(HasSubstr(" left"))));
 }
 
 TEST(Trend, KeepsTheWholeWayInABoundedNumberOfValues) {

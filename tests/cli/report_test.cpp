@@ -8,6 +8,7 @@
 #include "cli/chart.h"
 #include "cli/compare_page.h"
 #include "cli/report_page.h"
+#include "cli/report_settings.h"
 #include "cli/run_history.h"
 
 namespace attune::cli {
@@ -195,6 +196,12 @@ TEST(ReportPage, ATrialIsOneMarkWithItsOutcome) {
 TEST(ReportPage, SaysInOneLineWhatTuningDid) {
   EXPECT_THAT(ReportPage(TunedRun()), HasSubstr("2 x 2 at 100k \u2192 2 x 4 at 100k words/s, 2 changes"));
   EXPECT_THAT(ReportPage(Recorded(100)), Not(HasSubstr("Tuning:")));
+  EXPECT_EQ(TuningHeadline(Recorded(100)), "");
+  RunHistory faster = TunedRun();
+  for (RunPoint& point : faster.points) {
+    if (point.workers == 4) point.rate = 250'000;
+  }
+  EXPECT_EQ(TuningHeadline(faster), "2 x 2 at 100k \u2192 2 x 4 at 250k words/s, 2.5 times as fast, 2 changes");
 }
 
 TEST(ReportPage, EndsWithTheFiguresOfTheTerminal) {
@@ -204,8 +211,19 @@ TEST(ReportPage, EndsWithTheFiguresOfTheTerminal) {
   done.outcome = JobView::Outcome::kSucceeded;
   done.loss = 1.234;
   done.rate = 77'700;
+  api::MetricStatus metric;
+  metric.name = "held_out_loss";
+  metric.value = 1.606;
+  metric.best = 1.553;
+  metric.best_at.epoch = 30;
+  done.metrics = {metric};
   recorder.Add(done, kStart + 60);
-  const std::string page = ReportPage(recorder.history());
+  const auto loaded = LoadHistory(SaveHistory(recorder.history()));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const std::string page = ReportPage(*loaded);
+  EXPECT_THAT(page, HasSubstr("<b>1.553</b><span>best held out loss, at epoch 30"));
+  EXPECT_EQ(loaded->points.back().metrics.at("held_out_loss"), 1.606) << "the last evaluation ends with the job";
+  EXPECT_THAT(ComparePage({{"a", *loaded}, {"b", *loaded}}), HasSubstr("<td data-label=\"last loss\">1.234</td>"));
   EXPECT_THAT(page, HasSubstr("<b>1.234</b><span>training loss at the end"));
   EXPECT_THAT(page, HasSubstr("<b>77.7k words/s</b><span>rate at the end"));
 }
@@ -319,16 +337,25 @@ TEST(ComparePage, IsDarkWhereTheReaderWantsItAndFitsAPhone) {
   EXPECT_THAT(page, HasSubstr("prefers-color-scheme:dark"));
   EXPECT_THAT(page, HasSubstr("class=\"narrow\""));
   EXPECT_THAT(page, HasSubstr("<label for=\"x-epochs\">"));
-  EXPECT_THAT(page, HasSubstr("<td>1.250</td>")) << "the last figure of the terminal";
+  EXPECT_THAT(page, HasSubstr("<td data-label=\"last loss\">1.250</td>")) << "the last figure of the terminal";
   EXPECT_THAT(page, HasSubstr("<tr><td>manifest</td><td>job.yaml</td><td>job.yaml</td></tr>"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(ComparePage, SaysWhatTuningDidAndAtWhichPaceARunEnded) {
+  RunHistory tuned = TunedRun();
+  tuned.points.back().pace = "BSP";
+  const std::string page = ComparePage({{"first", tuned}, {"second", NamedRun(1)}});
+  EXPECT_THAT(page,
+              HasSubstr("<td>tuning</td><td>2 x 2 at 100k \u2192 2 x 4 at 100k words/s, 2 changes</td><td>-</td>"));
+  EXPECT_THAT(page, HasSubstr("<td data-label=\"servers x workers\">2 x 4, BSP</td>"));
 }
 
 TEST(ComparePage, MetricsOfEitherRunHaveACurve) {
   RunHistory second = NamedRun(1);
   second.points[10].metrics["held_out_loss"] = 2;
   second.points[40].metrics["held_out_loss"] = 1.5;
-  EXPECT_THAT(ComparePage({{"first", NamedRun(1)}, {"second", second}}), HasSubstr(">held out loss</text>"));
+  EXPECT_THAT(ComparePage({{"first", NamedRun(1)}, {"second", second}}), HasSubstr(">Held out loss</text>"));
 }
 
 TEST(ReportPage, ARunThatWasNotSeenTrainingSaysSo) {

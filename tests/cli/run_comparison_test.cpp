@@ -112,7 +112,7 @@ TEST(ComparePage, DrawsRunsOverEachOtherAndEscapesTheirNames) {
 
 TEST(ComparePage, RunsWithoutAnyFigureAreStillListed) {
   const std::string page = ComparePage({{"one", {}}, {"two", {}}});
-  EXPECT_THAT(page, HasSubstr("<td>two</td>"));
+  EXPECT_THAT(page, HasSubstr("<td><b>two</b></td>"));
   EXPECT_THAT(page, Not(HasSubstr("<svg")));
 }
 
