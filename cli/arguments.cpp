@@ -2,21 +2,27 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 
 #include "base/number_text.h"
 #include "cli/application.h"
+#include "cli/job_words.h"
 #include "operator/api/names.h"
 #include "operator/tuner/knob.h"
 
 namespace attune::cli {
 namespace {
 
-constexpr int64_t kIndexMax = 1023;  // as many pods as a role may have
 constexpr int64_t kProcessIdMax = std::numeric_limits<int32_t>::max();
 
+constexpr char kJobOrOnly[] = "Name of a job; may be left out where there is one";
+
 constexpr char kFooter[] =
+    "JOB may be left out where there is one: the job that runs; to look, and when none runs, the newest run of the "
+    "job\n"
+    "that the runs which ended have trained. Several are an error that lists them.\n"
     "Where commands look: in all runs on this machine, for what only looks also in those that have ended; with\n"
     "--kubeconfig or --context, or when none runs, in the cluster of the kubeconfig.\n"
     "Exit codes: 0 done, 1 job failed or command failed, 2 bad input, 130 interrupted.\n";
@@ -44,6 +50,7 @@ struct Values {
   CompletionArguments completion;
   bool follow = false;
   std::string output;
+  std::array<std::string, 3> logs_words;
 };
 
 // The library's help shows checks and exclusions beside each option; here a word for the value is enough.
@@ -151,12 +158,14 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
       "checkpoint it left. Ctrl-C and `attune stop` write one before they end a run.\n\n"
       "  attune resume word2vec                   the newest run of this job\n"
       "  attune resume attune-runs/word2vec-1     the run in this directory\n");
-  resume->add_option("RUN", values.resume.run, "Name of a run, its directory, or name of a job")->required();
+  resume->add_option(
+      "RUN", values.resume.run,
+      "Name of a run, its directory, or name of a job; may be\nleft out where the runs that ended trained one job");
   resume->add_flag("--best", values.resume.with.resume_best, "With its best checkpoint (spec.checkpoint.best) instead");
   AddHowToRun(*resume, values.resume.with, values);
   CLI::App* validate =
       Add(app, "validate", "Check manifests and name every problem at once", "  attune validate job.yaml other.yaml\n");
-  validate->add_option("FILE", values.validate.files, "Manifests (YAML)")->required();
+  validate->add_option("FILE", values.validate.files, "Manifests (YAML); -: standard input")->required();
   validate->add_option("-o,--output", values.output, "json: one object per line, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");
@@ -172,14 +181,15 @@ void AddLooking(CLI::App& app, Values& values) {
       ->type_name("FORMAT");
   CLI::App* describe =
       Add(app, "describe", "Show all of a job: settings, conditions, pods, events", "  attune describe word2vec\n");
-  describe->add_option("JOB", values.describe.job, "Name of a job")->required();
+  describe->add_option("JOB", values.describe.job, kJobOrOnly);
   CLI::App* report =
       Add(app, "report", "Write a page with loss, throughput and what happened over time",
           "One HTML file that needs nothing else. JOB: a job that a local run trains or has trained, a run, or the\n"
           "directory of a run. Several are drawn over each other.\n\n"
           "  attune report word2vec -o report.html\n  attune report attune-runs/word2vec-1\n"
           "  attune report word2vec-1 word2vec-2 -o compared.html\n");
-  report->add_option("JOB", values.report.jobs, "Name of a job or run, or directory of a run")->required();
+  report->add_option("JOB", values.report.jobs,
+                     "Name of a job or run, or directory of a run; may be\nleft out where there is one job");
   report->add_option("-o,--output", values.report.output, "File to write, - for standard output\n(default report.html)")
       ->type_name("FILE")
       ->expected(1);
@@ -203,7 +213,7 @@ void AddLooking(CLI::App& app, Values& values) {
       ->type_name("FORMAT");
   CLI::App* explain = Add(app, "explain", "Explain what the tuner did to a job, why, and what came of it",
                           "  attune explain word2vec\n  attune explain word2vec --model\n");
-  explain->add_option("JOB", values.explain.job, "Name of a job")->required();
+  explain->add_option("JOB", values.explain.job, kJobOrOnly);
   explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");
   explain->add_option("-o,--output", values.output, "json: an object, for programs")
       ->check(OneOf({"json"}))
@@ -211,9 +221,9 @@ void AddLooking(CLI::App& app, Values& values) {
   CLI::App* logs = Add(app, "logs", "Print what the pods of a job wrote",
                        "Without ROLE, or with several pods, each line begins with its pod.\n\n"
                        "  attune logs word2vec --tail 20\n  attune logs word2vec worker 0 --follow\n");
-  logs->add_option("JOB", values.logs.job, "Name of a job")->required();
-  logs->add_option("ROLE", values.logs.role, "server or worker")->check(OneOf({"server", "worker"}));
-  logs->add_option("INDEX", values.logs.index, "Which one: 0, 1, ...")->check(WholeNumber(0, kIndexMax));
+  logs->add_option("JOB", values.logs_words[0], kJobOrOnly);
+  logs->add_option("ROLE", values.logs_words[1], "server or worker");
+  logs->add_option("INDEX", values.logs_words[2], "Which one: 0, 1, ...");
   logs->add_flag("-f,--follow", values.logs.follow, "Go on until the pods end");
   logs->add_option("--tail", values.logs.tail, "Only the last lines")->type_name("LINES")->check(WholeNumber(0));
   logs->add_flag("-p,--previous", values.logs.previous, "Of the run before the last restart");
@@ -224,16 +234,15 @@ void AddSteering(CLI::App& app, Values& values) {
       Add(app, "scale", "Change the number of workers or servers during training",
           "A new server is given rows, a leaving one hands its rows over first; no step waits for that.\n\n"
           "  attune scale word2vec workers=4\n  attune scale word2vec servers=3 workers=2\n");
-  scale->add_option("JOB", values.scale.job, "Name of a job")->required();
-  scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, between min and max of their spec")
-      ->required();
+  scale->add_option("JOB", values.scale.job, kJobOrOnly);
+  scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, between min and max of their spec");
   CLI::App* sync = Add(app, "sync", "Change how workers keep pace with each other during training",
                        "The job switches at a step that no worker has begun.\n\n"
                        "  attune sync word2vec bsp      all finish a step before one begins the next\n"
                        "  attune sync word2vec ssp:4    none is more than 4 steps ahead of the slowest\n"
                        "  attune sync word2vec async    none waits\n");
-  sync->add_option("JOB", values.sync.job, "Name of a job")->required();
-  sync->add_option("MODE", values.sync.mode, "async, bsp or ssp:N")->required();
+  sync->add_option("JOB", values.sync.job, kJobOrOnly);
+  sync->add_option("MODE", values.sync.mode, "async, bsp or ssp:N");
   sync->add_option("--timeout", values.sync.timeout_seconds, "Longest wait (default 60)")
       ->type_name("SECONDS")
       ->check(WholeNumber(1, 86400));
@@ -258,18 +267,20 @@ void AddSteering(CLI::App& app, Values& values) {
   tune->add_option("ACTION", values.tune.action,
                    "pause, resume, pin, unpin, or a mode: off, recommend, initial, inplaceonly, auto")
       ->required();
-  tune->add_option("JOB", values.tune.words, "Name of a job; with pin its values too, before or after it")->required();
+  tune->add_option(
+      "JOB", values.tune.words,
+      "Name of a job; with pin its values too, before or after it; may be\nleft out where there is one job");
   CLI::App* checkpoint = Add(app, "checkpoint", "Write a checkpoint during training and say where it lies",
                              "  attune checkpoint word2vec\n  attune run --resume DIR job.yaml    continues from it, "
                              "with any number of servers\n");
-  checkpoint->add_option("JOB", values.checkpoint.job, "Name of a job")->required();
+  checkpoint->add_option("JOB", values.checkpoint.job, kJobOrOnly);
   checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")
       ->type_name("SECONDS")
       ->check(WholeNumber(1, 86400));
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone",
                        "A checkpoint is written first where rows would be lost, for at most 5 s; Ctrl-C skips it.\n\n"
                        "  attune stop word2vec\n  attune resume word2vec    continues a local run\n");
-  stop->add_option("JOB", values.stop.job, "Name of a job")->required();
+  stop->add_option("JOB", values.stop.job, kJobOrOnly);
   stop->add_flag("--no-checkpoint", values.stop.without_checkpoint, "Write none");
   stop->add_option("--timeout", values.stop.timeout_seconds, "Longest wait (default 120)")
       ->type_name("SECONDS")
@@ -281,8 +292,12 @@ void AddModels(CLI::App& app, Values& values) {
       app, "inspect", "List the checkpoints in a directory and whether they are whole",
       "DIR holds checkpoints itself, or in tables/ (a job's model directory). SIZE (+N): N added to an earlier one.\n"
       "Exit code 1 when one is damaged.\n\n"
-      "  attune inspect attune-runs/word2vec-1/model --verify\n");
-  inspect->add_option("DIR", values.inspect.directory, "Directory of checkpoints")->required();
+      "  attune inspect word2vec --verify         of the newest run of this job\n"
+      "  attune inspect attune-runs/word2vec-1    of the run in this directory\n");
+  inspect
+      ->add_option("DIR", values.inspect.directory,
+                   "Directory of checkpoints, or of a run; or the name of a\nrun or of a job (its newest run)")
+      ->required();
   inspect->add_flag("--verify", values.inspect.verify, "Read every byte; otherwise sizes and directories of files");
   inspect->add_option("-o,--output", values.output, "json: one object per line, for programs")
       ->check(OneOf({"json"}))
@@ -291,9 +306,12 @@ void AddModels(CLI::App& app, Values& values) {
       Add(app, "export", "Write a model's rows for other programs",
           "safetensors and npz hold <table>.keys (int64) and <table>.values (float32) of every table. word2vec-text\n"
           "holds one table, a line per row; its tokens come from the vocabulary that the training program wrote.\n\n"
-          "  attune export attune-runs/word2vec-1/model --format npz --to vectors.npz\n"
+          "  attune export word2vec --format npz --to vectors.npz\n"
           "  attune export model --format word2vec-text --table input --vocabulary model/vocabulary.txt\n");
-  to_file->add_option("DIR", values.export_.directory, "Directory of checkpoints")->required();
+  to_file
+      ->add_option("DIR", values.export_.directory,
+                   "Directory of checkpoints, or of a run; or the name of a\nrun or of a job (its newest run)")
+      ->required();
   to_file->add_option("--format", values.export_.format, "safetensors, npz or word2vec-text")
       ->required()
       ->check(OneOf({"safetensors", "npz", "word2vec-text"}))
@@ -352,12 +370,45 @@ void Build(CLI::App& app, Values& values) {
   AddOthers(app, values);
 }
 
+// What other programs call it.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"apply", "run"},
+                                                                         {"start", "run"},
+                                                                         {"train", "run"},
+                                                                         {"create", "run"},
+                                                                         {"submit", "run"},
+                                                                         {"list", "get"},
+                                                                         {"ls", "get"},
+                                                                         {"ps", "get"},
+                                                                         {"jobs", "get"},
+                                                                         {"top", "get"},
+                                                                         {"status", "get"},
+                                                                         {"show", "describe"},
+                                                                         {"info", "describe"},
+                                                                         {"delete", "stop"},
+                                                                         {"kill", "stop"},
+                                                                         {"cancel", "stop"},
+                                                                         {"continue", "resume"},
+                                                                         {"history", "runs"},
+                                                                         {"compare", "runs diff"},
+                                                                         {"diff", "runs diff"},
+                                                                         {"rm", "runs rm"},
+                                                                         {"save", "checkpoint"},
+                                                                         {"check", "validate"},
+                                                                         {"lint", "validate"},
+                                                                         {"pin", "tune pin"},
+                                                                         {"pause", "tune pause"},
+                                                                         {"plot", "report"},
+                                                                         {"dashboard", "report"}};
+
 std::string UnknownCommandText(const CLI::App& app) {
   const std::string word = app.remaining().front();
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
-  const auto nearest = api::NearestName(word, names);
+  auto nearest = api::NearestName(word, names);
+  for (const auto& [other, ours] : kOtherNames) {
+    if (word == other) nearest = ours;
+  }
   const bool option = word.starts_with("-");
   return std::string("attune: there is no ") + (option ? "option " : "command ") +
          (word.empty() ? "without a name" : word) + (nearest && !option ? "; did you mean " + *nearest + "?" : "") +
@@ -401,6 +452,17 @@ std::string UnexpectedText(const CLI::App& app, const CLI::App& command) {
   return "not expected: " + all;
 }
 
+// What a job may stand before or be left out of.
+void SortWords(Values& values) {
+  std::vector<std::string> words(values.logs_words.begin(), values.logs_words.end());
+  std::erase(words, "");
+  const auto logs = SortLogsWords(words);
+  if (!logs.ok()) throw CLI::ValidationError(std::string(Message(logs.status())));
+  values.logs.job = logs->job;
+  values.logs.role = logs->role;
+  values.logs.index = logs->index;
+}
+
 Arguments Collect(const CLI::App& app, Values& values) {
   RefuseEmptyValues(app);
   RefuseEmptyValues(*app.get_subcommands().front());
@@ -408,6 +470,7 @@ Arguments Collect(const CLI::App& app, Values& values) {
     throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
       values.export_.json = values.explain.json = values.output == "json";
+  SortWords(values);
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
   if (name == "resume") arguments.command = values.resume;
@@ -433,14 +496,30 @@ Arguments Collect(const CLI::App& app, Values& values) {
 
 }  // namespace
 
-ParsedArguments ParseArguments(const std::vector<std::string>& arguments) {
+namespace {
+
+// `attune help`, `attune help run` and `attune --version`, as other programs have them.
+std::vector<std::string> AsOthersSay(std::vector<std::string> words) {
+  if (words.empty()) return words;
+  if (words.front() == "--version") words.front() = "version";
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
+}  // namespace
+
+ParsedArguments ParseArguments(const std::vector<std::string>& typed) {
+  const std::vector<std::string> arguments = AsOthersSay(typed);
   CLI::App app;
   Values values;
   Build(app, values);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the library's convention
     app.parse(reversed);
-    values.run.words = values.resume.with.words = arguments;
+    values.run.words = values.resume.with.words = typed;
     return {Collect(app, values), "", kExitOk};
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();

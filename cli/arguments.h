@@ -85,7 +85,7 @@ struct ExplainArguments {
 };
 struct TuneArguments {
   std::string action;              // pause, resume, pin, or a mode
-  std::vector<std::string> words;  // the job; before it, with pin, "servers=2,workers=4"
+  std::vector<std::string> words;  // the job, or none; before it, with pin, "servers=2,workers=4"
 };
 struct CheckpointArguments {
   std::string job;
@@ -121,6 +121,7 @@ struct CompletionArguments {
   std::string shell;
 };
 
+// In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command = std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
                              DescribeArguments, ReportArguments, ExplainArguments, LogsArguments, ScaleArguments,
                              SyncArguments, TuneArguments, CheckpointArguments, StopArguments, ExportArguments,

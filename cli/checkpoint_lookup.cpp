@@ -153,6 +153,31 @@ std::vector<fs::path> CheckpointPlaces(const fs::path& directory, const std::str
   return places;
 }
 
+StatusOr<fs::path> FindModelDirectory(const std::string& wanted) {
+  ps::FileSystem& files = ps::RealFileSystem();
+  fs::path directory = wanted;
+  std::error_code error;
+  if (!fs::exists(directory, error)) {
+    const auto run = FindRun(wanted);
+    if (run.status().code() == StatusCode::kInvalidArgument) return run.status();
+    if (!run.ok()) return fs::path(wanted);
+    directory = run->directory;
+  }
+  std::vector<fs::path> places{directory};
+  for (const fs::path& claim : DirectoriesIn(directory / "claims")) {
+    places.push_back(claim);
+    for (const fs::path& of_job : DirectoriesIn(claim)) places.insert(places.end(), {of_job, of_job / "checkpoints"});
+    places.push_back(claim / "checkpoints");
+  }
+  places.push_back(directory / "checkpoints");
+  for (const fs::path& of_job : DirectoriesIn(directory)) places.push_back(of_job / "checkpoints");  // of a claim
+  for (const fs::path& place : places) {
+    const fs::path found = ps::FindCheckpoints(files, place);
+    if (HoldsCheckpoints(found)) return found;
+  }
+  return directory;
+}
+
 StatusOr<fs::path> FindResumeDirectory(const std::string& wanted, const std::string& job, bool best) {
   std::error_code error;
   const fs::path directory = fs::absolute(wanted, error).lexically_normal();

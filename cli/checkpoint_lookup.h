@@ -28,6 +28,11 @@ StatusOr<std::filesystem::path> FindCheckpoint(const CheckpointRequest& request)
 // directory.
 std::vector<std::filesystem::path> CheckpointPlaces(const std::filesystem::path& directory, const std::string& job);
 
+// What `inspect` and `export` read: a directory of checkpoints or of a model, or where those of a run lie. `wanted` may
+// be a directory, or the name of a run or of a job (its newest run). Where nothing is found it is left as it is, for
+// the error that follows; InvalidArgument where several runs have the name.
+StatusOr<std::filesystem::path> FindModelDirectory(const std::string& wanted);
+
 // `wanted` of `run --resume`, relative to the current directory. `job`: the one that is started.
 StatusOr<std::filesystem::path> FindResumeDirectory(const std::string& wanted, const std::string& job,
                                                     bool best = false);

@@ -1,6 +1,7 @@
 #include "cli/connection.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -88,8 +89,7 @@ StatusOr<JobConnection> ConnectToJobOfCluster(const Target& target, const std::s
   return found;
 }
 
-StatusOr<JobConnection> ConnectToEndedJob(const Target& target, const std::string& wanted) {
-  ASSIGN_OR_RETURN(RunRecord record, FindRun(wanted));
+StatusOr<JobConnection> ConnectToEndedRun(const Target& target, RunRecord record, const std::string& wanted) {
   const bool by_job =
       std::any_of(record.jobs.begin(), record.jobs.end(), [&](const RunJob& job) { return job.name == wanted; });
   if (record.jobs.empty()) {
@@ -116,6 +116,11 @@ StatusOr<JobConnection> ConnectToEndedJob(const Target& target, const std::strin
   found.run_directory = record.directory;
   found.ended = std::move(record);
   return found;
+}
+
+StatusOr<JobConnection> ConnectToEndedJob(const Target& target, const std::string& wanted) {
+  ASSIGN_OR_RETURN(RunRecord record, FindRun(wanted));
+  return ConnectToEndedRun(target, std::move(record), wanted);
 }
 
 Status NothingRuns() {
@@ -149,6 +154,68 @@ Status NoSuchJob(const LocalWorld& world, const Target& target, const std::strin
 
 }  // namespace
 
+namespace {
+
+// A table of them, below `text`.
+Status SeveralJobs(std::string text, const std::vector<RunningJob>& jobs) {
+  Table table{{"INSTANCE", "RUN", "JOB", "STARTED", "DIRECTORY"}, {}};
+  for (const RunningJob& job : jobs)
+    table.rows.push_back({std::to_string(job.instance), job.run, job.key.ToString(), job.started, job.run_directory});
+  for (const std::string& line : FormatTable(table)) text += "\n  " + line;
+  return Error(StatusCode::kInvalidArgument, text);
+}
+
+StatusOr<JobConnection> ConnectToOnlyJobOfCluster(const Target& target) {
+  ASSIGN_OR_RETURN(Connection connection, ConnectToCluster(target));
+  const auto list = connection.api->List(kube::kTrainingJobs, {.name_space = connection.name_space});
+  if (!list.ok()) return Annotate(list.status(), "asking " + connection.description);
+  const std::string where = " in namespace " + connection.name_space + " of " + connection.description;
+  if (list->items.empty()) return Error(StatusCode::kNotFound, "there is no job" + where);
+  if (list->items.size() > 1) {
+    std::string names;
+    for (const kube::Json& job : list->items) names += (names.empty() ? "" : ", ") + std::string(kube::Name(job));
+    return Error(StatusCode::kInvalidArgument,
+                 "there are " + std::to_string(list->items.size()) + " jobs" + where + "; name one: " + names);
+  }
+  JobConnection found{{std::move(connection)}, kube::KeyOf(list->items.front())};
+  found.name_space = found.key.name_space;
+  return found;
+}
+
+StatusOr<JobConnection> ConnectToOnlyEndedJob(const Target& target) {
+  ASSIGN_OR_RETURN(const OnlyRun only, ChooseOnlyRun(ListRuns()));
+  return ConnectToEndedRun(target, only.run, only.job);
+}
+
+// Looks where ConnectToJob looks, in the same order.
+StatusOr<JobConnection> ConnectToOnlyJob(const Target& target, Purpose purpose) {
+  if (WantsCluster(target) && !target.instance) return ConnectToOnlyJobOfCluster(target);
+  ASSIGN_OR_RETURN(LocalWorld world, LookAtInstances(target));
+  if (!world.silent.empty()) {
+    return Error(StatusCode::kUnavailable,
+                 "name a job: which ones run is not known, for there is no answer from instance " + world.silent);
+  }
+  ASSIGN_OR_RETURN(const std::optional<size_t> chosen, ChooseOnlyJob(world.jobs, target.name_space));
+  if (chosen) {
+    JobConnection found{{std::move(world.connections[world.of[*chosen]])}, world.jobs[*chosen].key};
+    found.name_space = found.key.name_space;
+    return found;
+  }
+  if (target.instance) {
+    return Error(StatusCode::kNotFound,
+                 "instance " + std::to_string(*target.instance) + " has no job; it is starting or ending");
+  }
+  StatusOr<JobConnection> cluster = NothingRuns();
+  if (world.connections.empty() && DefaultKubeconfigExists()) cluster = ConnectToOnlyJobOfCluster(target);
+  if (cluster.ok() || purpose == Purpose::kSteer) return cluster;
+  auto ended = ConnectToOnlyEndedJob(target);
+  return ended.ok() || ended.status().code() != StatusCode::kNotFound ? std::move(ended) : std::move(cluster);
+}
+
+}  // namespace
+
+void SayWhichJob(const std::string& job) { std::fprintf(stderr, "attune: no job is named: %s\n", job.c_str()); }
+
 bool WantsCluster(const Target& target) {
   return !target.kubeconfig.empty() || !target.context.empty() || target.as_kubectl_plugin;
 }
@@ -179,20 +246,36 @@ StatusOr<std::optional<size_t>> ChooseRunningJob(const std::vector<RunningJob>& 
     std::erase_if(matching, [&](size_t i) { return jobs[i].key.name != wanted; });
   if (matching.empty()) return std::optional<size_t>();
   if (matching.size() == 1) return std::optional<size_t>(matching.front());
-  Table table{{"INSTANCE", "RUN", "JOB", "STARTED", "DIRECTORY"}, {}};
+  std::vector<RunningJob> listed;
   bool one_instance = true;
   for (const size_t i : matching) {
-    const RunningJob& job = jobs[i];
-    one_instance = one_instance && job.instance == jobs[matching.front()].instance;
-    table.rows.push_back({std::to_string(job.instance), job.run, job.key.ToString(), job.started, job.run_directory});
+    one_instance = one_instance && jobs[i].instance == jobs[matching.front()].instance;
+    listed.push_back(jobs[i]);
   }
-  std::string text = std::to_string(matching.size()) + " running jobs are meant by " + wanted + "; say which with " +
-                     (one_instance ? "the name of the job, or with --namespace NAME" : "--instance PID") + ":";
-  for (const std::string& line : FormatTable(table)) text += "\n  " + line;
-  return Error(StatusCode::kInvalidArgument, text);
+  const std::string text = std::to_string(matching.size()) + " running jobs are meant by " + wanted +
+                           "; say which with " +
+                           (one_instance ? "the name of the job, or with --namespace NAME" : "--instance PID") + ":";
+  return SeveralJobs(text, listed);
+}
+
+StatusOr<std::optional<size_t>> ChooseOnlyJob(const std::vector<RunningJob>& jobs, const std::string& name_space) {
+  std::vector<RunningJob> there;
+  std::optional<size_t> chosen;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!name_space.empty() && jobs[i].key.name_space != name_space) continue;
+    there.push_back(jobs[i]);
+    chosen = i;
+  }
+  if (there.size() <= 1) return chosen;
+  return SeveralJobs(std::to_string(there.size()) + " jobs run; name one, or its run:", there);
 }
 
 StatusOr<JobConnection> ConnectToJob(const Target& target, const std::string& job, Purpose purpose) {
+  if (job.empty()) {
+    auto only = ConnectToOnlyJob(target, purpose);
+    if (only.ok()) SayWhichJob(only->key.name + (only->ended ? ", run " + only->run + ", which has ended" : ""));
+    return only;
+  }
   if (WantsCluster(target) && !target.instance) return ConnectToJobOfCluster(target, job);
   ASSIGN_OR_RETURN(LocalWorld world, LookAtInstances(target));
   std::error_code error;

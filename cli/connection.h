@@ -34,7 +34,10 @@ struct JobConnection : Connection {
 // Looking works for runs that have ended, too; steering does not.
 enum class Purpose { kLook, kSteer };
 
-// The job of that name (or of the run of that name, or in the run directory of that path): in the cluster that
+// "" is the only job there is: the one that runs; to look, and when none runs, the one that the kept runs have trained,
+// of which the newest answers. Which one that is is said on standard error; where there are several, the error lists
+// them. Otherwise the job of that name (or of the run of that name, or in the run directory of that path): in the
+// cluster that
 // --kubeconfig or --context names; else in a running local run (--instance: that one); else in the cluster of the
 // default kubeconfig; else, to look, in the newest run that has ended. NotFound says what there is.
 StatusOr<JobConnection> ConnectToJob(const Target& target, const std::string& job, Purpose purpose);
@@ -44,6 +47,9 @@ StatusOr<std::vector<Connection>> ConnectToAll(const Target& target);
 // Only the cluster.
 StatusOr<Connection> ConnectToCluster(const Target& target);
 bool WantsCluster(const Target& target);
+
+// What is said of a job that was taken because none was named.
+void SayWhichJob(const std::string& job);
 
 // --- The choice, pure.
 
@@ -57,5 +63,8 @@ struct RunningJob {
 // InvalidArgument, with a list and --instance, when several are.
 StatusOr<std::optional<size_t>> ChooseRunningJob(const std::vector<RunningJob>& jobs, const std::string& name_space,
                                                  const std::string& wanted);
+// The only one in `name_space` ("": in any). Nothing when none runs there; InvalidArgument, with a list, when several
+// do.
+StatusOr<std::optional<size_t>> ChooseOnlyJob(const std::vector<RunningJob>& jobs, const std::string& name_space);
 
 }  // namespace attune::cli

@@ -80,15 +80,25 @@ std::optional<int> ExitCode(pid_t child) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : kExitFailed;
 }
 
-void SayHowToLook(const std::string& job, pid_t child, const std::filesystem::path& directory) {
-  std::printf(
-      "%s: training in the background, process %d, logs in %s\n"
-      "its own output is in %s\n\n"
-      "  attune get                       how far it is\n"
-      "  attune logs %s worker 0 -f   what a worker writes\n"
-      "  attune scale %s workers=3    more workers\n"
-      "  attune stop %s               end it\n",
-      job.c_str(), child, directory.c_str(), (directory / kRunOutput).c_str(), job.c_str(), job.c_str(), job.c_str());
+// The name of the job, or of the run where another one trains a job of that name: then the job's is ambiguous.
+std::string NameToSay(const std::string& job, const std::string& run, pid_t child) {
+  const auto instances = local::FindInstances();
+  for (const local::Instance& instance : instances.ok() ? *instances : std::vector<local::Instance>()) {
+    if (instance.process_id != child && instance.job.ends_with("/" + job)) return run;
+  }
+  return job;
+}
+
+void SayHowToLook(const std::string& job, const std::string& run, pid_t child, const std::filesystem::path& directory) {
+  std::printf("%s: training in the background, process %d, logs in %s\nits own output is in %s\n\n", job.c_str(), child,
+              directory.c_str(), (directory / kRunOutput).c_str());
+  const std::string name = NameToSay(job, run, child);
+  const std::pair<std::string, const char*> kCommands[] = {{"get", "how far it is"},
+                                                           {"logs " + name + " worker 0 -f", "what a worker writes"},
+                                                           {"scale " + name + " workers=3", "more workers"},
+                                                           {"stop " + name, "end it"}};
+  const auto width = static_cast<int>(kCommands[1].first.size());
+  for (const auto& [command, what] : kCommands) std::printf("  attune %-*s   %s\n", width, command.c_str(), what);
 }
 
 }  // namespace
@@ -118,7 +128,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manife
   Interrupts::Install();
   for (const MonotonicTime deadline = time.Now() + kStartMax; time.Now() < deadline;) {
     if (IsRegistered(*child)) {
-      SayHowToLook(job, *child, *directory);
+      SayHowToLook(job, arguments.name.empty() ? directory->filename().string() : arguments.name, *child, *directory);
       return kExitOk;
     }
     if (const auto code = ExitCode(*child)) {

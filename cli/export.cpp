@@ -6,6 +6,7 @@
 
 #include "base/output.h"
 #include "cli/application.h"
+#include "cli/checkpoint_lookup.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/terminal.h"
@@ -102,9 +103,10 @@ int Export(const ExportArguments& arguments) {
   const auto format = ps::ParseExportFormat(arguments.format);
   if (!format.ok()) return Fail(format.status());
   ps::FileSystem& files = ps::RealFileSystem();
-  const std::filesystem::path directory = ps::FindCheckpoints(files, arguments.directory);
-  const auto checkpoint = arguments.best ? ps::OpenBestCheckpoint(files, directory)
-                                         : ps::OpenCheckpoint(files, directory, arguments.checkpoint);
+  const auto directory = FindModelDirectory(arguments.directory);
+  if (!directory.ok()) return Fail(directory.status());
+  const auto checkpoint = arguments.best ? ps::OpenBestCheckpoint(files, *directory)
+                                         : ps::OpenCheckpoint(files, *directory, arguments.checkpoint);
   if (!checkpoint.ok()) return Fail(checkpoint.status());
   for (const std::string& skipped : checkpoint->skipped) {
     std::fprintf(stderr, "attune: passing over a newer checkpoint: %s\n", skipped.c_str());

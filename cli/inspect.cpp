@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/application.h"
+#include "cli/checkpoint_lookup.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/table.h"
@@ -80,7 +81,9 @@ int Inspect(const InspectArguments& arguments) {
   ps::FileSystem& files = ps::RealFileSystem();
   const auto depth =
       arguments.verify ? ps::CheckpointDirectory::Depth::kEveryByte : ps::CheckpointDirectory::Depth::kStructure;
-  const auto summaries = ps::InspectCheckpoints(files, ps::FindCheckpoints(files, arguments.directory), depth);
+  const auto directory = FindModelDirectory(arguments.directory);
+  if (!directory.ok()) return Fail(directory.status());
+  const auto summaries = ps::InspectCheckpoints(files, *directory, depth);
   if (!summaries.ok()) return Fail(summaries.status());
   Table table{.header = {"CHECKPOINT", "WRITTEN", "CLOCK", "ROWS", "SIZE", "TABLES", "STATE"}, .rows = {}};
   bool all_whole = true;

@@ -1,13 +1,17 @@
 #include "cli/job_words.h"
 
 #include <algorithm>
+#include <string>
 
+#include "base/number_text.h"
 #include "cli/sync_request.h"
 #include "cli/tune_request.h"
 #include "operator/tuner/knob.h"
 
 namespace attune::cli {
 namespace {
+
+constexpr int64_t kIndexMax = 1023;  // as many pods as a role may have
 
 Status Bad(const std::string& message) { return Error(StatusCode::kInvalidArgument, message); }
 
@@ -41,14 +45,34 @@ StatusOr<JobWords> SortJobWords(const std::vector<std::string>& words, const std
       return Bad("\"" + word + "\" is no change, and the job is " + sorted.job + " already; " + usage);
     }
   }
-  if (sorted.job.empty()) return Bad("no job is named; " + usage);
+  if (sorted.changes.empty()) return Bad("no change is named; " + usage);
   return sorted;
 }
 
 SyncWords SortSyncWords(std::string first, std::string second) {
-  const bool turned = ParseSynchronization(first).ok() && !ParseSynchronization(second).ok();
+  const bool turned = second.empty() || (ParseSynchronization(first).ok() && !ParseSynchronization(second).ok());
   if (turned) std::swap(first, second);
   return {std::move(first), std::move(second)};
+}
+
+StatusOr<LogsWords> SortLogsWords(const std::vector<std::string>& words) {
+  const auto is_role = [](const std::string& word) { return word == "server" || word == "worker"; };
+  std::vector<std::string> rest = words;
+  LogsWords sorted;
+  // A job may be called as a role is: then a role follows it.
+  if (!rest.empty() && (!is_role(rest.front()) || (rest.size() > 1 && is_role(rest[1])))) {
+    sorted.job = rest.front();
+    rest.erase(rest.begin());
+  }
+  if (rest.size() > 2) return Bad("not expected: " + rest.back() + "; write attune logs JOB ROLE INDEX");
+  if (rest.empty()) return sorted;
+  if (!is_role(rest.front())) return Bad("ROLE: \"" + rest.front() + "\" is not one of: server, worker");
+  sorted.role = rest.front();
+  if (rest.size() == 1) return sorted;
+  if (const std::string problem = ProblemOfWholeNumber(rest[1], 0, kIndexMax); !problem.empty())
+    return Bad("INDEX: " + problem);
+  sorted.index = static_cast<uint32_t>(std::stoul(rest[1]));
+  return sorted;
 }
 
 StatusOr<TuneWords> SortTuneWords(const std::vector<std::string>& words) {
@@ -67,19 +91,18 @@ StatusOr<TuneWords> SortTuneWords(const std::vector<std::string>& words) {
   if (action == names.end()) return Bad(std::string("nothing is said to the tuner; ") + kTuneUsage);
   sorted.action = *action;
   names.erase(action);
-  if (sorted.action == "unpin" && names.size() > 1) {
-    // A job may be called as a knob is: then the name stands last.
+  if (sorted.action == "unpin") {
+    // A job may be called as a knob is: then the name stands last, after those of knobs.
     auto knobs = std::find_if(names.begin(), names.end(), NamesKnobs);
     if (knobs != names.end()) {
       sorted.settings = *knobs;
       names.erase(knobs);
     }
   }
-  if (names.empty()) return Bad("no job is named; write attune tune " + sorted.action + " ... JOB");
   if (names.size() > 1) {
     return Bad("\"" + names.front() + "\" and \"" + names.back() + "\" cannot both be the job; " + kTuneUsage);
   }
-  sorted.job = names.front();
+  if (!names.empty()) sorted.job = names.front();
   return sorted;
 }
 

@@ -37,8 +37,8 @@ StatusOr<std::vector<kube::Json>> ChoosePods(const JobConnection& connection, co
   RETURN_IF_ERROR(GetJob(*connection.api, key).status());  // a wrong name is the likelier reason
   std::string known;
   for (const kube::Json& pod : pods) known += (known.empty() ? "" : ", ") + std::string(kube::Name(pod));
-  return Error(StatusCode::kNotFound, "job " + arguments.job + " has no such pod" +
-                                          (known.empty() ? "; it has none now" : "; it has " + known));
+  return Error(StatusCode::kNotFound,
+               "job " + key.name + " has no such pod" + (known.empty() ? "; it has none now" : "; it has " + known));
 }
 
 // Whole lines of several pods, one at a time.

@@ -56,6 +56,31 @@ StatusOr<FoundHistory> HistoryOfRun(const RunRecord& run, const std::string& wan
   return FoundHistory{file, run.name, run};
 }
 
+// Of a job that runs.
+StatusOr<FoundHistory> HistoryOfRunning(const JobConnection& connection) {
+  std::error_code error;
+  const fs::path directory = connection.run_directory, file = directory / HistoryFile(connection.key.name);
+  if (!fs::is_regular_file(file, error)) {
+    return Error(StatusCode::kUnavailable,
+                 "job " + connection.key.name + " has no curves yet; they are kept from the first look on");
+  }
+  const auto run = LoadRun(directory);
+  return run.ok() ? FoundHistory{file, run->name, *run} : FoundHistory{file, directory.filename().string()};
+}
+
+Status NotRecorded() {
+  return Error(
+      StatusCode::kNotFound,
+      "a job on a cluster is recorded while it is followed: `attune --context NAME run --report FILE job.yaml`");
+}
+
+// Of the only job there is.
+StatusOr<FoundHistory> FindOnlyHistory(const Target& target) {
+  ASSIGN_OR_RETURN(const JobConnection connection, ConnectToJob(target, "", Purpose::kLook));
+  if (connection.ended) return HistoryOfRun(*connection.ended, connection.key.name);
+  return connection.instance ? HistoryOfRunning(connection) : NotRecorded();
+}
+
 // A file, a run directory, the name of a job that a local run trains, or of a run, or of a job that one has trained.
 StatusOr<FoundHistory> FindHistory(const std::string& wanted, const Target& target) {
   std::error_code error;
@@ -71,12 +96,7 @@ StatusOr<FoundHistory> FindHistory(const std::string& wanted, const Target& targ
   }
   const auto connection = ConnectToJob(target, wanted, Purpose::kLook);
   if (connection.ok() && connection->ended) return HistoryOfRun(*connection->ended, connection->key.name);
-  if (connection.ok() && connection->instance) {
-    const fs::path file = fs::path(connection->run_directory) / HistoryFile(connection->key.name);
-    if (fs::is_regular_file(file, error)) return in(file, connection->run_directory);
-    return Error(StatusCode::kUnavailable,
-                 "job " + wanted + " has no curves yet; they are kept from the first look on");
-  }
+  if (connection.ok() && connection->instance) return HistoryOfRunning(*connection);
   if (connection.status().code() == StatusCode::kInvalidArgument) return connection.status();
   const auto run = FindRun(wanted);
   if (run.ok()) return HistoryOfRun(*run, wanted);
@@ -95,8 +115,9 @@ void AddFacts(const RunRecord& run, RunHistory& history) {
   }
 }
 
+// "" is the only job there is.
 StatusOr<ComparedHistory> ReadHistory(const std::string& wanted, const Target& target) {
-  ASSIGN_OR_RETURN(const FoundHistory found, FindHistory(wanted, target));
+  ASSIGN_OR_RETURN(const FoundHistory found, wanted.empty() ? FindOnlyHistory(target) : FindHistory(wanted, target));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(found.file, kHistoryBytesMax));
   auto history = LoadHistory(text);
   if (!history.ok()) return Annotate(history.status(), "reading " + found.file.string());
@@ -114,7 +135,8 @@ int Report(const ReportArguments& arguments, const Target& target) {
   const auto place = FindOutputPlace(arguments.output);
   if (!place.ok()) return Fail(place.status());
   std::vector<ComparedHistory> runs;
-  for (const std::string& wanted : arguments.jobs) {
+  const std::vector<std::string> wanted_runs = arguments.jobs.empty() ? std::vector<std::string>{""} : arguments.jobs;
+  for (const std::string& wanted : wanted_runs) {
     auto run = ReadHistory(wanted, target);
     if (!run.ok()) return Fail(run.status());
     runs.push_back(*std::move(run));

@@ -53,6 +53,13 @@ std::string Absolute(const std::string& path) {
   return path.empty() || path == "-" ? path : fs::absolute(path, error).lexically_normal().string();
 }
 
+// The newest of the only job; what it says of itself says which that is.
+StatusOr<RunRecord> FindOnlyRun() {
+  ASSIGN_OR_RETURN(const OnlyRun only, ChooseOnlyRun(ListRuns()));
+  SayWhichJob(only.job + ", run " + only.run.name);
+  return only.run;
+}
+
 }  // namespace
 
 int Resume(const ResumeArguments& arguments, const Target& target) {
@@ -60,7 +67,7 @@ int Resume(const ResumeArguments& arguments, const Target& target) {
     return Fail(Error(StatusCode::kInvalidArgument,
                       "resume continues runs of this machine; on a cluster: `attune run --resume DIR FILE`"));
   }
-  const auto run = FindRun(arguments.run);
+  const auto run = arguments.run.empty() ? FindOnlyRun() : FindRun(arguments.run);
   if (!run.ok()) return Fail(run.status());
   if (const Status status = CheckResumable(*run); !status.ok()) return Fail(status);
   const auto checkpoint = FindCheckpointOf(*run, arguments.with.resume_best);

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/file.h"
 #include "base/output.h"
 #include "cli/application.h"
 #include "cli/checkpoint_lookup.h"
@@ -12,6 +11,7 @@
 #include "cli/connection.h"
 #include "cli/failure.h"
 #include "cli/local_run.h"
+#include "cli/manifest_file.h"
 #include "cli/run_directory.h"
 #include "cli/run_store.h"
 #include "cli/tune_request.h"
@@ -21,8 +21,6 @@
 
 namespace attune::cli {
 namespace {
-
-constexpr uint64_t kManifestBytesMax = 16 << 20;
 
 size_t Print(const std::vector<api::FieldProblem>& problems, const std::string& file) {
   for (const api::FieldProblem& problem : problems) std::fprintf(stderr, "%s\n", api::ToString(problem, file).c_str());
@@ -48,11 +46,6 @@ size_t CheckForThisMachine(const api::Manifest& manifest, const std::string& fil
   if (problems.empty() && !without_effect.empty())
     std::fprintf(stderr, "%s: without effect on this machine: %s\n", file.c_str(), without_effect.c_str());
   return Print(problems, file);
-}
-
-// "-" is standard input.
-StatusOr<std::string> ReadManifestText(const std::string& file) {
-  return ReadFile(file == "-" ? "/dev/stdin" : file, kManifestBytesMax);
 }
 
 // Prints what is wrong with the text of `file`; the jobs otherwise.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 
 #include "base/file.h"
 #include "cli/run_directory.h"
@@ -177,6 +178,21 @@ StatusOr<RunRecord> ChooseRun(const std::vector<RunRecord>& runs, const std::str
                "there is no run " + wanted +
                    (runs.empty() ? ": none was started in this directory or is remembered; `attune run FILE` starts one"
                                  : "; `attune runs` lists them all: " + NamesOf(runs)));
+}
+
+StatusOr<OnlyRun> ChooseOnlyRun(const std::vector<RunRecord>& runs) {
+  std::vector<RunRecord> ended;  // with a job: others can answer nothing
+  std::set<std::string> jobs;
+  for (const RunRecord& run : runs) {
+    if (run.outcome == RunOutcome::kRunning || run.jobs.empty()) continue;
+    ended.push_back(run);
+    for (const RunJob& job : run.jobs) jobs.insert(job.name);
+  }
+  if (ended.empty()) return Error(StatusCode::kNotFound, "no run has ended; `attune run FILE` starts one");
+  if (jobs.size() == 1) return OnlyRun{ended.front(), *jobs.begin()};
+  return Error(StatusCode::kInvalidArgument,
+               "nothing runs, and the runs that have ended trained " + std::to_string(jobs.size()) +
+                   " jobs; name a job (its newest run answers) or a run: " + NamesOf(ended));
 }
 
 StatusOr<RunRecord> FindRun(const std::string& wanted) {

@@ -30,6 +30,13 @@ Status CheckRemovable(const RunRecord& record);
 
 // The decisions, pure. `runs` are newest first.
 StatusOr<RunRecord> ChooseRun(const std::vector<RunRecord>& runs, const std::string& wanted);
+// What is meant where none is named: the newest that has ended, if all that have ended trained one job. NotFound when
+// none has; InvalidArgument, with the names, when there were several jobs.
+struct OnlyRun {
+  RunRecord run;
+  std::string job;
+};
+StatusOr<OnlyRun> ChooseOnlyRun(const std::vector<RunRecord>& runs);
 // Ended ones in directory `parent`, beyond the `keep` newest there.
 std::vector<RunRecord> RunsBeyond(const std::vector<RunRecord>& runs, const std::filesystem::path& parent, size_t keep);
 // What can be done with a run that has ended: "`attune resume word2vec-1` continues it" only where it left a

@@ -51,7 +51,7 @@ Status CheckNotRefused(kube::Api& api, const kube::ObjectKey& key) {
 
 int Scale(const ScaleArguments& arguments, const Target& target) {
   std::vector<std::string> all = arguments.changes;
-  all.insert(all.begin(), arguments.job);
+  if (!arguments.job.empty()) all.insert(all.begin(), arguments.job);
   const auto words = SortJobWords(all, "write attune scale JOB workers=N servers=N (either or both)");
   if (!words.ok()) return Fail(words.status());
   const auto request = ParseScaleChanges(words->changes);

@@ -72,7 +72,7 @@ int Stop(const StopArguments& arguments, const Target& target) {
   if (const Status status = connection->api->Delete(kube::kTrainingJobs, key); !status.ok()) {
     return Fail(Annotate(status, "deleting " + key.ToString()));
   }
-  std::printf("stopping %s\n", arguments.job.c_str());
+  std::printf("stopping %s\n", key.name.c_str());
   std::fflush(stdout);
   const std::string process_start = connection->instance ? local::ProcessStart(*connection->instance) : "";
   const SystemTime time;
@@ -85,19 +85,19 @@ int Stop(const StopArguments& arguments, const Target& target) {
       left = std::string(Message(remains.status()));
     }
     if (left.empty()) {
-      std::printf("%s is gone, and its pods\n", arguments.job.c_str());
+      std::printf("%s is gone, and its pods\n", key.name.c_str());
       if (written) TellHowToContinue(*connection, *written);
       return kExitOk;
     }
     if (Interrupts::Wait(kLook, interrupts)) {
-      std::fprintf(stderr, "attune: not waiting any longer; %s continues to end (left: %s)\n", arguments.job.c_str(),
+      std::fprintf(stderr, "attune: not waiting any longer; %s continues to end (left: %s)\n", key.name.c_str(),
                    left.c_str());
       return kExitInterrupted;
     }
   }
   return Fail(Error(StatusCode::kDeadlineExceeded, "after " + std::to_string(arguments.timeout_seconds) +
                                                        " s there is still " + left + "; look with `attune describe " +
-                                                       arguments.job + "`"));
+                                                       key.name + "`"));
 }
 
 }  // namespace attune::cli

@@ -24,6 +24,9 @@ const api::Condition* Refusal(const api::TrainingJob& job) {
 
 int Sync(const SyncArguments& arguments, const Target& target) {
   const SyncWords words = SortSyncWords(arguments.job, arguments.mode);
+  if (words.mode.empty()) {
+    return Fail(Error(StatusCode::kInvalidArgument, "no mode is named; write attune sync JOB async, bsp or ssp:N"));
+  }
   const auto wanted = ParseSynchronization(words.mode);
   if (!wanted.ok()) return Fail(wanted.status());
   auto connection = ConnectToJob(target, words.job, Purpose::kSteer);
@@ -38,7 +41,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));
   const std::string name = ToString(*wanted);
   if (!before.status.abilities) {
-    std::printf("%s: workers will keep pace by %s when it runs\n", words.job.c_str(), name.c_str());
+    std::printf("%s: workers will keep pace by %s when it runs\n", key.name.c_str(), name.c_str());
     return kExitOk;
   }
   Interrupts::Install();
@@ -50,7 +53,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
     return Fail(Error(StatusCode::kFailedPrecondition, refusal->message));
   }
   const std::string was = before.status.synchronization ? ToString(*before.status.synchronization) : "Async";
-  std::printf("%s: %s -> %s\n", words.job.c_str(), was.c_str(), name.c_str());
+  std::printf("%s: %s -> %s\n", key.name.c_str(), was.c_str(), name.c_str());
   return kExitOk;
 }
 

@@ -39,8 +39,7 @@ int Tune(const TuneArguments& arguments, const Target& target) {
   const auto words = SortTuneWords(all);
   if (!words.ok()) return Fail(words.status());
   if (const Status status = CheckTuneWords(words->action, words->settings); !status.ok()) return Fail(status);
-  const std::string& name = words->job;
-  auto connection = ConnectToJob(target, name, Purpose::kSteer);
+  auto connection = ConnectToJob(target, words->job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
   const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
@@ -55,7 +54,7 @@ int Tune(const TuneArguments& arguments, const Target& target) {
         CheckTaken(*connection->api, key, api::ParseTrainingJob(*patched).job.generation, request->undo);
     if (!taken.ok()) return Fail(taken);
   }
-  std::printf("%s: %s\n", name.c_str(), request->answer.c_str());
+  std::printf("%s: %s\n", key.name.c_str(), request->answer.c_str());
   return kExitOk;
 }
 

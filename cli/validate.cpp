@@ -2,6 +2,7 @@
 
 #include "cli/application.h"
 #include "cli/commands.h"
+#include "cli/manifest_file.h"
 #include "operator/api/manifest.h"
 
 namespace attune::cli {
@@ -20,11 +21,14 @@ void PrintProblem(const api::Manifest& manifest, const api::FieldProblem& proble
 
 // Number of problems.
 size_t ValidateFile(const std::string& file, bool json) {
-  const auto manifests = api::ReadManifests(file);
+  const std::string name = file == "-" ? kStandardInput : file;
+  const auto content = ReadManifestText(file);
+  const auto manifests =
+      content.ok() ? api::ParseManifests(*content, name) : StatusOr<std::vector<api::Manifest>>(content.status());
   if (!manifests.ok()) {
     const std::string text(Message(manifests.status()));
     if (json) {
-      std::puts(api::Json({{"file", file}, {"error", text}})
+      std::puts(api::Json({{"file", name}, {"error", text}})
                     .dump(-1, ' ', false, api::Json::error_handler_t::replace)
                     .c_str());
     } else {
@@ -40,7 +44,7 @@ size_t ValidateFile(const std::string& file, bool json) {
     if (manifest.problems.empty())
       names += (names.empty() ? "" : ", ") + api::ParseTrainingJob(manifest.object).job.name;
   }
-  if (problems == 0 && !json) std::printf("%s: valid (%s)\n", file.c_str(), names.c_str());
+  if (problems == 0 && !json) std::printf("%s: valid (%s)\n", name.c_str(), names.c_str());
   return problems;
 }
 

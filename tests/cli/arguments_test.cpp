@@ -49,6 +49,33 @@ TEST(Arguments, LogsOfOneWorker) {
   EXPECT_TRUE(logs.follow && logs.previous);
 }
 
+TEST(Arguments, AJobMayBeLeftOutOfEveryCommandThatTakesOne) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"describe"},
+                                                {"report"},
+                                                {"explain"},
+                                                {"logs"},
+                                                {"logs", "worker", "0"},
+                                                {"checkpoint"},
+                                                {"stop"},
+                                                {"scale", "workers=3"},
+                                                {"sync", "bsp"},
+                                                {"tune", "pause"},
+                                                {"resume"}}) {
+    EXPECT_TRUE(ParseArguments(words).arguments.has_value()) << words.front() << ": " << ParseArguments(words).text;
+  }
+  const auto& logs = std::get<LogsArguments>(ParseArguments({"logs", "worker", "3"}).arguments->command);
+  EXPECT_EQ(logs.job, "");
+  EXPECT_EQ(logs.role, "worker");
+  EXPECT_EQ(logs.index, 3U);
+}
+
+TEST(Arguments, HelpAndVersionAreFoundWhereOtherProgramsHaveThem) {
+  EXPECT_EQ(ParseArguments({"help"}).text, ParseArguments({"--help"}).text);
+  EXPECT_EQ(ParseArguments({"help"}).exit_code, 0);
+  EXPECT_EQ(ParseArguments({"help", "run"}).text, ParseArguments({"run", "--help"}).text);
+  EXPECT_TRUE(std::holds_alternative<VersionArguments>(ParseArguments({"--version"}).arguments->command));
+}
+
 TEST(Arguments, RunForPrograms) {
   const ParsedArguments parsed = ParseArguments({"run", "job.yaml", "-o", "json", "--run-directory", "d"});
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;

@@ -53,5 +53,18 @@ TEST(ChooseRunningJob, ARunOfSeveralJobsIsNoJob) {
   EXPECT_THAT(std::string(Message(chosen.status())), HasSubstr("say which with the name of the job"));
 }
 
+TEST(ChooseOnlyJob, WhereNoneIsNamedTheOnlyOneIsMeant) {
+  const std::vector<RunningJob> jobs = {Job(1, "a-1", "aaa"), Job(2, "b-1", "bbb", "lab")};
+  EXPECT_EQ(*ChooseOnlyJob({}, ""), std::nullopt);
+  EXPECT_EQ(*ChooseOnlyJob({jobs[0]}, ""), 0U);
+  EXPECT_EQ(*ChooseOnlyJob(jobs, "lab"), 1U) << "the only one of its namespace";
+  EXPECT_EQ(*ChooseOnlyJob(jobs, "elsewhere"), std::nullopt);
+  const auto several = ChooseOnlyJob(jobs, "");
+  ASSERT_EQ(several.status().code(), StatusCode::kInvalidArgument);
+  const std::string text(Message(several.status()));
+  for (const char* part : {"2 jobs run; name one, or its run:", "default/aaa", "lab/bbb", "a-1", "b-1"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
 }  // namespace
 }  // namespace attune::cli

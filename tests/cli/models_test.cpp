@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/run_record.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/checkpoint/part_writer.h"
 
@@ -26,6 +27,7 @@ class Models : public testing::Test {
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     directory_ = name;
     std::filesystem::current_path(directory_);
+    ::setenv("XDG_STATE_HOME", (directory_ / "state").c_str(), 1);  // only the runs of this test
     time_.Advance(std::chrono::hours(1));
     Write(20, {});
     time_.Advance(std::chrono::minutes(10));
@@ -34,6 +36,7 @@ class Models : public testing::Test {
   ~Models() override {
     std::filesystem::current_path(before_);
     std::filesystem::remove_all(directory_);
+    ::unsetenv("XDG_STATE_HOME");
   }
 
   void Write(uint64_t rows, const ps::CutRecord& cut) {
@@ -80,6 +83,24 @@ class Models : public testing::Test {
   ManualTime time_;
   std::string output_, errors_;
 };
+
+TEST_F(Models, ARunIsAsGoodAsTheDirectoryInIt) {
+  namespace fs = std::filesystem;
+  fs::create_directories("attune-runs/first/claims/model/word2vec");
+  fs::rename("model/tables", "attune-runs/first/claims/model/word2vec/checkpoints");
+  RunRecord record;
+  record.name = "first";
+  record.outcome = RunOutcome::kSucceeded;
+  record.jobs.emplace_back().name = "word2vec";
+  ASSERT_TRUE(WriteFileAtomically(fs::path("attune-runs/first") / kRunFile, SaveRecord(record)).ok());
+  for (const char* name : {"first", "word2vec", "attune-runs/first", "attune-runs/first/claims/model"}) {
+    EXPECT_EQ(RunInspect({.directory = name}), 0) << name << ": " << errors_;
+    EXPECT_THAT(output_, HasSubstr("whole")) << name;
+    EXPECT_EQ(RunExport({.directory = name, .format = "npz", .to = "v.npz"}), 0) << name << ": " << errors_;
+  }
+  EXPECT_EQ(RunInspect({.directory = "second"}), 1);
+  EXPECT_THAT(errors_, HasSubstr("'second'"));
+}
 
 TEST_F(Models, InspectListsWhatIsThere) {
   EXPECT_EQ(RunInspect({.directory = "model"}), 0);

@@ -276,6 +276,35 @@ TEST_F(EndedRun, EveryCommandThatLooksAnswersByJobByRunAndByDirectory) {
   EXPECT_THAT(output_, Not(HasSubstr("managedFields")));
 }
 
+TEST_F(EndedRun, WithoutAJobTheNewestRunOfTheOnlyJobAnswers) {
+  WriteEnded(RunOutcome::kLost);
+  Write("attune-runs/toy-0", Record("toy-0", RunOutcome::kFailed, kStart - 100));
+  Write("attune-runs/runs-now", Record("runs-now", RunOutcome::kSucceeded, kStart + 100));
+  RunRecord nothing = Record("nothing", RunOutcome::kFailed, kStart + 200);
+  nothing.jobs.clear();
+  Write("attune-runs/nothing", nothing);
+  const auto only = ChooseOnlyRun(ListRuns());
+  ASSERT_TRUE(only.ok()) << only.status();
+  EXPECT_EQ(only->run.name, "runs-now") << "the newest that had a job";
+  fs::remove_all("attune-runs/runs-now");
+  EXPECT_EQ(Capture([] { return Describe({}, {}); }), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("Run toy-1 has ended (Lost)"));
+  EXPECT_THAT(errors_, HasSubstr("no job is named: toy, run toy-1, which has ended"));
+  EXPECT_EQ(Capture([] { return Logs({.role = "worker", .index = 0}, {}); }), 0) << errors_;
+  EXPECT_EQ(output_, "again\n");
+  EXPECT_EQ(Capture([] { return Scale({.changes = {"workers=3"}}, {}); }), 1);
+  EXPECT_THAT(errors_, HasSubstr("nothing to talk to")) << "what has ended is not steered";
+
+  Write("attune-runs/other-1", Record("other-1", RunOutcome::kFailed, kStart - 50, "other"));
+  EXPECT_EQ(Capture([] { return Describe({}, {}); }), 2);
+  EXPECT_THAT(errors_,
+              HasSubstr("nothing runs, and the runs that have ended trained 2 jobs; name a job (its newest run "
+                        "answers) or a run: "));
+  for (const char* name : {"toy-1 (Lost)", "other-1 (Failed)"}) EXPECT_THAT(errors_, HasSubstr(name));
+  EXPECT_EQ(Capture([] { return Resume({}, {}); }), 2);
+  EXPECT_THAT(errors_, HasSubstr("name a job"));
+}
+
 TEST_F(EndedRun, SteeringItSaysThatItHasEndedAndHowToContinue) {
   WriteEnded(RunOutcome::kInterrupted);
   EXPECT_EQ(Capture([] { return Scale({.job = "toy", .changes = {"workers=3"}}, {}); }), 1);

@@ -33,8 +33,9 @@ TEST(JobWords, TheJobMayStandAnywhere) {
     EXPECT_EQ(sorted->job, "a");
     EXPECT_EQ(sorted->changes, (std::vector<std::string>{"workers=3", "servers=2"}));
   }
-  EXPECT_THAT(std::string(Message(SortJobWords({"workers=3", "servers=2"}, "write it so").status())),
-              HasSubstr("no job is named; write it so"));
+  EXPECT_EQ(SortJobWords({"workers=3", "servers=2"}, "write it so")->job, "") << "the only one";
+  EXPECT_THAT(std::string(Message(SortJobWords({"a"}, "write it so").status())),
+              HasSubstr("no change is named; write it so"));
   EXPECT_THAT(std::string(Message(SortJobWords({"a", "b"}, "write it so").status())),
               HasSubstr("the job is a already"));
 }
@@ -45,6 +46,32 @@ TEST(SyncWords, TheModeMayStandFirst) {
   EXPECT_EQ(SortSyncWords("a", "ssp:4").job, "a");
   EXPECT_EQ(SortSyncWords("bsp", "async").job, "bsp") << "a job may be called so";
   EXPECT_EQ(SortSyncWords("a", "sometimes").mode, "sometimes") << "the mistake is named by the word that is one";
+}
+
+TEST(SyncWords, OneWordAloneIsTheMode) {
+  EXPECT_EQ(SortSyncWords("bsp", "").job, "");
+  EXPECT_EQ(SortSyncWords("bsp", "").mode, "bsp");
+  EXPECT_EQ(SortSyncWords("", "").mode, "");
+}
+
+TEST(LogsWords, ARoleAloneIsOfTheOnlyJob) {
+  const auto sorted = [](const std::vector<std::string>& words) {
+    const auto found = SortLogsWords(words);
+    if (!found.ok()) return std::string(Message(found.status()));
+    return found->job + "|" + found->role + "|" + (found->index ? std::to_string(*found->index) : "");
+  };
+  EXPECT_EQ(sorted({}), "||");
+  EXPECT_EQ(sorted({"a"}), "a||");
+  EXPECT_EQ(sorted({"a", "worker"}), "a|worker|");
+  EXPECT_EQ(sorted({"a", "server", "2"}), "a|server|2");
+  EXPECT_EQ(sorted({"worker"}), "|worker|");
+  EXPECT_EQ(sorted({"worker", "0"}), "|worker|0");
+  EXPECT_EQ(sorted({"worker", "worker"}), "worker|worker|") << "a job may be called so";
+  EXPECT_EQ(sorted({"server", "worker", "1"}), "server|worker|1");
+  EXPECT_EQ(sorted({"a", "wroker"}), "ROLE: \"wroker\" is not one of: server, worker");
+  EXPECT_EQ(sorted({"a", "worker", "x"}), "INDEX: \"x\" is not a whole number from 0 to 1023");
+  EXPECT_EQ(sorted({"worker", "1024"}), "INDEX: \"1024\" is not a whole number from 0 to 1023");
+  EXPECT_THAT(sorted({"worker", "0", "1"}), HasSubstr("not expected: 1"));
 }
 
 TEST(ScaleRequest, WorkersAndServersEachOnce) {

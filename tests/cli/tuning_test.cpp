@@ -96,7 +96,10 @@ TEST(TuneWords, BothOrdersAreUnderstood) {
   EXPECT_EQ(sorted({"unpin", "a"}), "unpin||a");
   EXPECT_EQ(sorted({"unpin", "servers", "a"}), "unpin|servers|a");
   EXPECT_EQ(sorted({"unpin", "a", "servers,slack"}), "unpin|servers,slack|a");
-  EXPECT_THAT(sorted({"pin", "servers=2"}), HasSubstr("no job is named"));
+  EXPECT_EQ(sorted({"pin", "servers=2"}), "pin|servers=2|") << "of the only job";
+  EXPECT_EQ(sorted({"pause"}), "pause||");
+  EXPECT_EQ(sorted({"unpin"}), "unpin||");
+  EXPECT_EQ(sorted({"unpin", "servers"}), "unpin|servers|");
   EXPECT_THAT(sorted({"pause", "a", "b"}), HasSubstr("\"a\" and \"b\" cannot both be the job"));
 }
 
@@ -180,6 +183,22 @@ TEST(Explain, SaysWhatIsWrongNow) {
   EXPECT_THAT(explanation->text,
               HasSubstr("Wrong now:\n  StragglingWorker: worker 1 takes 3 times as long (asks for: MovePod)\n"));
   EXPECT_EQ(explanation->json["findings"].size(), 1U);
+}
+
+TEST(Explain, OfAJobThatHasEndedNothingIsNow) {
+  for (const char* phase : {"Succeeded", "Interrupted", "Lost"}) {
+    api::TrainingJob job = Tuned();
+    job.status.phase = phase;
+    if (std::string(phase) == "Succeeded") job.status.conditions.push_back({.type = api::kSucceeded, .status = "True"});
+    const auto explanation = Explain(job, false);
+    ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
+    for (const char* present : {"Remaining", "Now:", "so far", "Keeping", "Wrong now"})
+      EXPECT_THAT(explanation->text, Not(HasSubstr(present))) << phase;
+    EXPECT_THAT(explanation->text, HasSubstr("; the job has ended\n"));
+    EXPECT_THAT(explanation->text, HasSubstr("\n1. At "));
+    EXPECT_FALSE(explanation->json.contains("remaining"));
+    EXPECT_EQ(explanation->json["ended"], true);
+  }
 }
 
 TEST(Explain, AJobWhoseTuningIsOffStillTellsWhatWasDone) {

@@ -42,6 +42,8 @@ Case WithoutNetwork(std::string name, std::vector<std::string> command, std::vec
 
 const Case kCases[] = {
     Refused("a misspelled command", {"vaildate", "job.yaml"}, {"there is no command vaildate; did you mean validate?"}),
+    Refused("a command of another program", {"ps"}, {"there is no command ps; did you mean get?"}),
+    Refused("a command in two words of ours", {"compare", "a", "b"}, {"did you mean runs diff?"}),
     Refused("no command at all", {}, {"attune trains models"}),
     Refused("a command without what it needs", {"run"}, {"see attune run --help"}),
     Refused("an option that does not exist", {"run", "job.yaml", "--nonsense"},
@@ -66,7 +68,8 @@ const Case kCases[] = {
             {"\"fast\" is no mode; write async", "N from 1 to 1000000"}),
     Refused("a staleness beyond its range", {"sync", "toy", "ssp:99999999"},
             {"a whole number from 1 to 1000000, as ssp:4"}),
-    Refused("a scale without a change", {"scale", "toy"}, {"CHANGE is required", "see attune scale --help"}),
+    Refused("a scale without a change", {"scale", "toy"}, {"no change is named; write attune scale JOB workers=N"}),
+    Refused("a pace without a mode", {"sync"}, {"no mode is named; write attune sync JOB async, bsp or ssp:N"}),
     Refused("a scale to no number", {"scale", "toy", "workers=x"}, {"\"x\" is no number of workers; write workers=N"}),
     Refused("a scale to a negative number", {"scale", "toy", "workers=-1"}, {"\"-1\" is no number of workers"}),
     Refused("a shell without completion", {"completion", "fish"}, {"\"fish\" is not one of: bash, zsh"}),

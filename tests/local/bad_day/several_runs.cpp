@@ -115,6 +115,13 @@ Question Ambiguous(std::string name, std::vector<std::string> command) {
       {"2 running jobs are meant by bbb; say which with --instance PID", "/attune-runs/second", "/attune-runs/third"},
       {"/attune-runs/first"}};
 }
+// Without a job, and more than one runs: none is guessed.
+Question Unnamed(std::string name, std::vector<std::string> command) {
+  return {std::move(name),
+          std::move(command),
+          2,
+          {"3 jobs run; name one, or its run:", "/attune-runs/first", "/attune-runs/second", "/attune-runs/third"}};
+}
 // `attune resume` is promised only where there is a checkpoint to continue from.
 Question Ended(std::string name, std::vector<std::string> command) {
   return {std::move(name),
@@ -139,6 +146,15 @@ const Question kQuestions[] = {
     Ambiguous("a pin of one of two, turned around", {"tune", "workers=3", "pin", "bbb"}),
     Ambiguous("an explanation of one of two", {"explain", "bbb"}),
     Ambiguous("a report of one of two", {"report", "bbb"}),
+    Unnamed("a look at no job of three", {"describe"}),
+    Unnamed("an explanation of no job of three", {"explain"}),
+    Unnamed("a report of no job of three", {"report"}),
+    Unnamed("logs of no job of three", {"logs", "worker", "0"}),
+    Unnamed("an end of no job of three", {"stop"}),
+    Unnamed("a checkpoint of no job of three", {"checkpoint"}),
+    Unnamed("a scale of no job of three", {"scale", "workers=3"}),
+    Unnamed("another pace of no job of three", {"sync", "bsp"}),
+    Unnamed("a tuner of no job of three", {"tune", "pause"}),
     {"a job that nobody trains",
      {"scale", "ccc", "workers=2"},
      1,

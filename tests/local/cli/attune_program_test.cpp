@@ -15,6 +15,7 @@
 namespace attune {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -155,8 +156,13 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   EXPECT_THAT(Attune({"get", "tyo"}).output, HasSubstr("there are: toy"));
   EXPECT_THAT(Attune({"get", "toy", "-o", "yaml"}).output, HasSubstr("kind: TrainingJob"));
   EXPECT_THAT(Attune({"version"}).output, HasSubstr("the local instance"));
-  const Outcome stopped = Attune({"stop", "toy"});
+  // The only job there is needs no name.
+  EXPECT_THAT(Attune({"describe"}).output, AllOf(HasSubstr("no job is named: toy"), HasSubstr("toy-worker-2")));
+  EXPECT_THAT(Attune({"scale", "workers=2"}).output, HasSubstr("toy: workers 3 -> 2"));
+  EXPECT_THAT(Attune({"explain"}).output, HasSubstr("job toy is not tuned"));
+  const Outcome stopped = Attune({"stop"});
   EXPECT_EQ(stopped.code, 0) << stopped.output;
+  EXPECT_THAT(stopped.output, HasSubstr("toy is gone, and its pods"));
   await({"get"}, "nothing runs; these runs have ended");
   EXPECT_EQ(CountProcesses("598.75"), 0);
 }

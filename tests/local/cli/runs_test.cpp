@@ -75,6 +75,8 @@ TEST_F(RunsTest, AllThatRunIsOneWorld) {
     const Outcome started = Attune({"run", Job(job, kWorks), "--detach", "--name", run});
     ASSERT_EQ(started.code, 0) << started.output;
     EXPECT_THAT(started.output, HasSubstr("output.log"));
+    const bool is_ambiguous = std::string(run) == "third";
+    EXPECT_THAT(started.output, HasSubstr(std::string("attune stop ") + (is_ambiguous ? run : job) + " "));
   }
   const Outcome listed = Attune({"get"});
   for (const char* text : {"aaa", "bbb", "INSTANCE", "first", "second", "third"})
