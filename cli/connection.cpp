@@ -214,7 +214,7 @@ StatusOr<JobConnection> ConnectToOnlyJob(const Target& target, Purpose purpose) 
 
 }  // namespace
 
-void SayWhichJob(const std::string& job) { std::fprintf(stderr, "attune: no job is named: %s\n", job.c_str()); }
+void SayWhichJob(const std::string& job) { std::fprintf(stderr, "attune: no job is named; taking %s\n", job.c_str()); }
 
 bool WantsCluster(const Target& target) {
   return !target.kubeconfig.empty() || !target.context.empty() || target.as_kubectl_plugin;

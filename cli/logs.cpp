@@ -61,6 +61,12 @@ class Printer {
                  pods == 1 ? "the pod has" : "the pods have", pods == 1 ? "it ends" : "they end");
   }
 
+  // Whether anything was; for when all has been read.
+  bool printed() {
+    const std::lock_guard lock(mutex_);
+    return printed_;
+  }
+
  private:
   static constexpr Duration kSilence = std::chrono::seconds(2);
   std::mutex mutex_;
@@ -114,6 +120,8 @@ int Logs(const LogsArguments& arguments, const Target& target) {
     std::vector<std::jthread> threads;
     for (const kube::Json& pod : *pods) threads.emplace_back([&read, &pod] { read(pod); });
   }
+  if (!arguments.follow && failures == 0 && !printer.printed())
+    std::fprintf(stderr, "attune: %s written nothing\n", pods->size() == 1 ? "the pod has" : "the pods have");
   return failures == 0 ? kExitOk : kExitFailed;
 }
 

@@ -142,17 +142,23 @@ StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::st
   }
   TuneRequest request;
   Json& tuning = request.patch["spec"]["tuning"];
+  // What is asked for has an effect only with the other half.
+  const bool off = job.spec.tuning.mode == api::TuningMode::kOff;
+  const std::string also_off = off ? "; but tuning is off: `attune tune auto " + job.name + "` turns it on" : "";
   if (action == "pause") {
     tuning["paused"] = true;
-    request.answer = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`";
+    request.answer = "the tuner leaves the setting as it is until `attune tune resume " + job.name + "`" + also_off;
   } else if (action == "resume") {
     tuning["paused"] = false;
     const std::string pinned = PinnedText(job.spec.tuning);
-    request.answer = "the tuner continues" +
-                     (pinned.empty() ? "" : "; " + pinned + " stays pinned until `attune tune unpin " + job.name + "`");
+    request.answer =
+        "the tuner continues" +
+        (pinned.empty() ? "" : "; " + pinned + " stays pinned until `attune tune unpin " + job.name + "`") + also_off;
   } else if (const auto mode = ParseTuningMode(action)) {
     tuning["mode"] = ToString(*mode);
     request.answer = std::string("tuning ") + ToString(*mode);
+    if (job.spec.tuning.paused && *mode != api::TuningMode::kOff)
+      request.answer += "; but it is paused: `attune tune resume " + job.name + "` continues it";
   } else {
     return Error(StatusCode::kInvalidArgument, "\"" + action + "\" is nothing that the tuner does; " + kTuneUsage);
   }

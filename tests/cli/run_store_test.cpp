@@ -289,7 +289,7 @@ TEST_F(EndedRun, WithoutAJobTheNewestRunOfTheOnlyJobAnswers) {
   fs::remove_all("attune-runs/runs-now");
   EXPECT_EQ(Capture([] { return Describe({}, {}); }), 0) << errors_;
   EXPECT_THAT(output_, HasSubstr("Run toy-1 has ended (Lost)"));
-  EXPECT_THAT(errors_, HasSubstr("no job is named: toy, run toy-1, which has ended"));
+  EXPECT_THAT(errors_, HasSubstr("no job is named; taking toy, run toy-1, which has ended"));
   EXPECT_EQ(Capture([] { return Logs({.role = "worker", .index = 0}, {}); }), 0) << errors_;
   EXPECT_EQ(output_, "again\n");
   EXPECT_EQ(Capture([] { return Scale({.changes = {"workers=3"}}, {}); }), 1);

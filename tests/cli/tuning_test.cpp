@@ -62,8 +62,21 @@ TEST(TuneRequest, WhatNoJobCouldTakeIsKnownWithoutOne) {
   EXPECT_TRUE(CheckTuneWords("unpin", "").ok());
 }
 
+TEST(TuneRequest, WhatIsWithoutEffectYetSaysSo) {
+  api::TrainingJob job = Job();
+  EXPECT_THAT(MakeTuneRequest(job, "pause", "")->answer,
+              HasSubstr("but tuning is off: `attune tune auto a` turns it on"));
+  EXPECT_THAT(MakeTuneRequest(job, "resume", "")->answer, HasSubstr("but tuning is off"));
+  EXPECT_EQ(MakeTuneRequest(job, "auto", "")->answer, "tuning Auto");
+  job.spec.tuning.paused = true;
+  EXPECT_EQ(MakeTuneRequest(job, "auto", "")->answer,
+            "tuning Auto; but it is paused: `attune tune resume a` continues it");
+  EXPECT_EQ(MakeTuneRequest(job, "off", "")->answer, "tuning Off");
+}
+
 TEST(TuneRequest, ResumingAndFreeingSayWhatIsPinned) {
   api::TrainingJob job = Job();
+  job.spec.tuning.mode = api::TuningMode::kAuto;
   EXPECT_EQ(MakeTuneRequest(job, "resume", "")->answer, "the tuner continues");
   EXPECT_EQ(MakeTuneRequest(job, "unpin", "")->answer, "nothing was pinned");
   job.spec.tuning.servers.pinned = 2;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -68,6 +70,23 @@ TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
   text.Add("a.h", "one two three");
   expect_error({.directories = {text.path()}, .count_min = 2}, StatusCode::kInvalidArgument, "--min-count");
   expect_error({.directories = {text.path() / "a.h"}}, StatusCode::kNotFound, "cannot read");
+}
+
+// It was "no vocabulary: 0 files".
+TEST(CorpusDeathTest, ADirectoryThatMayNotBeReadIsSaid) {
+  const TextDirectory text;
+  text.Add("a.h", "one two three");
+  std::filesystem::permissions(text.path(), std::filesystem::perms::none);
+  const auto read_without_the_right = [&] {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(2);  // root may read everything
+    const Status status = LoadCorpus({.directories = {text.path()}}).status();
+    std::fprintf(stderr, "%s\n", std::string(Message(status)).c_str());
+    _exit(status.ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(read_without_the_right(), testing::ExitedWithCode(1),
+              "cannot read the text directory .*Permission denied");
+  std::filesystem::permissions(text.path(), std::filesystem::perms::owner_all);
 }
 
 TEST(Vocabulary, OrdersByCountThenSpelling) {

@@ -157,7 +157,7 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   EXPECT_THAT(Attune({"get", "toy", "-o", "yaml"}).output, HasSubstr("kind: TrainingJob"));
   EXPECT_THAT(Attune({"version"}).output, HasSubstr("the local instance"));
   // The only job there is needs no name.
-  EXPECT_THAT(Attune({"describe"}).output, AllOf(HasSubstr("no job is named: toy"), HasSubstr("toy-worker-2")));
+  EXPECT_THAT(Attune({"describe"}).output, AllOf(HasSubstr("no job is named; taking toy"), HasSubstr("toy-worker-2")));
   EXPECT_THAT(Attune({"scale", "workers=2"}).output, HasSubstr("toy: workers 3 -> 2"));
   EXPECT_THAT(Attune({"explain"}).output, HasSubstr("job toy is not tuned"));
   const Outcome stopped = Attune({"stop"});
