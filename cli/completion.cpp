@@ -49,10 +49,12 @@ _attune_words() {
     return
   fi
   case "$command:$position" in
-    export:0|inspect:0) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    export:0|inspect:0) COMPREPLY=($({ compgen -d -- "$cur"; compgen -W "$(_attune_looking)" -- "$cur"; } || true)) ;;
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    get:0|describe:0|explain:0|logs:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
-    scale:0|sync:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+    logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
+    sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
+    get:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+    scale:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     runs:0) COMPREPLY=($(compgen -W "list show diff rm" -- "$cur")) ;;

@@ -1,5 +1,7 @@
 #include "operator/api/manifest.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -66,8 +68,9 @@ void SayWhatIsAllowed(const YamlDocument& document, std::vector<FieldProblem>& p
       allowed += ", without leading zeros";
     // `mode: Off` is what is allowed, and yet a boolean for half of the readers.
     const Field* field = FindField(problem.path);
-    if (field != nullptr && std::find(field->choices.begin(), field->choices.end(), text) != field->choices.end())
-      allowed = "\"" + text + "\", in quotes; all: " + allowed;
+    for (const std::string& choice : field == nullptr ? std::vector<std::string>() : field->choices) {
+      if (strcasecmp(choice.c_str(), text.c_str()) == 0) allowed = "\"" + choice + "\", in quotes; all: " + allowed;
+    }
     problem.allowed = std::move(allowed);
   }
 }

@@ -48,7 +48,10 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
 }
 
 TEST(Completion, OffersWhatFitsAndNothingElse) {
-  const std::pair<const char*, const char*> kTable[] = {{"attune get -o \"\"", "json yaml name\n"},
+  const std::pair<const char*, const char*> kTable[] = {{"attune logs ser", "server\n"},
+                                                        {"attune sync b", "bsp\n"},
+                                                        {"attune inspect word", "word2vec\n"},
+                                                        {"attune get -o \"\"", "json yaml name\n"},
                                                         {"attune run -o \"\"", "json\n"},
                                                         {"attune explain -o \"\"", "json\n"},
                                                         {"attune run --tune in", "initial inplaceonly\n"},

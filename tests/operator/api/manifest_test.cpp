@@ -107,7 +107,10 @@ TEST(Manifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
                 "found 012, which readers of YAML understand differently; allowed: a whole "
                 "number from 1 to 1024, without leading zeros"},
            Case{"tuning: {paused: on}, workers: {replicas: 1", "allowed: true or false"},
-           Case{"tuning: {mode: off}, workers: {replicas: 1", "allowed: Off, Recommend, Initial, InPlaceOnly, Auto"},
+           Case{"tuning: {mode: off}, workers: {replicas: 1",
+                "found off, which readers of YAML understand differently; allowed: \"Off\", in quotes; all: Off, "
+                "Recommend"},
+           Case{"tuning: {mode: Off}, workers: {replicas: 1", "allowed: \"Off\", in quotes; all: Off, Recommend"},
            Case{"security: {tokenSecret: {name: no}}, workers: {replicas: 1", "allowed: \"no\" as a string"},
        }) {
     EXPECT_THAT(Texts(std::string("apiVersion: attune.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {") +
