@@ -483,7 +483,8 @@ TEST(ClosingTest, AWorkerThatEndedEarlyIsReplacedAndTheEventSaysWhy) {
   }));
 }
 
-// A program that ends at once has mostly ended before its sidecar had connected. Kubelets report starts in whole seconds.
+// A program that ends at once has mostly ended before its sidecar had connected. Kubelets report starts in whole
+// seconds.
 TEST(ClosingTest, ThatAWorkerHasNeverJoinedIsSaidByAnOperatorThatHasListenedSinceItsStart) {
   const auto note_of_an_operator_begun_after = [](Duration start) {
     Story story;
