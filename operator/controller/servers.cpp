@@ -431,13 +431,20 @@ std::optional<Verdict> JudgeRows(const Observed& observed) {
   const uint64_t shards = std::max(recorded.restored_shards, heard.restored_shards());
   const uint64_t checkpoint = std::max(recorded.checkpoint, heard.checkpoint());
   const uint64_t steps = std::max(recorded.steps_lost, heard.steps_lost());
-  if (shards == 0 || steps == 0 || checkpoint > 0) return std::nullopt;
+  // Rows that went back to a checkpoint are trained again, unless the goal had been reached.
+  if (shards == 0 || steps == 0 || (checkpoint > 0 && !heard.after_goal())) return std::nullopt;
   const auto lost = std::ranges::find_if(
       observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && HasFailed(pod); });
   const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);
   const std::string why = observed.job.spec.backups > 0
                               ? "the servers with their copies were lost at the same time, perhaps on one machine"
                               : "they were kept nowhere else";
+  if (checkpoint > 0) {
+    return Verdict{false, kReasonServerFailed,
+                   who + " after the goal was reached, and rows of it (" + Counted(shards, "shard") +
+                       ") went back to checkpoint " + std::to_string(checkpoint) + ": " + why +
+                       ". The model is not the one that reached the goal." + HowToResume(observed)};
+  }
   return Verdict{false, kReasonServerFailed,
                  who + ", and rows of it (" + Counted(shards, "shard") + ") went back to their first values: " + why +
                      ". The model is not the one that was trained. " + kHowToSurvive};

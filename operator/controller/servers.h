@@ -82,8 +82,9 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
                                     Now now);
 
 // Why a job that looks well is not: rows of lost servers that had been trained went back to their first values, for
-// neither a copy nor a checkpoint had them. The coordinator continues with them, and may be done before a server is
-// judged; and a machine that is lost with two servers on it leaves no pod that has failed.
+// neither a copy nor a checkpoint had them; or to a checkpoint when the goal had been reached. The coordinator
+// continues with them, and may be done before a server is judged; and a machine that is lost with two servers on it
+// leaves no pod that has failed.
 std::optional<Verdict> JudgeRows(const Observed& observed);
 
 // True when `name` is taken by a pod, of this job or an earlier one.

@@ -397,6 +397,7 @@ JobProgress CoordinatorCore::progress() const {
   progress.shards_restored = restored.shards;
   progress.rows_begun_anew = restored.begun_anew;
   if (restored.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
+  progress.lost_after_goal = lost_after_goal_;
   progress.recoveries = recovering_ ? recoveries_before_ : map_.recoveries;
   progress.lost_pods = gone_.LostPods(kLostPodsNamed);
   progress.checkpoints = checkpoints_;

@@ -397,6 +397,7 @@ class CoordinatorCore {
   uint64_t restore_steps_ = 0;      // of all workers that it contains
   RestorePoint restore_taken_;      // by the last recovery that needed one
   uint64_t steps_lost_ = 0;         // by the last recovery that took rows from it
+  bool lost_after_goal_ = false;    // rows were, so that the job's model is not the one that reached it
   bool recovering_ = false;
   MonotonicTime last_server_lost_ = kNever;
 

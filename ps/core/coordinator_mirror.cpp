@@ -65,6 +65,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .steps_of_gone = steps_of_gone_,
                            .trained_seconds = {},
                            .smoothed_loss = smoothed_loss_,
+                           .lost_after_goal = lost_after_goal_,
                            .loss_windows = loss_windows_,
                            .goal_reached = goal_reached_,
                            .closing_from = closing_from_,

@@ -397,6 +397,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   if (uncovered > 0) {
     restore_taken_ = restore_point_;
     steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
+    lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && !goal_reached_.empty());
   }
   if (!others) {
     node.lost = true;

@@ -81,6 +81,7 @@ struct CoordinatorRecord {
   uint64_t steps_of_gone = 0;
   std::optional<double> trained_seconds;  // since the first worker joined
   std::optional<double> smoothed_loss;
+  bool lost_after_goal = false;
   uint64_t loss_windows = 0;
   std::string goal_reached;
   NodeId closing_from;  // see CoordinatorCore

@@ -357,6 +357,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     if (uncovered > 0) {
       restore_taken_ = restore_point_;
       steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
+      lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && !goal_reached_.empty());
       out.events.push_back("servers were lost with the coordinator" + WhatIsRestored(static_cast<size_t>(uncovered)));
     }
   } else if (!dead.empty()) {  // workers without rows: nothing to recover
@@ -444,6 +445,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   next_node_ = std::max(next_node_, record.next_node);
   steps_of_gone_ = record.steps_of_gone;
   smoothed_loss_ = record.smoothed_loss;
+  lost_after_goal_ = record.lost_after_goal;
   loss_windows_ = record.loss_windows;
   goal_reached_ = record.goal_reached;
   closing_from_ = record.closing_from;

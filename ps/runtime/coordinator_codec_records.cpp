@@ -320,6 +320,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   to->set_steps_of_gone(from.steps_of_gone);
   if (from.trained_seconds) to->set_trained_seconds(*from.trained_seconds);
   if (from.smoothed_loss) to->set_smoothed_loss(*from.smoothed_loss);
+  to->set_lost_after_goal(from.lost_after_goal);
   to->set_loss_windows(from.loss_windows);
   to->set_goal_reached(from.goal_reached);
   to->set_closing_from(from.closing_from.value());
@@ -362,6 +363,7 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
       .steps_of_gone = from.steps_of_gone(),
       .trained_seconds = {},
       .smoothed_loss = {},
+      .lost_after_goal = from.lost_after_goal(),
       .loss_windows = from.loss_windows(),
       .goal_reached = from.goal_reached(),
       .closing_from = NodeId(from.closing_from()),

@@ -479,7 +479,8 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                                                     .restored_shards = progress.shards_restored,
                                                     .checkpoint = progress.restored_from.checkpoint,
                                                     .step = progress.restored_from.clock,
-                                                    .steps_lost = progress.steps_lost};
+                                                    .steps_lost = progress.steps_lost,
+                                                    .after_goal = progress.lost_after_goal};
     }
     window.job->term = coordinator->term();
   }

@@ -253,6 +253,23 @@ const std::vector<Way>& Failures() {
        },
        "Failed True/ServerFailed: a-server-1 was killed by signal 9",
        "(512 shards) went back to their first values: they were kept nowhere else"},
+      {"a server is killed while the evaluation runs, and its rows go back to a checkpoint",
+       [](Story& story) {
+         story.cluster.job().status.checkpoint.emplace().directory = "/shared/c";
+         story.cluster.ReachGoal("evaluate");
+         story.Exit("a-server-1", 137);
+         v1::Recovery& recovery = *story.cluster.sample.job->mutable_recovery();
+         recovery.set_count(1);
+         recovery.set_restored_shards(512);
+         recovery.set_checkpoint(3);
+         recovery.set_steps_lost(50);
+         recovery.set_after_goal(true);
+         story.cluster.Finish();
+         story.ExitAll("worker", 0);
+         story.Exit("a-server-0", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a-server-1 was killed by signal 9", "went back to checkpoint 3"},
       {"every server is killed while the evaluation runs",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");
@@ -342,6 +359,21 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(90));
        },
        "Succeeded True/TrainingFinished"},
+      {"a server is killed before the goal is reached, and its rows go back to a checkpoint",
+       [](Story& story) {
+         story.cluster.job().status.checkpoint.emplace().directory = "/shared/c";
+         v1::Recovery& recovery = *story.cluster.sample.job->mutable_recovery();
+         recovery.set_count(1);
+         recovery.set_restored_shards(512);
+         recovery.set_checkpoint(3);
+         recovery.set_steps_lost(50);
+         story.cluster.ReachGoal("evaluate");
+         story.cluster.Finish();
+         story.ExitAll("worker", 0);
+         story.ExitAll("server", 0);
+         story.Pass(seconds(90));
+       },
+       "Succeeded True/"},
       {"while no operator runs the job finishes, and the other server has not ended yet",
        [](Story& story) {
          story.WhileTheOperatorIsAway([&] {
