@@ -149,8 +149,7 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   run->add_option("--resume", values.run.resume,
                   "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
       ->type_name("DIR");
-  run->add_flag("--best", values.run.resume_best, "Of those, the one that is the best by spec.checkpoint.best")
-      ->needs("--resume");
+  run->add_flag("--best", values.run.resume_best, "With the best one there (spec.checkpoint.best)")->needs("--resume");
   AddHowToRun(*run, values.run, values);
   CLI::App* resume = Add(
       app, "resume", "Continue a run that was ended before its goal",
@@ -161,7 +160,7 @@ void AddRunAndValidate(CLI::App& app, Values& values) {
   resume->add_option(
       "RUN", values.resume.run,
       "Name of a run, its directory, or name of a job; may be\nleft out where the runs that ended trained one job");
-  resume->add_flag("--best", values.resume.with.resume_best, "With its best checkpoint (spec.checkpoint.best) instead");
+  resume->add_flag("--best", values.resume.with.resume_best, "With its best checkpoint (spec.checkpoint.best)");
   AddHowToRun(*resume, values.resume.with, values);
   CLI::App* validate =
       Add(app, "validate", "Check manifests and name every problem at once", "  attune validate job.yaml other.yaml\n");
@@ -329,8 +328,7 @@ void AddModels(CLI::App& app, Values& values) {
   to_file->add_option("--checkpoint", values.export_.checkpoint, "Its number (default: the newest that is whole)")
       ->type_name("NUMBER")
       ->check(WholeNumber(1));
-  to_file->add_flag("--best", values.export_.best, "The one that is marked as the best (spec.checkpoint.best)")
-      ->excludes("--checkpoint");
+  to_file->add_flag("--best", values.export_.best, "The best one (spec.checkpoint.best)")->excludes("--checkpoint");
   to_file->add_option("-o,--output", values.output, "json: the result as an object, for programs")
       ->check(OneOf({"json"}))
       ->type_name("FORMAT");

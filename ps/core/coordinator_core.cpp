@@ -50,6 +50,9 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     restore_steps_ = options_.resume->steps;
     metrics_.Continue(options_.resume->metrics);
     best_.Restore(options_.resume->best);
+    // A manifest is a file; what others are sent of it is what counts here.
+    options_.resume->metrics = metrics_.states();
+    options_.resume->best = best_.kept();
   }
   restore_point_ = options_.load;
 }

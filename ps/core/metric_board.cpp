@@ -48,6 +48,7 @@ void MetricBoard::Restore(const std::vector<MetricState>& states) {
 void MetricBoard::Continue(const std::vector<MetricState>& states) {
   states_.clear();
   for (const MetricState& state : states) {
+    if (!contract::IsMetricName(state.name)) continue;
     if (state.maximize == Maximize(state.name) && states_.size() < contract::kJobMetricsMax) {
       states_[state.name] = state;
     }

@@ -144,6 +144,11 @@ TEST(MetricBoard, AResumedJobContinuesWithItsBestValueAndItsCount) {
   EXPECT_EQ(resumed.states(), board.states());
   ASSERT_TRUE(resumed.Report("held_out", 3.1, {.step = 2}).ok());
   EXPECT_EQ(resumed.verdict(), "held_out no better for 3 reports at step 2 (best 3 at step 1)");
+  std::vector<MetricState> states = board.states();
+  states.push_back({.name = "no name", .reports = 1, .value = 1, .best = 1, .at = {}, .best_at = {}});
+  MetricBoard of_a_file({}, stopping);
+  of_a_file.Continue(states);
+  EXPECT_EQ(of_a_file.states(), board.states()) << "what no program can have reported";
   MetricBoard again({}, stopping);
   again.Continue(resumed.states());
   EXPECT_EQ(again.verdict(), "") << "judged by the next report";
