@@ -153,7 +153,8 @@ void JobSimulation::CheckEnd() {
   }
 }
 
-// Rows of a home that died are with their backups when the job ended before anybody missed it.
+// Rows of a home that died are with their backups when the job ended before anybody missed it. A next backup may have
+// some of them, too.
 void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   const ShardMap& map = *NewestMap();
   std::set<NodeId> dead;
@@ -164,12 +165,14 @@ void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
     if (server->fate == Fate::kRunning) dead.erase(server->core->node());
   }
   for (const auto& server : servers_) {
-    if (server->fate != Fate::kRunning || !map.Contains(server->core->node())) continue;
+    const NodeId node = server->core->node();
+    if (server->fate != Fate::kRunning || !map.Contains(node)) continue;
     for (uint32_t table = 1; table <= kTables; ++table) {
       const auto add = [&](const std::vector<std::unique_ptr<TableStore>>& tables, bool copies) {
         if (tables.size() < table || tables[table - 1] == nullptr) return;
         tables[table - 1]->ForEachRow([&](const RowView& row) {
-          if (copies && !dead.contains(map.HomeOf(row.key))) return;
+          const Shard& shard = map.At(map.ShardOf(row.key));
+          if (copies && (!dead.contains(shard.home) || shard.backup != node)) return;
           for (uint32_t column = 0; column < kColumns; ++column) sums[table][{row.key, column}] += row.values[column];
         });
       };
