@@ -143,7 +143,7 @@ TEST_F(OfficeTest, EveryMachineHasAsManyVotesHoweverManyServersItHas) {
   EXPECT_TRUE(office_.HeldWithout({kB}, At(1)));
   EXPECT_FALSE(office_.HeldWithout({kC}, At(1)));
   EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(1), kPatience), std::vector<NodeId>{}) << "it has a majority";
-  EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(8), kPatience), std::vector<NodeId>{}) << "nobody is fresh, nor half";
+  EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(8), kPatience), std::vector<NodeId>{}) << "no voter is fresh";
   Supports(kC, 8);
   EXPECT_FALSE(office_.HeldWithout({kA, kB}, At(9)));
   EXPECT_EQ(office_.Wanted({kA, kB, kC}, At(9), kPatience), std::vector<NodeId>{kC}) << "one of two machines is half";

@@ -44,7 +44,7 @@ void JobSimulation::ScheduleChanges() {
 }
 
 void JobSimulation::Order(Command command) {
-  // The operator waits for a report of the new one. What has ended is told to one that takes over, too.
+  // The operator waits for a report of the new one. Ended processes are reported also to one that takes over.
   const bool takes_over = std::holds_alternative<NodeGone>(command) && leader_ != nullptr && leader_->alive;
   if (!Leads() && !takes_over) {
     return After(std::chrono::milliseconds(100), [this, command = std::move(command), life = life_] {
