@@ -207,7 +207,7 @@ void CoordinatorSimulation::KillServer(size_t place) {
     if (!Chief().map().formed()) continue;
     After(FromMilliseconds(random().Uniform() * 1500), [this, gone] { Appoint({gone}, UINT32_MAX); });
   }
-  for (size_t worker = 0; worker < workers_.size(); ++worker) {
+  for (size_t worker = 0; node != NodeId() && worker < workers_.size(); ++worker) {
     if (workers_[worker]->alive) StepWorker(worker, PeerDisconnected{.peer = node});
   }
   // The platform notices, early or late. Without its word a coordinator that hears no other server waits for ever.
