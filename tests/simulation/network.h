@@ -55,6 +55,7 @@ class Network {
   // Nothing passes between these two, though both reach all others.
   void Sever(Place a, Place b) { severed_.insert(Between(a, b)); }
   void Mend(Place a, Place b) { severed_.erase(Between(a, b)); }
+  void MendAll() { severed_.clear(); }
   bool Apart(Place a, Place b) const {
     return apart_.contains(a) != apart_.contains(b) || (!severed_.empty() && severed_.contains(Between(a, b)));
   }

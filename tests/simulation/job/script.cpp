@@ -355,7 +355,11 @@ Outcome JobSimulation::Simulate() {
     });
   }
   Run(MonotonicTime{} + longest, [this] { return !violated() && !(finished_ && RunningWorkers() == 0); });
-  network_.Calm();  // or a row whose message is lost three times arrives after any rest
+  // Or a row whose message is lost three times, or whose link was cut for good shortly before the end, does not arrive
+  // within any rest.
+  network_.Calm();
+  network_.Heal();
+  network_.MendAll();
   Run(now() + kRest, [this] { return !violated(); });
   CheckEnd();
   Count("simulated seconds", static_cast<uint64_t>(Time()));

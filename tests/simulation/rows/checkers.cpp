@@ -54,7 +54,7 @@ bool RowSimulation::InFlight(TableKey key, const SimPush* push, bool& contains) 
   };
   for (const auto& [id, node] : nodes_) {
     for (const auto& [peer, link] : node->links) {
-      if (!Alive(peer)) continue;
+      if (!Alive(peer) || !map_->Contains(peer)) continue;  // who is out of the job will be no row's owner
       Node& receiver = At(peer);
       if (receiver.gone.contains(node->id)) continue;
       const auto back = receiver.links.find(node->id);
@@ -63,7 +63,7 @@ bool RowSimulation::InFlight(TableKey key, const SimPush* push, bool& contains) 
         if (link.first_queued() + i > delivered) look(receiver, link.queue()[i]);
       }
     }
-    if (node->alive) {
+    if (node->alive && map_->Contains(node->id)) {
       node->rows->ForEachStalled([&](NodeId from, const Message& message) {
         if (!node->gone.contains(from)) look(*node, message);
       });
