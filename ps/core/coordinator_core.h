@@ -175,7 +175,6 @@ class CoordinatorCore {
   // coordinator_links.cpp
   void NoteLinks(const Node& node, const Heartbeat& heartbeat, MonotonicTime now);
   void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
-  bool HasHalfOfTheVotes(const Node& node) const;
   bool MayGiveUp(const Node& node, MonotonicTime now) const;
   std::vector<Reachability::Candidate> WhoMayBeGivenUp(MonotonicTime now) const;
   bool IsReachedByAll(NodeId newcomer) const;

@@ -20,18 +20,6 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
   if (had_all != links_.HasAllLinks(id) || heartbeat.map_version != node.last.map_version) placement_changed_ = true;
 }
 
-// As one of two voters has, and the only server of one of two machines.
-bool CoordinatorCore::HasHalfOfTheVotes(const Node& node) const {
-  if (office_.configurations().empty()) return false;
-  const Voters& newest = office_.configurations().back();
-  uint64_t all = 0, its = 0;
-  for (size_t i = 0; i < newest.nodes.size(); ++i) {
-    all += newest.VotesAt(i);
-    its += newest.nodes[i] == node.member.node ? newest.VotesAt(i) : 0;
-  }
-  return 2 * its >= all;
-}
-
 // Rows come before training: nobody is given up with rows that have no copy, nor with a vote that is needed, unless the
 // operator can take its place: with half of the votes the coordinator goes on once that is confirmed. The server that
 // it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have their
@@ -39,13 +27,9 @@ bool CoordinatorCore::HasHalfOfTheVotes(const Node& node) const {
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
   if (node.lost || IsHost(node.member) || recovering_ || WouldCostRows(node, now)) return false;
   if (node.member.role == Role::kWorker) return true;
-  size_t servers = 0, voters = 0;  // who leaves has given up its vote
-  for (const auto& [id, other] : nodes_) {
-    if (other.member.role != Role::kServer || other.lost) continue;
-    ++servers;
-    voters += other.member.leaving ? 0 : 1;
-  }
-  return servers >= 2 && (voters == 2 || HasHalfOfTheVotes(node) || MayLose({node.member.node}, now));
+  const auto servers = std::ranges::count_if(
+      nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });
+  return servers >= 2 && (office_.HasHalfOfTheVotes(node.member.node) || MayLose({node.member.node}, now));
 }
 
 // Among equals the one that was given up less often, since the last choice may not have helped; then a server that

@@ -172,6 +172,13 @@ bool Office::Votes(NodeId node) const {
   return std::ranges::find(nodes, node) != nodes.end();
 }
 
+bool Office::HasHalfOfTheVotes(NodeId node) const {
+  if (configurations_.empty()) return false;
+  const Voters& newest = configurations_.back();
+  const uint64_t its = VotesOf(newest, [&](NodeId voter) { return voter == node; });
+  return its > 0 && 2 * its >= AllVotesOf(newest);
+}
+
 std::vector<NodeId> Office::Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience) {
   bool majority = true, half = true;
   for (const Voters& voters : configurations_) {

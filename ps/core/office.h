@@ -72,6 +72,9 @@ class Office {
   bool IsFresh(NodeId voter, MonotonicTime now) const;
   // Of the newest configuration.
   bool Votes(NodeId node) const;
+  // Whether no majority of the newest configuration is possible without it, whoever answers: as of one of two voters,
+  // or of the only server on one of two machines.
+  bool HasHalfOfTheVotes(NodeId node) const;
   // With whom to ask the operator for a confirmation, because a majority will be missing soon: those of `members` that
   // support it, when they are at least half of every configuration, or when that has been missing for `patience`.
   // Empty: no need, or no use.

@@ -167,6 +167,28 @@ TEST_F(OfficeTest, AServerThatIsProvenGoneCountsNeitherForNorAgainst) {
   EXPECT_TRUE(office_.Held(At(1)));
 }
 
+TEST_F(OfficeTest, AServerHasHalfOfTheVotesWhereTheOthersAreNoMajorityWithoutIt) {
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kA)) << "before any map";
+  Configure(1, {kA, kB});
+  EXPECT_TRUE(office_.HasHalfOfTheVotes(kB)) << "one of two";
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kD)) << "not a voter";
+  Configure(2, {kA, kB, kC});
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kB)) << "one of three";
+  office_.Exclude(kC);
+  EXPECT_TRUE(office_.HasHalfOfTheVotes(kB)) << "the third one is proven gone";
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kC)) << "itself proven gone";
+}
+
+TEST_F(OfficeTest, TheOnlyServerOfOneOfTwoMachinesHasHalfOfTheVotes) {
+  const Voters voters{.map_version = MapVersion(1, 1), .nodes = {kA, kB, kC}};
+  office_.Configure(WithVotes(voters, {{kA, "one"}, {kB, "one"}, {kC, "two"}}));
+  EXPECT_TRUE(office_.HasHalfOfTheVotes(kC));
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kA));
+  office_.Exclude(kB);
+  EXPECT_FALSE(office_.HasHalfOfTheVotes(kA)) << "the vote of B does not pass to A";
+  EXPECT_TRUE(office_.HasHalfOfTheVotes(kC));
+}
+
 TEST_F(OfficeTest, AServerIsDeclaredLostOnlyByAMajorityWithoutItsOwnLastAnswer) {
   Configure(1, {kA, kB});
   Supports(kA, 0);
