@@ -153,8 +153,9 @@ void JobSimulation::CheckEnd() {
   }
 }
 
-// Rows of a home that died are with their backups when the job ended before anybody missed it. A next backup may have
-// some of them, too.
+// When the job ended before anybody missed a home that died, its rows are with their backups; a next backup may have
+// some of them, too. When it ended before they were recovered, they are with the new home, which still has them as
+// copies.
 void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   const ShardMap& map = *NewestMap();
   std::set<NodeId> dead;
@@ -167,12 +168,19 @@ void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   for (const auto& server : servers_) {
     const NodeId node = server->core->node();
     if (server->fate != Fate::kRunning || !map.Contains(node)) continue;
+    const bool recovers = server->core->rows().Report().shards_not_ready > 0;
+    const auto owns = [&](uint32_t table, Key key) {
+      const auto& tables = server->core->tables();
+      return tables.size() >= table && tables[table - 1] != nullptr && tables[table - 1]->Contains(key);
+    };
     for (uint32_t table = 1; table <= kTables; ++table) {
       const auto add = [&](const std::vector<std::unique_ptr<TableStore>>& tables, bool copies) {
         if (tables.size() < table || tables[table - 1] == nullptr) return;
         tables[table - 1]->ForEachRow([&](const RowView& row) {
           const Shard& shard = map.At(map.ShardOf(row.key));
-          if (copies && (!dead.contains(shard.home) || shard.backup != node)) return;
+          const bool of_the_dead = dead.contains(shard.home) && shard.backup == node;
+          const bool to_recover = recovers && shard.home == node && !owns(table, row.key);
+          if (copies && !of_the_dead && !to_recover) return;
           for (uint32_t column = 0; column < kColumns; ++column) sums[table][{row.key, column}] += row.values[column];
         });
       };
