@@ -14,13 +14,20 @@ namespace {
 
 double ToSeconds(MonotonicTime time) { return Seconds(time.time_since_epoch()); }
 
-// Fraction of a countable goal over time, from the job's history.
+// Fraction of a countable goal over time, from the job's history. It begins where something has been done: a job that
+// resumes reports nothing until its checkpoint is read and all of the checkpoint's progress at once then, which is no
+// rate; and the time until the first step is none, either.
 template <typename Done>
 std::vector<tuner::ProgressSample> Samples(const telemetry::JobSample& sample, double total, Done done) {
   std::vector<tuner::ProgressSample> samples;
   if (total <= 0) return samples;
   for (const telemetry::HistoryPoint& point : sample.history) {
-    samples.push_back({ToSeconds(point.at), std::clamp(static_cast<double>(done(point)) / total, 0.0, 1.0)});
+    const auto count = static_cast<double>(done(point));
+    if (count <= 0) {
+      samples.clear();
+    } else {
+      samples.push_back({ToSeconds(point.at), std::clamp(count / total, 0.0, 1.0)});
+    }
   }
   return samples;
 }

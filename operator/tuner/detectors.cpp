@@ -76,8 +76,10 @@ std::vector<Finding> DetectHotServers(std::span<const NodeTrace> servers) {
                             " times the median server's requests and has no CPU left; move rows away from it"});
   }
   if (findings.empty() && !servers.empty() && busy == servers.size())
-    findings.push_back({Symptom::kHotServer, Remedy::kMoreServers, -1, static_cast<double>(busy),
-                        "all " + std::to_string(busy) + " servers have no CPU left; add one"});
+    findings.push_back(
+        {Symptom::kHotServer, Remedy::kMoreServers, -1, static_cast<double>(busy),
+         (busy == 1 ? std::string("the only server has") : "all " + std::to_string(busy) + " servers have") +
+             " no CPU left; add one"});
   return findings;
 }
 

@@ -570,7 +570,7 @@ TEST(TuningLoop, WhatIsWrongStandsInTheStateAndIsTold) {
   job.Run(60);
   const auto findings = TuningLoop::FindingsOf(job.last.status.state);
   ASSERT_EQ(findings.size(), 2u) << job.tales;
-  EXPECT_THAT(findings[0], HasSubstr("HotServer: all 1 servers have no CPU left"));
+  EXPECT_THAT(findings[0], HasSubstr("HotServer: the only server has no CPU left"));
   EXPECT_THAT(findings[1], HasSubstr("StarvedWorkers"));
   EXPECT_THAT(job.tales, HasSubstr("StarvedWorkers: workers wait for rows 85 %"));
   job.input.server_figures[0].cpu = job.input.worker_figures[0].wait_share = 0.3;
