@@ -202,6 +202,7 @@ void WriteLastCheckpoints(LocalRun& run, RunKeeper& keeper, bool quiet) {
 
 void EndEarly(LocalRun& run, RunKeeper& keeper, bool quiet) {
   const MonotonicTime end = run.time.Now() + kEarlyEndMax - kKillingTakes;
+  keeper.Interrupted();
   WriteLastCheckpoints(run, keeper, quiet);
   Say("stopping: ending all processes\n", quiet);
   run.registration.reset();
@@ -233,15 +234,17 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   Complete(jobs, target);
   if (const Status status = PrepareLimits(PodsOf(jobs)); !status.ok()) return Fail(status);
   if (const Status status = local::CheckOwnAddresses(); !status.ok()) return Fail(status);
-  const std::string job(kube::Name(jobs.front()));
-  const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, SystemTime().WallNow());
-  if (!directory.ok()) return Fail(directory.status());
   local::CoreLimits cores;
   if (!arguments.cores.empty()) {
     auto parsed = local::CoreLimits::Parse(arguments.cores);
     if (!parsed.ok()) return Fail(parsed.status());
     cores = *std::move(parsed);
   }
+  // A run that is refused leaves no directory.
+  if (const Status status = local::CheckCoreLimits(cores); !status.ok()) return Fail(status);
+  const std::string job(kube::Name(jobs.front()));
+  const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, SystemTime().WallNow());
+  if (!directory.ok()) return Fail(directory.status());
   const auto begun = RunKeeper::Begin(RecordOf(arguments, target, *directory), manifest, jobs);
   if (!begun.ok()) return Fail(begun.status());
   RunKeeper& keeper = **begun;

@@ -150,6 +150,12 @@ Status RunKeeper::SaveAll(const Kept& kept) const {
   return WriteFileAtomically(directory / StateFile(record_.jobs[kept.job].name), SaveState(kept.state));
 }
 
+void RunKeeper::Interrupted() {
+  record_.interrupted = true;
+  [[maybe_unused]] const Status saved =
+      WriteFileAtomically(fs::path(record_.directory) / kRunFile, SaveRecord(record_));
+}
+
 void RunKeeper::End(RunOutcome outcome, double now) {
   for (RunJob& job : record_.jobs) {
     if (job.outcome == RunOutcome::kRunning) job.outcome = outcome;

@@ -29,6 +29,8 @@ class RunKeeper {
   void Look(kube::Api& api, const JobView& view, double now);
   // After the last look: a checkpoint that the job wrote before it was ended.
   void SetCheckpoint(kube::Api& api, const kube::ObjectKey& job, const api::CheckpointStatus& checkpoint);
+  // Ctrl-C or a signal was received. Written at once: the next one may end the process before it can write anything.
+  void Interrupted();
   // Jobs that have no outcome are given this one. Complains on standard error when the disk does not hold all of it.
   void End(RunOutcome outcome, double now);
 

@@ -143,6 +143,7 @@ std::string SaveRecord(const RunRecord& record) {
                  {"outcome", ToString(record.outcome)},
                  {"started", TimeOrNothing(record.started)},
                  {"ended", TimeOrNothing(record.ended)},
+                 {"interrupted", record.interrupted},
                  {"processId", record.process_id},
                  {"processStart", record.process_start},
                  {"arguments", record.arguments},
@@ -176,6 +177,7 @@ StatusOr<RunRecord> LoadRecord(const std::string& text) {
   record.outcome = ParseOutcome(TextAt(object, "outcome"));
   record.started = ParseTime(TextAt(object, "started"));
   record.ended = ParseTime(TextAt(object, "ended"));
+  record.interrupted = kube::At(object, {"interrupted"}) == true;
   record.process_id = static_cast<int>(std::clamp(NumberAt(object, "processId").value_or(0), 0.0, 2e9));
   record.process_start = TextAt(object, "processStart");
   record.arguments = TextsAt(object, "arguments");

@@ -56,6 +56,7 @@ struct RunRecord {
   std::string directory;  // absolute; where it was read, not in the file
   std::vector<RunJob> jobs;
   RunOutcome outcome = RunOutcome::kRunning;
+  bool interrupted = false;       // Ctrl-C or a signal was received: should the process be gone, this is why
   double started = 0, ended = 0;  // seconds since 1970; 0: not yet
   int process_id = 0;
   std::string process_start;  // which process of that id (operator/local/instance.h)

@@ -103,10 +103,11 @@ bool StillRuns(const RunRecord& record) { return local::IsProcess(record.process
 
 void Settle(RunRecord& record, const fs::path& file) {
   if (record.outcome != RunOutcome::kRunning || StillRuns(record)) return;
+  const RunOutcome why = record.interrupted ? RunOutcome::kInterrupted : RunOutcome::kLost;
   for (RunJob& job : record.jobs) {
-    if (job.outcome == RunOutcome::kRunning) job.outcome = RunOutcome::kLost;
+    if (job.outcome == RunOutcome::kRunning) job.outcome = why;
   }
-  record.outcome = record.jobs.empty() ? RunOutcome::kLost : OutcomeOf(record.jobs);
+  record.outcome = record.jobs.empty() ? why : OutcomeOf(record.jobs);
   record.ended = ModificationTime(file);  // it was written every few seconds
 }
 

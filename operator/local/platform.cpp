@@ -29,10 +29,7 @@ class LocalPlatform final : public Platform {
       : options_(options), api_(time, {.kinds = {TrainingJobKind(ValidateTrainingJob)}}) {}
 
   Status Begin(const TimeSource& time) {
-    if (!options_.cores.empty()) {  // better now than in an Event of every pod
-      ASSIGN_OR_RETURN(PodLimits permitted, PodLimits::Make(1, "try-" + RandomHex(8)));
-      permitted.Remove();
-    }
+    RETURN_IF_ERROR(CheckCoreLimits(options_.cores));  // better now than in an Event of every pod
     std::error_code error;
     options_.run_directory = std::filesystem::absolute(options_.run_directory, error);
     if (options_.token.empty()) options_.token = RandomHex(kTokenBytes);
@@ -77,6 +74,13 @@ class LocalPlatform final : public Platform {
 };
 
 }  // namespace
+
+Status CheckCoreLimits(const CoreLimits& cores) {
+  if (cores.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(PodLimits permitted, PodLimits::Make(1, "try-" + RandomHex(8)));
+  permitted.Remove();
+  return OkStatus();
+}
 
 StatusOr<std::unique_ptr<Platform>> Platform::Start(const PlatformOptions& options, const TimeSource& time) {
   if (options.run_directory.empty())

@@ -31,6 +31,9 @@ struct PlatformOptions {
   CoreLimits cores = {};
 };
 
+// FailedPrecondition where pods of this machine cannot be held to a number of cores. Ok without limits.
+Status CheckCoreLimits(const CoreLimits& cores);
+
 class Platform {
  public:
   static StatusOr<std::unique_ptr<Platform>> Start(const PlatformOptions& options, const TimeSource& time);

@@ -132,6 +132,11 @@ TEST_F(RunStore, ARunWhoseProcessIsGoneIsLostAndOneThatLivesRuns) {
   EXPECT_EQ(lost->outcome, RunOutcome::kLost);
   EXPECT_EQ(lost->jobs.front().outcome, RunOutcome::kLost);
   EXPECT_GT(lost->ended, 0);
+  reused.interrupted = true;  // three times, so that it could not conclude anything
+  Write("attune-runs/interrupted", reused);
+  const auto interrupted = LoadRun("attune-runs/interrupted");
+  EXPECT_EQ(interrupted->outcome, RunOutcome::kInterrupted);
+  EXPECT_EQ(interrupted->jobs.front().outcome, RunOutcome::kInterrupted);
   EXPECT_EQ(RemoveRun(*LoadRun("attune-runs/living")).code(), StatusCode::kFailedPrecondition);
 }
 

@@ -114,6 +114,18 @@ TEST_F(AttuneProgram, InterruptEndsEveryProcessWithinSeconds) {
   EXPECT_EQ(CountProcesses("599.25"), 0);
 }
 
+TEST_F(AttuneProgram, ARunThatIsLeftByThreeInterruptsWasInterruptedAndIsNotLost) {
+  auto run = Start({"run", WriteJob("trap '' TERM\necho at work\nwhile :; do sleep 0.2; done"), "--plain"});
+  ASSERT_TRUE(run->AwaitOutput("workers 2/2")) << run->AwaitEnd(std::chrono::seconds(1)).output;
+  run->Signal(SIGINT);
+  ASSERT_TRUE(run->AwaitOutput("stopping: ending all processes"));
+  run->Signal(SIGINT);
+  run->Signal(SIGTERM);  // two of the same signal may be delivered as one
+  const Outcome outcome = run->AwaitEnd(std::chrono::seconds(20));
+  EXPECT_THAT(outcome.output, testing::Not(HasSubstr("no process is left")));
+  EXPECT_THAT(Attune({"runs"}).output, HasSubstr("Interrupted"));
+}
+
 // Started with nohup: the shell that did so may end.
 TEST_F(AttuneProgram, AHangUpThatIsToBeIgnoredEndsNothing) {
   const auto before = std::signal(SIGHUP, SIG_IGN);
