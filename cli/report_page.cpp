@@ -190,11 +190,13 @@ class Page {
 
   // What is known of the run beside its figures.
   std::string About() const {
-    if (history_.about.empty()) return "";
-    std::string text = "<dl class=\"about\">";
-    for (const auto& [name, value] : history_.about)
-      text += "<dt>" + EscapeHtml(name) + "</dt><dd>" + EscapeHtml(value) + "</dd>";
-    return text + "</dl>\n";
+    std::string facts;
+    const auto fact = [&](const std::string& name, const std::string& value) {
+      facts += "<dt>" + EscapeHtml(name) + "</dt><dd>" + EscapeHtml(value) + "</dd>";
+    };
+    for (const auto& [name, value] : history_.about) fact(name, value);
+    if (!history_.best_checkpoint.empty()) fact("best checkpoint", history_.best_checkpoint);
+    return facts.empty() ? "" : "<dl class=\"about\">" + facts + "</dl>\n";
   }
 
   std::string LossChart() const {

@@ -94,6 +94,7 @@ void RunRecorder::Add(const JobView& view, double now) {
     const size_t kept = std::min(view.events.size(), RunHistory::kEventsMax);
     history_.events.assign(view.events.end() - static_cast<std::ptrdiff_t>(kept), view.events.end());
   }
+  if (!view.best_checkpoint.empty()) history_.best_checkpoint = view.best_checkpoint;
   history_.best.clear();
   for (const api::MetricStatus& metric : view.metrics) {
     if (metric.best && metric.best != metric.value)
@@ -200,6 +201,7 @@ std::string SaveHistory(const RunHistory& history) {
       {"restoredRows", history.restored_rows},
       {"results", results},
       {"best", best},
+      {"bestCheckpoint", history.best_checkpoint},
       {"fields",
        {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond", "movingBytesLeft", "servers",
         "workers", "memoryBytes", "pace", "metrics", "steps", "epochs", "threads", "workerRates"}},
@@ -246,6 +248,7 @@ StatusOr<RunHistory> LoadHistory(const std::string& text) {
         history.best.push_back({name, DoubleAt(value, "value"), TextAt(value, "where")});
     }
   }
+  history.best_checkpoint = TextAt(object, "bestCheckpoint");
   const Json& workers = kube::At(object, {"workers"});
   for (size_t i = 0; workers.is_array() && i < std::min(workers.size(), RunHistory::kWorkersMax); ++i)
     history.workers.push_back(workers[i].is_string() ? workers[i].get<std::string>() : "");

@@ -41,6 +41,7 @@ struct RunHistory {
     std::string where;  // "at epoch 30"
   };
   std::vector<Best> best;
+  std::string best_checkpoint;  // as JobView has it; "": none
   // What else is known of the run, for the page's head: ("manifest", "job.yaml"), ("machine", "2 cores, ...").
   std::vector<std::pair<std::string, std::string>> about;
   uint64_t reprocessed_items = 0, recoveries = 0, restored_rows = 0;

@@ -380,6 +380,8 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
   SetCondition(status, type, true, verdict.reason, message, generation, now.wall);
   SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
                generation, now.wall);
+  if (api::FindCondition(status, api::kTuning) != nullptr)
+    SetCondition(status, api::kTuning, false, kReasonFinished, "the job has ended", generation, now.wall);
   status.completion_time = ToRfc3339(now.wall);
   if (status.progress) SetLastFigures(observed.sample, *status.progress);
   if (verdict.success && status.progress) {

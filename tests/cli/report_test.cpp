@@ -217,11 +217,14 @@ TEST(ReportPage, EndsWithTheFiguresOfTheTerminal) {
   metric.best = 1.553;
   metric.best_at.epoch = 30;
   done.metrics = {metric};
+  done.best_checkpoint = "checkpoint 7 in /m/c, held_out_loss 1.553 at epoch 30";
   recorder.Add(done, kStart + 60);
   const auto loaded = LoadHistory(SaveHistory(recorder.history()));
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const std::string page = ReportPage(*loaded);
   EXPECT_THAT(page, HasSubstr("<b>1.553</b><span>best held out loss, at epoch 30"));
+  EXPECT_THAT(page,
+              HasSubstr("<dt>best checkpoint</dt><dd>checkpoint 7 in /m/c, held_out_loss 1.553 at epoch 30</dd>"));
   EXPECT_EQ(loaded->points.back().metrics.at("held_out_loss"), 1.606) << "the last evaluation ends with the job";
   EXPECT_THAT(ComparePage({{"a", *loaded}, {"b", *loaded}}), HasSubstr("<td data-label=\"last loss\">1.234</td>"));
   EXPECT_THAT(page, HasSubstr("<b>1.234</b><span>training loss at the end"));

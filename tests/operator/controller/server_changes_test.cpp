@@ -567,6 +567,18 @@ TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
   EXPECT_TRUE(cluster.Has("a-worker-3"));
 }
 
+TEST(Tuning, EndsWithTheJob) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
+  cluster.tuning.emplace();
+  cluster.tuning->status = {.stage = "Moving", .message = "trying more", .state = "{1}"};
+  cluster.Settle();
+  ASSERT_THAT(cluster.Condition(api::kTuning), "True/Moving: trying more");
+  cluster.Exit("a-server-0", 1);
+  cluster.Settle();
+  ASSERT_NE(cluster.Condition(api::kFailed), "absent");
+  EXPECT_THAT(cluster.Condition(api::kTuning), testing::AllOf(StartsWith("False/"), HasSubstr("the job has ended")));
+}
+
 TEST(Tuning, ThatIsTurnedOffRecommendsNothingAnyMore) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kRecommend));
   cluster.tuning.emplace();
