@@ -64,6 +64,11 @@ struct Checker {
       const auto& text = name->get_ref<const std::string&>();
       names += (names.empty() ? "" : ", ") + text;
       has_role = has_role || text == role;
+      if (const Json& command = kube::At(container, {"command"});
+          command.is_array() && !command.empty() && command.front() == "") {
+        problems.push_back(
+            {at + ".command[0]", "\"\"", "the name or the path of a program; without command the image's own runs"});
+      }
       if (text == contract::kSidecarContainer) {
         problems.push_back({at + ".name", text, "any other name; the operator adds this container itself"});
       }

@@ -152,6 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"the sidecar's name",
              R"({"workers": {"template": {"spec": {"containers": [{"name": "worker"}, {"name": "attune-sidecar"}]}}}})",
              "containers[1].name: found attune-sidecar"},
+        Case{"no program",
+             R"({"workers": {"template": {"spec": {"containers": [{"name": "worker", "command": [""]}]}}}})",
+             "spec.workers.template.spec.containers[0].command[0]: found \"\"; allowed: the name or the path of a "
+             "program"},
         Case{"restarts by the kubelet", R"({"workers": {"template": {"spec": {"restartPolicy": "Always"}}}})",
              "restartPolicy: found \"Always\"; allowed: Never"},
         Case{"an unquoted label", R"({"workers": {"template": {"metadata": {"labels": {"v": 1}}}}})",
