@@ -50,6 +50,9 @@ inline constexpr char kLeftInOrder[] = "attune: left the job in order";
 inline constexpr char kJobFinished[] = "attune: the job is finished";
 // Likewise, of the coordinator's process: the closing work has a data set, and every item of it is done.
 inline constexpr char kClosingWorkDone[] = "attune: every item of the closing work is done";
+// Likewise, of the coordinator's process: rows went back to their first values, or to a checkpoint after the goal was
+// reached, so that the model is not the one that was trained.
+inline constexpr char kModelLostRows[] = "attune: rows of the model were lost";
 
 // How rows travel between processes that have proved the job's token, in the words of spec.security.transport.
 inline constexpr char kTransportAuthenticated[] = "Authenticated";  // in the clear

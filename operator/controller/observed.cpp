@@ -50,6 +50,7 @@ RoleContainer ParseContainer(const Json& status) {
     container.message = StringAt(ended, {"message"});
     container.job_finished = TakeLine(container.message, contract::kJobFinished);
     container.closing_done = TakeLine(container.message, contract::kClosingWorkDone);
+    container.model_lost_rows = TakeLine(container.message, contract::kModelLostRows);
     container.left_in_order = TakeLine(container.message, contract::kLeftInOrder);
     container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));
     container.finished_at = ParseRfc3339(StringAt(ended, {"finishedAt"}));

@@ -28,6 +28,7 @@ struct RoleContainer {
   std::string reason, message;                      // of the state: "ImagePullBackOff", "OOMKilled", ...
   bool job_finished = false;                        // its coordinator had finished the job before it ended
   bool closing_done = false;                        // with a data set for the closing work
+  bool model_lost_rows = false;                     // its coordinator says, which had finished the job
   bool left_in_order = false;                       // its session had left the job before it ended, by its own word
   std::optional<WallTime> started_at, finished_at;  // the node's clock
 };

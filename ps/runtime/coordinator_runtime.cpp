@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "proto/contract.h"
+#include "ps/core/lost_rows.h"
 #include "ps/runtime/leave_mark.h"
 
 namespace attune::ps {
@@ -151,7 +152,8 @@ void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
-  bool office_changed = false, closing_declared = false;
+  bool office_changed = false;
+  JobEnd end;
   {
     std::lock_guard lock(mutex_);
     if (superseded_) return;
@@ -160,9 +162,12 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     superseded_ = out.superseded;
     wake = core_.WakeAt();
     office_changed = LookAtOffice(now);
-    closing_declared = out.finished && core_.progress().closing.declared;
+    if (out.finished) {
+      const JobProgress progress = core_.progress();
+      end = {.closing_work = progress.closing.declared, .lost_rows = ModelLostRows(progress)};
+    }
   }
-  if (out.finished) NoteJobFinished(closing_declared);
+  if (out.finished) NoteJobFinished(end);
   if (office_changed && on_office_changed_) on_office_changed_();
   if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);

@@ -43,10 +43,11 @@ void LeaveMark::Erase() const {
   }
 }
 
-void NoteJobFinished(bool closing_work) {
+void NoteJobFinished(const JobEnd& end) {
   const std::string file = Environment::OfProcess().Optional(contract::kEnvTerminationLog);
   std::string text = Line(contract::kJobFinished);
-  if (closing_work) text += Line(contract::kClosingWorkDone);
+  if (end.closing_work) text += Line(contract::kClosingWorkDone);
+  if (end.lost_rows) text += Line(contract::kModelLostRows);
   if (file.empty() || Append(file, text)) return;
   log::Warn("cannot write the termination message; an operator that is away now judges the job by its processes' ends",
             {{"file", file}});

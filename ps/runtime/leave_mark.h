@@ -1,7 +1,8 @@
 // What a process leaves behind for whoever judges its end, while or without an operator. Of the coordinator's: that the
-// job is finished, and whether there was a data set for the closing work. Of a worker's: that its session has left the
-// job in order. A program that fails after that has left something undone which no other process sees; one that fails
-// before it is lost to the coordinator, which waits for another (docs/decisions/0037).
+// job is finished, whether there was a data set for the closing work, and whether rows of the model were lost. Of a
+// worker's: that its session has left the job in order. A program that fails after that has left something undone which
+// no other process sees; one that fails before it is lost to the coordinator, which waits for another
+// (docs/decisions/0037).
 //
 // It is a line of the container's termination message. A process without one (started by hand) leaves nothing behind,
 // and a file that cannot be written is no reason to stay in the job.
@@ -27,7 +28,12 @@ class LeaveMark {
   std::filesystem::path file_;
 };
 
-// Of the coordinator's process, by its environment. `closing_work`: there is a data set for it.
-void NoteJobFinished(bool closing_work);
+// How a job has finished.
+struct JobEnd {
+  bool closing_work = false;  // there was a data set for it
+  bool lost_rows = false;     // ps/core/lost_rows.h
+};
+// Of the coordinator's process, by its environment.
+void NoteJobFinished(const JobEnd& end);
 
 }  // namespace attune::ps

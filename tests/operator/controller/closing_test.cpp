@@ -385,6 +385,36 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
          story.Pass(seconds(90));
        },
        "Succeeded True/"},
+      {"while no operator runs rows are lost and the job finishes",
+       [](Story& story) {
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 0);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.cluster.ExitAfterWriting("a-server-0", 0,
+                                          std::string(contract::kJobFinished) + "\n" + contract::kModelLostRows);
+           story.cluster.Exit("a-server-1", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a server was lost, and rows of it went back"},
+      {"rows go back to a checkpoint, and after the goal again while no operator runs",
+       [](Story& story) {
+         v1::Recovery& recovery = *story.cluster.sample.job->mutable_recovery();
+         recovery.set_count(1);
+         recovery.set_restored_shards(512);
+         recovery.set_checkpoint(3);
+         recovery.set_steps_lost(50);
+         story.Pass(seconds(5));
+         story.WhileTheOperatorIsAway([&] {
+           story.cluster.ExitAfterLeaving("a-worker-0", 0);
+           story.cluster.ExitAfterLeaving("a-worker-1", 0);
+           story.cluster.ExitAfterWriting("a-server-0", 0,
+                                          std::string(contract::kJobFinished) + "\n" + contract::kModelLostRows);
+           story.cluster.Exit("a-server-1", 0);
+         });
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed"},
       {"an operator begins before it hears that the coordinator's process has ended",
        [](Story& story) {
          story.cluster.RestartOperator();

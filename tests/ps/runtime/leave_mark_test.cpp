@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
 #include "proto/contract.h"
+#include "ps/core/lost_rows.h"
 
 namespace attune::ps {
 namespace {
@@ -41,6 +43,31 @@ TEST_F(LeaveMarkTest, ErasesNothingElse) {
   std::ofstream(file_) << "a note";
   LeaveMark(file_).Erase();
   EXPECT_EQ(Content(), "a note");
+}
+
+TEST_F(LeaveMarkTest, TheCoordinatorsProcessSaysHowTheJobHasFinished) {
+  ::setenv(contract::kEnvTerminationLog, file_.c_str(), 1);
+  const auto line = [](const char* text) { return "\n" + std::string(text) + "\n"; };
+  NoteJobFinished({});
+  EXPECT_EQ(Content(), line(contract::kJobFinished));
+  std::filesystem::remove(file_);
+  NoteJobFinished({.closing_work = true, .lost_rows = true});
+  ::unsetenv(contract::kEnvTerminationLog);
+  EXPECT_EQ(Content(),
+            line(contract::kJobFinished) + line(contract::kClosingWorkDone) + line(contract::kModelLostRows));
+}
+
+TEST(ModelLostRows, OnlyThoseThatWereNotTrainedAgain) {
+  JobProgress progress;
+  EXPECT_FALSE(ModelLostRows(progress));
+  progress.shards_restored = 4;
+  EXPECT_FALSE(ModelLostRows(progress)) << "before the first step";
+  progress.steps_lost = 10;
+  EXPECT_TRUE(ModelLostRows(progress)) << "to their first values";
+  progress.restored_from.checkpoint = 3;
+  EXPECT_FALSE(ModelLostRows(progress)) << "to a checkpoint, and trained again";
+  progress.lost_after_goal = true;
+  EXPECT_TRUE(ModelLostRows(progress)) << "to a checkpoint, after the goal";
 }
 
 TEST_F(LeaveMarkTest, AProcessWithoutATerminationMessageLeavesNothingBehind) {

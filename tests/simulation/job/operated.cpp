@@ -7,6 +7,7 @@
 
 #include "proto/contract.h"
 #include "proto/pod_number.h"
+#include "ps/core/lost_rows.h"
 #include "ps/runtime/directives.h"
 #include "tests/operator/controller/abilities.h"
 
@@ -127,7 +128,9 @@ void OperatedSimulation::OnServerEnded(size_t server) {
   std::string message;
   if (finisher_ != nullptr && finisher_->host == server) {
     message = contract::kJobFinished;
-    if (finisher_->core->progress().closing.declared) message += std::string("\n") + contract::kClosingWorkDone;
+    const JobProgress progress = finisher_->core->progress();
+    if (progress.closing.declared) message += std::string("\n") + contract::kClosingWorkDone;
+    if (ModelLostRows(progress)) message += std::string("\n") + contract::kModelLostRows;
   }
   platform_->OnEnd(server, true, code, message);
 }
