@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/output.h"
+#include "base/os/output.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/failure.h"
 #include "cli/process_limits.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/number_text.h"
 #include "cli/application.h"
-#include "cli/job_words.h"
+#include "cli/requests/job_words.h"
 #include "operator/api/names.h"
-#include "operator/tuner/knob.h"
+#include "operator/tuner/space/knob.h"
 
 namespace attune::cli {
 namespace {

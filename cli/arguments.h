@@ -29,7 +29,7 @@ struct RunArguments {
   bool resume_best = false;   // with the one there that is marked as the best, not the newest
   std::string report;         // file for the report page; "": none
   std::string tune;           // mode of the tuner; "": as the manifest says
-  std::string cores;          // limits of pods on this machine (operator/local/core_limits.h); "": none
+  std::string cores;          // limits of pods on this machine (operator/local/containers/core_limits.h); "": none
   std::string name;           // of the run; "": of its directory
   std::vector<std::string> tags;
   std::optional<uint64_t> keep;    // so many ended runs stay in the directory of runs; absent: all

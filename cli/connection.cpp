@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/archived_api.h"
 #include "cli/process_limits.h"
-#include "cli/run_store.h"
-#include "cli/table.h"
-#include "operator/kube/rest_api.h"
+#include "cli/runs/archived_api.h"
+#include "cli/runs/run_store.h"
+#include "cli/display/table.h"
+#include "operator/kube/client/rest_api.h"
 #include "operator/local/instance.h"
 
 namespace attune::cli {

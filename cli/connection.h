@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "cli/arguments.h"
-#include "cli/run_record.h"
+#include "cli/runs/run_record.h"
 #include "operator/kube/api.h"
 
 namespace attune::cli {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "cli/application.h"
-#include "operator/local/platform.h"
+#include "operator/local/containers/pod_shim.h"
 
 int main(int argc, char** argv) {
   // Not a command for people: the node agent starts this program once for each container.

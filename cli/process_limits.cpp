@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/terminal.h"
+#include "cli/display/terminal.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {

@@ -60,8 +60,9 @@ function(attune_install_package)
   install(FILES "${PROJECT_BINARY_DIR}/generated/attune-config.cmake" "${PROJECT_BINARY_DIR}/generated/attune-config-version.cmake"
     DESTINATION "${directory}" COMPONENT development)
   install(EXPORT attune-targets NAMESPACE attune:: DESTINATION "${directory}" COMPONENT development)
-  # The public headers and the two of base/ that they include.
+  # The public headers, the values of tables that they name, and the two of base/ that they include.
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/ps/include/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/ps/types/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attune/ps/types COMPONENT development)
   install(FILES "${PROJECT_SOURCE_DIR}/base/status.h" "${PROJECT_SOURCE_DIR}/base/time_source.h"
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attune/base COMPONENT development)
 endfunction()

@@ -6,12 +6,12 @@
 #include <ctime>
 #include <mutex>
 
-#include "base/http_endpoint.h"
 #include "base/log.h"
+#include "base/net/http_endpoint.h"
 #include "base/version.h"
-#include "operator/controller/operator.h"
-#include "operator/controller/release.h"
-#include "operator/kube/rest_api.h"
+#include "operator/controller/execute/operator.h"
+#include "operator/controller/execute/release.h"
+#include "operator/kube/client/rest_api.h"
 #include "proto/contract.h"
 
 namespace attune {

@@ -10,7 +10,7 @@
 //
 // To a dialer that has not proved itself a listener says one of two constant refusals, and closes. Where rows are
 // encrypted, all of this travels inside TLS 1.3. Between processes that share memory, frames travel through it
-// (ps/transport/shared_ring.h), and the connection only shows whether the peer is alive.
+// (ps/transport/shared/shared_ring.h), and the connection only shows whether the peer is alive.
 #pragma once
 
 #include <cstddef>

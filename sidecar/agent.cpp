@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "base/os/file.h"
 #include "proto/contract.h"
 
 namespace attune::sidecar {

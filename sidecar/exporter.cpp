@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/http_endpoint.h"
+#include "base/net/http_endpoint.h"
 
 namespace attune::sidecar {
 namespace {

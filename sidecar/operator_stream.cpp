@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::sidecar {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "ps/checkpoint/checkpoint_writer.h"
-#include "ps/checkpoint/crc32c.h"
+#include "ps/checkpoint/format/crc32c.h"
 #include "ps/checkpoint/part_writer.h"
 #include "ps/checkpoint/saved_table.h"
 

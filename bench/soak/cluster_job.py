@@ -6,7 +6,7 @@ import account
 from local_job import JobEnded
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+sys.path.insert(0, str(ROOT / "tests" / "cluster" / "tier"))
 import tier_cluster as cluster
 from tier_cluster import CheckFailed, command, get, items, kubectl
 

@@ -1,4 +1,4 @@
-"""Named faults of a cluster of three machines. The cluster tier runs two of them (tests/cluster/tier_faults.py)."""
+"""Named faults of a cluster of three machines. The cluster tier runs two of them (tests/cluster/tier/tier_faults.py)."""
 from cluster_faults import Drain, KillOperator, NodeCut, NodeDown, OperatorAwayThenNodeDown, Slow, StopDaemon
 from local_job import Shape
 from scenarios import Scenario

@@ -25,7 +25,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/optimizer.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "bench/transport/candidates.h"
-#include "ps/runtime/server_runtime.h"
+#include "ps/runtime/server/server_runtime.h"
 
 namespace attune::ps::bench {
 namespace {

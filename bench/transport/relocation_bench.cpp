@@ -20,7 +20,7 @@
 #include "attune/ps/session.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "ps/runtime/server_runtime.h"
+#include "ps/runtime/server/server_runtime.h"
 
 namespace attune::ps {
 namespace {

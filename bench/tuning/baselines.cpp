@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "bench/tuning/policy.h"
-#include "operator/tuner/normal.h"
-#include "operator/tuner/throughput_model.h"
+#include "operator/tuner/models/normal.h"
+#include "operator/tuner/models/throughput_model.h"
 
 namespace attune::bench {
 namespace {

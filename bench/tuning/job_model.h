@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/tuning/recorded_loss.h"
-#include "operator/tuner/change_cost.h"
-#include "operator/tuner/structural_prior.h"
+#include "operator/tuner/models/change_cost.h"
+#include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::bench {

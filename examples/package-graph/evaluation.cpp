@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "examples/support/products.h"
 
 namespace attune::package_graph {

@@ -11,7 +11,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/time_source.h"
 
 namespace attune::package_graph {

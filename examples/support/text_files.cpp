@@ -9,7 +9,7 @@
 #include <ranges>
 #include <string_view>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::examples {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "examples/word2vec/gradient.h"
 
 namespace attune::word2vec {

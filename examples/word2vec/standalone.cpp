@@ -7,8 +7,8 @@
 #include "base/time_source.h"
 #include "examples/word2vec/evaluation.h"
 #include "examples/word2vec/gradient.h"
-#include "ps/store/initializer.h"
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/initializer.h"
+#include "ps/store/formulas/optimizer.h"
 
 namespace attune::word2vec {
 namespace {

@@ -1,6 +1,6 @@
 // The table of fields: what is wanted.
 #include "operator/api/field_binding.h"
-#include "operator/tuner/knob.h"
+#include "operator/tuner/space/knob.h"
 #include "proto/metric_name.h"
 
 namespace attune::api {

@@ -67,7 +67,7 @@ struct Synchronization {
 };
 // "Async", "BSP", "SSP(4)".
 std::string ToString(const Synchronization& synchronization);
-// As a value of the tuner's knob slack (operator/tuner/knob.h), and back.
+// As a value of the tuner's knob slack (operator/tuner/space/knob.h), and back.
 int32_t SlackOf(const Synchronization& synchronization);
 Synchronization SynchronizationOf(int32_t slack);
 // {"mode": "SSP", "staleness": 4}; staleness null otherwise, so that a merge patch removes it.
@@ -109,7 +109,7 @@ struct BestCheckpointRule {
 // What a job can go on from after a loss, or be resumed from later.
 struct Checkpoint {
   std::string directory;  // absolute, as the servers see it; "": "checkpoints" beside the model
-  // 0: only when asked for; absent: as the operator chooses (operator/controller/checkpoint_interval.h).
+  // 0: only when asked for; absent: as the operator chooses (operator/controller/plan/checkpoint_interval.h).
   std::optional<int64_t> interval_seconds;
   int32_t keep = 3;         // newest ones kept, all older ones are removed
   std::string resume_from;  // directory of a checkpoint to begin with; "": from nothing
@@ -140,7 +140,7 @@ enum class TuningMode {
 };
 const char* ToString(TuningMode mode);
 
-// What the tuner may do with one knob (operator/tuner/knob.h).
+// What the tuner may do with one knob (operator/tuner/space/knob.h).
 struct KnobPolicy {
   std::optional<int32_t> min, max;  // absent: those of the role
   std::optional<int32_t> pinned;    // this value and no other

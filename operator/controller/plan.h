@@ -7,9 +7,9 @@
 
 #include <vector>
 
-#include "operator/controller/action.h"
-#include "operator/controller/observed.h"
-#include "operator/controller/options.h"
+#include "operator/controller/actions/action.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
 
 namespace attune::controller {
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "operator/kube/object.h"
 
 namespace attune::local {

@@ -2,11 +2,11 @@
 
 #include "base/log.h"
 #include "operator/api/training_job.h"
-#include "operator/local/api_server.h"
-#include "operator/local/memory_api.h"
-#include "operator/local/memory_api_internal.h"
-#include "operator/local/node_agent.h"
-#include "operator/local/resource_limits.h"
+#include "operator/local/api/api_server.h"
+#include "operator/local/api/memory_api.h"
+#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/containers/resource_limits.h"
+#include "operator/local/nodes/node_agent.h"
 
 namespace attune::local {
 namespace {

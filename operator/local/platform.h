@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
-#include "operator/local/core_limits.h"
+#include "operator/local/containers/core_limits.h"
 
 namespace attune::local {
 
@@ -50,9 +50,5 @@ class Platform {
   // Log files of a pod, oldest first: <run_directory>/pods/<namespace>/<pod>/<container>/<restart>.log
   virtual std::filesystem::path pod_directory(const kube::ObjectKey& pod) const = 0;
 };
-
-// Entry of the hidden subcommand that the agent starts for each container (`attune pod-shim ...`): becomes the parent
-// of the container's processes and ends them all when asked, or when the agent dies. Returns the container's exit code.
-int PodShimMain(int argc, char** argv);
 
 }  // namespace attune::local

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
-#include "base/connection_limit.h"
-#include "base/grpc_port.h"
 #include "base/log.h"
-#include "base/loopback.h"
+#include "base/net/connection_limit.h"
+#include "base/net/grpc_port.h"
+#include "base/net/loopback.h"
 #include "operator/telemetry/authenticator.h"
 #include "operator/telemetry/certificate.h"
 #include "operator/telemetry/expiring_cache.h"
@@ -488,11 +488,9 @@ class GrpcService final : public Service {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMs);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnectionMax);
     builder.SetResourceQuota(grpc::ResourceQuota("telemetry").Resize(kMemoryBytesMax));
-    auto taken = GrpcPort::Bind({.host = listen.substr(0, colon),
-                                 .port = port,
-                                 .strangers_max = kStrangersMax,
-                                 .proof_timeout = kProofTimeout},
-                                builder, Credentials(shared_.options), shared_.time);
+    auto taken = GrpcPort::Bind(
+        {.host = listen.substr(0, colon), .port = port, .strangers_max = kStrangersMax, .proof_timeout = kProofTimeout},
+        builder, Credentials(shared_.options), shared_.time);
     if (!taken.ok()) return Annotate(taken.status(), "cannot listen on " + listen + " for telemetry");
     shared_.port = *std::move(taken);
     builder.RegisterService(&handler_);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "operator/tuner/job_json.h"
-#include "operator/tuner/record_json.h"
+#include "operator/tuner/records/record_json.h"
 
 namespace attune::tuner {
 namespace {

@@ -19,16 +19,16 @@
 #include <vector>
 
 #include "base/status.h"
-#include "operator/tuner/block_log.h"
-#include "operator/tuner/change_cost.h"
-#include "operator/tuner/decision_record.h"
-#include "operator/tuner/efficiency.h"
-#include "operator/tuner/history.h"
-#include "operator/tuner/loss_curve.h"
-#include "operator/tuner/memory_model.h"
-#include "operator/tuner/search_space.h"
-#include "operator/tuner/structural_prior.h"
-#include "operator/tuner/throughput_model.h"
+#include "operator/tuner/models/block_log.h"
+#include "operator/tuner/models/change_cost.h"
+#include "operator/tuner/models/efficiency.h"
+#include "operator/tuner/models/loss_curve.h"
+#include "operator/tuner/models/memory_model.h"
+#include "operator/tuner/models/structural_prior.h"
+#include "operator/tuner/models/throughput_model.h"
+#include "operator/tuner/records/decision_record.h"
+#include "operator/tuner/records/history.h"
+#include "operator/tuner/space/search_space.h"
 
 namespace attune::tuner {
 

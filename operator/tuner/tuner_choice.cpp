@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "operator/tuner/normal.h"
+#include "operator/tuner/models/normal.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {

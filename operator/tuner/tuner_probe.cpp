@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/tuner/normal.h"
+#include "operator/tuner/models/normal.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {

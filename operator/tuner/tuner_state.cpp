@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "operator/tuner/job_json.h"
-#include "operator/tuner/record_json.h"
+#include "operator/tuner/records/record_json.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {

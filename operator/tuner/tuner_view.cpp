@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "operator/tuner/normal.h"
+#include "operator/tuner/models/normal.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::tuner {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <set>
 
-#include "ps/checkpoint/filter_file.h"
-#include "ps/checkpoint/row_file_reader.h"
+#include "ps/checkpoint/format/filter_file.h"
+#include "ps/checkpoint/format/row_file_reader.h"
 
 namespace attune::ps {
 namespace {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ps/checkpoint/file_system.h"
-#include "ps/checkpoint/manifest.h"
+#include "ps/checkpoint/format/file_system.h"
+#include "ps/checkpoint/format/manifest.h"
 
 namespace attune::ps {
 

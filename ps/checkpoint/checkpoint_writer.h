@@ -16,8 +16,8 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/checkpoint/checkpoint_directory.h"
-#include "ps/checkpoint/manifest.h"
-#include "ps/core/cut_record.h"
+#include "ps/checkpoint/format/manifest.h"
+#include "ps/core/protocol/cut_record.h"
 
 namespace attune::ps {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ps/checkpoint/checkpoint_directory.h"
-#include "ps/checkpoint/row_file_writer.h"
+#include "ps/checkpoint/format/row_file_writer.h"
 
 namespace attune::ps {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ps/checkpoint/file_system.h"
-#include "ps/checkpoint/filter_file.h"
-#include "ps/checkpoint/manifest.h"
+#include "ps/checkpoint/format/file_system.h"
+#include "ps/checkpoint/format/filter_file.h"
+#include "ps/checkpoint/format/manifest.h"
 #include "ps/checkpoint/store_rows.h"
 #include "ps/checkpoint/throttle.h"
 

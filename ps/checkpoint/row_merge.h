@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ps/checkpoint/format/row_file_reader.h"
 #include "ps/checkpoint/hash_ranges.h"
-#include "ps/checkpoint/row_file_reader.h"
 
 namespace attune::ps {
 

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "ps/checkpoint/checkpoint_directory.h"
-#include "ps/checkpoint/filter_file.h"
+#include "ps/checkpoint/format/filter_file.h"
 #include "ps/checkpoint/hash_ranges.h"
 #include "ps/checkpoint/row_merge.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/optimizer.h"
 
 namespace attune::ps {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ps/checkpoint/row_file_format.h"
+#include "ps/checkpoint/format/row_file_format.h"
+#include "ps/store/formulas/value_type.h"
 #include "ps/store/table_store.h"
-#include "ps/store/value_type.h"
 
 namespace attune::ps {
 

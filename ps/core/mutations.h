@@ -5,7 +5,7 @@
 
 namespace attune::ps {
 
-// Mistakes in keeping order between two nodes (ps/core/link.h).
+// Mistakes in keeping order between two nodes (ps/core/link/link.h).
 struct LinkMutations {
   bool no_filter = false;              // delivers a repeated frame again
   bool accept_gaps = false;            // delivers a frame before its predecessors

@@ -5,14 +5,14 @@
 #include <iostream>
 #include <limits>
 
-#include "base/boot_time.h"
 #include "base/log.h"
 #include "base/number_text.h"
+#include "base/os/boot_time.h"
 #include "proto/contract.h"
 #include "proto/metric_name.h"
-#include "ps/runtime/abilities.h"
-#include "ps/runtime/environment.h"
-#include "ps/runtime/termination.h"
+#include "ps/runtime/process/environment.h"
+#include "ps/runtime/process/termination.h"
+#include "ps/runtime/server/abilities.h"
 
 namespace attune::ps {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/status.h"
-#include "ps/runtime/server_runtime.h"
+#include "ps/runtime/server/server_runtime.h"
 
 namespace attune::ps {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attune/ps/session.h"
+#include "ps/types/key.h"
 
 namespace attune::ps {
 

@@ -12,9 +12,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "attune/ps/session.h"
 #include "base/random.h"
 #include "ps/store/index_arena.h"
+#include "ps/types/key.h"
 
 namespace attune::ps {
 

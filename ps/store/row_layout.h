@@ -6,11 +6,12 @@
 #include <cstring>
 #include <vector>
 
-#include "attune/ps/session.h"
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/optimizer.h"
+#include "ps/store/formulas/value_type.h"
 #include "ps/store/row_slabs.h"
 #include "ps/store/table_store.h"
-#include "ps/store/value_type.h"
+#include "ps/types/key.h"
+#include "ps/types/table_options.h"
 
 namespace attune::ps {
 

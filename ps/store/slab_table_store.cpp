@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "ps/store/learning_rate.h"
+#include "ps/store/formulas/learning_rate.h"
 
 namespace attune::ps {
 namespace {

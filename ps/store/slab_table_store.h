@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ps/store/initializer.h"
+#include "ps/store/formulas/initializer.h"
+#include "ps/store/formulas/optimizer.h"
 #include "ps/store/memory_budget.h"
-#include "ps/store/optimizer.h"
 #include "ps/store/row_index.h"
 #include "ps/store/row_layout.h"
 #include "ps/store/row_slabs.h"

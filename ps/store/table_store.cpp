@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/optimizer.h"
 #include "ps/store/slab_table_store.h"
 
 namespace attune::ps {

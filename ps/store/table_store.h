@@ -21,7 +21,8 @@
 #include <span>
 #include <string>
 
-#include "attune/ps/session.h"
+#include "ps/types/key.h"
+#include "ps/types/table_options.h"
 #include "base/status.h"
 #include "ps/store/row_version.h"
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::ps {
 namespace {

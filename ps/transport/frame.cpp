@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ps/core/limits.h"
-#include "ps/core/message_check.h"
+#include "ps/core/check/message_check.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/transport/frame_fields.h"
 
 namespace attune::ps {

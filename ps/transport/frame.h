@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "proto/frame.h"
-#include "ps/core/messages.h"
+#include "ps/core/protocol/messages.h"
 
 namespace attune::ps {
 
@@ -46,7 +46,7 @@ struct FramePayload {
   std::span<const std::byte> block;  // PayloadBytes(header), without the values when they lie elsewhere; aligned to 8
   const float* placed_values = nullptr;  // kept alive by `owner` too, or by whoever gave the place
 };
-// `header` passed CheckHeader. The message has passed CheckMessage (ps/core/message_check.h).
+// `header` passed CheckHeader. The message has passed CheckMessage (ps/core/check/message_check.h).
 StatusOr<Message> DecodeFrame(const wire::FrameHeader& header, const FramePayload& payload);
 
 }  // namespace attune::ps

@@ -1,7 +1,7 @@
 // Which headers may be believed: what each kind of message may carry, and how much.
 #include <string>
 
-#include "ps/core/limits.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/transport/frame.h"
 #include "ps/transport/frame_fields.h"
 

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "proto/frame.h"
-#include "ps/core/messages.h"
+#include "ps/core/protocol/messages.h"
 
 namespace attune::ps {
 

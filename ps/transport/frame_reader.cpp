@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "ps/core/row_memory.h"
+#include "ps/core/protocol/row_memory.h"
 
 namespace attune::ps {
 

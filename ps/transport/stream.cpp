@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::ps {
 namespace {

@@ -1,4 +1,4 @@
-// A connected socket as a stream of bytes that never blocks; plain, or inside TLS (ps/transport/tls.h).
+// A connected socket as a stream of bytes that never blocks; plain, or inside TLS (ps/transport/security/tls.h).
 #pragma once
 
 #include <sys/uio.h>

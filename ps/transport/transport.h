@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ps/core/messages.h"
+#include "ps/core/protocol/messages.h"
 
 namespace attune::ps {
 

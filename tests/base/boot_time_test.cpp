@@ -1,4 +1,4 @@
-#include "base/boot_time.h"
+#include "base/os/boot_time.h"
 
 #include <gtest/gtest.h>
 

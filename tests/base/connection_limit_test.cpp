@@ -1,4 +1,4 @@
-#include "base/connection_limit.h"
+#include "base/net/connection_limit.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <deque>
 #include <map>
 
+#include "base/os/random_seed.h"
 #include "base/random.h"
-#include "base/random_seed.h"
 
 namespace attune {
 namespace {

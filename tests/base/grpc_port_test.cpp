@@ -1,5 +1,5 @@
 // A gRPC server's port under callers that prove nothing: raw connections that stay silent, from one source and several.
-#include "base/grpc_port.h"
+#include "base/net/grpc_port.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Any bytes at the pages' port: an answer or the end of the connection, and the next probe is served.
-#include "base/http_endpoint.h"
+#include "base/net/http_endpoint.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/http_client.h"
 

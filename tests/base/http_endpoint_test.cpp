@@ -1,4 +1,4 @@
-#include "base/http_endpoint.h"
+#include "base/net/http_endpoint.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

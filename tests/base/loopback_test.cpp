@@ -1,4 +1,4 @@
-#include "base/loopback.h"
+#include "base/net/loopback.h"
 
 #include <gtest/gtest.h>
 

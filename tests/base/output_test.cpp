@@ -1,4 +1,4 @@
-#include "base/output.h"
+#include "base/os/output.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune {
 namespace {

@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "base/random_seed.h"
+#include "base/os/random_seed.h"
 
 #include <gtest/gtest.h>
 

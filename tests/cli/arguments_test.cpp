@@ -13,12 +13,12 @@ using ::testing::HasSubstr;
 TEST(Arguments, HelpOfTheProgramAndOfEveryCommand) {
   const ParsedArguments help = ParseArguments({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  ExpectGolden(help.text, "help.txt");
+  ExpectGolden(help.text, "help/attune.txt");
   for (const CommandWords& command : AllCommandWords()) {
     if (command.name.empty()) continue;
     const ParsedArguments of_command = ParseArguments({command.name, "--help"});
     EXPECT_EQ(of_command.exit_code, 0);
-    ExpectGolden(of_command.text, "help-" + command.name + ".txt");
+    ExpectGolden(of_command.text, "help/" + command.name + ".txt");
   }
 }
 

@@ -1,5 +1,5 @@
 // Where checkpoints are found before a run begins, and what is said where there are none.
-#include "cli/checkpoint_lookup.h"
+#include "cli/runs/checkpoint_lookup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 
 #include <fstream>
 
-#include "base/file.h"
-#include "cli/commands.h"
+#include "base/os/file.h"
+#include "cli/commands/commands.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 
 namespace attune::cli {

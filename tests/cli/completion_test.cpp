@@ -1,4 +1,4 @@
-#include "cli/completion.h"
+#include "cli/commands/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::cli {
 namespace {

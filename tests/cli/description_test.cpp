@@ -1,4 +1,4 @@
-#include "cli/description.h"
+#include "cli/display/description.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/jobs.h"
+#include "cli/runs/jobs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/line_splitter.h"
+#include "cli/display/line_splitter.h"
 
 #include <gtest/gtest.h>
 

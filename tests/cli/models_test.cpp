@@ -7,9 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "cli/commands.h"
-#include "cli/run_record.h"
+#include "base/os/file.h"
+#include "cli/commands/commands.h"
+#include "cli/runs/run_record.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/checkpoint/part_writer.h"
 

@@ -1,4 +1,4 @@
-#include "cli/render.h"
+#include "cli/display/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli/job_table.h"
-#include "cli/table.h"
-#include "cli/trend.h"
+#include "cli/display/job_table.h"
+#include "cli/display/trend.h"
+#include "cli/display/table.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli {

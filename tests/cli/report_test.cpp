@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "cli/chart.h"
-#include "cli/compare_page.h"
-#include "cli/report_page.h"
-#include "cli/report_settings.h"
-#include "cli/run_history.h"
+#include "cli/display/chart.h"
+#include "cli/report/compare_page.h"
+#include "cli/report/report_page.h"
+#include "cli/report/report_settings.h"
+#include "cli/runs/run_history.h"
 
 namespace attune::cli {
 namespace {

@@ -1,9 +1,9 @@
-#include "cli/run_comparison.h"
+#include "cli/report/run_comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/compare_page.h"
+#include "cli/report/compare_page.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli {

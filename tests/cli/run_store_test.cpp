@@ -1,5 +1,5 @@
 // The runs of a user, in directories of a test's own.
-#include "cli/run_store.h"
+#include "cli/runs/run_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 
 #include <filesystem>
 
-#include "base/file.h"
-#include "cli/archived_api.h"
-#include "cli/commands.h"
-#include "cli/description.h"
-#include "cli/run_directory.h"
-#include "cli/run_history.h"
-#include "cli/run_state.h"
+#include "base/os/file.h"
+#include "cli/commands/commands.h"
+#include "cli/display/description.h"
+#include "cli/runs/archived_api.h"
+#include "cli/runs/run_directory.h"
+#include "cli/runs/run_history.h"
+#include "cli/runs/run_state.h"
 #include "operator/local/instance.h"
 
 namespace attune::cli {

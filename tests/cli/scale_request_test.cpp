@@ -1,10 +1,10 @@
-#include "cli/scale_request.h"
+#include "cli/requests/scale_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/job_words.h"
-#include "cli/sync_request.h"
+#include "cli/requests/job_words.h"
+#include "cli/requests/sync_request.h"
 
 namespace attune::cli {
 namespace {

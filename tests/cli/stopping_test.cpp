@@ -1,4 +1,4 @@
-#include "cli/stopping.h"
+#include "cli/requests/stopping.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

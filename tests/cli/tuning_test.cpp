@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/explanation.h"
-#include "cli/job_words.h"
-#include "cli/jobs.h"
-#include "cli/render.h"
-#include "cli/run_directory.h"
-#include "cli/tune_request.h"
-#include "operator/controller/tuning_loop.h"
+#include "cli/display/explanation.h"
+#include "cli/display/render.h"
+#include "cli/requests/job_words.h"
+#include "cli/requests/tune_request.h"
+#include "cli/runs/jobs.h"
+#include "cli/runs/run_directory.h"
+#include "operator/controller/tuning/tuning_loop.h"
 
 namespace attune::cli {
 namespace {

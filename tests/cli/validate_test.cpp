@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "base/file.h"
-#include "cli/commands.h"
+#include "base/os/file.h"
+#include "cli/commands/commands.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli {

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::sidecar {
 namespace {

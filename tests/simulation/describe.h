@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ps/core/messages.h"
-#include "ps/core/shard_map.h"
+#include "ps/core/protocol/messages.h"
+#include "ps/core/protocol/shard_map.h"
 
 namespace attune::ps::simulation {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/coordinator_core.h"
-#include "ps/core/cut_record.h"
-#include "ps/core/worker_core.h"
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/protocol/cut_record.h"
+#include "ps/core/worker/worker_core.h"
 #include "tests/simulation/world.h"
 
 namespace attune::ps::simulation {

@@ -23,7 +23,7 @@ TEST(TidyTest, BannedCallsHaveAReplacement) {
        "TimeSource (base/time_source.h)",
        {"base/", "bench/", "tests/", "examples/"}},
       {std::regex(R"re(\b(std::rand|srand|std::random_device|std::mt19937))re"),
-       "Random (base/random.h), seeded by RandomSeed() (base/random_seed.h)",
+       "Random (base/random.h), seeded by RandomSeed() (base/os/random_seed.h)",
        {"tests/"}},
       {std::regex(R"re(\b(sleep_for|sleep_until|usleep|nanosleep)\b)re"),
        "a condition awaited with a deadline, or time that is injected",

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/messages.h"
+#include "ps/core/protocol/messages.h"
 
 namespace attune::ps {
 

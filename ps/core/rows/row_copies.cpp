@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/core/limits.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ps/core/limits.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
 

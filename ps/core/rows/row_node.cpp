@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ps/core/limits.h"
-#include "ps/core/link.h"
+#include "ps/core/link/link.h"
+#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 

@@ -12,7 +12,7 @@
 //   row_snapshot.cpp  the rows at the mark of a checkpoint
 //   row_restore.cpp   rows that are lost without a copy come from a checkpoint
 //
-// Messages of one peer must come in order and once (ps/core/link.h). Externally synchronized.
+// Messages of one peer must come in order and once (ps/core/link/link.h). Externally synchronized.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,16 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/duplicate_filter.h"
-#include "ps/core/ids.h"
-#include "ps/core/key_index.h"
-#include "ps/core/limits.h"
-#include "ps/core/message_rights.h"
-#include "ps/core/messages.h"
+#include "ps/core/keys/key_index.h"
+#include "ps/core/keys/key_map.h"
 #include "ps/core/mutations.h"
-#include "ps/core/node_inputs.h"
-#include "ps/core/rows/key_map.h"
-#include "ps/core/shard_map.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/message_rights.h"
+#include "ps/core/protocol/messages.h"
+#include "ps/core/protocol/node_inputs.h"
+#include "ps/core/protocol/shard_map.h"
+#include "ps/core/rows/duplicate_filter.h"
 #include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
-#include "ps/core/limits.h"
+#include "ps/core/keys/seen_versions.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
-#include "ps/core/seen_versions.h"
 
 namespace attune::ps {
 namespace {

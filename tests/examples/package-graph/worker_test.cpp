@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tests/examples/local_session.h"
 #include "tests/examples/package-graph/small_lists.h"
 #include "tests/examples/word2vec/text_directory.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tests/examples/word2vec/text_directory.h"
 
 namespace attune::word2vec {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/random.h"
 #include "tests/examples/local_session.h"
 #include "tests/examples/word2vec/text_directory.h"

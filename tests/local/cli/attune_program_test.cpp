@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tests/local/cli/program.h"
 
 namespace attune {

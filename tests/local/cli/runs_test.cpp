@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tests/local/cli/job_run.h"
 
 namespace attune {

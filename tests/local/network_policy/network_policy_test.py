@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who reaches the pods of a job under the NetworkPolicy that the operator makes for it.
 
-network_policy_test.py POLICY.json SERVER WORKER: the object of operator/controller/job_policy.cpp (its unit test holds
+network_policy_test.py POLICY.json SERVER WORKER: the object of operator/controller/objects/job_policy.cpp (its unit test holds
 the file), attune-server and counting_worker. Five pods are network namespaces at one switch; the policy becomes
 firewall rules in the pods that it selects, since a network plugin that would do this is no part of the tests. Needs
 root, iproute2 and iptables; exits with 77 where namespaces cannot be made.

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "operator/local/containers/resource_limits.h"
 #include "operator/local/instance.h"
-#include "operator/local/resource_limits.h"
 #include "tests/local/platform/support.h"
 #include "tests/operator/local/objects.h"
 

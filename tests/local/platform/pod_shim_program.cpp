@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "operator/local/platform.h"
+#include "operator/local/containers/pod_shim.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Nothing stays behind: containers that end, are killed, lose their shim, or fork descendants that ignore TERM.
-#include "operator/local/process.h"
+#include "operator/local/containers/process.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>

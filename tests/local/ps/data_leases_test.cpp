@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "ps/runtime/data_leases.h"
-#include "ps/runtime/worker_runtime.h"
+#include "ps/runtime/worker/data_leases.h"
+#include "ps/runtime/worker/worker_runtime.h"
 #include "tests/local/ps/session_fixture.h"
 
 namespace attune::ps {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attune/ps/session.h"
-#include "ps/runtime/server_runtime.h"
+#include "ps/runtime/server/server_runtime.h"
 
 namespace attune::ps {
 

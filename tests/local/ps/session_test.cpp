@@ -18,7 +18,7 @@
 
 #include "ps/checkpoint/checkpoint_directory.h"
 #include "ps/checkpoint/saved_table.h"
-#include "ps/runtime/server_runtime.h"
+#include "ps/runtime/server/server_runtime.h"
 #include "tests/local/ps/session_fixture.h"
 
 namespace attune::ps {

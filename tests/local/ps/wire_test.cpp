@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "attune/ps/session.h"
-#include "base/file.h"
-#include "base/random_seed.h"
+#include "base/os/file.h"
+#include "base/os/random_seed.h"
 #include "proto/contract.h"
 #include "tests/local/ps/child_process.h"
 

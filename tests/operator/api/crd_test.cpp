@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "base/file.h"
-#include "operator/api/yaml.h"
+#include "base/os/file.h"
+#include "operator/api/manifest/yaml.h"
 
 namespace attune::api {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "operator/api/manifest.h"
+#include "operator/api/manifest/manifest.h"
 
 namespace attune::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator/api/manifest.h"
+#include "operator/api/manifest/manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

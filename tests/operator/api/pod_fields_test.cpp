@@ -1,4 +1,4 @@
-#include "operator/api/pod_fields.h"
+#include "operator/api/pod/pod_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <regex>
 
-#include "operator/api/manifest.h"
-#include "operator/api/pod_schema.h"
+#include "operator/api/manifest/manifest.h"
+#include "operator/api/pod/pod_schema.h"
 
 namespace attune::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator/api/yaml.h"
+#include "operator/api/manifest/yaml.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "operator/kube/api_error.h"
+#include "operator/kube/client/api_error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <mutex>
 
-#include "operator/kube/rest_api.h"
+#include "operator/kube/client/rest_api.h"
 #include "tests/operator/kube/api_conformance.h"
 
 namespace attune::kube {

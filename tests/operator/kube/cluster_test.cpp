@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 
+#include "operator/kube/client/rest_api.h"
 #include "operator/kube/events.h"
-#include "operator/kube/reflector.h"
-#include "operator/kube/rest_api.h"
+#include "operator/kube/watch/reflector.h"
 
 namespace attune::kube {
 namespace {

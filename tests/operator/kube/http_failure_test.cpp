@@ -1,4 +1,4 @@
-#include "operator/kube/http_failure.h"
+#include "operator/kube/client/http_failure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/client/kubeconfig.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::kube {
 namespace {

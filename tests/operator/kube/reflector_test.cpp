@@ -1,4 +1,4 @@
-#include "operator/kube/reflector.h"
+#include "operator/kube/watch/reflector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

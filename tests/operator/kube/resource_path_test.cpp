@@ -1,4 +1,4 @@
-#include "operator/kube/resource_path.h"
+#include "operator/kube/client/resource_path.h"
 
 #include <gtest/gtest.h>
 

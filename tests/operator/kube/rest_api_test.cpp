@@ -1,4 +1,4 @@
-#include "operator/kube/rest_api.h"
+#include "operator/kube/client/rest_api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include <filesystem>
 
-#include "base/file.h"
-#include "operator/kube/api_error.h"
+#include "base/os/file.h"
+#include "operator/kube/client/api_error.h"
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
 

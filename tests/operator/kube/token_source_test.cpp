@@ -1,11 +1,11 @@
-#include "operator/kube/token_source.h"
+#include "operator/kube/client/token_source.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 namespace attune::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator/kube/watch_cache.h"
+#include "operator/kube/watch/watch_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "operator/kube/watch_stream.h"
+#include "operator/kube/client/watch_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

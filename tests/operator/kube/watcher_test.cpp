@@ -1,11 +1,11 @@
-#include "operator/kube/watcher.h"
+#include "operator/kube/watch/watcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <variant>
 
-#include "operator/kube/api_error.h"
+#include "operator/kube/client/api_error.h"
 
 namespace attune::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator/kube/work_queue.h"
+#include "operator/kube/watch/work_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Who may speak to the local API, and how it ends. What it answers otherwise: conformance_test.cpp.
-#include "operator/local/api_server.h"
+#include "operator/local/api/api_server.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -10,8 +10,8 @@
 #include <future>
 #include <vector>
 
-#include "operator/kube/rest_api.h"
-#include "operator/local/memory_api.h"
+#include "operator/kube/client/rest_api.h"
+#include "operator/local/api/memory_api.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {

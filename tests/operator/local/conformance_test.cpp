@@ -1,9 +1,9 @@
 // The conformance suite of kube::Api against the embedded API: in process, and through HTTP with the real client.
 #include <mutex>
 
-#include "operator/kube/rest_api.h"
-#include "operator/local/api_server.h"
-#include "operator/local/memory_api.h"
+#include "operator/kube/client/rest_api.h"
+#include "operator/local/api/api_server.h"
+#include "operator/local/api/memory_api.h"
 #include "tests/operator/kube/api_conformance.h"
 
 namespace attune::kube {

@@ -1,4 +1,4 @@
-#include "operator/local/container_launch.h"
+#include "operator/local/containers/container_launch.h"
 
 #include <gmock/gmock.h>
 

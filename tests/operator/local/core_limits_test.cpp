@@ -1,4 +1,4 @@
-#include "operator/local/core_limits.h"
+#include "operator/local/containers/core_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "operator/local/memory_api.h"
+#include "operator/local/api/memory_api.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <future>
 
-#include "operator/local/memory_api.h"
+#include "operator/local/api/memory_api.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {

@@ -1,4 +1,4 @@
-#include "operator/local/patch.h"
+#include "operator/local/api/patch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "operator/local/pod_plan.h"
+#include "operator/local/nodes/pod_plan.h"
 
 #include <gmock/gmock.h>
 

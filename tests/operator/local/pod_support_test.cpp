@@ -1,8 +1,8 @@
-#include "operator/local/pod_support.h"
+#include "operator/local/nodes/pod_support.h"
 
 #include <gmock/gmock.h>
 
-#include "operator/local/container_program.h"
+#include "operator/local/containers/container_program.h"
 
 namespace attune::local {
 namespace {

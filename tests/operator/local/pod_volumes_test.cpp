@@ -1,11 +1,11 @@
-#include "operator/local/pod_volumes.h"
+#include "operator/local/nodes/pod_volumes.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "operator/local/private_directory.h"
+#include "base/os/file.h"
+#include "operator/local/containers/private_directory.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {

@@ -1,4 +1,4 @@
-#include "operator/local/resource_limits.h"
+#include "operator/local/containers/resource_limits.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "operator/local/selectors.h"
+#include "operator/local/api/selectors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "operator/local/temporary_directory.h"
+#include "operator/local/containers/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

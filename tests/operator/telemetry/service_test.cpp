@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "attune/v1/telemetry.grpc.pb.h"
-#include "operator/local/memory_api.h"
+#include "operator/local/api/memory_api.h"
 #include "proto/contract.h"
 #include "sidecar/operator_stream.h"
 #include "tests/operator/kube/fake_api.h"
@@ -218,7 +218,8 @@ TEST_F(ServiceTest, AnOtherProtocolVersionIsRefusedWithBothNumbers) {
   hello.set_protocol_version(99);
   const grpc::Status status = Refusal(Token("j-worker-0"), hello);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("version 99, the operator speaks " + std::to_string(contract::kProtocolVersion)));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("version 99, the operator speaks " + std::to_string(contract::kProtocolVersion)));
 }
 
 TEST_F(ServiceTest, MissingWrongAndForeignTokensAreRefused) {

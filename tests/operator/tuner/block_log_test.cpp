@@ -1,4 +1,4 @@
-#include "operator/tuner/block_log.h"
+#include "operator/tuner/models/block_log.h"
 
 #include <gtest/gtest.h>
 

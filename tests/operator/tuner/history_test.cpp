@@ -1,4 +1,4 @@
-#include "operator/tuner/history.h"
+#include "operator/tuner/records/history.h"
 
 #include <gtest/gtest.h>
 

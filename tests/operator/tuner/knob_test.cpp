@@ -1,4 +1,4 @@
-#include "operator/tuner/knob.h"
+#include "operator/tuner/space/knob.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "operator/tuner/loss_curve.h"
+#include "operator/tuner/models/loss_curve.h"
 
 #include <gtest/gtest.h>
 

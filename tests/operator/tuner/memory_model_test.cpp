@@ -1,4 +1,4 @@
-#include "operator/tuner/memory_model.h"
+#include "operator/tuner/models/memory_model.h"
 
 #include <gtest/gtest.h>
 

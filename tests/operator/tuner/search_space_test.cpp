@@ -1,4 +1,4 @@
-#include "operator/tuner/search_space.h"
+#include "operator/tuner/space/search_space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

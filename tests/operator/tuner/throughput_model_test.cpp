@@ -1,4 +1,4 @@
-#include "operator/tuner/throughput_model.h"
+#include "operator/tuner/models/throughput_model.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "operator/tuner/normal.h"
+#include "operator/tuner/models/normal.h"
 
 namespace attune::tuner {
 namespace {

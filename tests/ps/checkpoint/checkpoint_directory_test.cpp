@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/random.h"
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"

@@ -1,4 +1,4 @@
-#include "ps/checkpoint/crc32c.h"
+#include "ps/checkpoint/format/crc32c.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Exported files read back by readers that share no code with the writers; npz by NumPy too, where it is installed.
-#include "ps/checkpoint/export.h"
+#include "ps/checkpoint/export/export.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
 namespace attune::ps {

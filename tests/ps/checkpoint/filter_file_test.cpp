@@ -1,4 +1,4 @@
-#include "ps/checkpoint/filter_file.h"
+#include "ps/checkpoint/format/filter_file.h"
 
 #include <gtest/gtest.h>
 

@@ -7,11 +7,11 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "ps/checkpoint/crc32c.h"
-#include "ps/checkpoint/filter_file.h"
-#include "ps/checkpoint/manifest.h"
-#include "ps/store/optimizer.h"
-#include "ps/store/table_options.h"
+#include "ps/checkpoint/format/crc32c.h"
+#include "ps/checkpoint/format/filter_file.h"
+#include "ps/checkpoint/format/manifest.h"
+#include "ps/store/formulas/optimizer.h"
+#include "ps/store/formulas/table_options.h"
 #include "tests/fuzz/fuzz_driver.h"
 
 namespace attune::ps {

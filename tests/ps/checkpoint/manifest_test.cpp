@@ -1,11 +1,11 @@
-#include "ps/checkpoint/manifest.h"
+#include "ps/checkpoint/format/manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "ps/checkpoint/crc32c.h"
+#include "ps/checkpoint/format/crc32c.h"
 
 namespace attune::ps {
 namespace {

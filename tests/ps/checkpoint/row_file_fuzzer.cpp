@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "ps/checkpoint/crc32c.h"
-#include "ps/checkpoint/row_file_reader.h"
-#include "ps/checkpoint/row_file_writer.h"
+#include "ps/checkpoint/format/crc32c.h"
+#include "ps/checkpoint/format/row_file_reader.h"
+#include "ps/checkpoint/format/row_file_writer.h"
 #include "ps/checkpoint/row_merge.h"
 #include "tests/fuzz/fuzz_driver.h"
 

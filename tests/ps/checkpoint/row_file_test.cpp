@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/random.h"
-#include "ps/checkpoint/bytes.h"
-#include "ps/checkpoint/row_file_reader.h"
-#include "ps/checkpoint/row_file_writer.h"
+#include "ps/checkpoint/format/bytes.h"
+#include "ps/checkpoint/format/row_file_reader.h"
+#include "ps/checkpoint/format/row_file_writer.h"
 #include "ps/checkpoint/row_merge.h"
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "ps/checkpoint/row_file_writer.h"
+#include "ps/checkpoint/format/row_file_writer.h"
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 

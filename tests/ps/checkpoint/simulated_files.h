@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "ps/checkpoint/file_system.h"
+#include "ps/checkpoint/format/file_system.h"
 
 namespace attune::ps {
 

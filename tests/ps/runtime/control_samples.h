@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ps/core/messages.h"
+#include "ps/core/protocol/messages.h"
 
 namespace attune::ps {
 

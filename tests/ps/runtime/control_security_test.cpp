@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "ps/runtime/coordinator_client.h"
-#include "ps/runtime/coordinator_service.h"
+#include "ps/runtime/control/coordinator_client.h"
+#include "ps/runtime/control/coordinator_service.h"
 #include "tests/ps/transport/certificates.h"
 
 namespace attune::ps {

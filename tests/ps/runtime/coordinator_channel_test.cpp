@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "ps/core/limits.h"
-#include "ps/runtime/coordinator_client.h"
-#include "ps/runtime/coordinator_service.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/runtime/control/coordinator_client.h"
+#include "ps/runtime/control/coordinator_service.h"
 
 namespace attune::ps {
 namespace {

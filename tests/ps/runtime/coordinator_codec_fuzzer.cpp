@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "ps/runtime/coordinator_codec.h"
+#include "ps/runtime/control/coordinator_codec.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/ps/runtime/control_samples.h"
 

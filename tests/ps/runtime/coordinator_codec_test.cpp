@@ -1,11 +1,11 @@
-#include "ps/runtime/coordinator_codec.h"
+#include "ps/runtime/control/coordinator_codec.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "proto/contract.h"
-#include "ps/core/limits.h"
+#include "ps/core/protocol/limits.h"
 #include "tests/ps/runtime/control_samples.h"
 
 namespace attune::ps {

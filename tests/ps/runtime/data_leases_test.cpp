@@ -1,4 +1,4 @@
-#include "ps/runtime/data_leases.h"
+#include "ps/runtime/worker/data_leases.h"
 
 #include <gtest/gtest.h>
 

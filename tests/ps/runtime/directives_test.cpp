@@ -1,11 +1,11 @@
-#include "ps/runtime/directives.h"
+#include "ps/runtime/process/directives.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "attune/v1/telemetry.pb.h"
-#include "ps/core/incarnation.h"
+#include "ps/core/protocol/incarnation.h"
 
 namespace attune::ps {
 namespace {

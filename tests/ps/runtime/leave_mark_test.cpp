@@ -1,4 +1,4 @@
-#include "ps/runtime/leave_mark.h"
+#include "ps/runtime/process/leave_mark.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "proto/contract.h"
-#include "ps/core/lost_rows.h"
+#include "ps/core/coordinator/lost_rows.h"
 
 namespace attune::ps {
 namespace {

@@ -1,4 +1,4 @@
-#include "ps/runtime/memory_limit.h"
+#include "ps/runtime/server/memory_limit.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

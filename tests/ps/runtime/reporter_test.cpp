@@ -1,4 +1,4 @@
-#include "ps/runtime/reporter.h"
+#include "ps/runtime/process/reporter.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "ps/runtime/window.h"
+#include "ps/runtime/process/window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/runtime/worker_telemetry.h"
+#include "ps/runtime/worker/worker_telemetry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/store/initializer.h"
+#include "ps/store/formulas/initializer.h"
 
 #include <gtest/gtest.h>
 

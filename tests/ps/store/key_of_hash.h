@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "attune/ps/session.h"
+#include "ps/types/key.h"
 
 namespace attune::ps {
 

@@ -1,4 +1,4 @@
-#include "ps/store/learning_rate.h"
+#include "ps/store/formulas/learning_rate.h"
 
 #include <gtest/gtest.h>
 

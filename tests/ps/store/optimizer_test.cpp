@@ -1,4 +1,4 @@
-#include "ps/store/optimizer.h"
+#include "ps/store/formulas/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "ps/store/table_options.h"
+#include "ps/store/formulas/table_options.h"
 #include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 

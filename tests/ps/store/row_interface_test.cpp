@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "ps/core/shard_map.h"
+#include "ps/core/protocol/shard_map.h"
 #include "ps/store/table_store.h"
-#include "tests/ps/core/map_store.h"
+#include "tests/ps/core/rows/map_store.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps {

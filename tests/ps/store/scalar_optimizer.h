@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "attune/ps/session.h"
+#include "ps/types/table_options.h"
 
 namespace attune::ps {
 

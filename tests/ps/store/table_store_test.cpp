@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "ps/store/initializer.h"
-#include "ps/store/learning_rate.h"
+#include "ps/store/formulas/initializer.h"
+#include "ps/store/formulas/learning_rate.h"
+#include "ps/store/formulas/optimizer.h"
+#include "ps/store/formulas/table_options.h"
+#include "ps/store/formulas/value_type.h"
 #include "ps/store/memory_budget.h"
-#include "ps/store/optimizer.h"
-#include "ps/store/table_options.h"
-#include "ps/store/value_type.h"
 #include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 

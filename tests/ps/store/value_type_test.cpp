@@ -1,4 +1,4 @@
-#include "ps/store/value_type.h"
+#include "ps/store/formulas/value_type.h"
 
 #include <gtest/gtest.h>
 

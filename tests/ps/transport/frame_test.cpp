@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "ps/core/limits.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/transport/frame_reader.h"
 #include "tests/ps/transport/samples.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "ps/transport/handshake.h"
+#include "ps/transport/security/handshake.h"
 #include "tests/fuzz/fuzz_driver.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "ps/transport/handshake.h"
+#include "ps/transport/security/handshake.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/transport/link_state.h"
+#include "ps/transport/tcp/link_state.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "ps/transport/handshake.h"
-#include "ps/transport/tcp_transport.h"
+#include "ps/transport/security/handshake.h"
+#include "ps/transport/tcp/tcp_transport.h"
 
 namespace attune::ps {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/worker_core.h"
+#include "ps/core/worker/worker_core.h"
 #include "ps/transport/frame.h"
 #include "ps/transport/frame_reader.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/random.h"
-#include "ps/transport/shared_ring.h"
+#include "ps/transport/shared/shared_ring.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/ps/transport/samples.h"

@@ -1,4 +1,4 @@
-#include "ps/transport/shared_ring.h"
+#include "ps/transport/shared/shared_ring.h"
 
 #include <gtest/gtest.h>
 

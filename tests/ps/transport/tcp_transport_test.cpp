@@ -1,4 +1,4 @@
-#include "ps/transport/tcp_transport.h"
+#include "ps/transport/tcp/tcp_transport.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "base/os/random_seed.h"
 #include "base/random.h"
-#include "base/random_seed.h"
 #include "ps/transport/frame.h"
 #include "tests/ps/transport/node.h"
 

@@ -1,4 +1,4 @@
-#include "ps/transport/tls.h"
+#include "ps/transport/security/tls.h"
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <set>
 
-#include "ps/transport/tcp_transport.h"
+#include "ps/transport/tcp/tcp_transport.h"
 #include "tests/ps/transport/certificates.h"
 #include "tests/ps/transport/node.h"
 

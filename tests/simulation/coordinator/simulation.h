@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/coordinator_core.h"
-#include "ps/core/incarnation.h"
-#include "ps/core/liveness_lease.h"
-#include "ps/core/support_given.h"
-#include "ps/core/worker_core.h"
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/link/liveness_lease.h"
+#include "ps/core/membership/support_given.h"
+#include "ps/core/protocol/incarnation.h"
+#include "ps/core/worker/worker_core.h"
 #include "tests/simulation/coordinator/parameters.h"
 #include "tests/simulation/network.h"
 #include "tests/simulation/step_checker.h"

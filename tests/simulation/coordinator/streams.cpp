@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/core/message_check.h"
+#include "ps/core/check/message_check.h"
 #include "tests/simulation/describe.h"
 
 namespace attune::ps::simulation {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/core/message_check.h"
+#include "ps/core/check/message_check.h"
 #include "tests/simulation/describe.h"
 #include "tests/simulation/job/simulation.h"
 

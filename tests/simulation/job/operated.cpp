@@ -7,9 +7,9 @@
 
 #include "proto/contract.h"
 #include "proto/pod_number.h"
-#include "ps/core/lost_rows.h"
-#include "ps/runtime/directives.h"
-#include "tests/operator/controller/abilities.h"
+#include "ps/core/coordinator/lost_rows.h"
+#include "ps/runtime/process/directives.h"
+#include "tests/operator/controller/plan/abilities.h"
 
 namespace attune::ps::simulation {
 namespace {

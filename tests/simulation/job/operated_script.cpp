@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/controller/servers.h"
+#include "operator/controller/plan/servers.h"
 #include "tests/simulation/job/operated.h"
 
 namespace attune::ps::simulation {

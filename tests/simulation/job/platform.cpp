@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/controller/pods.h"
-#include "operator/controller/timestamp.h"
+#include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/timestamp.h"
 #include "operator/kube/events.h"
 #include "proto/contract.h"
 

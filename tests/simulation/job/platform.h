@@ -1,5 +1,5 @@
 // The platform of the whole-job simulation, played by the operator's own code: a real Plan() and Executor over an API
-// server that fails (tests/operator/controller/faulty_api.h), whose pods become the simulated processes. Beside the
+// server that fails (tests/operator/controller/execute/faulty_api.h), whose pods become the simulated processes. Beside the
 // operator it is what stands between it and them: nodes and their agents (a pod that is created starts after a while,
 // one that is deleted is asked to end and killed after its grace, an end is told late), and sidecars (reports up,
 // directives down, while their streams are open).
@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
-#include "operator/controller/executor.h"
-#include "operator/local/memory_api.h"
+#include "operator/controller/execute/executor.h"
+#include "operator/local/api/memory_api.h"
 #include "operator/telemetry/service.h"
-#include "tests/operator/controller/faulty_api.h"
+#include "tests/operator/controller/execute/faulty_api.h"
 #include "tests/simulation/world.h"
 
 namespace attune::ps::simulation {

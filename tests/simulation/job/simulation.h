@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/coordinator_core.h"
-#include "ps/core/incarnation.h"
-#include "ps/core/server_core.h"
-#include "ps/core/worker_core.h"
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/protocol/incarnation.h"
+#include "ps/core/server/server_core.h"
+#include "ps/core/worker/worker_core.h"
 #include "tests/simulation/counting_store.h"
 #include "tests/simulation/job/parameters.h"
 #include "tests/simulation/network.h"

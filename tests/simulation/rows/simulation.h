@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "ps/core/link.h"
+#include "ps/core/link/link.h"
 #include "ps/core/rows/row_node.h"
 #include "tests/simulation/counting_store.h"
 #include "tests/simulation/network.h"

@@ -1,10 +1,10 @@
 // The worker's door to the parameter server: connect, open tables, take data leases, pull rows, push gradients, step.
 //
 //   ASSIGN_OR_RETURN(auto session, Session::Connect(*SessionOptions::FromEnvironment()));
-//   ASSIGN_OR_RETURN(Table embedding, session->OpenTable("embedding", {.dim = 64, .optimizer = Adagrad{.rate =
-//   0.05F}})); for (const DataLease& lease : session->DataLeases("train", {.items = item_count})) {   // survives
-//   scaling
-//     RETURN_IF_ERROR(embedding.Pull(keys, rows));   /* compute */
+//   ASSIGN_OR_RETURN(Table embedding, session->OpenTable("embedding", {.dim = 64, .optimizer = Adagrad{.rate = 0.05F}}));
+//   for (const DataLease& lease : session->DataLeases("train", {.items = item_count})) {  // survives scaling
+//     RETURN_IF_ERROR(embedding.Pull(keys, rows));
+//     Compute(lease, rows, gradients);
 //     embedding.PushAsync(keys, gradients);
 //     RETURN_IF_ERROR(session->Step({.loss = loss, .samples = n}));
 //   }
@@ -23,133 +23,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/types/data_set_options.h"
+#include "ps/types/key.h"
+#include "ps/types/localize_result.h"
+#include "ps/types/table_options.h"
 
 namespace attune::ps {
-
-using Key = uint64_t;  // 64-bit row id, chosen by the program
-
-// --- what a table is
-
-// Optimizers, element by element: w a value, g its gradient, the other letters optimizer state that starts at 0 unless
-// said otherwise and travels with the row.
-
-// w -= rate * g
-struct Sgd {
-  float rate = 0.01F;
-  bool operator==(const Sgd&) const = default;
-};
-// Polyak 1964: v = momentum * v + g; w -= rate * v. Nesterov's form (Sutskever et al. 2013): w -= rate * (g + momentum
-// * v).
-struct Momentum {
-  float rate = 0.01F;
-  float momentum = 0.9F;
-  bool nesterov = false;
-  bool operator==(const Momentum&) const = default;
-};
-// Duchi, Hazan, Singer 2011: a += g^2; w -= rate * g / (sqrt(a) + epsilon). a starts at initial_accumulator.
-struct Adagrad {
-  float rate = 0.05F;
-  float initial_accumulator = 0.0F;
-  float epsilon = 1e-8F;
-  bool operator==(const Adagrad&) const = default;
-};
-// Tieleman, Hinton 2012: s = decay * s + (1 - decay) * g^2; w -= rate * g / (sqrt(s) + epsilon).
-struct RmsProp {
-  float rate = 0.001F;
-  float decay = 0.9F;
-  float epsilon = 1e-8F;
-  bool operator==(const RmsProp&) const = default;
-};
-// Kingma, Ba 2015, with one second moment per row, as sparse embeddings use it: m = beta1 * m + (1 - beta1) * g;
-// v = beta2 * v + (1 - beta2) * mean(g^2); w -= rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), where t
-// counts the pushes to the row.
-struct RowAdam {
-  float rate = 0.001F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  bool operator==(const RowAdam&) const = default;
-};
-// FTRL-proximal, McMahan et al. 2013: s = (sqrt(n + g^2) - sqrt(n)) / alpha; z += g - s * w; n += g^2;
-// w = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / alpha + l2). z starts where the formula gives the
-// initial value. It has its own rate per value, so it takes no schedule.
-struct Ftrl {
-  float alpha = 0.05F;
-  float beta = 1.0F;
-  float l1 = 0.0F;
-  float l2 = 0.0F;
-  bool operator==(const Ftrl&) const = default;
-};
-using Optimizer = std::variant<Sgd, Adagrad, Momentum, RmsProp, RowAdam, Ftrl>;
-
-// The optimizer's rate is multiplied by a factor of the global step: rising linearly over warmup_steps, then falling
-// from 1 to final_factor over decay_steps, then final_factor.
-enum class LearningRateDecay : uint8_t {
-  kNone,               // 1
-  kLinear,             // along a line
-  kCosine,             // along half a cosine (Loshchilov, Hutter 2017)
-  kInverseSquareRoot,  // sqrt(w / step) with w = max(1, warmup_steps) (Vaswani et al. 2017); decay_steps is not used
-};
-struct LearningRateSchedule {
-  LearningRateDecay decay = LearningRateDecay::kNone;
-  uint64_t warmup_steps = 0;
-  uint64_t decay_steps = 0;   // above 0 for kLinear and kCosine
-  float final_factor = 0.0F;  // 0 .. 1; never below it after the warm-up
-  bool operator==(const LearningRateSchedule&) const = default;
-};
-
-// Initial values are a function of (seed, table name, key, position): the same on every server and after every move.
-struct ConstantInitializer {
-  float value = 0.0F;
-  bool operator==(const ConstantInitializer&) const = default;
-};
-struct UniformInitializer {
-  float low = -0.01F;
-  float high = 0.01F;
-  bool operator==(const UniformInitializer&) const = default;
-};
-struct NormalInitializer {
-  float mean = 0.0F;
-  float standard_deviation = 0.01F;
-  bool operator==(const NormalInitializer&) const = default;
-};
-// Glorot, Bengio 2010: uniform within +- sqrt(6 / (fan_in + fan_out)).
-struct XavierInitializer {
-  uint32_t fan_in = 0;
-  uint32_t fan_out = 0;  // 0: dim, for both
-  bool operator==(const XavierInitializer&) const = default;
-};
-using Initializer = std::variant<ConstantInitializer, UniformInitializer, NormalInitializer, XavierInitializer>;
-
-// How the values of a row lie in memory; programs see float32, optimizer state is float32. Stored values are rounded to
-// the nearest, ties to even, and stay finite: what is larger becomes the largest.
-enum class ValueType : uint8_t {
-  kFloat32,
-  kFloat16,   // IEEE 754 binary16: 11 significant bits, up to 65504
-  kBfloat16,  // 8 significant bits, the range of float32
-};
-
-// What happens to a gradient that is NaN or infinite.
-enum class NonFiniteGradients : uint8_t {
-  kRefusePush,  // the push is refused, with the first such key in the message
-  kSkipRow,     // the row stays as it is, its version rises; skipped rows are counted
-};
-
-struct TableOptions {
-  uint32_t dim = 0;             // values per row, 1 .. 65536
-  Optimizer optimizer = Sgd{};  // applied by the owner of a row to every pushed gradient
-  Initializer initializer = ConstantInitializer{};
-  uint64_t seed = 1;
-  uint64_t rows_max = 0;  // per server; 0: no limit. One more row is refused with ResourceExhausted
-  LearningRateSchedule schedule = {};
-  ValueType value_type = ValueType::kFloat32;
-  NonFiniteGradients non_finite_gradients = NonFiniteGradients::kRefusePush;
-  bool operator==(const TableOptions&) const = default;
-};
 
 // --- asynchronous results
 
@@ -168,14 +50,6 @@ class Future {
  private:
   friend class LocalizeFuture;
   std::shared_ptr<State> state_;
-};
-
-// What became of a Localize.
-struct LocalizeResult {
-  uint64_t moved = 0;         // rows that have come
-  uint64_t already_here = 0;  // and that were here before
-  uint64_t refused = 0;       // for which this worker has no memory: they stay where they are
-  bool operator==(const LocalizeResult&) const = default;
 };
 
 // Handle to a Localize under way. Copyable; dropping it does not cancel the operation.
@@ -240,20 +114,6 @@ class Table {
 };
 
 // --- data
-
-struct DataSetOptions {
-  uint64_t items = 0;  // 0: as the manifest says. All workers must say the same
-  // 0: training, as the job's goal says and until it is reached. Otherwise closing or side work (evaluation, export):
-  // the goal does not end it, and once the goal is reached it begins only when nobody holds a lease of the training
-  // data.
-  uint64_t epochs = 0;
-  uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`
-  // Evaluation on the way, every goal.evaluateEvery of the manifest: the items (0 means 1 here) become free each time
-  // that an evaluation is due, and a range of them never waits: it ends at once while none is due. Ask for it after
-  // each step; that costs nothing. Without goal.evaluateEvery, and once the goal is reached, none is ever due. Leave
-  // `epochs` at 0.
-  bool when_due = false;
-};
 
 // A range of items of one epoch, handed to this worker. Items are done, in order, when the program says so with
 // Advance, or when the loop body ends (DataLeaseRange); what is not done goes to another worker. Copyable; Advance may

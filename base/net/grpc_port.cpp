@@ -1,0 +1,386 @@
+#include "base/net/grpc_port.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include <grpc/support/log.h>
+#include <grpcpp/grpcpp.h>
+
+#include "base/log.h"
+#include "base/net/connection_limit.h"
+#include "base/os/file.h"
+
+namespace attune {
+namespace {
+
+constexpr uint64_t kListener = 0, kWake = 1;  // what an event is about; other numbers are connections
+constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
+constexpr Duration kLoggedEvery = std::chrono::seconds(1);
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+// One end of a connection, as this file and gRPC name it alike.
+struct Peer {
+  std::string source;  // the address as text; IPv4 in IPv6 is IPv4
+  std::string key;     // with the port
+};
+
+Peer PeerOf(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  uint16_t port = 0;
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    const bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+    ::inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? &v6.sin6_addr.s6_addr[12] : v6.sin6_addr.s6_addr, text,
+                sizeof text);
+    port = ntohs(v6.sin6_port);
+  } else {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    port = ntohs(v4.sin_port);
+  }
+  return {text, std::string(text) + "|" + std::to_string(port)};
+}
+
+// gRPC writes "ipv4:1.2.3.4:5", "ipv6:[::1]:5" or "ipv6:%5B::1%5D:5".
+std::string KeyOf(std::string peer) {
+  for (const auto& [written, meant] : {std::pair("%5B", "["), std::pair("%5D", "]")}) {
+    if (const size_t at = peer.find(written); at != std::string::npos) peer.replace(at, 3, meant);
+  }
+  const size_t scheme = peer.find(':'), port = peer.rfind(':');
+  if (scheme == std::string::npos || port <= scheme) return "";
+  std::string host = peer.substr(scheme + 1, port - scheme - 1);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host.substr(0, host.find('%')) + "|" + peer.substr(port + 1);  // without the scope of a link-local address
+}
+
+struct Listening {
+  Descriptor socket;
+  uint16_t port = 0;
+};
+
+struct BindAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+StatusOr<BindAddress> AddressOf(const std::string& host, uint16_t port) {
+  BindAddress address;
+  auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  const std::string ip = bracketed ? host.substr(1, host.size() - 2) : host;
+  if (::inet_pton(AF_INET, ip.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.length = sizeof *v4;
+  } else if (::inet_pton(AF_INET6, ip.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.length = sizeof *v6;
+  } else {
+    return Error(StatusCode::kInvalidArgument,
+                 "bind address '" + host + "' is not an IP address; write one, for example 0.0.0.0");
+  }
+  return address;
+}
+
+StatusOr<Listening> ListenAt(const std::string& host, uint16_t port) {
+  ASSIGN_OR_RETURN(const BindAddress address, AddressOf(host, port));
+  Listening listening;
+  listening.socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int fd = listening.socket.get();
+  if (fd < 0) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
+  const int yes = 1, no = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // connections inherit it
+  if (address.storage.ss_family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
+      ::listen(fd, SOMAXCONN) != 0) {
+    const std::string where = host + ":" + std::to_string(port);
+    if (errno == EADDRINUSE) {
+      return Error(StatusCode::kResourceExhausted, "port " + std::to_string(port) + " of " + host +
+                                                       " is in use by another process; end it or choose another port");
+    }
+    return Error(StatusCode::kUnavailable, "cannot listen at " + where + ": " + ErrnoText(errno));
+  }
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
+  listening.port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
+                                                     : reinterpret_cast<sockaddr_in&>(bound).sin_port);
+  return listening;
+}
+
+// gRPC takes 0.0.0.0 for both families; a machine without IPv6 has one.
+StatusOr<Listening> ListenAtAny(const std::string& host, uint16_t port) {
+  if (host == "0.0.0.0") {
+    if (auto both = ListenAt("::", port); both.ok() || both.status().code() == StatusCode::kResourceExhausted) {
+      return both;
+    }
+  }
+  return ListenAt(host, port);
+}
+
+// gRPC writes a line about every handshake that fails, so strangers could fill the log, and a pipe that is read slowly
+// would hold up the process. Here they are lines of this process' log, at most one each second.
+void LogOfGrpc(gpr_log_func_args* line) {
+  static std::atomic<int64_t> again_at{0};
+  const int64_t now = SystemTime().Now().time_since_epoch().count();
+  int64_t due = again_at;
+  if (now < due || !again_at.compare_exchange_strong(due, now + kLoggedEvery.count())) return;
+  log::Write(line->severity == GPR_LOG_SEVERITY_ERROR ? log::Level::kWarn : log::Level::kDebug, "gRPC says",
+             {{"what", line->message}});
+}
+
+// Unless someone asked gRPC for more, to look for a fault.
+void KeepGrpcQuiet() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function(&LogOfGrpc);
+  });
+}
+
+using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+class Port final : public GrpcPort {
+ public:
+  Port(const GrpcPortOptions& options, Listening listening, std::unique_ptr<Acceptor> acceptor, const TimeSource& time)
+      : options_(options),
+        listener_(std::move(listening.socket)),
+        port_(listening.port),
+        acceptor_(std::move(acceptor)),
+        time_(time),
+        limit_(options.strangers_max) {}
+
+  ~Port() override { Close(); }
+
+  // Whether the process had descriptors left for it.
+  bool IsUsable() const { return epoll_.get() >= 0 && wake_.get() >= 0; }
+
+  void Open() override {
+    Watch(listener_.get(), EPOLLIN, kListener);
+    Watch(wake_.get(), EPOLLIN, kWake);
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void Close() override {
+    stopping_ = true;
+    if (!thread_.joinable()) return;
+    (void)::eventfd_write(wake_.get(), 1);
+    thread_.join();
+  }
+
+  void Proved(const std::string& peer) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_peer_.find(KeyOf(peer));
+    if (found != by_peer_.end()) Forget(found->second);
+  }
+
+  uint16_t port() const override { return port_; }
+  size_t strangers() const override {
+    const std::lock_guard lock(mutex_);
+    return strangers_.size();
+  }
+
+ private:
+  // A connection is gRPC's; this second descriptor of it is for ending it, and for seeing that it has ended.
+  struct Stranger {
+    Descriptor connection;
+    Peer peer;
+    MonotonicTime deadline;
+  };
+
+  void Watch(int fd, uint32_t events, uint64_t about) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = about;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+
+  void Run() {
+    std::array<epoll_event, 64> events{};
+    while (!stopping_) {
+      const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), Timeout());
+      for (int i = 0; i < count; ++i) {
+        const uint64_t about = events[static_cast<size_t>(i)].data.u64;
+        if (about == kListener) {
+          Accept();
+        } else if (about != kWake) {
+          const std::lock_guard lock(mutex_);
+          Forget(about);
+        }
+      }
+      EndOverdue();
+      AcceptAgain();
+    }
+  }
+
+  // Milliseconds until something is due; -1: nothing is.
+  int Timeout() const {
+    const std::lock_guard lock(mutex_);
+    MonotonicTime due = accept_again_.value_or(kNever);
+    if (!strangers_.empty()) due = std::min(due, strangers_.begin()->second.deadline);
+    if (due == kNever) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - time_.Now()).count();
+    return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
+  }
+
+  void Accept() {
+    for (;;) {
+      sockaddr_storage from{};
+      socklen_t length = sizeof from;
+      Descriptor connection(
+          ::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (connection.get() >= 0) {
+        Admit(std::move(connection), PeerOf(from));
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        return;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        // Out of descriptors, most likely: a pause, so that this thread does not spin.
+        LogRarely("cannot accept a connection", ErrnoText(errno));
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+        const std::lock_guard lock(mutex_);
+        accept_again_ = time_.Now() + kAcceptPause;
+        return;
+      }
+    }
+  }
+
+  void AcceptAgain() {
+    const std::lock_guard lock(mutex_);
+    if (!accept_again_ || time_.Now() < *accept_again_) return;
+    accept_again_.reset();
+    Watch(listener_.get(), EPOLLIN, kListener);
+  }
+
+  void Admit(Descriptor connection, Peer peer) {
+    Descriptor second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+    if (second.get() < 0) return LogRarely("cannot take a connection", ErrnoText(errno));
+    {
+      const std::lock_guard lock(mutex_);
+      const uint64_t id = ++last_id_;
+      if (const auto shed = limit_.Enter(id, peer.source)) {
+        LogRarely("too many connections that have not proved themselves; the oldest of the largest source is closed",
+                  strangers_.at(*shed).peer.source);
+        End(*shed);
+      }
+      Watch(second.get(), 0, id);  // an end is reported without being asked for
+      by_peer_[peer.key] = id;
+      strangers_.emplace(id, Stranger{std::move(second), std::move(peer), time_.Now() + options_.proof_timeout});
+    }
+    Acceptor::NewConnectionParameters handed;
+    handed.fd = connection.Release();
+    acceptor_->HandleNewConnection(&handed);
+  }
+
+  // All have the same time, so the oldest is the first due.
+  void EndOverdue() {
+    const std::lock_guard lock(mutex_);
+    const MonotonicTime now = time_.Now();
+    while (!strangers_.empty() && now >= strangers_.begin()->second.deadline) {
+      const auto& [id, stranger] = *strangers_.begin();
+      LogRarely("closed a connection that has not proved itself in time", stranger.peer.source);
+      End(id);
+    }
+  }
+
+  // Requires mutex_. gRPC sees that the connection has ended, and closes its descriptor.
+  void End(uint64_t id) {
+    ::shutdown(strangers_.at(id).connection.get(), SHUT_RDWR);
+    Forget(id);
+  }
+
+  // Requires mutex_.
+  void Forget(uint64_t id) {
+    const auto found = strangers_.find(id);
+    if (found == strangers_.end()) return;
+    // Closing would not end the watch, since the connection has another descriptor.
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.connection.get(), nullptr);
+    // A later connection may have come from the same port.
+    const auto named = by_peer_.find(found->second.peer.key);
+    if (named != by_peer_.end() && named->second == id) by_peer_.erase(named);
+    limit_.Leave(id);
+    strangers_.erase(found);
+  }
+
+  // Of the thread. At most a line each second, whatever strangers do.
+  void LogRarely(const std::string& what, const std::string& detail) {
+    const MonotonicTime now = time_.Now();
+    if (now < log_again_) return;
+    log_again_ = now + kLoggedEvery;
+    log::Warn(what, {{"port", port_}, {"detail", detail}});
+  }
+
+  const GrpcPortOptions options_;
+  const Descriptor listener_;
+  const Descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
+  const Descriptor wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const uint16_t port_;
+  const std::unique_ptr<Acceptor> acceptor_;
+  const TimeSource& time_;
+  std::atomic<bool> stopping_ = false;
+  MonotonicTime log_again_{};  // of the thread
+
+  mutable std::mutex mutex_;  // guards what follows
+  ConnectionLimit limit_;
+  uint64_t last_id_ = kWake;
+  std::map<uint64_t, Stranger> strangers_;             // oldest first
+  std::unordered_map<std::string, uint64_t> by_peer_;  // by key
+  std::optional<MonotonicTime> accept_again_;          // the listener is not watched until then
+
+  std::thread thread_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<GrpcPort>> GrpcPort::Bind(const GrpcPortOptions& options, grpc::ServerBuilder& builder,
+                                                   const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                                                   const TimeSource& time) {
+  KeepGrpcQuiet();
+  ASSIGN_OR_RETURN(Listening listening, ListenAtAny(options.host, options.port));
+  std::unique_ptr<Acceptor> acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  auto port = std::make_unique<Port>(options, std::move(listening), std::move(acceptor), time);
+  if (!port->IsUsable()) {
+    return Error(StatusCode::kResourceExhausted,
+                 "cannot watch the port: the process has no file descriptors left; raise its limit (ulimit -n)");
+  }
+  return StatusOr<std::unique_ptr<GrpcPort>>(std::move(port));
+}
+
+}  // namespace attune

@@ -1,0 +1,254 @@
+#include "cli/display/description.h"
+
+#include <cmath>
+
+#include "cli/runs/job_view.h"
+#include "cli/display/table.h"
+#include "operator/api/format.h"
+#include "operator/api/training_job.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr size_t kNameWidth = 13;
+
+void Row(std::string& text, const std::string& name, const std::string& value) {
+  if (value.empty()) return;
+  text += name + ":" + std::string(name.size() < kNameWidth ? kNameWidth - name.size() : 1, ' ') + value + "\n";
+}
+
+std::string GoalText(const api::Goal& goal) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", or ") + part; };
+  if (goal.epochs) add(std::to_string(*goal.epochs) + (*goal.epochs == 1 ? " epoch" : " epochs"));
+  if (goal.steps) add(std::to_string(*goal.steps) + " steps");
+  if (goal.target_loss) add("a training loss of " + api::FormatFigure(*goal.target_loss));
+  const auto sign = [](api::Direction direction) { return direction == api::Direction::kMaximize ? " >= " : " <= "; };
+  if (const api::TargetMetric& target = goal.target_metric; !target.name.empty()) {
+    add(target.name + sign(target.direction) + api::FormatFigure(target.value.value_or(0)));
+  }
+  if (const api::EarlyStopping& stopping = goal.early_stopping; !stopping.metric.empty()) {
+    const int64_t patience = stopping.patience.value_or(1);
+    add("no better " + stopping.metric + " for " + std::to_string(patience) + (patience == 1 ? " report" : " reports"));
+  }
+  if (goal.max_duration_seconds) add(api::FormatSeconds(static_cast<double>(*goal.max_duration_seconds)));
+  return text;
+}
+
+std::string EvaluationText(const api::EvaluateEvery& every) {
+  std::string text;
+  const auto add = [&](const std::optional<uint64_t>& count, const std::string& what) {
+    if (!count) return;
+    text +=
+        (text.empty() ? "every " : ", or every ") + (*count == 1 ? what : std::to_string(*count) + " " + what + "s");
+  };
+  add(every.epochs, "epoch");
+  add(every.steps, "step");
+  return text;
+}
+
+std::string RoleText(const api::Role& role, const api::RoleStatus& status) {
+  std::string text = std::to_string(role.replicas) + " wanted (" + std::to_string(role.min) + " to " +
+                     std::to_string(role.max) + "), " + std::to_string(status.ready) + " ready";
+  if (status.failed > 0) text += ", " + std::to_string(status.failed) + (status.failed == 1 ? " failure" : " failures");
+  return text;
+}
+
+std::string ProgressText(const api::TrainingJobStatus& status) {
+  if (!status.progress) return "";
+  const api::Display display = api::MakeDisplay(status);
+  std::string text = display.progress;
+  if (status.progress->epochs > 0) {
+    text += ", epoch " + std::to_string(std::min(status.progress->epoch + 1, status.progress->epochs)) + "/" +
+            std::to_string(status.progress->epochs);
+  }
+  if (!display.loss.empty()) text += ", loss " + display.loss;
+  if (!display.rate.empty()) text += ", " + display.rate;
+  if (!display.remaining.empty()) text += ", " + display.remaining + " left";
+  if (status.progress->reprocessed_items > 0) {
+    text += ", " + std::to_string(status.progress->reprocessed_items) + " items done again";
+  }
+  return text;
+}
+
+std::string PaceText(const api::TrainingJob& job) {
+  const std::string wanted = ToString(job.spec.synchronization);
+  if (!job.status.synchronization) return wanted == "Async" ? "" : wanted + " wanted";
+  std::string text = ToString(*job.status.synchronization);
+  if (text != wanted) text += ", " + wanted + " wanted";
+  if (job.status.progress && !job.status.progress->slowest_worker.empty()) {
+    text += ", waiting for " + job.status.progress->slowest_worker;
+  }
+  return text;
+}
+
+std::string TransportText(const api::Security& security) {
+  if (!security.tls_secret.empty()) return "Encrypted, by the certificates of Secret " + security.tls_secret;
+  const bool encrypted = security.transport == api::Transport::kEncrypted;
+  return std::string(ToString(security.transport)) +
+         (encrypted ? ", by certificates of the job's token" : ", rows in the clear");
+}
+
+std::string MovingText(const api::TrainingJobStatus& status) {
+  if (!status.progress || !status.progress->moving_bytes_left) return "";
+  return api::FormatCount(status.progress->moving_rows_per_second.value_or(0)) + " rows/s, " +
+         api::FormatBytes(*status.progress->moving_bytes_left) + " left";
+}
+
+std::string CheckpointText(const api::TrainingJobStatus& status, double now) {
+  if (!status.checkpoint) return "";
+  const api::CheckpointStatus& last = *status.checkpoint;
+  std::string text = "none";
+  if (!last.directory.empty()) {
+    text = api::CheckpointName(last) + " at step " + std::to_string(last.step) + ", " +
+           api::FormatCount(static_cast<double>(last.rows)) + " rows, " + api::FormatBytes(last.bytes) + ", " +
+           AgeText(last.time, now) + " ago";
+  }
+  if (last.interval_seconds) {
+    text += "; one every " + api::FormatAge(static_cast<double>(*last.interval_seconds)) +
+            " by default (spec.checkpoint.intervalSeconds is not stated" +
+            (last.seconds ? "; the last one took " + api::FormatSeconds(*last.seconds) : "") + ")";
+  }
+  if (!last.message.empty()) text += "; the last request failed: " + last.message;
+  if (!last.regular_message.empty()) text += "; the last regular one failed: " + last.regular_message;
+  return text;
+}
+
+std::string StandstillText(const api::TrainingJobStatus& status, double now) {
+  if (!status.standstill) return "";
+  return "what the job waits for was restarted " + std::to_string(status.standstill->restarts) +
+         (status.standstill->restarts == 1 ? " time" : " times in a row") + ", the last time " +
+         AgeText(status.standstill->restarted_at, now) + " ago";
+}
+
+std::string RecoveryText(const api::TrainingJobStatus& status) {
+  if (!status.recovery || status.recovery->count == 0) return "";
+  return std::to_string(status.recovery->count) + (status.recovery->count == 1 ? " loss" : " losses") +
+         " of servers, " + std::to_string(status.recovery->restored_rows) +
+         " rows went back to a checkpoint or their first value" +
+         (status.recovery->checkpoint == 0
+              ? ""
+              : "; the last loss took checkpoint " + std::to_string(status.recovery->checkpoint) + ", " +
+                    std::to_string(status.recovery->steps_lost) + " steps before it");
+}
+
+// What it does now is no longer so when the job has ended.
+std::string TuningText(const api::TrainingJob& job) {
+  const api::TuningStatus& tuning = *job.status.tuning;
+  if (!HasEnded(job.status))
+    return std::string(ToString(job.spec.tuning.mode)) + ", " + tuning.stage + ": " + tuning.message;
+  return std::string(ToString(job.spec.tuning.mode)) + ", " + std::to_string(tuning.changes) +
+         (tuning.changes == 1 ? " change" : " changes") + "; attune explain " + job.name + " says why each was made";
+}
+
+void AddTable(std::string& text, const std::string& title, const Table& table) {
+  if (table.rows.empty()) {
+    text += "\n" + title + ": none\n";
+    return;
+  }
+  text += "\n" + title + ":\n";
+  for (const std::string& line : FormatTable(table)) text += "  " + line + "\n";
+}
+
+Table ConditionTable(const api::TrainingJobStatus& status, double now) {
+  Table table{{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, {}};
+  for (const api::Condition& condition : status.conditions) {
+    // The log lines in a message stand below the table.
+    const std::string first = condition.message.substr(0, condition.message.find('\n'));
+    table.rows.push_back(
+        {condition.type, condition.status, AgeText(condition.last_transition_time, now), condition.reason, first});
+  }
+  return table;
+}
+
+Table MetricTable(const std::vector<api::MetricStatus>& metrics) {
+  Table table{{"NAME", "LAST", "WHERE", "BEST", "WHERE", "REPORTS", "LEFT OUT"}, {}};
+  for (const api::MetricStatus& metric : metrics) {
+    const auto figure = [](const std::optional<double>& value) { return value ? api::FormatFigure(*value) : "-"; };
+    table.rows.push_back({metric.name, figure(metric.value), metric.value ? ToString(metric.at) : "-",
+                          figure(metric.best), metric.best ? ToString(metric.best_at) : "-",
+                          std::to_string(metric.reports),
+                          metric.left_out == 0 ? "-" : std::to_string(metric.left_out) + " not finite"});
+  }
+  return table;
+}
+
+Table PodTable(const std::vector<kube::Json>& pods, double now) {
+  Table table{{"NAME", "STATE", "RESTARTS", "NODE", "AGE"}, {}};
+  for (const kube::Json& pod : pods) {
+    int64_t restarts = 0;
+    const kube::Json& statuses = kube::At(pod, {"status", "containerStatuses"});
+    if (statuses.is_array()) {
+      for (const kube::Json& status : statuses) restarts += kube::IntegerAt(status, {"restartCount"});
+    }
+    table.rows.push_back({std::string(kube::Name(pod)), PodState(pod), std::to_string(restarts),
+                          std::string(kube::StringAt(pod, {"spec", "nodeName"})),
+                          AgeText(std::string(kube::StringAt(pod, {"metadata", "creationTimestamp"})), now)});
+  }
+  return table;
+}
+
+Table EventTable(const std::vector<JobEvent>& events, double now) {
+  Table table{{"AGE", "TYPE", "REASON", "ABOUT", "WHAT"}, {}};
+  for (const JobEvent& event : events) {
+    std::string note = event.note;
+    for (char& c : note) {
+      if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+    }
+    if (event.count > 1) note += " (" + std::to_string(event.count) + " times)";
+    table.rows.push_back(
+        {AgeText(event.time, now), event.warning ? "Warning" : "Normal", event.reason, event.object, note});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string DescriptionText(const kube::Json& object, const std::vector<kube::Json>& pods,
+                            const std::vector<JobEvent>& events, double now) {
+  const api::TrainingJob job = api::ParseTrainingJob(object).job;
+  std::string text;
+  Row(text, "Name", job.name);
+  Row(text, "Namespace", job.name_space);
+  Row(text, "Phase", job.being_deleted ? "Deleting" : job.status.phase);
+  Row(text, "Created", job.creation_time + " (" + AgeText(job.creation_time, now) + " ago)");
+  Row(text, "Started", job.status.start_time);
+  Row(text, "Ended", job.status.completion_time);
+  Row(text, "Goal", GoalText(job.spec.goal));
+  Row(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
+  Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
+  Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
+  Row(text, "Progress", ProgressText(job.status));
+  Row(text, "Trouble", TroubleOf(job.status));
+  Row(text, "Trouble", EndedWithoutAStep(job, pods));
+  Row(text, "Standstill", StandstillText(job.status, now));
+  Row(text, "Pace", PaceText(job));
+  Row(text, "Transport", TransportText(job.spec.security));
+  Row(text, "Moving", MovingText(job.status));
+  Row(text, "Checkpoint", CheckpointText(job.status, now));
+  if (job.status.best_checkpoint) Row(text, "Best", ToString(*job.status.best_checkpoint));
+  Row(text, "Recovery", RecoveryText(job.status));
+  if (job.status.tuning) Row(text, "Tuning", TuningText(job));
+  Row(text, "Coordinator",
+      job.status.coordinator +
+          (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));
+  if (job.status.result) {
+    for (const auto& [name, value] : job.status.result->metrics) Row(text, name, api::FormatFigure(value));
+    Row(text, "Model", job.status.result->model_path);
+    Row(text, "Left out", job.status.result->left_out);
+  }
+  if (!job.status.metrics.empty()) AddTable(text, "Metrics", MetricTable(job.status.metrics));
+  AddTable(text, "Conditions", ConditionTable(job.status, now));
+  if (const api::Condition* failed = api::FindCondition(job.status, api::kFailed);
+      failed != nullptr && failed->status == "True" && failed->message.find('\n') != std::string::npos) {
+    text += "\nWhy it failed:\n" + failed->message + (failed->message.ends_with('\n') ? "" : "\n");
+  }
+  AddTable(text, "Pods", PodTable(pods, now));
+  AddTable(text, "Events", EventTable(events, now));
+  if (job.status.result && !job.status.result->summary.empty()) {
+    text += "\nResult:\n" + job.status.result->summary + (job.status.result->summary.ends_with('\n') ? "" : "\n");
+  }
+  return text;
+}
+
+}  // namespace attune::cli

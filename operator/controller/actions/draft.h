@@ -1,0 +1,67 @@
+// A plan being written: policies add what they want, in any order; Finish() puts it into the order of need.
+//
+//   directives, marks, removals   what keeps a job alive or lets it go: nothing that fails elsewhere may delay it
+//   the status                    facts
+//   creations, changes of specs   what a quota, a policy or a taken name may refuse
+//   the end of the job
+//
+// Where one act must not happen without another, it says so: it names the other one in `needs`, and is put after it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/controller/actions/action.h"
+#include "operator/controller/observe/observed.h"
+
+namespace attune::controller {
+
+class Draft {
+ public:
+  using Ref = size_t;  // of an act added before
+  using Needs = std::vector<Ref>;
+
+  // A fact written to a pod before it is counted in the status, or before the pod is asked to act on it.
+  Ref Mark(const ObservedPod& pod, kube::Json annotations, std::string reason);
+  Ref Create(Action create);
+  // What no pod of the job can do without: every pod created needs it.
+  Ref CreateForPods(Action create);
+  Ref Drain(const ObservedPod& pod, std::string reason, Needs needs = {});
+  Ref Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
+  // Lets go of the pod (our finalizer) and, unless it is being deleted already, deletes it. One that had not started
+  // when it was seen goes only if that still holds: it may be at work by now.
+  Needs Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
+  Needs Release(const ObservedPod& pod, std::string reason);
+  // Of a pod that is being deleted already and whose machine does not answer.
+  Needs ForceDelete(const ObservedPod& pod, std::string reason);
+  // `needs`: what the Event reports.
+  void Normal(const char* event_reason, const char* action, std::string note, Needs needs = {});
+  void Warn(const char* event_reason, const char* action, std::string note, Needs needs = {});
+  Ref Status(api::TrainingJobStatus status, std::string reason);
+  Ref DeleteJob(std::string reason);
+  // The earliest of all requests counts.
+  void Requeue(Duration delay, std::string reason);
+
+  // The most urgent first, each after what it needs; last when to look again.
+  std::vector<Step> Finish() &&;
+
+ private:
+  // In the order in which they are carried out.
+  enum class Urgency { kDirective, kMark, kRemoval, kStatus, kEvent, kCreation, kEnd };
+  struct Entry {
+    Urgency urgency;
+    Step step;
+  };
+  Ref Add(Urgency urgency, Action action, Needs needs = {});
+
+  std::vector<Entry> entries_;  // each after what it needs
+  Needs for_pods_;
+  std::optional<RequeueAfter> requeue_;
+};
+
+// Both lists in one.
+Draft::Needs Joined(Draft::Needs first, const Draft::Needs& second);
+
+}  // namespace attune::controller

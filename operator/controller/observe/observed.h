@@ -1,0 +1,115 @@
+// What one reconcile sees: values only, no live connection to anything. Plan() is a function of this.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time_source.h"
+#include "operator/api/training_job.h"
+#include "operator/controller/observe/act_failures.h"
+#include "operator/controller/observe/names.h"
+#include "operator/controller/observe/tuning_values.h"
+#include "operator/kube/object.h"
+#include "operator/scheduler/fit.h"
+#include "operator/telemetry/job_store.h"
+
+namespace attune::controller {
+
+enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+// The container that does the role's work; sidecars and helpers do not decide anything.
+struct RoleContainer {
+  enum class State { kWaiting, kRunning, kTerminated };
+  State state = State::kWaiting;
+  int32_t exit_code = 0;                            // when terminated
+  std::string reason, message;                      // of the state: "ImagePullBackOff", "OOMKilled", ...
+  bool job_finished = false;                        // its coordinator had finished the job before it ended
+  bool closing_done = false;                        // with a data set for the closing work
+  bool model_lost_rows = false;                     // its coordinator says, which had finished the job
+  bool left_in_order = false;                       // its session had left the job before it ended, by its own word
+  std::optional<WallTime> started_at, finished_at;  // the node's clock
+};
+
+// The fields of a pod that decisions are made from (and all that the watch cache keeps of it).
+struct ObservedPod {
+  std::string name, uid;
+  std::string resource_version;  // of the object that the rest was read from
+  std::string job_uid;           // of the job it was created for
+  RoleName role = RoleName::kWorker;
+  int32_t index = -1;
+  PodPhase phase = PodPhase::kPending;
+  bool ready = false;
+  bool scheduled = false;
+  std::string node;
+  std::string reason, message;        // of the pod: "Evicted", "NodeLost"
+  bool disruption_target = false;     // ended by the platform, says the pod's condition of that name
+  std::string unschedulable_message;  // the scheduler's words
+  std::string other_wait;  // an init container or sidecar that cannot start: "attune-sidecar: ErrImagePull: ..."
+  RoleContainer container;
+
+  std::optional<WallTime> deletion_time;  // being deleted; the end of its grace period
+  bool held = false;                      // carries our finalizer
+  std::vector<std::string> other_finalizers;
+
+  std::optional<WallTime> drain_deadline;  // of workers
+  std::optional<WallTime> draining_since;  // of servers
+  std::optional<int32_t> failure_number;
+  int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked
+  std::optional<int32_t> servers;  // the job's number of servers when this pod was created
+  scheduler::Resources requests;   // of all its containers
+};
+
+// Keeps only what ObservePod reads: a few hundred bytes instead of many KB.
+kube::Json ProjectPod(const kube::Json& pod);
+// Objects come from outside: whatever is missing or malformed reads as its default. `index` -1: not one of our pods.
+ObservedPod ObservePod(const kube::Json& pod);
+
+bool IsBeingDeleted(const ObservedPod& pod);
+bool HasSucceeded(const ObservedPod& pod);  // the role's container ended with 0
+bool HasFailed(const ObservedPod& pod);     // it ended otherwise, or the pod was failed as a whole (evicted, node gone)
+bool HasStarted(const ObservedPod& pod);    // the role's container runs or has run
+
+// What is read of a node.
+struct ObservedNode {
+  bool ready = true;
+  bool cordoned = false;  // takes no new pods: it is to be drained
+};
+
+struct Observed {
+  api::TrainingJob job;
+  std::vector<api::FieldProblem> problems;  // of the job's manifest; not empty: nothing is started
+  std::vector<ObservedPod> pods;            // labelled with the job's name
+  bool service_exists = false;
+  bool budget_exists = false;
+  // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
+  std::string fresh_secret;
+  bool secret_exists = false;                   // as this process knows; it may not read Secrets
+  std::optional<MonotonicTime> policy_seen_at;  // likewise when the job's NetworkPolicy was there for certain
+  telemetry::JobSample sample;
+  std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
+  std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life
+  std::map<std::string, MonotonicTime> sent;     // directives by key, in this process' life
+  std::optional<int32_t> budget_min_available;   // of the disruption budget
+  // What machines have left beside this operator's pods, as far as it may read them.
+  std::optional<std::vector<scheduler::Machine>> machines;
+  // Nodes that pods of this job run on; a name that is missing has no node any more. Unset: they may not be read.
+  std::optional<std::map<std::string, ObservedNode>> nodes;
+  // Since when this process has listened to sidecars without a pause of its own.
+  std::optional<MonotonicTime> listening_since;
+  std::optional<MonotonicTime> checkpoint_since;  // requests.h
+  // By pod name: failures of that index in a row, as marked on the last pod of that name that failed.
+  std::map<std::string, int32_t> failures_in_a_row;
+  std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
+  std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
+  std::optional<MonotonicTime> status_written_at;  // in this process' life
+};
+
+struct Now {
+  MonotonicTime monotonic;
+  WallTime wall;
+};
+
+}  // namespace attune::controller

@@ -1,0 +1,30 @@
+// What counts as a failure, how it is told, and how long to wait before the next try.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
+
+namespace attune::controller {
+
+inline constexpr int kLogTailLines = 20;
+inline constexpr size_t kLogTailBytesMax = 2048;
+
+// Pods that ended in a way that will be told with the end of their log, and are not yet counted: read it while they
+// exist.
+std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed);
+
+// "exited with code 3", "was killed by signal 9", "ran out of memory (OOMKilled); ...", "was evicted: The node was low
+// on ..."
+std::string DescribeEnd(const ObservedPod& pod);
+// " Last lines of its log:\n..." or "" when there is none.
+std::string LogTail(const Observed& observed, const ObservedPod& pod);
+
+// How many failures of this pod's index there are in a row now that it has failed: 1 when it had made progress.
+int32_t FailuresInARow(const Observed& observed, const ObservedPod& pod);
+// Before the restart after the n-th failure of an index in a row (n >= 1): first * 2^(n-1), bounded.
+Duration RestartDelay(const PlanOptions& options, int32_t failures_in_a_row);
+
+}  // namespace attune::controller

@@ -1,0 +1,93 @@
+// Policy of servers: when losing one ends the job. Who is created, what changes their number, and what replaces a lost
+// one, is server_changes.h.
+//
+// A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
+// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and
+// after its closing work is done, nothing depends on a server.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/controller/actions/draft.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
+
+namespace attune::controller {
+
+// A condition: the coordinator has said that the goal is reached. On record before processes that have finished go, so
+// that no end of theirs, however it looks, is taken for a failure.
+inline constexpr char kGoalReached[] = "GoalReached";
+// A condition: what follows the goal (evaluation, saving) has ended well too, by the coordinator's word; likewise on
+// record. Its reason says whether there was a data set for it (kReasonClosingDone) or its workers have merely left in
+// order (kReasonWorkersLeft).
+inline constexpr char kClosingDone[] = "ClosingWorkDone";
+
+// The end of a job, decided.
+struct Verdict {
+  bool success = false;
+  std::string reason;  // of the condition
+  std::string message;
+};
+
+struct ServersView {
+  int32_t count = 0;                         // what the job is to have; of its start, unless `elastic`
+  std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
+  // Highest index first: beyond `count`, asked to leave before, or released before it was wanted again.
+  std::vector<const ObservedPod*> leaving;
+  int32_t existing = 0, started = 0, ready = 0;
+  int32_t finished = 0;  // ended by themselves with 0, and nobody has said that the job goes on without them
+  // With 0, although the coordinator goes on and has not released them.
+  std::vector<const ObservedPod*> ended_early;
+  int32_t marked_failures = 0;  // so far, as the status and marked pods say
+  int32_t failures = 0;         // those included that are not marked yet
+  // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
+  bool formed = false;
+  // The coordinator has said that all servers have joined, or was not heard for long. Until that is on record
+  // (status.begun) there are no workers and nothing has been trained: whatever is lost starts over.
+  bool begun = false;
+  bool elastic = false;     // begun, and its servers may join and leave
+  bool survivable = false;  // losing a server does not end the job
+  bool goal_reached = false;
+  // The closing work is done, too: the job has ended well, whatever becomes of its processes (docs/decisions/0037).
+  bool closed = false;
+  bool all_started() const { return started == count; }
+  // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
+  // begun. Of one that goes on its coordinator tells.
+  bool HasEndedBadly(const ObservedPod& pod) const;
+};
+
+ServersView ViewServers(const Observed& observed, const PlanOptions& options, Now now);
+
+// The coordinator runs, and has not been heard for so long that its word is not waited for: training does not depend on
+// telemetry.
+bool BeginsUnheard(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now);
+
+// What the job's servers can do, as the status or their coordinator says; nullopt: nobody has said it yet.
+std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
+
+// What the coordinator said last of the closing work, however long ago; null: nothing.
+const v1::Closing* LastWordOnClosing(const Observed& observed);
+// There is a data set for the closing work, by that word, on record, or left behind by the coordinator's process: then
+// items of it say whether it is done.
+bool HasDeclaredClosingWork(const Observed& observed);
+// " The last checkpoint is ...: `attune run --resume ...` goes on from there."; "" when there is none.
+std::string HowToResume(const Observed& observed);
+
+// The job cannot go on: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends by
+// itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers have
+// left; their processes may take a moment longer, and get it. From then on servers may end in any way.
+std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                                    Now now);
+
+// Why a job that looks well is not: rows of lost servers that had been trained went back to their first values, for
+// neither a copy nor a checkpoint had them; or to a checkpoint when the goal had been reached. The coordinator
+// continues with them, and may be done before a server is judged; and a machine that is lost with two servers on it
+// leaves no pod that has failed.
+std::optional<Verdict> JudgeRows(const Observed& observed);
+
+// True when `name` is taken by a pod, of this job or an earlier one.
+bool NameInUse(const Observed& observed, const std::string& name);
+
+}  // namespace attune::controller

@@ -1,0 +1,427 @@
+#include "operator/controller/plan/workers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/text.h"
+#include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan/directives.h"
+#include "operator/controller/plan/evidence.h"
+#include "operator/controller/plan/failure.h"
+#include "proto/contract.h"
+
+namespace attune::controller {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
+constexpr int64_t kGraceAfterDeadlineSeconds = 5;          // a worker that let its deadline pass had its time
+constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
+
+bool IsOurs(const Observed& observed, const ObservedPod& pod) {
+  return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
+
+// Numbers of failures are handed out in order of pod names, after the highest known one.
+int32_t HighestNumber(const Observed& observed) {
+  int32_t highest = observed.job.status.workers.failed;
+  for (const ObservedPod& pod : observed.pods) {
+    if (IsOurs(observed, pod)) highest = std::max(highest, pod.failure_number.value_or(0));
+  }
+  return highest;
+}
+
+// Of one that has ended badly.
+bool IsUncountedFailure(const ObservedPod& pod) {
+  return !WasDisrupted(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+}
+
+bool HasEndedFor(const ObservedPod& pod, Duration time, Now now) {
+  return pod.container.finished_at && now.wall - *pod.container.finished_at >= time;
+}
+
+bool EveryWorkerHasEnded(const Observed& observed) {
+  return std::ranges::all_of(observed.pods, [&](const ObservedPod& pod) {
+    return !IsOurs(observed, pod) || HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod);
+  });
+}
+
+// An exit code of 0 says that a process believes it has done its part. Whether that is so says the coordinator, when it
+// is heard after that end; and when it is not heard for long, the servers: they end with the job.
+bool HasEndedEarly(const Observed& observed, const ServersView& servers, const ObservedPod& pod,
+                   const PlanOptions& options, Now now) {
+  if (!HasSucceeded(pod) || IsBeingDeleted(pod) || servers.closed || !servers.begun) return false;
+  const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
+  if (window == nullptr) {
+    const ObservedPod* host = CoordinatorPod(observed);
+    return host != nullptr && IsAlive(*host) && EveryWorkerHasEnded(observed) &&
+           HasEndedFor(pod, options.servers_ended_grace, now);
+  }
+  if (!HasEndedFor(pod, options.word_is_newer, now)) return false;
+  if (!servers.goal_reached) return true;
+  return window->has_closing() && !window->closing().done() && window->workers() == 0;
+}
+
+std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
+
+class WorkerPlanner {
+ public:
+  WorkerPlanner(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                const PlanOptions& options, Now now, Directives& directives, Draft& draft)
+      : observed_(observed),
+        servers_(servers),
+        workers_(workers),
+        options_(options),
+        now_(now),
+        directives_(directives),
+        draft_(draft) {}
+
+  void Run() {
+    for (const ObservedPod* pod : workers_.leaving) PlanLeaving(*pod);
+    if (!newly_draining_.empty()) {
+      const auto count = static_cast<int32_t>(newly_draining_.size());
+      draft_.Normal(kEventWorkersDraining, "ScaleWorkers",
+                    "Asked " + std::to_string(count) + " of " + std::to_string(workers_.desired + count) +
+                        " workers to leave, highest index first, within " +
+                        std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s",
+                    newly_draining_);
+    }
+    int32_t next_number = HighestNumber(observed_) + 1;
+    for (int32_t index = 0; index < workers_.desired; ++index) {
+      const ObservedPod* pod = workers_.by_index[static_cast<size_t>(index)];
+      if (pod == nullptr) {
+        Create(index);
+      } else if (IsBeingDeleted(*pod)) {
+        PlanDeletedFromOutside(*pod);
+      } else if (workers_.HasEndedBadly(*pod)) {
+        PlanFailed(*pod, next_number);
+      } else if (!HasSucceeded(*pod)) {
+        PlanSilent(*pod);
+      } else if (!servers_.closed) {
+        draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
+      }
+    }
+    if (!created_.empty()) {
+      draft_.Normal(kEventWorkersCreated, "CreateWorkers",
+                    "Created " + Counted(static_cast<int64_t>(created_.size()), "worker pod") + " (" +
+                        std::to_string(workers_.desired) + " wanted)",
+                    created_);
+    }
+  }
+
+ private:
+  void Create(int32_t index) {
+    // On record before anybody can train: a job that is not on record as begun has nothing to lose.
+    if (!observed_.job.status.begun) return;
+    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // nobody to connect to
+    // Training is over. While others are at the closing work it needs no more workers.
+    const v1::JobWindow* window = directives_.window();
+    if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
+      return draft_.Requeue(kLookAgain, "the closing work");
+    }
+    const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
+    const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
+                                         [&](const ObservedPod& pod) { return pod.name == name; });
+    if (name_in_use) return;  // still leaving, or of an earlier job of this name; its end wakes us
+    created_.push_back(
+        draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kWorker, index, servers_.count, options_),
+                                .reason = std::to_string(workers_.desired) + " workers are wanted"}));
+  }
+
+  void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
+    TellGone(pod);
+    if (servers_.closed) return;  // it stays as it is: its end is part of the verdict
+    if (WasDisrupted(pod) && !pod.failure_number) return PlanDisrupted(pod);
+    if (!pod.failure_number) {
+      const int32_t number = next_number++;
+      const int32_t in_a_row = FailuresInARow(observed_, pod);
+      const Draft::Ref mark = draft_.Mark(
+          pod,
+          {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
+          "failure " + std::to_string(number) + " of the job");
+      const int32_t limit = observed_.job.spec.run_policy.backoff_limit;
+      const std::string next = number > limit
+                                   ? "no restart is left (backoffLimit " + std::to_string(limit) + ")"
+                                   : "restart " + std::to_string(number) + " of at most " + std::to_string(limit) +
+                                         " follows in " + InSeconds(RestartDelay(options_, in_a_row));
+      draft_.Warn(kEventWorkerFailed, "RestartWorker",
+                  pod.name + " " + DescribeWorkerEnd(observed_, servers_, workers_, pod) + "; " + next + "." +
+                      LogTail(observed_, pod),
+                  {mark});
+      draft_.Requeue(RestartDelay(options_, in_a_row), "restart of " + pod.name);
+      return;
+    }
+    // Counted by this plan's status; removed when that is written.
+    if (observed_.job.status.workers.failed < *pod.failure_number) return;
+    if (IsPartOfTheVerdict(pod)) return draft_.Requeue(kLookAgain, "what the end of " + pod.name + " leaves undone");
+    const Duration delay = RestartDelay(options_, pod.failures_in_a_row);
+    const Duration waited = pod.container.finished_at ? now_.wall - *pod.container.finished_at : delay;
+    if (waited >= delay) {
+      draft_.Remove(pod, 0, "its failure is recorded; a new worker follows");
+    } else {
+      // Another clock than ours may have written the end: wait the delay at most.
+      draft_.Requeue(std::min(delay, delay - waited), "restart of " + pod.name);
+    }
+  }
+
+  // One that has failed at closing work without a data set, or may have: when the others leave the job is finished, and
+  // this pod is all that says what is missing. Nothing is lost by keeping it while they are at their work: no other
+  // takes its place meanwhile. A coordinator that is not heard for long goes on, or the servers would have ended.
+  bool IsPartOfTheVerdict(const ObservedPod& pod) const {
+    if (!HasFailed(pod)) return false;
+    const v1::JobWindow* window = directives_.window();
+    const ObservedPod* host = CoordinatorPod(observed_);
+    if (window == nullptr || host == nullptr || !IsAlive(*host) || !IsHeard(observed_, *host, options_, now_)) {
+      return pod.container.left_in_order && !HasEndedFor(pod, options_.servers_ended_grace, now_);
+    }
+    if (pod.container.left_in_order && !HasEndedFor(pod, options_.word_is_newer, now_)) return true;
+    return MayFinishWithout() && window->workers() > 0;
+  }
+
+  bool MayFinishWithout() const { return servers_.goal_reached && !HasDeclaredClosingWork(observed_); }
+
+  // Nobody's failure: a new worker follows at once.
+  void PlanDisrupted(const ObservedPod& pod) {
+    draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                pod.name + " " + DescribeEnd(pod) + "; a new worker follows, and no failure is counted",
+                draft_.Remove(pod, 0, "it was ended from outside; a new worker follows"));
+  }
+
+  // Its pod says that it runs, or is about to.
+  void PlanSilent(const ObservedPod& pod) {
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (signs.machine_is_gone()) {
+      draft_.Warn(kEventNodeLost, "ReplaceWorker",
+                  pod.name + ": " + Describe(signs, pod) +
+                      ". Removed it without confirmation, so that another worker can take its place",
+                  draft_.Remove(pod, 0, "its machine is lost"));
+    } else if (signs.is_hung()) {
+      draft_.Warn(kEventProcessHung, "ReplaceWorker",
+                  pod.name + ": " + Describe(signs, pod) + ", while its container runs. A new worker follows",
+                  draft_.Remove(pod, kGraceOfHungSeconds, "its process hangs"));
+    } else if (signs.any()) {
+      draft_.Requeue(kLookAgain, "word of " + pod.name);
+    }
+  }
+
+  // So that nobody waits for its lease to run out, least of all workers that keep pace with it.
+  void TellGone(const ObservedPod& pod) {
+    const v1::JobWindow* window = directives_.window();
+    if (window == nullptr || !window->has_abilities() || !HasStarted(pod) || !IsProvenEnded(pod)) return;
+    v1::Directive directive;
+    directive.mutable_node_gone()->set_role(ToString(pod.role));
+    directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
+    directive.mutable_node_gone()->set_pod_uid(pod.uid);
+    directives_.AskCoordinator("gone=" + pod.uid, directive, pod.name + " has ended");
+  }
+
+  void PlanDeletedFromOutside(const ObservedPod& pod) {
+    const bool will_end = HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod) &&
+                          !SignsOf(observed_, pod, options_, now_).machine_is_gone();
+    if (pod.held && (IsPartOfTheVerdict(pod) || (MayFinishWithout() && will_end))) {
+      return draft_.Requeue(kLookAgain, "what the end of " + pod.name + " leaves undone");
+    }
+    const Draft::Needs released = PlanGoing(pod);
+    if (!pod.held) return;
+    draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                pod.name + (pod.node.empty() ? "" : " on node " + pod.node) +
+                    " is being deleted from outside; a new worker follows",
+                released);
+  }
+
+  // Being deleted: let go of it, and see to it that its name gets free even when its machine is not heard from.
+  Draft::Needs PlanGoing(const ObservedPod& pod) {
+    Draft::Needs released = draft_.Release(pod, "nothing more to record of it");
+    const Signs signs = SignsOf(observed_, pod, options_, now_);
+    if (!signs.machine_is_gone()) {
+      const WallTime overdue_at = *pod.deletion_time + options_.lost_node_grace;
+      draft_.Requeue(signs.overdue ? kLookAgain : std::clamp<Duration>(overdue_at - now_.wall, kLookAgain, kLookLater),
+                     "deletion of " + pod.name);
+      return released;
+    }
+    const Draft::Needs deleted = draft_.ForceDelete(pod, "its machine is lost");
+    draft_.Warn(kEventNodeLost, "ForceDeleteWorker",
+                pod.name + " is being deleted, but " + Describe(signs, pod) +
+                    ". Removed it without confirmation, so that another worker can take its place",
+                deleted);
+    return released;
+  }
+
+  void PlanLeaving(const ObservedPod& pod) {
+    if (IsBeingDeleted(pod)) {
+      PlanGoing(pod);
+    } else if (HasSucceeded(pod) || HasFailed(pod) || !HasStarted(pod)) {
+      RemoveLeaver(pod);
+    } else if (!pod.drain_deadline) {
+      const auto drain = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds);
+      const Draft::Ref mark = draft_.Mark(pod, {{contract::kAnnotationDrainDeadline, ToRfc3339(now_.wall + drain)}},
+                                          "beyond the wanted number of workers");
+      newly_draining_.push_back(mark);
+      // Without the mark, its end would be a result.
+      if (IsConnected(observed_, pod)) draft_.Drain(pod, "scaled down", {mark});
+      draft_.Requeue(std::min<Duration>(drain, options_.drain_connect_grace), "drain of " + pod.name);
+    } else {
+      PlanDraining(pod);
+    }
+  }
+
+  void PlanDraining(const ObservedPod& pod) {
+    const Duration left = *pod.drain_deadline - now_.wall;
+    const Duration asked_for = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds) - left;
+    if (left <= Duration::zero()) {
+      draft_.Warn(
+          kEventDrainDeadline, "DeleteWorker",
+          pod.name + " did not leave by its deadline; deleting it. What it had not finished goes to other workers",
+          draft_.Remove(pod, kGraceAfterDeadlineSeconds, "its drain deadline has passed"));
+    } else if (observed_.drain_sent.contains(pod.uid)) {
+      draft_.Requeue(left, "drain deadline of " + pod.name);
+    } else if (IsConnected(observed_, pod)) {
+      draft_.Drain(pod, "scaled down");
+      draft_.Requeue(left, "drain deadline of " + pod.name);
+    } else if (asked_for < options_.drain_connect_grace) {
+      draft_.Requeue(options_.drain_connect_grace - asked_for, "sidecar of " + pod.name);
+    } else {
+      const auto grace =
+          std::max<int64_t>(kGraceAfterDeadlineSeconds, std::chrono::ceil<std::chrono::seconds>(left).count());
+      draft_.Remove(pod, grace, "no sidecar to ask; SIGTERM asks the worker itself");
+    }
+  }
+
+  void RemoveLeaver(const ObservedPod& pod) {
+    const std::string how = HasStarted(pod) ? DescribeEnd(pod) : "had not started";
+    const Draft::Needs removed =
+        draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
+    if (HasFailed(pod)) {
+      draft_.Warn(kEventWorkerLeft, "DeleteWorker", pod.name + " " + how + " while leaving." + LogTail(observed_, pod),
+                  removed);
+    } else {
+      draft_.Normal(kEventWorkerLeft, "DeleteWorker", pod.name + " left the job (" + how + ")", removed);
+    }
+  }
+
+  const Observed& observed_;
+  const ServersView& servers_;
+  const WorkersView& workers_;
+  const PlanOptions& options_;
+  const Now now_;
+  Directives& directives_;
+  Draft& draft_;
+  Draft::Needs created_, newly_draining_;
+};
+
+// " (\"evaluate\": 1 item left)"
+std::string WhatIsLeft(const Observed& observed) {
+  const v1::Closing* word = LastWordOnClosing(observed);
+  if (word == nullptr || word->data_set().empty()) return "";
+  return " (\"" + FitText(word->data_set(), 64) + "\": " + Counted(static_cast<int64_t>(word->items_left()), "item") +
+         " left)";
+}
+
+std::string LastCheckpoint(const Observed& observed) {
+  const std::string resume = HowToResume(observed);
+  return resume.empty() ? " No checkpoint was written." : resume;
+}
+
+std::string Times(int32_t count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
+
+// By what the coordinator has said; without its last report, by exit codes once it has said that the goal is reached,
+// and no other worker may still be at the closing work: one beyond the wanted number does it like all others.
+bool HaveEndedWell(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
+  if (workers.desired == 0 || workers.succeeded != workers.desired) return false;
+  if (servers.closed) return true;
+  const ObservedPod* host = CoordinatorPod(observed);
+  const v1::Closing* word = LastWordOnClosing(observed);
+  const bool known_open = word != nullptr && !word->data_set().empty();
+  const bool any_leaves = std::ranges::any_of(workers.leaving, [](const ObservedPod* pod) {
+    return HasStarted(*pod) && !HasSucceeded(*pod) && !HasFailed(*pod);
+  });
+  return servers.goal_reached && !known_open && !any_leaves && (host == nullptr || !IsAlive(*host));
+}
+
+}  // namespace
+
+bool WorkersView::HasEndedBadly(const ObservedPod& pod) const {
+  return HasFailed(pod) || std::ranges::find(ended_early, &pod) != ended_early.end();
+}
+
+WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
+  WorkersView view;
+  view.desired = std::max(observed.job.spec.workers.replicas, 0);
+  view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
+  view.marked_failures = view.failures = HighestNumber(observed);
+  const WallTime listening_since =
+      observed.listening_since ? now.wall - (now.monotonic - *observed.listening_since) : now.wall;
+  // Kubelets cut the fractions of a second off: a container of the second in which this operator began came after that.
+  constexpr auto kCutOff = std::chrono::seconds(1);
+  view.heard_all_along = std::ranges::none_of(observed.pods, [&](const ObservedPod& pod) {
+    return IsOurs(observed, pod) && pod.container.started_at && *pod.container.started_at + kCutOff <= listening_since;
+  });
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsOurs(observed, pod)) continue;
+    if (pod.index >= view.desired || pod.drain_deadline) {
+      view.leaving.push_back(&pod);
+      continue;
+    }
+    view.by_index[static_cast<size_t>(pod.index)] = &pod;
+    if (HasEndedEarly(observed, servers, pod, options, now)) view.ended_early.push_back(&pod);
+    if (view.HasEndedBadly(pod) && IsUncountedFailure(pod)) ++view.failures;
+    if (IsBeingDeleted(pod) || view.HasEndedBadly(pod)) continue;
+    ++view.existing;
+    if (HasSucceeded(pod)) {
+      ++view.succeeded;
+    } else if (HasStarted(pod)) {
+      ++view.running;
+      if (pod.ready) ++view.ready;
+    }
+  }
+  std::sort(view.leaving.begin(), view.leaving.end(), [](const auto* a, const auto* b) { return a->index > b->index; });
+  return view;
+}
+
+std::string DescribeWorkerEnd(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                              const ObservedPod& pod) {
+  std::string text = DescribeEnd(pod);
+  if (HasFailed(pod) || !workers.HasEndedBadly(pod)) return text;
+  if (servers.goal_reached) return text + " although the closing work is not done" + WhatIsLeft(observed);
+  text += " before the goal was reached";
+  // One that ends at once may have ended before its sidecar had connected.
+  const telemetry::PodSample* sample = SampleOf(observed, pod);
+  if (sample == nullptr ? workers.heard_all_along : !sample->window.has_worker()) {
+    text += ", and has never joined the job: a worker's program opens a session (attune::ps::Session::Connect)";
+  }
+  return text;
+}
+
+std::optional<Verdict> JudgeWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
+  if (HaveEndedWell(observed, servers, workers)) {
+    return Verdict{
+        true, kReasonAllWorkersSucceeded,
+        workers.desired == 1 ? "the worker finished" : "all " + std::to_string(workers.desired) + " workers finished"};
+  }
+  const int32_t limit = observed.job.spec.run_policy.backoff_limit;
+  if (workers.failures <= limit || servers.closed) return std::nullopt;
+  const std::string closing = servers.goal_reached
+                                  ? " The goal was reached, but the closing work was not done" + WhatIsLeft(observed) +
+                                        ": the model is not saved." + LastCheckpoint(observed)
+                                  : "";
+  for (const ObservedPod* pod : workers.by_index) {
+    // The failure that was one too many; the highest number when all are counted already.
+    if (pod == nullptr || IsBeingDeleted(*pod) || !workers.HasEndedBadly(*pod)) continue;
+    if (pod->failure_number && *pod->failure_number <= limit) continue;
+    return Verdict{false, kReasonBackoffLimit,
+                   pod->name + " " + DescribeWorkerEnd(observed, servers, workers, *pod) + "; workers failed " +
+                       Times(workers.failures) + ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") +
+                       "." + closing + LogTail(observed, *pod)};
+  }
+  return Verdict{false, kReasonBackoffLimit,
+                 "workers failed " + Times(workers.failures) + ", and runPolicy.backoffLimit allows " +
+                     Counted(limit, "restart") + "." + closing};
+}
+
+void PlanWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                 const PlanOptions& options, Now now, Directives& directives, Draft& draft) {
+  WorkerPlanner(observed, servers, workers, options, now, directives, draft).Run();
+}
+
+}  // namespace attune::controller

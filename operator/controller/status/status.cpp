@@ -1,0 +1,525 @@
+#include "operator/controller/status/status.h"
+
+#include <algorithm>
+#include <map>
+
+#include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/text.h"
+#include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/status/metric_status.h"
+#include "operator/controller/status/progress.h"
+#include "operator/controller/status/readiness.h"
+#include "proto/metric_name.h"
+#include "proto/pod_number.h"
+
+namespace attune::controller {
+namespace {
+
+using api::TrainingJobStatus;
+
+constexpr size_t kMessageBytesMax = 4096;
+
+void SetMetricsAvailable(const Observed& observed, const PlanOptions& options, TrainingJobStatus& status, Now now) {
+  const int64_t generation = observed.job.generation;
+  const auto& pods = observed.sample.pods;
+  const bool reporting = std::any_of(pods.begin(), pods.end(), [&](const telemetry::PodSample& pod) {
+    return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at < options.metrics_stale_after;
+  });
+  if (reporting) {
+    SetCondition(status, api::kMetricsAvailable, true, kReasonReporting, "sidecars report", generation, now.wall);
+    return;
+  }
+  // No sidecar yet in this process' life: after a restart they need a moment, so what is recorded stands until they
+  // said something.
+  if (pods.empty() && api::IsTrue(status, api::kMetricsAvailable)) return;
+  SetCondition(status, api::kMetricsAvailable, false, kReasonNoReports,
+               "no sidecar reports; training does not depend on it, but progress and loss are not shown", generation,
+               now.wall);
+}
+
+struct Reconfiguration {
+  bool under_way = false;
+  const char* reason;
+  std::string message;
+};
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, const ServersView& servers,
+                                                     const Progression& progression) {
+  const int32_t asked = observed.job.spec.servers.replicas;
+  const auto& abilities = observed.job.status.abilities;
+  if (servers.existing > 0 && asked != servers.count && servers.formed && !abilities) {
+    return Reconfiguration{false, kReasonCoordinatorSilent,
+                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
+                               Counted(servers.count, "server") +
+                               ", and its coordinator has not said yet whether servers can join and leave"};
+  }
+  if (servers.existing > 0 && asked != servers.count) {
+    const std::string why = servers.begun ? "this number cannot change during a run of these servers"
+                                          : "this number cannot change before all servers run";
+    return Reconfiguration{false, kReasonServersFixed,
+                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
+                               Counted(servers.count, "server") + ", and " + why + "; it goes on with " +
+                               std::to_string(servers.count) + ". Set it back, or delete and create the job again"};
+  }
+  const ServerChanges& changes = progression.servers;
+  if (!changes.refused.empty()) {
+    return Reconfiguration{false, kReasonScalingRefused,
+                           "the job cannot have " + Counted(asked, "server") + " now: " + changes.refused};
+  }
+  std::vector<std::string> parts;
+  if (changes.replaced > 0) parts.push_back(Counted(changes.replaced, "lost server") + " being replaced");
+  if (progression.coordinator.moving) parts.push_back(progression.coordinator.pod + " takes over the coordinator");
+  if (changes.joining > 0) parts.push_back(Counted(changes.joining, "server") + " joining");
+  if (changes.leaving > 0) parts.push_back(Counted(changes.leaving, "server") + " leaving, rows move away first");
+  if (parts.empty()) return std::nullopt;
+  const char* reason = changes.replaced > 0             ? kReasonServerReplaced
+                       : progression.coordinator.moving ? kReasonCoordinatorMoving
+                       : changes.joining > 0            ? kReasonServersJoining
+                                                        : kReasonServersLeaving;
+  return Reconfiguration{true, reason, Joined(parts)};
+}
+
+std::optional<Reconfiguration> OtherReconfiguration(const Observed& observed, const WorkersView& workers,
+                                                    const Progression& progression) {
+  const RequestsView& requests = progression.requests;
+  if (!requests.synchronization_refused.empty()) {
+    return Reconfiguration{false, kReasonSynchronizationRefused, requests.synchronization_refused};
+  }
+  if (requests.switching) {
+    return Reconfiguration{
+        true, kReasonSwitching,
+        "workers switch to " + ToString(observed.job.spec.synchronization) + " at a step none has begun"};
+  }
+  if (!requests.threads_refused.empty()) return Reconfiguration{false, kReasonThreadsRefused, requests.threads_refused};
+  if (workers.leaving.empty()) return std::nullopt;
+  return Reconfiguration{true, kReasonScaling,
+                         std::to_string(workers.leaving.size()) +
+                             (workers.leaving.size() == 1 ? " worker is" : " workers are") + " leaving the job"};
+}
+
+void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                      const Progression& progression, TrainingJobStatus& status, Now now) {
+  std::optional<Reconfiguration> found = ServerReconfiguration(observed, servers, progression);
+  if (!found) found = OtherReconfiguration(observed, workers, progression);
+  if (!found && api::FindCondition(status, api::kReconfiguring) == nullptr) return;
+  if (!found) found = Reconfiguration{false, kReasonSettled, "the job runs as the spec says"};
+  SetCondition(status, api::kReconfiguring, found->under_way, found->reason, found->message, observed.job.generation,
+               now.wall);
+}
+
+// What the coordinator says beside progress.
+void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
+                  TrainingJobStatus& status) {
+  status.coordinator = progression.coordinator.pod;
+  status.coordinator_term = progression.coordinator.term;
+  status.coordinator_voters = progression.coordinator.voters;
+  status.begun = status.begun || servers.begun;
+  if (const std::string& problem = progression.requests.regular_checkpoint_problem;
+      !problem.empty()) {  // a newer checkpoint ends it
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.regular_message = FitText(problem, 1024);
+  }
+  if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
+    const v1::Abilities& can = window->abilities();
+    status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
+                                      can.synchronization_modes(), can.checkpoints()};
+    if (can.synchronization_modes()) status.synchronization = FromProto(window->synchronization());
+    if (window->has_recovery()) {
+      const v1::Recovery& recovery = window->recovery();
+      status.recovery = api::RecoveryStatus{.count = recovery.count(),
+                                            .restored_rows = recovery.restored_rows(),
+                                            .restored_shards = recovery.restored_shards(),
+                                            .checkpoint = recovery.checkpoint(),
+                                            .step = recovery.step(),
+                                            .steps_lost = recovery.steps_lost()};
+    }
+    if (window->has_best_checkpoint()) {
+      const auto& best = window->best_checkpoint();
+      status.best_checkpoint =
+          api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
+                                    .number = best.number(),
+                                    .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
+                                    .value = best.value(),
+                                    .step = best.at().step(),
+                                    .epoch = best.at().epoch()};
+    }
+    if (window->has_checkpoint()) {
+      api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+      const std::string directory = FitText(window->checkpoint().directory(), 1024);
+      const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
+      if (is_new) checkpoint.regular_message.clear();  // of an attempt before
+      checkpoint.directory = directory;
+      checkpoint.number = window->checkpoint().number();
+      checkpoint.step = window->checkpoint().step();
+      checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
+          std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
+      checkpoint.bytes = window->checkpoint().bytes();
+      checkpoint.rows = window->checkpoint().rows();
+    }
+  }
+  if (const auto& interval = progression.requests.default_interval) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.interval_seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval).count();
+  } else if (status.checkpoint && observed.job.spec.checkpoint.interval_seconds) {
+    status.checkpoint->interval_seconds.reset();
+  }
+  if (const auto took = LastCheckpointTook(observed); took && status.checkpoint && !status.checkpoint->time.empty()) {
+    status.checkpoint->seconds = Seconds(*took);
+  }
+  if (const auto& answer = progression.requests.checkpoint) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.request = answer->request;
+    checkpoint.message = FitText(answer->problem, 1024);
+  }
+}
+
+// What is refused to this operator. Absent until something was.
+void SetBlocked(const Observed& observed, TrainingJobStatus& status, Now now) {
+  constexpr size_t kShownMax = 3;
+  const auto& blocked = observed.blocked;
+  const int64_t generation = observed.job.generation;
+  if (blocked.empty()) {
+    if (api::FindCondition(status, api::kBlocked) == nullptr) return;
+    return SetCondition(status, api::kBlocked, false, kReasonSettled, "nothing is refused", generation, now.wall);
+  }
+  std::string message;
+  for (size_t i = 0; i < std::min(blocked.size(), kShownMax); ++i) {
+    message += (i == 0 ? "" : "; ") + blocked[i].message;
+  }
+  if (blocked.size() > kShownMax) message += "; and " + std::to_string(blocked.size() - kShownMax) + " more";
+  SetCondition(status, api::kBlocked, true, blocked.front().reason,
+               message + ". It is tried again from time to time; nothing else waits for it", generation, now.wall);
+}
+
+// Absent until there was something to say. The time of a message is that of when it became true: it is not rewritten
+// every second.
+void SetProgressing(const Observed& observed, const Standstill& standstill, TrainingJobStatus& status, Now now) {
+  const api::Condition* known = api::FindCondition(status, api::kProgressing);
+  const int64_t generation = observed.job.generation;
+  if (!standstill.any()) {
+    // Until this operator has seen a step end, what is on record stands.
+    if (known == nullptr || !observed.sample.progressed_at) return;
+    return SetCondition(status, api::kProgressing, true, kReasonProgressing, "steps end", generation, now.wall);
+  }
+  const char* reason = standstill.since ? kReasonNoProgress : kReasonNotHeard;
+  const std::string what = Describe(standstill) + ", since ";
+  const bool told = known != nullptr && known->reason == reason && known->message.starts_with(what);
+  const MonotonicTime since = standstill.since.value_or(now.monotonic);
+  SetCondition(status, api::kProgressing, !standstill.since, reason,
+               told ? known->message : what + ToRfc3339(now.wall - (now.monotonic - since)), generation, now.wall);
+}
+
+// A restart is on record before it happens.
+void SetStandstill(const Observed& observed, const ServersView& servers, const PlanOptions& options,
+                   TrainingJobStatus& status, Now now) {
+  if (const auto pods = DueForRestart(observed, servers, options, now); !pods.empty()) {
+    const int32_t before = status.standstill ? status.standstill->restarts : 0;
+    status.standstill = api::StandstillStatus{.restarts = before + 1, .restarted_at = ToRfc3339(now.wall), .pods = {}};
+    for (const ObservedPod* pod : pods) status.standstill->pods.push_back(contract::PodNumber(pod->uid));
+  } else if (HasRecoveredFromStandstill(observed, options, now)) {
+    status.standstill.reset();
+  }
+}
+
+void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
+  if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
+    std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
+    if (!status.tuning || status.tuning->stage == "Off") return;
+    // What was tried and learned is kept: it can be asked for, and a tuner that is turned on again goes on from it.
+    const api::TuningStatus before = *status.tuning;
+    status.tuning = api::TuningStatus{.stage = "Off",
+                                      .message = "tuning is off (spec.tuning.mode); the setting is left as it is",
+                                      .since = ToRfc3339(now.wall),
+                                      .changes = before.changes,
+                                      .state = before.state};
+    return;
+  }
+  if (!observed.tuning) return;
+  const auto before = status.tuning;
+  status.tuning = observed.tuning->status;
+  status.tuning->since = before && before->stage == status.tuning->stage ? before->since : ToRfc3339(now.wall);
+  const bool at_work =
+      status.tuning->stage != "Paused" && status.tuning->stage != "Finished" && status.tuning->stage != "Unavailable";
+  SetCondition(status, api::kTuning, at_work, status.tuning->stage, status.tuning->message, observed.job.generation,
+               now.wall);
+}
+
+void SetReady(const Observed& observed, const Readiness& servers, const Readiness& workers, TrainingJobStatus& status,
+              Now now) {
+  const int64_t generation = observed.job.generation;
+  SetCondition(status, api::kServersReady, servers.ready, servers.reason, servers.message, generation, now.wall);
+  SetCondition(status, api::kWorkersReady, workers.ready, workers.reason, workers.message, generation, now.wall);
+  const auto taken = std::ranges::find_if(
+      observed.blocked, [](const BlockedAct& act) { return act.reason == std::string_view(kReasonNameTaken); });
+  if (taken != observed.blocked.end()) {
+    SetCondition(status, api::kReady, false, kReasonNameTaken, taken->message, generation, now.wall);
+  } else if (servers.ready && workers.ready) {
+    SetCondition(status, api::kReady, true, kReasonReady, "servers and workers are ready", generation, now.wall);
+  } else {
+    const Readiness& first = servers.ready ? workers : servers;
+    SetCondition(status, api::kReady, false, first.reason, first.message, generation, now.wall);
+  }
+}
+
+// Stays for good: that training has begun, and with how many it went on last. While some come or go nothing is said.
+void SetTrainingStarted(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                        TrainingJobStatus& status, Now now) {
+  if (!api::IsTrue(status, api::kReady)) return;
+  const bool as_wanted = servers.ready == observed.job.spec.servers.replicas &&
+                         workers.ready == observed.job.spec.workers.replicas && servers.leaving.empty() &&
+                         workers.leaving.empty();
+  if (!as_wanted && api::FindCondition(status, kTrainingStarted) != nullptr) return;
+  SetCondition(status, kTrainingStarted, true, kReasonReady,
+               Counted(servers.ready, "server") + " and " + Counted(workers.ready, "worker") + " are ready",
+               observed.job.generation, now.wall);
+}
+
+// A process that is not heard of is not ready, whatever its container is.
+Readiness Heard(Readiness readiness, const Standstill& standstill, RoleName role) {
+  const auto silent =
+      std::ranges::find_if(standstill.silent, [&](const ObservedPod* pod) { return pod->role == role; });
+  if (!readiness.ready || silent == standstill.silent.end()) return readiness;
+  return {false, kReasonNotHeard, (*silent)->name + " runs, and its process is not heard of"};
+}
+
+// For display only; nothing decides by it.
+std::string Phase(const TrainingJobStatus& status, const ServersView& servers, const WorkersView& workers) {
+  if (api::IsTrue(status, api::kSucceeded)) return "Succeeded";
+  if (api::IsTrue(status, api::kFailed)) return "Failed";
+  if (servers.formed && workers.running + workers.succeeded > 0) return "Running";
+  const bool any = servers.started > 0 || std::any_of(servers.by_index.begin(), servers.by_index.end(),
+                                                      [](const auto* pod) { return pod != nullptr && pod->scheduled; });
+  return any ? "Starting" : "Pending";
+}
+
+void SetResult(const Observed& observed, TrainingJobStatus& status) {
+  constexpr size_t kSummaryBytesMax = 4096;
+  constexpr size_t kMetricsMax = 64;
+  if (!observed.sample.final_report) return;
+  const auto& report = *observed.sample.final_report;
+  api::JobResult result;
+  const std::map<std::string, double> metrics(report.metrics().begin(), report.metrics().end());
+  for (const auto& [name, value] : metrics) {
+    if (result.metrics.size() < kMetricsMax) result.metrics[FitText(name, 128)] = value;
+  }
+  result.left_out = FitText(report.left_out(), 1024);
+  if (metrics.size() > kMetricsMax) {
+    result.left_out += (result.left_out.empty() ? "" : "; ") +
+                       Counted(static_cast<int64_t>(metrics.size() - kMetricsMax), "metric") + " beyond the " +
+                       std::to_string(kMetricsMax) + " that are kept";
+  }
+  result.summary = FitText(report.summary(), kSummaryBytesMax);
+  result.model_path = FitText(report.model_path(), 1024);
+  status.result = std::move(result);
+}
+
+// As the coordinator said last, however long ago.
+void SetMetrics(const Observed& observed, TrainingJobStatus& status) {
+  if (observed.sample.job && !observed.sample.job->metrics().empty()) status.metrics = MetricsOf(*observed.sample.job);
+}
+
+constexpr std::string_view kGoalIsReached = "the coordinator has said that the goal is reached";
+
+// With the reason, once that has been heard: who says so may be gone later.
+void SetGoalReached(const Observed& observed, TrainingJobStatus& status, Now now) {
+  constexpr size_t kReasonBytesMax = 512;
+  std::string message(kGoalIsReached);
+  if (observed.sample.job && !observed.sample.job->goal_reason().empty()) {
+    message += ": " + FitText(observed.sample.job->goal_reason(), kReasonBytesMax);
+  } else if (api::IsTrue(status, kGoalReached)) {
+    return;
+  }
+  SetCondition(status, kGoalReached, true, kGoalReached, message, observed.job.generation, now.wall);
+}
+
+// "held_out_loss <= 3.2 at epoch 41 (3.187)"; "" when it is not known.
+std::string GoalReason(const TrainingJobStatus& status) {
+  const api::Condition* reached = api::FindCondition(status, kGoalReached);
+  if (reached == nullptr || !reached->message.starts_with(std::string(kGoalIsReached) + ": ")) return "";
+  return reached->message.substr(kGoalIsReached.size() + 2);
+}
+
+// That there is a data set for the closing work is on record before it is done: who says so may be gone by then.
+void SetClosingDone(const Observed& observed, const ServersView& servers, TrainingJobStatus& status, Now now) {
+  if (!servers.goal_reached || api::IsTrue(status, kClosingDone)) return;  // with what is said first
+  const v1::Closing* word = LastWordOnClosing(observed);
+  const api::Condition* known = api::FindCondition(status, kClosingDone);
+  const bool declared =
+      (word != nullptr && word->declared()) || (known != nullptr && known->reason == kReasonClosingDeclared);
+  if (!servers.closed) {
+    if (!declared) return;
+    return SetCondition(status, kClosingDone, false, kReasonClosingDeclared, "the closing work is not done yet",
+                        observed.job.generation, now.wall);
+  }
+  SetCondition(status, kClosingDone, true, declared ? kReasonClosingDone : kReasonWorkersLeft,
+               declared ? "every item of the closing work is done" : "the workers have left in order",
+               observed.job.generation, now.wall);
+}
+
+// The workers' sidecars go with them: what is shown of a job that ended is its last loss and its mean rate.
+void SetLastFigures(const telemetry::JobSample& sample, api::Progress& progress) {
+  if (sample.mean_rate > 0) progress.rate = sample.mean_rate;
+  if (!progress.loss) progress.loss = sample.last_loss;
+  progress.slowest_worker.clear();
+  progress.moving_bytes_left.reset();
+  progress.moving_rows_per_second.reset();
+}
+
+void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobStatus& status, Now now) {
+  const int64_t generation = observed.job.generation;
+  const char* type = verdict.success ? api::kSucceeded : api::kFailed;
+  std::string message = verdict.message;
+  if (const std::string goal = GoalReason(status); verdict.success && !goal.empty()) message += "; goal: " + goal;
+  SetCondition(status, type, true, verdict.reason, message, generation, now.wall);
+  SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
+               generation, now.wall);
+  if (api::FindCondition(status, api::kTuning) != nullptr)
+    SetCondition(status, api::kTuning, false, kReasonFinished, "the job has ended", generation, now.wall);
+  status.completion_time = ToRfc3339(now.wall);
+  if (status.progress) SetLastFigures(observed.sample, *status.progress);
+  if (verdict.success && status.progress) {
+    status.progress->fraction = 1;
+    status.progress->remaining_seconds = 0;
+  } else if (status.progress) {
+    status.progress->remaining_seconds.reset();
+  }
+}
+
+// The status without what moves all the time.
+kube::Json Facts(TrainingJobStatus status) {
+  const bool shown = status.progress.has_value();
+  status.progress.reset();
+  status.metrics.clear();
+  kube::Json facts = api::ToJson(status);
+  facts["progress shown"] = shown;
+  return facts;
+}
+
+}  // namespace
+
+void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
+                  int64_t generation, WallTime now) {
+  const char* text = value ? "True" : "False";
+  auto found =
+      std::find_if(status.conditions.begin(), status.conditions.end(), [&](const auto& c) { return c.type == type; });
+  if (found == status.conditions.end()) {
+    found = status.conditions.insert(found, api::Condition{});
+    found->type = type;
+  }
+  if (found->status != text) found->last_transition_time = ToRfc3339(now);
+  // The kubelet tells a failing pull in changing words; one of them is enough.
+  const bool same_story = found->status == text && found->reason == reason && reason == kReasonImage;
+  found->status = text;
+  found->reason = std::move(reason);
+  if (!same_story) found->message = FitText(message, kMessageBytesMax);
+  found->observed_generation = generation;
+}
+
+TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                              const Progression& progression, const std::optional<Verdict>& verdict,
+                              const PlanOptions& options, Now now) {
+  TrainingJobStatus status = observed.job.status;
+  status.observed_generation = observed.job.generation;
+  if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
+  status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
+  // A failure counts once its pod is marked with its number; the one that ends the job is never marked.
+  const auto silent = [&](RoleName role) {
+    return static_cast<int32_t>(std::ranges::count_if(progression.standstill.silent,
+                                                      [&](const ObservedPod* pod) { return pod->role == role; }));
+  };
+  status.servers = {servers.existing, servers.ready, verdict ? servers.failures : servers.marked_failures};
+  status.workers = {workers.existing, workers.ready, verdict ? workers.failures : workers.marked_failures};
+  // Whatever a kubelet says: it looks at a container, not at what the process does.
+  status.servers.ready = std::max(0, status.servers.ready - silent(RoleName::kServer));
+  status.workers.ready = std::max(0, status.workers.ready - silent(RoleName::kWorker));
+  std::erase_if(status.conditions,
+                [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
+  SetDataPlane(observed, servers, progression, status);
+  if (servers.goal_reached) {
+    SetGoalReached(observed, status, now);
+  }
+  SetClosingDone(observed, servers, status, now);
+  SetReady(observed, Heard(ServersReadiness(observed, servers), progression.standstill, RoleName::kServer),
+           Heard(WorkersReadiness(observed, servers, workers), progression.standstill, RoleName::kWorker), status, now);
+  SetTrainingStarted(observed, servers, workers, status, now);
+  SetMetricsAvailable(observed, options, status, now);
+  SetReconfiguring(observed, servers, workers, progression, status, now);
+  SetBlocked(observed, status, now);
+  SetTuning(observed, status, now);
+  if (!verdict) SetProgressing(observed, progression.standstill, status, now);
+  if (!verdict) SetStandstill(observed, servers, options, status, now);
+  if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
+  if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // not known
+  SetResult(observed, status);
+  SetMetrics(observed, status);
+  if (verdict) {
+    if (!verdict->success && verdict->reason != kReasonBackoffLimit)
+      status.servers.failed = std::max(status.servers.failed, 1);
+    SetVerdict(observed, *verdict, status, now);
+  }
+  status.phase = Phase(status, servers, workers);
+  return status;
+}
+
+TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now) {
+  constexpr size_t kProblemsMax = 20;
+  TrainingJobStatus status = observed.job.status;
+  status.observed_generation = observed.job.generation;
+  std::string message = std::to_string(observed.problems.size()) +
+                        (observed.problems.size() == 1 ? " problem in the manifest:" : " problems in the manifest:");
+  for (size_t i = 0; i < std::min(observed.problems.size(), kProblemsMax); ++i) {
+    message += "\n" + api::ToString(observed.problems[i]);
+  }
+  const bool running = std::any_of(observed.pods.begin(), observed.pods.end(), [&](const ObservedPod& pod) {
+    return pod.index >= 0 && pod.job_uid == observed.job.uid;
+  });
+  if (running) {
+    SetCondition(status, api::kReconfiguring, false, kReasonInvalid,
+                 message + "\nThe job goes on as it is; correct the manifest to steer it again",
+                 observed.job.generation, now.wall);
+    return status;
+  }
+  SetCondition(status, api::kFailed, true, kReasonInvalid, message, observed.job.generation, now.wall);
+  SetCondition(status, api::kReady, false, kReasonInvalid, "the manifest has problems, see condition Failed",
+               observed.job.generation, now.wall);
+  status.phase = "Failed";
+  return status;
+}
+
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now) {
+  api::TrainingJobStatus status = observed.job.status;
+  SetBlocked(observed, status, now);
+  if (!status.result) SetResult(observed, status);
+  SetMetrics(observed, status);
+  return status;
+}
+
+Draft::Needs PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOptions& options, Now now,
+                        Draft& draft) {
+  if (Facts(next) != Facts(observed.job.status)) return {draft.Status(std::move(next), "facts changed")};
+  if (!HasEnded(next) && next.phase == "Running" && api::IsTrue(next, api::kMetricsAvailable)) {
+    draft.Requeue(options.status_interval, "progress");
+  }
+  if (api::ToJson(next) == api::ToJson(observed.job.status)) return {};
+  const Duration since =
+      observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
+  if (since >= options.status_interval) return {draft.Status(std::move(next), "progress")};
+  draft.Requeue(options.status_interval - since, "progress");
+  return {};
+}
+
+bool HasEnded(const TrainingJobStatus& status) {
+  if (api::IsTrue(status, api::kSucceeded)) return true;
+  const api::Condition* failed = api::FindCondition(status, api::kFailed);
+  // A manifest can be repaired; every other failure is final.
+  return failed != nullptr && failed->status == "True" && failed->reason != kReasonInvalid;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,52 @@
+// The job's status as a function of what was seen: conditions with messages that name the next step, counts, the
+// display phase, progress. Also decides whether a new status is worth a write.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
+#include "operator/controller/plan/coordinator.h"
+#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/server_changes.h"
+#include "operator/controller/plan/servers.h"
+#include "operator/controller/plan/standstill.h"
+#include "operator/controller/plan/workers.h"
+
+namespace attune::controller {
+
+// Condition that stays: training has begun, and with how many servers and workers it went on last.
+inline constexpr char kTrainingStarted[] = "TrainingStarted";
+
+// What a plan has found out and set in motion in the data plane.
+struct Progression {
+  CoordinatorView coordinator;
+  ServerChanges servers;
+  RequestsView requests;
+  Standstill standstill;
+};
+
+// Sets a condition; the transition time moves only when `status` of the condition changes.
+void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
+                  int64_t generation, WallTime now);
+
+// Of a job that goes on, or ends with this verdict.
+api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                                   const Progression& progression, const std::optional<Verdict>& verdict,
+                                   const PlanOptions& options, Now now);
+
+// Of a job whose manifest has problems; nothing has been started for it, or what was started is left alone.
+api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);
+
+// Of a job that has ended: what was recorded, and the result should it have come a moment after the end.
+api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now);
+
+// Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of
+// progress moved (then a later look is requested). The write, when there is one.
+Draft::Needs PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now,
+                        Draft& draft);
+
+bool HasEnded(const api::TrainingJobStatus& status);
+
+}  // namespace attune::controller

@@ -1,0 +1,167 @@
+#include "operator/controller/tuning/tuning_input.h"
+
+#include <algorithm>
+
+#include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan/directives.h"
+#include "operator/controller/plan/requests.h"
+#include "operator/controller/status/status.h"
+
+namespace attune::controller {
+namespace {
+
+constexpr Duration kFresh = std::chrono::seconds(5);
+
+bool IsFresh(const telemetry::PodSample& pod, Now now) {
+  return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at <= kFresh;
+}
+
+NodeFigures FiguresOf(const telemetry::PodSample& pod) {
+  const v1::WindowReport& window = pod.window;
+  const v1::ProcessUsage& usage = pod.usage;
+  const double seconds = window.duration_seconds();
+  NodeFigures figures;
+  if (usage.cpu_limit_cores() > 0 && usage.window_seconds() > 0)
+    figures.cpu = usage.cpu_seconds() / (usage.window_seconds() * usage.cpu_limit_cores());
+  if (usage.memory_limit_bytes() > 0)
+    figures.memory = static_cast<double>(usage.memory_bytes()) / static_cast<double>(usage.memory_limit_bytes());
+  if (seconds > 0 && window.has_server())
+    figures.requests = static_cast<double>(window.server().pulls() + window.server().pushes()) / seconds;
+  if (window.has_worker()) {
+    // Where a process is held to a share of a core most steps run in the free part of a period: the median is blind.
+    figures.step_seconds = window.worker().step_seconds().mean();
+    if (seconds > 0)
+      figures.wait_share =
+          std::min(1.0, (window.worker().pull_wait_seconds() + window.worker().push_wait_seconds()) / seconds);
+  }
+  return figures;
+}
+
+void AddPods(const Observed& observed, Now now, TuningInput& input) {
+  double stale_sum = 0, stale_steps = 0;
+  for (const telemetry::PodSample& pod : observed.sample.pods) {
+    if (!IsFresh(pod, now)) continue;
+    std::optional<double>& fullest = pod.window.has_worker() ? input.worker_memory : input.server_memory;
+    if (pod.usage.memory_limit_bytes() > 0) {
+      const double share =
+          static_cast<double>(pod.usage.memory_bytes()) / static_cast<double>(pod.usage.memory_limit_bytes());
+      fullest = std::max(fullest.value_or(0), share);
+    }
+    (pod.window.has_worker() ? input.worker_figures : input.server_figures).push_back(FiguresOf(pod));
+    if (pod.window.has_worker() && pod.window.worker().steps() > 0) {
+      const v1::WorkerWindow& worker = pod.window.worker();
+      // By steps, not by rows measured: a worker that touches more rows is not staler for it.
+      if (worker.staleness_count() > 0) {
+        stale_sum += worker.staleness_mean() * static_cast<double>(worker.steps());
+        stale_steps += static_cast<double>(worker.steps());
+      }
+    }
+  }
+  if (stale_steps > 0) input.staleness = stale_sum / stale_steps;
+}
+
+// As many workers as are wanted report steps.
+bool AllWorkersTrain(const Observed& observed, const WorkersView& workers, Now now) {
+  return std::ranges::all_of(workers.by_index, [&](const ObservedPod* pod) {
+    if (pod == nullptr || !IsAlive(*pod)) return false;
+    return std::ranges::any_of(observed.sample.pods, [&](const telemetry::PodSample& sample) {
+      return sample.pod == pod->name && IsFresh(sample, now) && sample.window.worker().steps() > 0;
+    });
+  });
+}
+
+// The least that a worker says, of those that compute with as many threads as they are told: how many, and the most.
+struct Threads {
+  int32_t used = 0, most = 0;
+};
+Threads ThreadsOf(const Observed& observed, Now now) {
+  Threads threads;
+  for (const telemetry::PodSample& pod : observed.sample.pods) {
+    if (!IsFresh(pod, now) || pod.window.worker().threads_max() == 0) continue;
+    const auto used = static_cast<int32_t>(pod.window.worker().threads());
+    const auto most = static_cast<int32_t>(pod.window.worker().threads_max());
+    threads.used = threads.used == 0 ? used : std::min(threads.used, used);
+    threads.most = threads.most == 0 ? most : std::min(threads.most, most);
+  }
+  return threads;
+}
+
+// Nobody is still on the way to the spec's number of threads or pace.
+bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
+  const api::TrainingJobSpec& spec = observed.job.spec;
+  if (window.abilities().synchronization_modes() && FromProto(window.synchronization()) != spec.synchronization)
+    return false;
+  return !spec.worker_threads || std::ranges::all_of(observed.sample.pods, [&](const telemetry::PodSample& pod) {
+    const v1::WorkerWindow& worker = pod.window.worker();
+    const bool obeys = IsFresh(pod, now) && static_cast<int32_t>(worker.threads_max()) >= *spec.worker_threads;
+    return !obeys || static_cast<int32_t>(worker.threads()) == *spec.worker_threads;
+  });
+}
+
+// Equal for jobs that run the same program on the same data.
+std::string SignatureOf(const api::TrainingJob& job) {
+  std::string signature;
+  const kube::Json& containers = kube::At(job.spec.workers.pod_template, {"spec", "containers"});
+  for (const kube::Json& container : containers.is_array() ? containers : kube::Json::array()) {
+    for (const char* field : {"image", "command", "args"}) {
+      const auto at = container.find(field);
+      if (at != container.end()) signature += at->dump() + " ";
+    }
+  }
+  constexpr size_t kSignatureBytesMax = 512;
+  return signature.substr(0, kSignatureBytesMax);
+}
+
+}  // namespace
+
+bool IsTuned(const Observed& observed) {
+  const api::TrainingJob& job = observed.job;
+  return job.spec.tuning.mode != api::TuningMode::kOff && observed.problems.empty() && !job.being_deleted &&
+         !HasEnded(job.status);
+}
+
+TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
+  const api::TrainingJob& job = observed.job;
+  TuningInput input;
+  input.time = Seconds(now.monotonic.time_since_epoch());
+  if (const auto started = ParseRfc3339(job.status.start_time)) input.age = Seconds(now.wall - *started);
+  input.generation = job.generation;
+  input.policy = job.spec.tuning;
+  input.goal = job.spec.goal;
+  input.mode = job.spec.synchronization.mode;
+  const Threads threads = ThreadsOf(observed, now);
+  input.threads_max = threads.most;
+  input.wanted = {.servers = job.spec.servers.replicas,
+                  .workers = job.spec.workers.replicas,
+                  .threads = job.spec.worker_threads,
+                  .slack = api::SlackOf(job.spec.synchronization)};
+  if (!input.wanted.threads && threads.used > 0) input.wanted.threads = threads.used;
+  input.low = {.servers = job.spec.servers.min, .workers = job.spec.workers.min};
+  input.high = {.servers = job.spec.servers.max, .workers = job.spec.workers.max};
+  input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
+  input.backups = job.spec.backups;
+  input.elastic_servers = servers.elastic;
+  const v1::JobWindow* window = CurrentWindow(observed);
+  input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
+  if (window != nullptr) {
+    input.rows_moving = window->has_relocation() && window->relocation().bytes_left() > 0;
+    input.items_done = window->items_done();
+    input.items_total = window->items_total();
+    input.job_steps = window->steps();
+    input.trained_seconds = window->trained_seconds();
+    input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
+                    workers.ready == input.wanted.workers &&
+                    static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&
+                    AllWorkersTrain(observed, workers, now) && InForce(observed, *window, now);
+  }
+  input.steps = observed.sample.steps;
+  input.loss_sum = observed.sample.loss_sum;
+  input.loss_weight = observed.sample.loss_weight;
+  input.failures = servers.failures + workers.failures;
+  input.signature = SignatureOf(job);
+  input.seed = std::hash<std::string>{}(job.uid) % 1'000'000 + 1;
+  AddPods(observed, now, input);
+  return input;
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,509 @@
+#include "operator/controller/tuning/tuning_loop.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/api/format.h"
+#include "operator/controller/observe/names.h"
+#include "operator/controller/observe/text.h"
+
+namespace attune::controller {
+namespace {
+
+// Until new pods take part: a job starts with servers, then workers, so about half of what that took; within bounds,
+// because the tuner may have been asked later.
+constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
+
+// The range of one knob: what the role allows, narrowed by the policy; never empty.
+tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_t low, int32_t high, int32_t current) {
+  if (policy.pinned) return {.name = name, .low = *policy.pinned, .high = *policy.pinned};
+  const int32_t most =
+      policy.max ? std::min(*policy.max, high) : std::min(high, std::max(TuningLoop::kHighestByDefault, current));
+  const int32_t least = policy.min ? std::max(*policy.min, low) : low;
+  return {.name = name, .low = std::min(least, most), .high = most};
+}
+
+// Without a word about it in the manifest, how workers keep pace is not the tuner's to choose: it changes what training
+// is.
+bool AllowsSlack(const TuningInput& input) {
+  const api::KnobPolicy& policy = input.policy.slack;
+  return input.switches_modes && (policy.min || policy.max || policy.pinned);
+}
+
+tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
+  if (policy.pinned) return {.name = "slack", .low = *policy.pinned, .high = *policy.pinned};
+  const int32_t most = policy.max.value_or(tuner::kSlackAsync);
+  return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
+}
+
+std::vector<std::pair<const char*, std::optional<int32_t>>> Pins(const api::Tuning& policy) {
+  return {{"servers", policy.servers.pinned},
+          {"workers", policy.workers.pinned},
+          {"threads", policy.threads.pinned},
+          {"slack", policy.slack.pinned}};
+}
+
+// "servers=2 and workers=4 are pinned, and the other knobs have one allowed value each".
+std::string PinnedText(const api::Tuning& policy) {
+  std::string text;
+  int count = 0;
+  for (const auto& [knob, value] : Pins(policy)) {
+    if (!value) continue;
+    text += (count++ == 0 ? "" : " and ") + std::string(knob) + "=" + tuner::ValueText(knob, *value);
+  }
+  return text + (count == 1 ? " is" : " are") + " pinned, and nothing else of this job may change";
+}
+
+bool AnyPinned(const api::Tuning& policy) {
+  return std::ranges::any_of(Pins(policy), [](const auto& pin) { return pin.second.has_value(); });
+}
+
+const char* StageName(bool paused, bool moving, bool trial, bool learning) {
+  if (paused) return "Paused";
+  if (learning) return "Learning";
+  return moving ? "Moving" : trial ? "Trying" : "Keeping";
+}
+
+}  // namespace
+
+// Knobs that are not the tuner's to choose in this job are left out of its settings.
+void TuningLoop::TakeKnobs(TuningInput& input) {
+  if (threads_max_ == 0) threads_max_ = input.threads_max;
+  if (threads_max_ == 0) {
+    input.wanted.threads.reset();
+  } else if (!input.wanted.threads) {  // no worker has reported yet, to this operator
+    input.wanted.threads = here_.threads.value_or(1);
+  }
+  if (!AllowsSlack(input)) input.wanted.slack.reset();
+}
+
+// In the order of SpaceOf.
+tuner::Setting TuningLoop::ToSetting(const JobSetting& from) const {
+  tuner::Setting setting{from.servers};
+  if (from.slack) setting.push_back(*from.slack);
+  if (from.threads) setting.push_back(*from.threads);
+  setting.push_back(from.workers);
+  return setting;
+}
+
+JobSetting TuningLoop::FromSetting(const tuner::Setting& from) const {
+  const auto value = [&](const char* knob) -> std::optional<int32_t> {
+    const auto at = tuner_->space().KnobIndex(knob);
+    return at ? std::optional<int32_t>(from.at(static_cast<size_t>(*at))) : std::nullopt;
+  };
+  return {.servers = value("servers").value_or(0),
+          .workers = value("workers").value_or(0),
+          .threads = value("threads"),
+          .slack = value("slack")};
+}
+
+TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
+  TuningInput input = given;
+  Restore(priors);
+  TakeKnobs(input);
+  // The wall clock says once where the job stands; from there on time passes as it does, whatever that clock does.
+  if (!ahead_) ahead_ = std::max(time_, std::isfinite(given.age) ? given.age : 0.0) - given.time;
+  time_ = input.time = std::max(time_, given.time + *ahead_);
+  TuningOutput output;
+  output.look_again = static_cast<double>(input.policy.window_seconds);
+  LookAtHealth(input, output);
+  if (!input.training) {
+    window_.reset();
+    if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
+  } else if (!input.policy.paused) {
+    const tuner::SpaceDescription space = SpaceOf(input);
+    std::string key;
+    for (const tuner::KnobRange& knob : space.knobs)
+      key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
+    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
+    if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
+    if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
+      Retire(output);
+      stage_ = Stage::kLearning;
+    }
+    space_key_ = key;
+    // What Initial has found is where another mode goes on from.
+    if (stage_ == Stage::kDone && tuner_ && input.policy.mode != api::TuningMode::kInitial) stage_ = Stage::kLearning;
+    if (stage_ == Stage::kDone) {
+      window_.reset();
+    } else if (!tuner_ || stage_ == Stage::kLearning) {
+      Learn(input, priors);
+    } else if (stage_ == Stage::kMoving) {
+      Move(input, output);
+    } else {
+      Stay(input, output);
+    }
+  } else {
+    window_.reset();
+  }
+  FillStatus(input, output);
+  return output;
+}
+
+// Another tuner follows, with other knobs: what this one measured and what it did are kept.
+void TuningLoop::Retire(TuningOutput& output) {
+  if (!tuner_) return;
+  history_.Add(tuner_->Summary());
+  if (!space_key_.ends_with(kRecommends)) {
+    for (const tuner::DecisionRecord& record : tuner_->records()) {
+      tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
+      named.record.number += numbered_;
+      if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
+      // Every change that Events announce has its outcome among them.
+      if (named.record.number > told_) output.tales.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
+      story_.push_back(std::move(named));
+    }
+    if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;
+    if (story_.size() > kStoryMax) story_.erase(story_.begin(), story_.end() - static_cast<std::ptrdiff_t>(kStoryMax));
+  }
+  told_ = numbered_;
+  tuner_.reset();
+}
+
+void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
+  health_.Look(input, output.tales);
+  std::string findings = health_.Save();
+  if (findings == findings_) return;
+  findings_ = std::move(findings);
+  Remember();
+}
+
+tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
+  tuner::SpaceDescription space;
+  const bool in_place = input.policy.mode == api::TuningMode::kInPlaceOnly;
+  const bool fixed_servers = in_place || !input.elastic_servers;
+  const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
+  const JobSetting& now = input.wanted;
+  // By name, as what is saved of a tuner lists them.
+  space.knobs.push_back(fixed_servers
+                            ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
+                            : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
+  if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
+  if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max_, *now.threads));
+  space.knobs.push_back(
+      in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
+               : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
+  space.current = ToSetting(now);
+  return space;
+}
+
+// From now on, by every bound but the loss. Nothing: not known yet.
+std::optional<tuner::Ending> TuningLoop::EndingOf(const TuningInput& input) {
+  tuner::Ending ending;
+  const auto made = static_cast<double>(input.job_steps);
+  if (input.goal.steps) ending.steps = static_cast<double>(*input.goal.steps) - made;
+  if (input.items_total > 0) {
+    if (input.items_done == 0 || input.job_steps == 0) return std::nullopt;
+    const double per_item = made / static_cast<double>(input.items_done);
+    const auto left = static_cast<double>(input.items_total - std::min(input.items_done, input.items_total));
+    ending.steps = std::min(ending.steps, left * per_item);
+  }
+  if (input.goal.max_duration_seconds)
+    ending.seconds = static_cast<double>(*input.goal.max_duration_seconds) - input.trained_seconds;
+  ending.steps = std::max(ending.steps, 0.0);
+  ending.seconds = std::max(ending.seconds, 0.0);
+  return ending;
+}
+
+bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
+  const auto window = static_cast<double>(input.policy.window_seconds);
+  if (!first_ || input.steps < first_->steps) first_ = input;
+  message_ = "finding out how fast the job is now";
+  if (input.time - first_->time < window || input.steps == first_->steps) return false;
+  const auto ending = EndingOf(input);
+  if (!ending) return false;
+  const bool for_loss = input.goal.target_loss && *input.goal.target_loss > 0;
+  if (!for_loss && !std::isfinite(ending->steps) && !std::isfinite(ending->seconds)) return false;
+  const double per_second = static_cast<double>(input.steps - first_->steps) / (input.time - first_->time);
+  const double left = std::min(ending->steps / per_second, ending->seconds);
+  if (left < kShortJobWindows * window) {
+    stage_ = Stage::kDone;
+    message_ = "the job ends in about " + api::FormatSeconds(left) + ", too short to try other settings (" +
+               std::to_string(static_cast<int>(kShortJobWindows)) + " windows of " +
+               std::to_string(input.policy.window_seconds) + " s at least)";
+    return false;
+  }
+  tuner::JobDescription job;
+  job.space = SpaceOf(input);
+  if (for_loss) {
+    job.goal = {.kind = tuner::GoalKind::kLoss, .target = *input.goal.target_loss, .max_steps = ending->steps};
+  } else {
+    job.goal = {.kind = tuner::GoalKind::kSteps, .target = ending->steps};
+  }
+  job.goal.max_seconds = ending->seconds;
+  job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
+  job.window_seconds = window;
+  // Where the mode is a knob, each setting says its own.
+  const bool bsp = input.mode == api::SyncMode::kBsp && !input.wanted.slack;
+  job.mode = bsp ? tuner::Mode::kBsp : tuner::Mode::kAsync;
+  job.seed = input.seed;
+  job.history = history_;
+  job.signature = input.signature;
+  auto made = tuner::Tuner::Create(std::move(job), priors);
+  if (!made.ok()) {
+    stage_ = Stage::kDone;
+    message_ = "the tuner cannot work on this job: " + std::string(Message(made.status()));
+    return false;
+  }
+  if (made->space().size() < 2) {
+    stage_ = Stage::kDone;
+    const bool none_in_place =
+        input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads && !input.wanted.slack;
+    message_ =
+        AnyPinned(input.policy)
+            ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
+        : none_in_place
+            ? "this job has no knob that can be changed without other pods: its program offers no threads "
+              "(OfferThreads), and spec.tuning.slack allows no other pace"
+            : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
+              "(spec.tuning)";
+    return false;
+  }
+  tuner_ = *std::move(made);
+  return true;
+}
+
+void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
+  if (!tuner_ && !Begin(input, priors)) {
+    if (stage_ == Stage::kDone) Remember();
+    return;
+  }
+  here_ = input.wanted;
+  trial_ = false;
+  failures_ = input.failures;
+  stage_ = Stage::kStaying;
+  message_ = "measuring " + ToString(here_);
+  stay_until_ = input.time + static_cast<double>(input.policy.window_seconds);
+  OpenWindow(input, input.time);
+  Remember();
+}
+
+void TuningLoop::OpenWindow(const TuningInput& input, double begin) {
+  window_ = Window{begin, input.steps, input.loss_sum, input.loss_weight};
+}
+
+// What happened since the window was opened; steps count even when nothing else of them is worth knowing.
+void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
+  if (!window_ || !tuner_) return;
+  const Window window = *window_;
+  OpenWindow(input, input.time);
+  if (input.steps < window.steps || input.time - window.begin < 0.05) return;
+  tuner::Report report;
+  report.setting = ToSetting(stage_ == Stage::kMoving ? running_ : here_);
+  report.time = input.time;
+  report.seconds = input.time - window.begin;
+  report.steps = static_cast<double>(input.steps - window.steps);
+  const double weight = input.loss_weight - window.loss_weight;
+  if (weight > 0) report.loss_mean = (input.loss_sum - window.loss_sum) / weight;
+  report.staleness = input.staleness;
+  report.server_memory = input.server_memory;
+  report.worker_memory = input.worker_memory;
+  report.during_change = during_change;
+  // A report that cannot be true is counted by the tuner and changes nothing.
+  [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+}
+
+// While pods start, the job runs on where it was.
+void TuningLoop::Leave(const TuningInput& input) {
+  if (stage_ != Stage::kMoving) running_ = here_;
+  stage_ = Stage::kMoving;
+  moving_since_ = input.time;
+  ordered_generation_ = input.generation;
+}
+
+void TuningLoop::Order(const TuningInput& input, JobSetting target, TuningOutput& output) {
+  Leave(input);
+  from_ = here_;
+  here_ = target;
+  failures_ = input.failures;
+  ++changes_;
+  output.look_again = 1;
+}
+
+void TuningLoop::Settle(const TuningInput& input) {
+  CloseWindow(input, true);
+  stage_ = Stage::kStaying;
+  measured_ = false;
+  stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
+  failures_ = std::max(failures_, input.failures);
+  window_.reset();
+  Remember();
+}
+
+void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
+  output.look_again = 1;
+  if (input.wanted != here_) {
+    if (input.generation == ordered_generation_) {
+      output.change = here_;  // not written yet
+      return;
+    }
+    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    Leave(input);
+    here_ = input.wanted;
+    trial_ = false;
+  }
+  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
+  if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
+    CloseWindow(input, true);
+  const double waited = input.time - moving_since_;
+  if (input.settled && (!input.rows_moving || waited > kRowsPatience)) return Settle(input);
+  if (waited <= kMovingPatience) return;
+  if (from_ == here_) return Settle(input);  // nowhere to go back to: measure what there is
+  Crashed(input, here_, "it had not come about after " + api::FormatSeconds(waited), output);
+}
+
+// Recorded, never proposed again, and left for where the job came from.
+void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, const std::string& what,
+                         TuningOutput& output) {
+  tuner::Report report;
+  report.ok = false;
+  report.setting = ToSetting(where);
+  report.time = input.time;
+  [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+  output.tales.push_back({true, kEventTuningCrashed,
+                          ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
+  message_ = "going back to " + ToString(from_) + ": at " + ToString(where) + " " + what;
+  trial_ = false;
+  stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+  CloseWindow(input, true);
+  Order(input, from_, output);
+  from_ = here_;
+  Remember();
+}
+
+void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
+  if (input.wanted != here_) {
+    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    CloseWindow(input, true);
+    Leave(input);
+    here_ = from_ = input.wanted;
+    trial_ = false;
+    stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+    return Remember();
+  }
+  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed there", output);
+  const bool failed = input.failures > failures_;
+  failures_ = std::max(failures_, input.failures);
+  output.look_again = std::clamp(stay_until_ - input.time, 0.5, static_cast<double>(input.policy.window_seconds));
+  if (!input.settled) {  // a pod is being replaced: its time says nothing of the setting
+    if (!unsettled_since_) unsettled_since_ = input.time;
+    if (!failed && input.time - *unsettled_since_ < kLateSeconds) return;
+    CloseWindow(input, true);
+    stay_until_ = std::max(stay_until_, input.time + static_cast<double>(input.policy.window_seconds));
+    return;
+  }
+  unsettled_since_.reset();
+  if (!window_) {
+    if (input.time >= stay_until_ - stay_seconds_) OpenWindow(input, input.time);
+    output.look_again = std::min(output.look_again, kWarmUpSeconds);
+    return;
+  }
+  const double length = input.time - window_->begin;
+  if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) {
+    CloseWindow(input, false);
+    measured_ = true;
+  }
+  if (input.time < stay_until_ - 0.02) return;
+  // A setting that nothing was measured at cannot be judged, however long the job has been there.
+  if (measured_) return Decide(input, output);
+  output.look_again = std::clamp(static_cast<double>(input.policy.window_seconds) - length, 0.1, 1.0);
+}
+
+void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
+  if (const auto ending = EndingOf(input)) tuner_->SetEnding(input.time, *ending);
+  if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  remaining_ = decision.remaining;
+  TellOutcomes(output);
+  const JobSetting target = FromSetting(decision.setting);
+  trial_ = decision.kind == tuner::DecisionKind::kTrial;
+  stay_seconds_ = decision.seconds;
+  const bool first_keep = !trial_ && !tuner_->records().empty();
+  if (target == here_) {
+    stay_until_ = input.time + decision.seconds;
+    message_ = (trial_ ? "trying " : "keeping ") + ToString(here_) + ": " + decision.why;
+  } else {
+    message_ =
+        (trial_ ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here_) + "): " + decision.why;
+    output.tales.push_back({false, trial_ ? kEventTuningTrial : kEventTuningMove,
+                            (trial_ ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here_) +
+                                ": " + decision.why});
+    CloseWindow(input, true);
+    Order(input, target, output);
+  }
+  if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here_ && stage_ == Stage::kStaying) {
+    stage_ = Stage::kDone;
+    message_ = "kept " + ToString(here_) + ", the best setting found at the beginning";
+    output.tales.push_back({false, kEventTuningFinished, "Kept " + ToString(here_) + "; tuning.mode is Initial"});
+  }
+  Remember();
+}
+
+// Nothing is tried: what the model believes, from this setting's speed and how such systems behave.
+void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  remaining_ = decision.remaining;
+  JobSetting best = here_;
+  std::string why = "no other setting is clearly better";
+  constexpr double kGainMin = 0.05;
+  for (const tuner::SettingBelief& belief : tuner_->Beliefs(16)) {
+    if (belief.crash_probability > 0.2 || belief.gain.mean < kGainMin || belief.gain.mean < belief.gain.deviation)
+      continue;
+    best = FromSetting(belief.setting);
+    why = "expected " + tuner::Text(belief.gain) + " progress per second, by how such jobs behave; it was not tried";
+    break;
+  }
+  if (recommended_ != best) {
+    output.tales.push_back({false, kEventTuningRecommended, "Recommends " + ToString(best) + ": " + why});
+  }
+  recommended_ = best;
+  message_ = "recommends " + ToString(best) + ": " + why;
+  stay_until_ = input.time + decision.seconds;
+  Remember();
+}
+
+// Changes whose worth is known now, each once.
+void TuningLoop::TellOutcomes(TuningOutput& output) {
+  for (const tuner::DecisionRecord& record : tuner_->records()) {
+    if (record.number + numbered_ <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
+    told_ = record.number + numbered_;
+    output.tales.push_back(
+        {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
+  }
+}
+
+void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
+  api::TuningStatus& status = output.status;
+  if (stage_ == Stage::kDone) {
+    status.stage = tuner_ ? "Finished" : "Unavailable";
+  } else {
+    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
+  }
+  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
+  if (tuner_) {
+    status.servers = here_.servers;
+    status.workers = here_.workers;
+    status.threads = here_.threads;
+    status.slack = here_.slack;
+  }
+  if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
+    status.recommended_servers = recommended_->servers;
+    status.recommended_workers = recommended_->workers;
+    status.recommended_threads = recommended_->threads;
+    status.recommended_slack = recommended_->slack;
+  }
+  if (remaining_) {  // as of the last decision: what changes with the clock alone would be written again and again
+    status.remaining_low = remaining_->low;
+    status.remaining_seconds = remaining_->mid;
+    status.remaining_high = remaining_->high;
+  }
+  status.changes = changes_;
+  status.state = state_;
+}
+
+std::optional<tuner::HistoryEntry> TuningLoop::Summary() const {
+  if (!tuner_) return std::nullopt;
+  return tuner_->Summary();
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,121 @@
+// The tuner at work on one job: reports in, changes of the job's spec out, which the ladder of the other policies
+// carries out. A state machine over tuner::Tuner:
+//
+//   learn how long the job is -> stay at a setting, window by window -> ask the tuner -> move to what it says, and wait
+//   until as many pods take part -> stay ...
+//
+// Pure: time, figures and the prior cache are arguments. What it must not forget is in TuningStatus::state, so that a
+// new operator carries on. Its death, or a wrong turn of it, leaves the job training at the setting it has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/controller/observe/tuning_values.h"
+#include "operator/controller/tuning/job_health.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::controller {
+
+class TuningLoop {
+ public:
+  // `saved`: TuningStatus::state of an earlier operator; what cannot be read is begun anew.
+  explicit TuningLoop(std::string saved = "") : saved_(std::move(saved)) {}
+
+  TuningOutput Step(const TuningInput& input, tuner::PriorCache& priors);
+
+  // Of TuningStatus::state: what tuner::Tuner::Load reads; "" when there is none.
+  static std::string TunerStateOf(const std::string& saved);
+  // Of TuningStatus::state: what was decided since the job began, whatever became of the tuner that decided it.
+  static std::vector<tuner::NamedRecord> StoryOf(const std::string& saved);
+  // Of TuningStatus::state: what is wrong with a part of the job, a line each.
+  static std::vector<std::string> FindingsOf(const std::string& saved);
+
+  // What similar jobs may start from; nothing before the first decision.
+  std::optional<tuner::HistoryEntry> Summary() const;
+  void SetHistory(tuner::JobHistory history) { history_ = std::move(history); }
+
+  // A job that ends within so many windows is left alone.
+  static constexpr double kShortJobWindows = 20;
+  // A setting that has not come about after this long is given up.
+  static constexpr double kMovingPatience = 180;
+  // How long measuring waits for rows that still move.
+  static constexpr double kRowsPatience = 30;
+  // A report that is late for less than this spoils no window.
+  static constexpr double kLateSeconds = 3;
+  // After a change, before the first window begins.
+  static constexpr double kWarmUpSeconds = 1.5;
+  static constexpr size_t kStateBytesMax = 64 << 10;
+  // Decisions that are remembered, of all tuners of the job together.
+  static constexpr size_t kStoryMax = 60;
+  // At the end of the key of a space in which nothing is tried.
+  static constexpr char kRecommends[] = "recommend";
+  // Of a knob whose greatest value nobody named.
+  static constexpr int32_t kHighestByDefault = 16;
+
+ private:
+  enum class Stage { kLearning, kMoving, kStaying, kDone };
+  struct Window {
+    double begin = 0;
+    uint64_t steps = 0;
+    double loss_sum = 0, loss_weight = 0;
+  };
+
+  void TakeKnobs(TuningInput& input);
+  tuner::Setting ToSetting(const JobSetting& setting) const;
+  JobSetting FromSetting(const tuner::Setting& setting) const;
+  void Restore(tuner::PriorCache& priors);
+  std::string Save() const;
+  void Retire(TuningOutput& output);
+  void LookAtHealth(const TuningInput& input, TuningOutput& output);
+  void Remember() { state_ = Save(); }
+  tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
+  static std::optional<tuner::Ending> EndingOf(const TuningInput& input);
+  // False: not yet, or never; stage and message say which.
+  bool Begin(const TuningInput& input, tuner::PriorCache& priors);
+  void Learn(const TuningInput& input, tuner::PriorCache& priors);
+  void Move(const TuningInput& input, TuningOutput& output);
+  void Stay(const TuningInput& input, TuningOutput& output);
+  void Decide(const TuningInput& input, TuningOutput& output);
+  void Recommend(const TuningInput& input, TuningOutput& output);
+  void Leave(const TuningInput& input);
+  void Order(const TuningInput& input, JobSetting target, TuningOutput& output);
+  void Settle(const TuningInput& input);
+  void OpenWindow(const TuningInput& input, double begin);
+  void CloseWindow(const TuningInput& input, bool during_change);
+  void Crashed(const TuningInput& input, const JobSetting& where, const std::string& what, TuningOutput& output);
+  void TellOutcomes(TuningOutput& output);
+  void FillStatus(const TuningInput& input, TuningOutput& output) const;
+
+  std::string saved_, state_;
+  tuner::JobHistory history_;
+  std::optional<tuner::Tuner> tuner_;
+  std::string space_key_;
+
+  Stage stage_ = Stage::kLearning;
+  std::string message_;
+  double time_ = 0;              // never goes back
+  std::optional<double> ahead_;  // of the monotonic clock of this process; not saved
+  JobSetting here_, from_;       // where the job is or goes, and where it would go back to
+  JobSetting running_;           // since it left there, until it has arrived; not saved, as window_ is not
+  int32_t threads_max_ = 0;      // of the workers' program, once it has said so
+  int64_t ordered_generation_ = 0;
+  double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
+  bool trial_ = false;
+  bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
+  int32_t failures_ = 0;
+  uint64_t changes_ = 0, told_ = 0;
+  std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
+  uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
+  std::optional<tuner::Remaining> remaining_;
+  std::optional<JobSetting> recommended_;
+  std::optional<double> unsettled_since_;
+  JobHealth health_;  // begins anew with a new operator: what is still wrong is found again
+  std::string findings_ = "[]";
+  std::optional<Window> window_;      // not saved: counters of another process mean nothing
+  std::optional<TuningInput> first_;  // of this process
+};
+
+}  // namespace attune::controller

@@ -1,0 +1,153 @@
+// What the tuner's loop leaves in the job's status, and how another operator takes it up.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/controller/tuning/tuning_loop.h"
+#include "operator/tuner/records/record_json.h"
+
+namespace attune::controller {
+namespace {
+
+using kube::Json;
+
+constexpr int kStateVersion = 1;
+
+Json ToJson(const std::optional<int32_t>& value) { return value ? Json(*value) : Json(); }
+Json ToJson(const JobSetting& setting) {
+  return Json::array({setting.servers, setting.workers, ToJson(setting.threads), ToJson(setting.slack)});
+}
+JobSetting SettingFromJson(const Json& json) {
+  const auto optional = [&](size_t i) {  // an operator before this one knew the first two
+    return json.size() > i && json[i].is_number_integer() ? json[i].get<int32_t>() : std::optional<int32_t>();
+  };
+  return {.servers = json.at(0).get<int32_t>(),
+          .workers = json.at(1).get<int32_t>(),
+          .threads = optional(2),
+          .slack = optional(3)};
+}
+
+// The newest `count`.
+Json SaveStory(const std::vector<tuner::NamedRecord>& story, size_t count) {
+  Json json = Json::array();
+  for (size_t i = story.size() - std::min(count, story.size()); i < story.size(); ++i)
+    json.push_back(Json(tuner::ToJson(story[i])));
+  return json;
+}
+
+// What cannot be read is passed over: it is told, nothing is decided from it.
+std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
+  std::vector<tuner::NamedRecord> story;
+  for (const Json& record : json.is_array() ? json : Json::array()) {
+    auto named = tuner::RecordFromJson(nlohmann::ordered_json(record));
+    if (named.ok()) story.push_back(*std::move(named));
+  }
+  return story;
+}
+
+}  // namespace
+
+std::string TuningLoop::Save() const {
+  Json json = {{"version", kStateVersion},
+               {"space", space_key_},
+               {"stage", static_cast<int>(stage_)},
+               {"time", time_},
+               {"here", ToJson(here_)},
+               {"from", ToJson(from_)},
+               {"threads_max", threads_max_},
+               {"ordered_generation", ordered_generation_},
+               {"moving_since", moving_since_},
+               {"stay_until", stay_until_},
+               {"stay_seconds", stay_seconds_},
+               {"trial", trial_},
+               {"failures", failures_},
+               {"changes", changes_},
+               {"told", told_},
+               {"numbered", numbered_},
+               {"findings", findings_},
+               {"message", message_}};
+  const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  // Old stories are given up before what was learned.
+  for (size_t records = kStoryMax; records > 0; records /= 2) {
+    const size_t of_tuner = tuner_ ? std::min(records, tuner_->records().size()) : 0;
+    json["story"] = SaveStory(story_, records - of_tuner);
+    if (tuner_) json["tuner"] = tuner_->Save(of_tuner);
+    if (std::string with = text(); with.size() <= kStateBytesMax) return with;
+  }
+  json.erase("story");
+  json.erase("tuner");  // a new operator would learn anew
+  return text();
+}
+
+std::vector<tuner::NamedRecord> TuningLoop::StoryOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  std::vector<tuner::NamedRecord> story = LoadStory(kube::At(json, {"story"}));
+  const Json& space = kube::At(json, {"space"});
+  if (space.is_string() && space.get<std::string>().ends_with(kRecommends)) return story;
+  const Json& numbered = kube::At(json, {"numbered"});
+  const uint64_t before = numbered.is_number_unsigned() ? numbered.get<uint64_t>() : 0;
+  const Json tuner = Json::parse(TunerStateOf(saved), nullptr, /*allow_exceptions=*/false);
+  for (tuner::NamedRecord& named : LoadStory(kube::At(tuner, {"records"}))) {
+    named.record.number += before;
+    story.push_back(std::move(named));
+  }
+  return story;
+}
+
+std::string TuningLoop::TunerStateOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json& state = kube::At(json, {"tuner"});
+  return state.is_string() ? state.get<std::string>() : "";
+}
+
+std::vector<std::string> TuningLoop::FindingsOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json& findings = kube::At(json, {"findings"});
+  return findings.is_string() ? controller::FindingsOf(findings.get<std::string>()) : std::vector<std::string>();
+}
+
+void TuningLoop::Restore(tuner::PriorCache& priors) {
+  if (saved_.empty()) return;
+  const std::string text = std::move(saved_);
+  saved_.clear();
+  if (text.size() > kStateBytesMax) return;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kStateVersion) return;
+    const int stage = json.at("stage").get<int>();
+    if (stage < 0 || stage > static_cast<int>(Stage::kDone)) return;
+    TuningLoop read;
+    read.space_key_ = json.at("space").get<std::string>();
+    read.stage_ = static_cast<Stage>(stage);
+    read.time_ = json.at("time").get<double>();
+    read.here_ = SettingFromJson(json.at("here"));
+    read.from_ = SettingFromJson(json.at("from"));
+    read.threads_max_ = json.value("threads_max", 0);
+    read.ordered_generation_ = json.at("ordered_generation").get<int64_t>();
+    read.moving_since_ = json.at("moving_since").get<double>();
+    read.stay_until_ = json.at("stay_until").get<double>();
+    read.stay_seconds_ = json.at("stay_seconds").get<double>();
+    read.trial_ = json.at("trial").get<bool>();
+    read.failures_ = json.at("failures").get<int32_t>();
+    read.changes_ = json.at("changes").get<uint64_t>();
+    read.told_ = json.at("told").get<uint64_t>();
+    read.message_ = json.at("message").get<std::string>();
+    read.findings_ = json.value("findings", "[]");
+    read.numbered_ = json.value("numbered", uint64_t{0});
+    read.story_ = LoadStory(kube::At(json, {"story"}));
+    if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);
+    if (json.contains("tuner")) {
+      auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
+      if (!tuner.ok()) return;
+      read.tuner_ = *std::move(tuner);
+    } else if (read.stage_ != Stage::kDone) {
+      read.stage_ = Stage::kLearning;
+    }
+    read.history_ = std::move(history_);
+    read.state_ = text;
+    *this = std::move(read);
+  } catch (const Json::exception&) {
+    // Somebody wrote into the status: learn anew.
+  }
+}
+
+}  // namespace attune::controller

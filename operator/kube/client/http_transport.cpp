@@ -1,0 +1,419 @@
+#include "operator/kube/client/http_transport.h"
+
+// cpprestsdk defines macros U and others that collide with Eigen and fmt.
+#define _TURN_OFF_PLATFORM_STRING
+#include <cpprest/astreambuf.h>
+#include <cpprest/http_client.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <pplx/threadpool.h>
+
+#include <boost/asio/ssl.hpp>
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "operator/kube/client/http_failure.h"
+
+namespace attune::kube {
+namespace {
+
+namespace http = web::http;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr size_t kHttpThreads = 4;                            // shared by all transports of the process
+constexpr int kCallsInFlightMax = 8;                          // per transport; each is a connection at worst
+constexpr int kRepeatsMax = 10;                               // more than the dead connections a pool can hold
+constexpr auto kUnaryIdleTimeout = std::chrono::seconds(30);  // behind the deadline of each call
+constexpr auto kShutdownPatience = std::chrono::seconds(2);   // for calls given up at their deadline
+constexpr uint64_t kEarlyBytesMax = 8 << 20;                  // of a stream's body, seen before its head
+
+// cpprestsdk writes body bytes into this as they arrive; what it must never do is throw.
+class Sink final : public Concurrency::streams::details::streambuf_state_manager<uint8_t> {
+ public:
+  using OnBytes = std::function<bool(std::string_view)>;
+  explicit Sink(OnBytes on_bytes)
+      : streambuf_state_manager<uint8_t>(std::ios_base::out), on_bytes_(std::move(on_bytes)) {}
+
+  bool can_seek() const override { return false; }
+  bool has_size() const override { return false; }
+  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
+  void set_buffer_size(size_t, std::ios_base::openmode) override {}
+  size_t in_avail() const override { return 0; }
+  pos_type getpos(std::ios_base::openmode) const override { return static_cast<pos_type>(traits::eof()); }
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return static_cast<pos_type>(traits::eof()); }
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
+    return static_cast<pos_type>(traits::eof());
+  }
+  bool acquire(uint8_t*& pointer, size_t& count) override {
+    pointer = nullptr;
+    count = 0;
+    return false;
+  }
+  void release(uint8_t*, size_t) override {}
+
+ private:
+  pplx::task<size_t> _putn(const uint8_t* bytes, size_t count) override {
+    bool go_on = false;
+    try {
+      go_on = on_bytes_(std::string_view(reinterpret_cast<const char*>(bytes), count));
+    } catch (...) {  // out of memory: end this transfer, not the process
+    }
+    if (go_on) return pplx::task_from_result<size_t>(count);
+    return pplx::task_from_exception<size_t>(std::runtime_error("abandoned by the receiver"));
+  }
+  pplx::task<int_type> _putc(uint8_t byte) override {
+    return _putn(&byte, 1).then([byte](size_t) { return static_cast<int_type>(byte); });
+  }
+  pplx::task<int_type> _bumpc() override { return EndOfFile(); }
+  int_type _sbumpc() override { return traits::eof(); }
+  pplx::task<int_type> _getc() override { return EndOfFile(); }
+  int_type _sgetc() override { return traits::eof(); }
+  pplx::task<int_type> _nextc() override { return EndOfFile(); }
+  pplx::task<int_type> _ungetc() override { return EndOfFile(); }
+  pplx::task<size_t> _getn(uint8_t*, size_t) override { return pplx::task_from_result<size_t>(0); }
+  size_t _scopy(uint8_t*, size_t) override { return 0; }
+  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
+  uint8_t* _alloc(size_t) override { return nullptr; }
+  void _commit(size_t) override {}
+  static pplx::task<int_type> EndOfFile() { return pplx::task_from_result<int_type>(traits::eof()); }
+
+  OnBytes on_bytes_;
+};
+
+Concurrency::streams::ostream MakeSinkStream(Sink::OnBytes on_bytes) {
+  return Concurrency::streams::ostream(
+      Concurrency::streams::streambuf<uint8_t>(std::make_shared<Sink>(std::move(on_bytes))));
+}
+
+// Throws what asio throws when a PEM text is unusable.
+void ConfigureTls(boost::asio::ssl::context& context, const HttpTarget& target) {
+  using boost::asio::buffer;
+  SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+  if (!target.ca_pem.empty()) {
+    // Adding an authority alone would leave the system's authorities trusted too.
+    SSL_CTX_set_cert_store(context.native_handle(), X509_STORE_new());
+    context.add_certificate_authority(buffer(target.ca_pem));
+  }
+  if (!target.client_certificate_pem.empty()) {
+    context.use_certificate_chain(buffer(target.client_certificate_pem));
+    context.use_private_key(buffer(target.client_key_pem), boost::asio::ssl::context::pem);
+    if (SSL_CTX_check_private_key(context.native_handle()) != 1) {
+      ERR_clear_error();
+      throw std::runtime_error("the client key does not belong to the client certificate");
+    }
+  }
+}
+
+Status CheckTarget(const HttpTarget& target) {
+  bool tls = target.server.starts_with("https://");
+  if (!tls && !target.server.starts_with("http://")) {
+    return Error(StatusCode::kInvalidArgument,
+                 "API server address \"" + target.server + "\" must begin with https:// or http://");
+  }
+  if (target.server.find("//[") != std::string::npos) {
+    return Error(StatusCode::kInvalidArgument,
+                 "API server address " + target.server +
+                     ": IPv6 literals are not supported; use a host name that resolves to it");
+  }
+  if (target.client_certificate_pem.empty() != target.client_key_pem.empty()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "credentials for " + target.server + ": a client certificate and its key must be given together");
+  }
+  try {
+    web::uri uri(target.server);
+    if (uri.host().empty()) {
+      return Error(StatusCode::kInvalidArgument, "API server address \"" + target.server + "\" has no host");
+    }
+    if (tls) {
+      boost::asio::ssl::context context(boost::asio::ssl::context::tls_client);
+      ConfigureTls(context, target);
+    }
+  } catch (const std::exception& e) {
+    return Error(StatusCode::kInvalidArgument, "API server " + target.server +
+                                                   ": address or TLS credentials cannot be used (" + e.what() +
+                                                   "); check certificate authority, client certificate and key");
+  }
+  return OkStatus();
+}
+
+http::client::http_client_config MakeConfig(const HttpTarget& target, Duration idle_timeout) {
+  http::client::http_client_config config;
+  config.set_max_redirects(0);  // a redirect would carry the credentials to another server
+  config.set_timeout(std::chrono::duration_cast<std::chrono::microseconds>(idle_timeout));
+  if (target.server.starts_with("https://")) {
+    config.set_ssl_context_callback([target](boost::asio::ssl::context& context) { ConfigureTls(context, target); });
+  }
+  return config;
+}
+
+http::http_request BuildRequest(const HttpRequest& request) {
+  http::http_request built(request.method);
+  built.set_request_uri(web::uri(request.path));
+  built.headers().add("User-Agent", std::string("attune/") + kVersion);
+  built.headers().add("Accept", "application/json, */*");
+  if (!request.bearer_token.empty()) built.headers().add("Authorization", "Bearer " + request.bearer_token);
+  if (!request.content_type.empty()) built.set_body(request.body, request.content_type);
+  return built;
+}
+
+HttpHead HeadOf(const http::http_response& response) {
+  HttpHead head{.status = response.status_code()};
+  auto find = [&](const char* name) {
+    auto found = response.headers().find(name);
+    return found == response.headers().end() ? std::string() : found->second;
+  };
+  head.content_type = find("Content-Type");
+  head.redirect_location = find("Location");
+  std::string after = find("Retry-After");
+  int seconds = 0;
+  if (std::from_chars(after.data(), after.data() + after.size(), seconds).ec == std::errc() && seconds >= 0) {
+    head.retry_after = std::chrono::seconds(seconds);
+  }
+  return head;
+}
+
+HttpFailure FailureOf(const pplx::task<http::http_response>& task, bool headers_seen, bool& failed) {
+  failed = true;
+  try {
+    task.get();
+    failed = false;
+    return {};
+  } catch (const http::http_exception& e) {
+    return {e.error_code().value(), e.what(), headers_seen};
+  } catch (const pplx::task_canceled&) {
+    return {ECANCELED, "cancelled", headers_seen};
+  } catch (const std::exception& e) {
+    return {EPROTO, e.what(), headers_seen};
+  } catch (...) {
+    return {EPROTO, "unknown exception", headers_seen};
+  }
+}
+
+// Counts what is under way; closing waits for it.
+class Gate {
+ public:
+  explicit Gate(int limit) : limit_(limit) {}
+  bool Enter(SteadyClock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, deadline, [&] { return inside_ < limit_; })) return false;
+    ++inside_;
+    return true;
+  }
+  void Leave() {
+    std::lock_guard lock(mutex_);
+    --inside_;
+    changed_.notify_all();
+  }
+  bool WaitEmpty(Duration patience) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, patience, [&] { return inside_ == 0; });
+  }
+
+ private:
+  const int limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+};
+
+// One unary exchange. Owned by its continuations as well as by the caller, who may leave at the deadline.
+struct Exchange {
+  std::mutex mutex;
+  std::condition_variable changed;
+  // Guarded by mutex.
+  HttpResponse response;
+  bool headers_seen = false, too_large = false, ended = false, failed = false;
+  HttpFailure failure;
+};
+
+// One stream under way.
+struct StreamState {
+  HttpStreamHandlers handlers;
+  std::string server;
+  pplx::cancellation_token_source cancel;
+  std::mutex mutex;  // held while a handler runs: orders head before bytes before end
+  std::condition_variable changed;
+  // Guarded by mutex.
+  std::string early;  // body bytes that overtook the head
+  bool head_seen = false, abandoned = false, ended = false;
+
+  bool OnBytes(std::string_view bytes) {
+    std::lock_guard lock(mutex);
+    if (abandoned) return false;
+    if (!head_seen) {
+      if (early.size() + bytes.size() > kEarlyBytesMax) return false;
+      early.append(bytes);
+      return true;
+    }
+    if (!handlers.on_bytes(bytes)) abandoned = true;
+    return !abandoned;
+  }
+  void OnHead(const HttpHead& head) {
+    std::lock_guard lock(mutex);
+    head_seen = true;
+    handlers.on_head(head);
+    if (!early.empty() && !handlers.on_bytes(early)) abandoned = true;
+    early = {};
+  }
+  void OnEnd(const Status& status) {
+    std::lock_guard lock(mutex);
+    handlers.on_end(abandoned
+                        ? Error(StatusCode::kCancelled, "API server " + server + ": stream abandoned by its receiver")
+                        : status);
+    ended = true;
+    changed.notify_all();
+  }
+};
+
+class CpprestStream final : public HttpStream {
+ public:
+  explicit CpprestStream(std::shared_ptr<StreamState> state) : state_(std::move(state)) {}
+  ~CpprestStream() override {
+    state_->cancel.cancel();
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->ended; });
+  }
+
+ private:
+  std::shared_ptr<StreamState> state_;
+};
+
+class CpprestTransport final : public HttpTransport {
+ public:
+  explicit CpprestTransport(const HttpTarget& target)
+      : target_(target),
+        gate_(std::make_shared<Gate>(kCallsInFlightMax)),
+        unary_(target.server, MakeConfig(target, kUnaryIdleTimeout)) {}
+
+  ~CpprestTransport() override {
+    if (!gate_->WaitEmpty(kShutdownPatience)) {
+      log::Warn("HTTP calls still under way at shutdown", {{"server", target_.server}});
+    }
+  }
+
+  StatusOr<HttpResponse> Send(const HttpRequest& request, Duration timeout, uint64_t body_bytes_max) override {
+    auto deadline = SteadyClock::now() + timeout;
+    for (int attempt = 0;; ++attempt) {
+      std::shared_ptr<Exchange> exchange;
+      try {
+        exchange = Exchanged(request, deadline, body_bytes_max);
+      } catch (const std::exception& e) {
+        return Error(StatusCode::kInvalidArgument,
+                     request.method + " " + request.path + ": request cannot be built: " + e.what());
+      }
+      if (exchange == nullptr) {
+        return Error(StatusCode::kDeadlineExceeded, "API server " + target_.server + ": " + request.method + " " +
+                                                        request.path +
+                                                        " had no answer within its deadline; the outcome is open");
+      }
+      std::lock_guard lock(exchange->mutex);
+      if (exchange->too_large) {
+        return Error(StatusCode::kResourceExhausted, "API server " + target_.server + ": answer to " + request.path +
+                                                         " is larger than " + std::to_string(body_bytes_max) +
+                                                         " bytes");
+      }
+      if (!exchange->failed) return std::move(exchange->response);
+      if (attempt < kRepeatsMax && IsWorthRepeating(exchange->failure, request.may_repeat)) continue;
+      return ToStatus(exchange->failure, target_.server);
+    }
+  }
+
+  StatusOr<std::unique_ptr<HttpStream>> Stream(const HttpRequest& request, Duration idle_timeout,
+                                               HttpStreamHandlers handlers) override {
+    auto state = std::make_shared<StreamState>();
+    state->handlers = std::move(handlers);
+    state->server = target_.server;
+    try {
+      // A client of its own per stream: the idle timeout is a property of the client, and streams do not share
+      // connections.
+      http::client::http_client client(target_.server, MakeConfig(target_, idle_timeout));
+      http::http_request built = BuildRequest(request);
+      built.set_response_stream(MakeSinkStream([state](std::string_view bytes) { return state->OnBytes(bytes); }));
+      client.request(built, state->cancel.get_token())
+          .then([state](http::http_response response) {
+            state->OnHead(HeadOf(response));
+            return response.content_ready();
+          })
+          .then([state](const pplx::task<http::http_response>& task) {
+            bool failed = false;
+            HttpFailure failure = FailureOf(task, state->head_seen, failed);
+            state->OnEnd(failed ? ToStatus(failure, state->server) : OkStatus());
+          });
+    } catch (const std::exception& e) {
+      return Error(StatusCode::kInvalidArgument,
+                   request.method + " " + request.path + ": stream cannot be started: " + e.what());
+    }
+    return std::make_unique<CpprestStream>(state);
+  }
+
+ private:
+  // Runs one exchange; null when the deadline passed first.
+  std::shared_ptr<Exchange> Exchanged(const HttpRequest& request, SteadyClock::time_point deadline,
+                                      uint64_t body_bytes_max) {
+    auto exchange = std::make_shared<Exchange>();
+    http::http_request built = BuildRequest(request);
+    built.set_response_stream(MakeSinkStream([exchange, body_bytes_max](std::string_view bytes) {
+      std::lock_guard lock(exchange->mutex);
+      std::string& body = exchange->response.body;
+      exchange->too_large = body.size() + bytes.size() > body_bytes_max;
+      if (!exchange->too_large) body.append(bytes);
+      return !exchange->too_large;
+    }));
+    if (!gate_->Enter(deadline)) return nullptr;
+    pplx::cancellation_token_source cancel;
+    unary_.request(built, cancel.get_token())
+        .then([exchange](http::http_response response) {
+          {
+            std::lock_guard lock(exchange->mutex);
+            exchange->response.head = HeadOf(response);
+            exchange->headers_seen = true;
+          }
+          return response.content_ready();
+        })
+        .then([exchange, gate = gate_](const pplx::task<http::http_response>& task) {
+          gate->Leave();
+          std::lock_guard lock(exchange->mutex);
+          exchange->failure = FailureOf(task, exchange->headers_seen, exchange->failed);
+          exchange->ended = true;
+          exchange->changed.notify_all();
+        });
+    std::unique_lock lock(exchange->mutex);
+    if (exchange->changed.wait_until(lock, deadline, [&] { return exchange->ended; })) return exchange;
+    lock.unlock();
+    cancel.cancel();
+    return nullptr;
+  }
+
+  const HttpTarget target_;
+  const std::shared_ptr<Gate> gate_;
+  http::client::http_client unary_;
+};
+
+}  // namespace
+
+void StartHttpThreads() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    try {
+      crossplat::threadpool::initialize_with_threads(kHttpThreads);
+    } catch (const std::exception& e) {
+      log::Warn("HTTP threads were set up by someone else", {{"reason", e.what()}});
+    }
+  });
+}
+
+StatusOr<std::unique_ptr<HttpTransport>> HttpTransport::Make(const HttpTarget& target) {
+  RETURN_IF_ERROR(CheckTarget(target));
+  StartHttpThreads();
+  try {
+    return std::make_unique<CpprestTransport>(target);
+  } catch (const std::exception& e) {
+    return Error(StatusCode::kInvalidArgument, "API server " + target.server + ": address cannot be used: " + e.what());
+  }
+}
+
+}  // namespace attune::kube

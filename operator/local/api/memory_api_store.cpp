@@ -1,0 +1,466 @@
+// What creates, updates and deletes do to the store: versions, immutable fields, finalizers, graceful deletion and
+// garbage collection. Every function here runs with the mutex locked.
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "operator/local/api/field_set.h"
+#include "operator/local/api/memory_api.h"
+#include "operator/local/api/memory_api_internal.h"
+
+namespace attune::local {
+
+using kube::Json;
+using kube::ObjectKey;
+
+namespace {
+
+constexpr char kForegroundFinalizer[] = "foregroundDeletion";
+
+bool HasFinalizers(const Json& object) { return !kube::At(object, {"metadata", "finalizers"}).empty(); }
+
+bool HasFinalizer(const Json& object, std::string_view name) {
+  const Json& finalizers = kube::At(object, {"metadata", "finalizers"});
+  return std::any_of(finalizers.begin(), finalizers.end(), [&](const Json& finalizer) { return finalizer == name; });
+}
+
+bool IsNamespace(const KindInfo& info) { return info.type == kube::kNamespaces; }
+
+void CopyField(const Json& from, Json& to, const char* field) {
+  if (from.contains(field)) {
+    to[field] = from[field];
+  } else {
+    to.erase(field);
+  }
+}
+
+// Fields only the server writes, and the half of the object that `subresource` does not reach, stay as they were.
+void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const std::string& subresource) {
+  if (subresource == "status") {
+    Json kept = old;
+    CopyField(next, kept, "status");
+    CopyField(next["metadata"], kept["metadata"], "managedFields");
+    next = std::move(kept);
+    return;
+  }
+  if (info.has_status && subresource.empty()) CopyField(old, next, "status");
+  for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation",
+                            "generateName", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    CopyField(old["metadata"], next["metadata"], field);
+  }
+}
+
+void EraseMutablePodFields(Json& spec) {
+  for (const char* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) spec.erase(field);
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list) || !spec[list].is_array()) continue;
+    for (Json& container : spec[list]) {
+      if (container.is_object()) container.erase("image");
+    }
+  }
+}
+
+void EraseResources(Json& spec) {
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list) || !spec[list].is_array()) continue;
+    for (Json& container : spec[list]) {
+      if (container.is_object()) container.erase("resources");
+    }
+  }
+}
+
+// A running pod's spec is fixed but for a few fields; "resize" reaches the resources and nothing else.
+Status CheckPodSpec(const Json& old, const Json& next, const std::string& subresource) {
+  Json before = old.value("spec", Json::object());
+  Json after = next.value("spec", Json::object());
+  if (!after.is_object()) after = Json::object();
+  if (subresource == "resize") {
+    EraseResources(before);
+    EraseResources(after);
+  } else {
+    EraseMutablePodFields(before);
+    EraseMutablePodFields(after);
+  }
+  if (before == after) return OkStatus();
+  return Error(
+      StatusCode::kInvalidArgument,
+      absl::StrCat("Pod \"", std::string(kube::Name(next)), "\" is invalid: spec: Forbidden: ",
+                   subresource == "resize" ? "only cpu and memory resources are mutable"
+                                           : "pod updates may not change fields other than "
+                                             "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                                             "`spec.activeDeadlineSeconds`,`spec.tolerations`,`spec.schedulingGates`"));
+}
+
+Json WithoutMetadataAndStatus(Json object) {
+  object.erase("metadata");
+  object.erase("status");
+  return object;
+}
+
+// Pods that no node runs, or that have ended, need no grace.
+int64_t GraceSeconds(const KindInfo& info, const Json& object, const kube::DeleteOptions& options) {
+  if (!(info.type == kube::kPods)) return 0;
+  const std::string_view phase = kube::StringAt(object, {"status", "phase"});
+  if (kube::StringAt(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
+  return std::max<int64_t>(
+      0, options.grace_period_seconds.value_or(kube::IntegerAt(object, {"spec", "terminationGracePeriodSeconds"}, 30)));
+}
+
+}  // namespace
+
+Status MemoryApi::CheckSize(const Json& object) const {
+  if (object.dump(-1, ' ', false, Json::error_handler_t::replace).size() <= options_.object_bytes_max)
+    return OkStatus();
+  return Error(StatusCode::kResourceExhausted, absl::StrCat("Request entity too large: the object is larger than ",
+                                                            options_.object_bytes_max, " bytes; make it smaller"));
+}
+
+StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
+  const KindInfo& info = *store.info;
+  RETURN_IF_ERROR(CheckNamespace(store, object));
+  if (info.set_defaults) info.set_defaults(object);
+  RETURN_IF_ERROR(ValidateMetadata(info, object));
+  if (info.validate) RETURN_IF_ERROR(info.validate(object));
+  RETURN_IF_ERROR(CheckSize(object));
+  const ObjectKey key = kube::KeyOf(object);
+  if (store.objects.contains(key)) {
+    return Error(StatusCode::kAlreadyExists, ResourceName(info.type) + " \"" + key.name + "\" already exists");
+  }
+  if (info.type == kube::kEvents) ExpireEvents(store);
+  if (store.objects.size() >= info.objects_max) {
+    return Error(StatusCode::kResourceExhausted, absl::StrCat("there are ", info.objects_max, " ", info.type.plural,
+                                                              " already; delete some before creating more"));
+  }
+  Json& metadata = object["metadata"];
+  metadata["uid"] = options_.new_uid ? options_.new_uid() : NewUid();
+  metadata["creationTimestamp"] = Rfc3339(time_.WallNow());
+  for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) metadata.erase(field);
+  if (object.contains("spec") || info.custom) metadata["generation"] = 1;
+  if (IsNamespace(info)) object["status"]["phase"] = "Active";
+  Commit(store, kube::WatchSignal::Kind::kAdded, key, object, nullptr);
+  Json created = *store.objects.at(key);
+  if (!kube::At(created, {"metadata", "ownerReferences"}).empty() && !AnyOwnerExists(created)) {
+    // Its owner is gone already: a garbage collector would remove it in a moment.
+    RETURN_IF_ERROR(DeleteObject(store, key, {}));
+  }
+  return created;
+}
+
+StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::ApplyOptions& options) {
+  const KindInfo& info = *store.info;
+  if (options.field_manager.empty()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "PatchOptions is invalid: fieldManager: Required value: is required for apply patch");
+  }
+  if (config["metadata"].contains("managedFields"))
+    return Error(StatusCode::kInvalidArgument, "metadata.managedFields must be nil");
+  if (!info.type.namespaced) config["metadata"].erase("namespace");
+  if (options.subresource == "status") {
+    Json only{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}, {"metadata", config["metadata"]}};
+    for (const char* field : {"labels", "annotations", "finalizers", "ownerReferences"}) only["metadata"].erase(field);
+    if (config.contains("status")) only["status"] = config["status"];
+    config = std::move(only);
+  } else if (info.has_status) {
+    config.erase("status");
+  }
+  const Manager manager{options.field_manager, "Apply", options.subresource};
+  const std::string now = Rfc3339(time_.WallNow());
+  const auto found = store.objects.find(kube::KeyOf(config));
+  if (found == store.objects.end()) {
+    if (!options.subresource.empty()) return NotFound(info.type, std::string(kube::Name(config)));
+    if (!kube::Uid(config).empty() || !kube::ResourceVersion(config).empty()) {
+      return Conflict(info.type, std::string(kube::Name(config)), "the object was expected to exist, but does not");
+    }
+    const Json identity{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}};
+    ASSIGN_OR_RETURN(Json created, ServerSideApply(identity, config, manager, true, now));
+    return CreateObject(store, std::move(created));
+  }
+  const ObjectPointer old = found->second;
+  const std::string expected_version(kube::ResourceVersion(config));
+  const std::string expected_uid(kube::Uid(config));
+  for (const char* field : {"resourceVersion", "uid", "creationTimestamp", "generation"})
+    config["metadata"].erase(field);
+  ASSIGN_OR_RETURN(Json next, ServerSideApply(*old, config, manager, options.force, now));
+  if (!expected_version.empty()) next["metadata"]["resourceVersion"] = expected_version;
+  if (!expected_uid.empty()) next["metadata"]["uid"] = expected_uid;
+  return Replace(store, old, std::move(next), options.subresource, false);
+}
+
+Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Json& next,
+                                   const std::string& subresource) const {
+  const KindInfo& info = *store.info;
+  if (kube::IsBeingDeleted(old)) {
+    for (const Json& finalizer : kube::At(next, {"metadata", "finalizers"})) {
+      if (!finalizer.is_string() || !HasFinalizer(old, finalizer.get<std::string>())) {
+        return Error(
+            StatusCode::kInvalidArgument,
+            absl::StrCat(
+                info.type.kind, " \"", std::string(kube::Name(old)),
+                "\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
+                "being deleted, found new finalizers ",
+                finalizer.dump()));
+      }
+    }
+  }
+  if (subresource == "status") return OkStatus();
+  RETURN_IF_ERROR(ValidateMetadata(info, next));
+  if (info.type == kube::kPods) RETURN_IF_ERROR(CheckPodSpec(old, next, subresource));
+  return info.validate ? info.validate(next) : OkStatus();
+}
+
+StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json next, const std::string& subresource,
+                                  bool record_manager) {
+  const KindInfo& info = *store.info;
+  const std::string name(kube::Name(*old));
+  if (!next["metadata"].is_object())
+    return Error(StatusCode::kInvalidArgument, "metadata: Invalid value: must be a map");
+  if (const std::string_view expected = kube::ResourceVersion(next);
+      !expected.empty() && expected != kube::ResourceVersion(*old)) {
+    return Conflict(info.type, name,
+                    "the object has been modified; please apply your changes to the latest version and try again");
+  }
+  if (const std::string_view uid = kube::Uid(next); !uid.empty() && uid != kube::Uid(*old)) {
+    return Conflict(info.type, name,
+                    absl::StrCat("Precondition failed: UID in precondition: ", std::string(uid),
+                                 ", UID in object meta: ", std::string(kube::Uid(*old))));
+  }
+  KeepServerFields(info, *old, next, subresource);
+  if (info.set_defaults && subresource.empty()) info.set_defaults(next);
+  RETURN_IF_ERROR(CheckReplacement(store, *old, next, subresource));
+  if (record_manager) {
+    CopyField((*old)["metadata"], next["metadata"], "managedFields");
+    if (next == *old) return *old;
+    RecordUpdate(*old, next, {kDefaultFieldManager, "Update", subresource}, Rfc3339(time_.WallNow()));
+  }
+  if (next == *old) return *old;
+  RETURN_IF_ERROR(CheckSize(next));
+  if ((*old)["metadata"].contains("generation") && WithoutMetadataAndStatus(next) != WithoutMetadataAndStatus(*old)) {
+    next["metadata"]["generation"] = kube::Generation(*old) + 1;
+  }
+  const ObjectKey key = kube::KeyOf(*old);
+  const bool finished = kube::IsBeingDeleted(next) && !HasFinalizers(next) && HasFinalizers(*old) &&
+                        kube::IntegerAt(next, {"metadata", "deletionGracePeriodSeconds"}) == 0 && !IsNamespace(info);
+  if (finished) {
+    Json last = next;
+    Remove(store, key, std::move(next));
+    return last;
+  }
+  Commit(store, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
+  Json result = *store.objects.at(key);
+  RemoveIfFinished(store, key);
+  return result;
+}
+
+void MemoryApi::Commit(Store& store, kube::WatchSignal::Kind kind, const ObjectKey& key, Json object,
+                       ObjectPointer previous) {
+  object["metadata"]["resourceVersion"] = std::to_string(++version_);
+  auto now = std::make_shared<const Json>(std::move(object));
+  if (previous != nullptr) Index(store, key, *previous, false);
+  if (kind == kube::WatchSignal::Kind::kDeleted) {
+    store.objects.erase(key);
+  } else {
+    store.objects[key] = now;
+    Index(store, key, *now, true);
+  }
+  store.history.push_back({version_, kind, std::move(now), std::move(previous)});
+  while (store.history.size() > options_.history_max) {
+    store.expired_version = store.history.front().version;
+    store.history.pop_front();
+  }
+  undelivered_ = true;
+  changed_.notify_all();
+}
+
+void MemoryApi::Index(Store& store, const ObjectKey& key, const Json& object, bool add) {
+  const Place place{&store, key};
+  const std::string uid(kube::Uid(object));
+  if (add) {
+    by_uid_.insert_or_assign(uid, place);
+  } else {
+    by_uid_.erase(uid);
+  }
+  for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
+    const std::string owner_uid(kube::StringAt(owner, {"uid"}));
+    if (add) {
+      dependents_[owner_uid].insert(place);
+    } else if (const auto found = dependents_.find(owner_uid); found != dependents_.end()) {
+      found->second.erase(place);
+      if (found->second.empty()) dependents_.erase(found);
+    }
+  }
+}
+
+void MemoryApi::Remove(Store& store, const ObjectKey& key, Json last) {
+  const ObjectPointer previous = store.objects.at(key);
+  const std::string uid(kube::Uid(last));
+  Commit(store, kube::WatchSignal::Kind::kDeleted, key, std::move(last), previous);
+  CollectDependents(uid);
+  ReleaseForegroundOwners(*previous);
+  if (store.info->type.namespaced) {
+    if (const auto namespaces = FindStore(kube::kNamespaces); namespaces.ok())
+      RemoveIfFinished(**namespaces, {"", key.name_space});
+  }
+}
+
+void MemoryApi::RemoveIfFinished(Store& store, const ObjectKey& key) {
+  const auto found = store.objects.find(key);
+  if (found == store.objects.end() || !kube::IsBeingDeleted(*found->second) || HasFinalizers(*found->second)) return;
+  if (kube::IntegerAt(*found->second, {"metadata", "deletionGracePeriodSeconds"}) != 0) return;
+  if (IsNamespace(*store.info)) {
+    const auto inside = [&](const auto& entry) {
+      const auto first = entry.second.objects.lower_bound({key.name, ""});
+      return entry.second.info->type.namespaced && first != entry.second.objects.end() &&
+             first->first.name_space == key.name;
+    };
+    if (std::any_of(stores_.begin(), stores_.end(), inside)) return;
+  }
+  Remove(store, key, *found->second);
+}
+
+Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::DeleteOptions& options) {
+  const KindInfo& info = *store.info;
+  ASSIGN_OR_RETURN(const ObjectPointer old, Find(store, key));
+  if (!options.uid.empty() && options.uid != kube::Uid(*old)) {
+    return Conflict(info.type, key.name,
+                    absl::StrCat("Precondition failed: UID in precondition: ", options.uid,
+                                 ", UID in object meta: ", std::string(kube::Uid(*old))));
+  }
+  if (!options.resource_version.empty() && options.resource_version != kube::ResourceVersion(*old)) {
+    return Conflict(info.type, key.name,
+                    absl::StrCat("Precondition failed: ResourceVersion in precondition: ", options.resource_version,
+                                 ", ResourceVersion in object meta: ", std::string(kube::ResourceVersion(*old))));
+  }
+  int64_t grace = GraceSeconds(info, *old, options);
+  const bool deleting = kube::IsBeingDeleted(*old);
+  // A second delete may shorten the grace period, never lengthen it.
+  if (deleting) grace = std::min(grace, kube::IntegerAt(*old, {"metadata", "deletionGracePeriodSeconds"}));
+  if (options.propagation == "Orphan") OrphanDependents(std::string(kube::Uid(*old)));
+
+  Json next = *store.objects.at(key);
+  Json& metadata = next["metadata"];
+  const auto dependents = dependents_.find(kube::Uid(*old));
+  if (options.propagation == "Foreground" && !deleting && dependents != dependents_.end())
+    metadata["finalizers"].push_back(kForegroundFinalizer);
+  if (!HasFinalizers(next) && grace == 0 && !IsNamespace(info)) {
+    Remove(store, key, std::move(next));
+    return OkStatus();
+  }
+  if (!deleting || grace < kube::IntegerAt(*old, {"metadata", "deletionGracePeriodSeconds"})) {
+    metadata["deletionTimestamp"] = Rfc3339(time_.WallNow() + std::chrono::seconds(grace));
+    metadata["deletionGracePeriodSeconds"] = grace;
+    if (metadata.contains("generation")) metadata["generation"] = kube::Generation(*old) + 1;
+    if (IsNamespace(info)) next["status"]["phase"] = "Terminating";
+    Commit(store, kube::WatchSignal::Kind::kModified, key, next, old);
+  }
+  if (HasFinalizer(next, kForegroundFinalizer) && !deleting) {
+    const std::set<Place> places = dependents->second;
+    for (const Place& place : places) (void)DeleteObject(*place.store, place.key, {.propagation = "Foreground"});
+  }
+  if (IsNamespace(info) && !deleting) DeleteNamespaceContent(key.name);
+  RemoveIfFinished(store, key);
+  return OkStatus();
+}
+
+void MemoryApi::DeleteNamespaceContent(const std::string& name_space) {
+  for (auto& [name, store] : stores_) {
+    if (!store.info->type.namespaced) continue;
+    std::vector<ObjectKey> keys;
+    for (auto at = store.objects.lower_bound({name_space, ""});
+         at != store.objects.end() && at->first.name_space == name_space; ++at) {
+      keys.push_back(at->first);
+    }
+    for (const ObjectKey& key : keys)
+      (void)DeleteObject(store, key, {});  // gone already: a dependent of an earlier one
+  }
+}
+
+bool MemoryApi::AnyOwnerExists(const Json& object) const {
+  for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
+    const std::string_view kind = kube::StringAt(owner, {"kind"});
+    const bool known =
+        std::any_of(kinds_.begin(), kinds_.end(), [&](const KindInfo& info) { return info.type.kind == kind; });
+    if (!known || by_uid_.contains(kube::StringAt(owner, {"uid"})))
+      return true;  // of unknown kinds nothing can be said
+  }
+  return false;
+}
+
+void MemoryApi::CollectDependents(const std::string& uid) {
+  const auto found = dependents_.find(uid);
+  if (found == dependents_.end()) return;
+  const std::set<Place> places = found->second;
+  for (const Place& place : places) {
+    const auto object = place.store->objects.find(place.key);
+    if (object == place.store->objects.end() || AnyOwnerExists(*object->second)) continue;
+    (void)DeleteObject(*place.store, place.key, {});
+  }
+}
+
+void MemoryApi::OrphanDependents(const std::string& uid) {
+  const auto found = dependents_.find(uid);
+  if (found == dependents_.end()) return;
+  const std::set<Place> places = found->second;
+  for (const Place& place : places) {
+    const ObjectPointer old = place.store->objects.at(place.key);
+    Json next = *old;
+    Json& owners = next["metadata"]["ownerReferences"];
+    owners.erase(std::remove_if(owners.begin(), owners.end(),
+                                [&](const Json& owner) { return kube::StringAt(owner, {"uid"}) == uid; }),
+                 owners.end());
+    if (owners.empty()) next["metadata"].erase("ownerReferences");
+    Commit(*place.store, kube::WatchSignal::Kind::kModified, place.key, std::move(next), old);
+  }
+}
+
+void MemoryApi::ReleaseForegroundOwners(const Json& removed) {
+  for (const Json& owner : kube::At(removed, {"metadata", "ownerReferences"})) {
+    const std::string_view uid = kube::StringAt(owner, {"uid"});
+    const auto place = by_uid_.find(uid);
+    if (place == by_uid_.end() || dependents_.contains(uid)) continue;
+    const Place at = place->second;
+    const ObjectPointer old = at.store->objects.at(at.key);
+    if (!HasFinalizer(*old, kForegroundFinalizer)) continue;
+    Json next = *old;
+    Json& finalizers = next["metadata"]["finalizers"];
+    finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), Json(kForegroundFinalizer)), finalizers.end());
+    Commit(*at.store, kube::WatchSignal::Kind::kModified, at.key, std::move(next), old);
+    RemoveIfFinished(*at.store, at.key);
+  }
+}
+
+void MemoryApi::ExpireEvents(Store& store) {
+  const std::string oldest = Rfc3339(time_.WallNow() - options_.event_ttl);
+  std::vector<ObjectKey> expired;
+  const Json* first = nullptr;
+  ObjectKey first_key;
+  for (const auto& [key, object] : store.objects) {
+    const std::string_view created = kube::StringAt(*object, {"metadata", "creationTimestamp"});
+    if (created < oldest) expired.push_back(key);
+    if (first == nullptr || created < kube::StringAt(*first, {"metadata", "creationTimestamp"})) {
+      first = object.get();
+      first_key = key;
+    }
+  }
+  // A burst of Events drops the oldest one instead of refusing the newest.
+  if (expired.empty() && store.objects.size() >= store.info->objects_max) expired.push_back(first_key);
+  for (const ObjectKey& key : expired) Remove(store, key, *store.objects.at(key));
+}
+
+Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
+  ASSIGN_OR_RETURN(const ObjectPointer old, Find(*store, key));
+  if (!kube::StringAt(*old, {"spec", "nodeName"}).empty()) {
+    return Conflict(kube::kPods, key.name, "pod " + key.name + " is already assigned to node");
+  }
+  if (kube::IsBeingDeleted(*old))
+    return Conflict(kube::kPods, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
+  Json next = *old;
+  next["spec"]["nodeName"] = node;
+  Json condition{{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", Rfc3339(time_.WallNow())}};
+  next["status"]["conditions"] = Json::array({std::move(condition)});
+  Commit(*store, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
+  return OkStatus();
+}
+
+}  // namespace attune::local

@@ -1,0 +1,44 @@
+// Readiness probes, run one after the other on a thread of their own. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "operator/local/nodes/pod_plan.h"
+
+namespace attune::local {
+
+struct ProbeRequest {
+  Probe probe;
+  std::string ip;
+  std::vector<std::string> command;  // of an exec probe: program found, arguments expanded
+  std::vector<std::string> environment;
+  std::function<void(bool success)> on_result;  // called on the prober's thread
+};
+
+class Prober {
+ public:
+  Prober();
+  ~Prober();  // drops what is queued
+  // False when too many are queued already; the probe is then simply late.
+  bool Submit(ProbeRequest request);
+
+ private:
+  void Loop();
+
+  std::mutex mutex_;  // guards below
+  std::condition_variable changed_;
+  std::deque<ProbeRequest> queue_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// One probe, now. Takes at most its timeout.
+bool RunProbe(const ProbeRequest& request);
+
+}  // namespace attune::local

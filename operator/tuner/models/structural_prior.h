@@ -1,0 +1,58 @@
+// What is believed about seconds per update before anything was measured: mean and covariance of log seconds over all
+// settings, estimated from some thousand random models of a parameter server. Settings differ by the workers' cycle,
+// the servers' and the links' time, threads, contention, stragglers; knobs the models do not know get a random smooth
+// dependence with an optimum somewhere.
+//
+// Source: tuner study, section 2; the p-norm of overlapping times is Pollux's (Qiao et al., OSDI 2021), server and
+// fan-out terms are Optimus' (Peng et al., EuroSys 2018).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operator/tuner/space/search_space.h"
+
+namespace attune::tuner {
+
+enum class Mode { kAsync, kBsp };  // SSP counts as Async: its workers wait rarely
+
+// Immutable after construction, so many jobs may share one. About n^2 * 8 bytes for n settings.
+class StructuralPrior {
+ public:
+  StructuralPrior(const SearchSpace& space, Mode mode, uint64_t seed, int draws = kDraws);
+
+  int size() const { return size_; }
+  double mean(int id) const { return mean_[static_cast<size_t>(id)]; }  // log seconds, arbitrary level
+  // Covariance between two settings of the structural models (level removed), and of a Matern 5/2 kernel with a length
+  // scale of 1.5 octaves and unit variance.
+  const float* structure_row(int id) const { return &structure_[static_cast<size_t>(id) * static_cast<size_t>(size_)]; }
+  const float* matern_row(int id) const { return &matern_[static_cast<size_t>(id) * static_cast<size_t>(size_)]; }
+
+  static constexpr int kDraws = 3000;
+
+ private:
+  int size_ = 0;
+  std::vector<double> mean_;
+  std::vector<float> structure_, matern_;
+};
+
+// One prior per space and mode in a process; a value owned by the shell that makes tuners. Not thread-safe.
+class PriorCache {
+ public:
+  std::shared_ptr<const StructuralPrior> Get(const SearchSpace& space, Mode mode);
+
+  static constexpr size_t kPriorsMax = 8;  // 8 MB each at most; the oldest goes first
+
+ private:
+  struct Entry {
+    std::shared_ptr<const StructuralPrior> prior;
+    uint64_t used = 0;
+  };
+  std::map<std::string, Entry> entries_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace attune::tuner

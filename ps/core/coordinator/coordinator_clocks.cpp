@@ -1,0 +1,121 @@
+// Steps of the workers: who is counted in the floor, who holds it, and switches of the synchronization mode.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/protocol/limits.h"
+
+namespace attune::ps {
+
+// Side work (evaluation, export) is not training unless there is nothing else.
+bool CoordinatorCore::IsTraining(const DataSet& data_set) const {
+  return data_set.follows_goal || (!data_set.when_due && std::ranges::none_of(data_sets_, &DataSet::follows_goal));
+}
+
+bool CoordinatorCore::HasWork(const Node& node) const {
+  bool has_work = node.uses_leases ? options_.mutations.floor_counts_idle_workers : node.last.steps > 0;
+  for (const DataSet& data_set : data_sets_) {
+    if (has_work || !IsTraining(data_set)) continue;
+    has_work = std::ranges::any_of(data_set.ledger.leases(),
+                                   [&](const auto& entry) { return entry.second.worker == node.member.node; });
+  }
+  return has_work;
+}
+
+void CoordinatorCore::UpdateCounted(Node& node) { clocks_.SetCounted(node.member.node, HasWork(node)); }
+
+void CoordinatorCore::TellSync(CoordinatorOutputs& out) {
+  if (!clocks_.TakeChanged()) return;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker) Send(node, SyncUpdate{.sync = clocks_.state()}, out);
+  }
+}
+
+// Others wait for one worker: said once per step that takes long.
+void CoordinatorCore::WatchFloor(MonotonicTime now, CoordinatorOutputs& out) {
+  const SyncState& state = clocks_.state();
+  if (!clocks_.AnyoneWaits() || state.floor != floor_watch_.floor || state.slowest != floor_watch_.slowest) {
+    floor_watch_ = {.floor = state.floor, .slowest = state.slowest, .since = now};
+    return;
+  }
+  if (floor_watch_.told || now - floor_watch_.since < options_.straggler_after) return;
+  floor_watch_.told = true;
+  out.events.push_back(Name(state.slowest) + " has been in step " + std::to_string(state.floor) + " for " +
+                       std::to_string(static_cast<int64_t>(Seconds(now - floor_watch_.since))) +
+                       " s; others wait for it (" + ToString(state.mode) + ")");
+}
+
+// --- commands
+
+void CoordinatorCore::Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out) {
+  out.command_results.push_back({.id = id, .status = std::move(status), .text = std::move(text)});
+}
+
+// The job is over: nothing that was asked for will happen.
+void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
+  for (const SwitchOrder& order : std::exchange(switches_, {})) Answer(order.id, status, {}, out);
+  for (const PlacementOrder& order : std::exchange(placement_orders_, {})) Answer(order.id, status, {}, out);
+  for (const GoneOrder& order : std::exchange(gone_orders_, {})) Answer(order.id, status, {}, out);
+  for (const Cut& cut : std::exchange(cuts_, {})) {
+    if (cut.command) Answer(*cut.command, status, {}, out);
+  }
+}
+
+void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!failed_.ok()) return Answer(input.id, failed_, {}, out);
+  if (finished_) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
+  if (taking_over_ && !std::holds_alternative<NodeGone>(input.command) &&
+      !std::holds_alternative<ConfirmOffice>(input.command)) {
+    return Answer(input.id, Error(StatusCode::kUnavailable, "a new coordinator takes over; ask again"), {}, out);
+  }
+  const MonotonicTime deadline = input.timeout < kNever - now ? now + input.timeout : kNever;
+  std::visit([&](const auto& command) { OnCommand(input.id, command, deadline, out); }, input.command);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  if (switches_.size() >= kCommandsMax) {
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many switches wait; wait for some"), {}, out);
+  }
+  switches_.push_back({.id = id, .mode = command.mode, .deadline = deadline});
+}
+
+// The first order of the queue: hold all workers before a common step, then tell the mode from there on.
+void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out) {
+  while (!switches_.empty()) {
+    SwitchOrder& order = switches_.front();
+    if (!order.begun && order.mode == clocks_.mode()) {
+      Answer(order.id, OkStatus(), ToString(order.mode) + " already", out);
+    } else if (now >= order.deadline) {
+      std::string text = "switching to " + ToString(order.mode) + ": ";
+      if (order.begun) {
+        const std::vector<NodeId> missing = clocks_.Missing();
+        text += missing.empty() ? "no time left" : Name(missing.front()) + " has not answered";
+        clocks_.Release();
+      } else {
+        text += "the switch before has not reached all workers";
+      }
+      out.events.push_back(text + "; " + ToString(clocks_.mode()) + " goes on");
+      Answer(order.id, Error(StatusCode::kDeadlineExceeded, text), {}, out);
+    } else if (order.begun && (clocks_.AllPromised() || options_.mutations.switch_without_promises)) {
+      const uint64_t from = clocks_.hold_at();
+      clocks_.Switch(order.mode);
+      const std::string text = ToString(order.mode) + " from step " + std::to_string(from) + " on";
+      out.events.push_back("synchronization: " + text);
+      Answer(order.id, OkStatus(), text, out);
+    } else {
+      const bool cut =
+          !cuts_.empty() && cuts_.front().phase > Cut::Phase::kWaiting && cuts_.front().phase < Cut::Phase::kWriting;
+      if (!order.begun && !cut && clocks_.CanPrepare()) {
+        clocks_.Prepare();
+        order.begun = true;
+        if (clocks_.AllPromised()) continue;  // there is no worker
+      }
+      return;
+    }
+    switches_.pop_front();
+    ServeLeases(now, out);
+  }
+}
+
+}  // namespace attune::ps

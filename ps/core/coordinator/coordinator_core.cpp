@@ -1,0 +1,445 @@
+#include "ps/core/coordinator/coordinator_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/pause_watch.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long ago
+
+}  // namespace
+
+void CoordinatorOutputs::Clear() {
+  send.clear();
+  close.clear();
+  begin_checkpoint.reset();
+  commit_checkpoint.reset();
+  command_results.clear();
+  events.clear();
+  rejected.clear();
+  goal_reached.reset();
+  superseded = false;
+  finished = false;
+  failed.reset();
+}
+
+CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
+    : options_(std::move(options)),
+      links_(options_.link_patience),
+      office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
+      clocks_(options_.term, options_.synchronization),
+      metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
+      best_(options_.goal.best_checkpoint),
+      evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
+  options_.servers = std::max(1U, options_.servers);
+  options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
+  servers_wanted_ = options_.servers;
+  // Numbers of different terms never meet.
+  const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
+  next_lease_ = LeaseId(terms_before + 1);
+  next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
+  record_number_ = mirrored_ = uint64_t{options_.term} << 32;
+  taking_over_ = options_.takeover;
+  if (options_.resume) {
+    clocks_.Restore(options_.synchronization, options_.resume->clock);
+    steps_of_gone_ = options_.resume->steps;
+    restore_steps_ = options_.resume->steps;
+    metrics_.Continue(options_.resume->metrics);
+    best_.Restore(options_.resume->best);
+    // A manifest is a file; what others are sent of it is what counts here.
+    options_.resume->metrics = metrics_.states();
+    options_.resume->best = best_.kept();
+  }
+  restore_point_ = options_.load;
+}
+
+void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
+  if (superseded_) return;
+  now = now_ = std::max(now, now_);  // a clock that goes back stands still
+  if (next_check_ == kNever) {
+    began_ = now;
+    next_check_ = now + options_.check_interval;
+    next_again_ = now + options_.send_again_after;
+    window_end_ = now + options_.loss_window;
+  }
+  SkipPause(now, out);
+  std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
+  if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  StopWaitingForTheGone(out);
+  if (superseded_) return out.Clear(), void(out.superseded = true);
+  if (taking_over_) {
+    AnswerGoneOrders(now, out);
+    return GoOnWithTakeover(now, out);
+  }
+  if (InOffice(now)) {  // else another coordinator may be at work
+    GoOnWithCut(now, out);
+    GoOnWithSwitch(now, out);
+    TellSync(out);
+    GoOnWithPlacement(now, out);
+    AnswerGoneOrders(now, out);
+  }
+  GoOnWithMirror(out);
+}
+
+// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). Its office is not
+// moved: that runs out while it sleeps.
+void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
+  const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
+  if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
+  ForgiveSilence(pause);
+  others_heard_ = MovedBy(pause, others_heard_);
+  for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
+  for (Cut& cut : cuts_) cut.marked_at = MovedBy(pause, cut.marked_at);
+  last_server_lost_ = MovedBy(pause, last_server_lost_);
+  began_ = MovedBy(pause, began_);
+  alone_since_ = MovedBy(pause, alone_since_);
+  floor_watch_.since = MovedBy(pause, floor_watch_.since);
+  out.events.push_back("the coordinator's process stood still for " +
+                       std::to_string(static_cast<int64_t>(Seconds(pause))) +
+                       " s; that time counts for no member's silence");
+}
+
+void CoordinatorCore::ForgiveSilence(Duration time) {
+  for (auto& [id, node] : nodes_) {
+    node.silent_since = std::min(now_, MovedBy(time, node.silent_since));
+    if (node.said_gone && !node.proven_gone) node.said_gone = std::min(now_, MovedBy(time, *node.said_gone));
+  }
+  links_.Forgive(time, now_);
+}
+
+// While nobody at all is heard it is this process that is cut off, or its machine that starves: those that come back a
+// moment later than the first have been no more silent than that one.
+void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
+  if (node.member.node == given_up_) return;
+  if (!IsHost(node.member)) {
+    const Duration deaf = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
+    if (deaf > options_.pause_tolerance) ForgiveSilence(deaf);
+    others_heard_ = now;
+  }
+  node.silent_since = now;
+  node.said_gone.reset();  // that was another process
+}
+
+MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
+
+void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
+  if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
+  if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised, now);
+  const auto known = connections_.find(input.from);
+  if (known == connections_.end()) {
+    // It has not introduced itself, or only while this coordinator took over: a new connection begins with Join.
+    if (!taking_over_) out.close.push_back(input.from);
+    return;
+  }
+  Node* node = Find(known->second);
+  if (node == nullptr) return AnswerGone(input.from, known->second, input.message, out);
+  if (rights_.Refuses(input.message, known->second, PartyOf(node->member.role), out.rejected)) return;
+  std::visit([&](const auto& body) { OnMessage(*node, body, now, out); }, input.message);
+}
+
+void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutputs&) {
+  for (auto& [id, former] : formers_) {
+    if (former.connection == input.connection) former.connection.reset();
+  }
+  for (auto& [id, newcomer] : newcomers_) {
+    if (newcomer.connection == input.connection) newcomer.connection.reset();
+  }
+  const auto known = connections_.find(input.connection);
+  if (known == connections_.end()) return;
+  if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
+    node->connection.reset();
+  }
+  connections_.erase(known);
+}
+
+void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
+  next_check_ = now + options_.check_interval;
+  if (!failed_.ok()) return;
+  if (taking_over_) return AskForPromisesAgain(now, out);
+  CheckLiveness(now, out);
+  ForgetGone(now, out);
+  if (!failed_.ok()) return;
+  ServeLeases(now, out);  // drops the overdue
+  CheckGoals(now, out);
+  WatchFloor(now, out);
+  TellOpenersToWait(now, out);
+  AnswerPlacementOrders(now, out);
+  if (now >= next_again_) {
+    next_again_ = now + options_.send_again_after;
+    record_changed_ = true;  // positions and losses, which nobody waits for
+    for (const auto& [id, node] : nodes_) {
+      if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+      SendCutOrder(node, out);
+    }
+  }
+}
+
+CoordinatorCore::Node* CoordinatorCore::Find(NodeId id) {
+  const auto it = nodes_.find(id);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+CoordinatorCore::DataSet* CoordinatorCore::Find(DataSetId id) {
+  const size_t index = size_t{id.value()} - 1;
+  return index < data_sets_.size() ? &data_sets_[index] : nullptr;
+}
+
+std::string CoordinatorCore::Name(NodeId id) const {
+  const auto it = nodes_.find(id);
+  if (it == nodes_.end()) return "node " + std::to_string(id.value());
+  return (it->second.member.role == Role::kServer ? "server " : "worker ") + std::to_string(it->second.member.index) +
+         " (node " + std::to_string(id.value()) + ")";
+}
+
+void CoordinatorCore::Send(const Node& node, Message message, CoordinatorOutputs& out) {
+  if (node.connection) out.send.push_back({.to = *node.connection, .message = std::move(message)});
+}
+
+bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out) {
+  node.answered_below = std::max(node.answered_below, header.answered_below);
+  node.answers.erase(node.answers.begin(), node.answers.upper_bound(node.answered_below));
+  if (header.request <= node.answered_below || node.pending.contains(header.request)) return false;
+  if (const auto given = node.answers.find(header.request); given != node.answers.end()) {
+    Send(node, given->second, out);
+    return false;
+  }
+  if (node.answers.size() >= kAnswersBehindAWait) RefuseWaiting(node.member.node, out);
+  if (node.pending.size() + node.answers.size() >= kRequestsInFlightMax) {
+    Send(node,
+         Refused{.request = header.request,
+                 .status = Error(StatusCode::kResourceExhausted, std::to_string(kRequestsInFlightMax) +
+                                                                     " requests of one node are open; wait for some")},
+         out);
+    return false;
+  }
+  node.pending.insert(header.request);
+  return true;
+}
+
+// A request that waits for long, for an evaluation to become due, keeps its sender from saying that the answers to
+// later ones have arrived. It is asked again at once.
+void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
+  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
+    if (waiting.worker != worker) return false;
+    Reply(worker, waiting.request,
+          Refused{.request = waiting.request,
+                  .status = Error(StatusCode::kDeadlineExceeded, "nothing is free by now; ask again")},
+          out);
+    return true;
+  });
+}
+
+void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
+  const bool waits = MirrorHost() != nullptr || !InOffice(now_);
+  if (waits && !options_.mutations.answer_before_mirror) return Hold(id, request, std::move(message));
+  Node* node = Find(id);
+  if (node == nullptr) return;
+  node->pending.erase(request);
+  Send(*node, message, out);
+  node->answers.insert_or_assign(request, std::move(message));
+}
+
+// --- heartbeats, clocks and goals
+
+void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (message.number <= node.last.number) return;
+  NoteLinks(node, message, now);
+  if (node.member.node == given_up_) return;
+  Heard(node, now);
+  if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
+    last_server_lost_ = kNever;
+    out.events.push_back(Name(node.member.node) + " is back");
+  }
+  window_loss_sum_ += message.loss_sum - node.last.loss_sum;
+  window_loss_samples_ += message.loss_samples - std::min(message.loss_samples, node.last.loss_samples);
+  node.last = message;
+  for (const LeasePosition& lease : message.leases) {
+    for (DataSet& data_set : data_sets_) {
+      if (data_set.ledger.leases().contains(lease.lease)) {
+        (void)data_set.ledger.Advance(node.member.node, lease.lease, lease.position);  // an old lease: nothing to do
+      }
+    }
+  }
+  if (node.member.role == Role::kWorker && InOffice(now)) {  // or steps would go on without the next one's workers
+    clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
+    UpdateCounted(node);
+  }
+  if (node.member.role == Role::kServer) {
+    OnSupport(node.member.node, message.supports, message.map_version);
+    if (suspended_) CheckOffice(now, out);
+  }
+  Send(node,
+       HeartbeatAck{.number = message.number,
+                    .sync = clocks_.state(),
+                    .liveness = GrantedLiveness(now),
+                    .support = AskForSupport(node.member.node, node.member.role)},
+       out);
+  if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
+  if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
+  if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
+  CheckGoals(now, out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, MonotonicTime, CoordinatorOutputs& out) {
+  if (message.have < map_.version) Send(node, MapUpdate{.map = map_}, out);
+}
+
+uint64_t CoordinatorCore::TotalSteps() const {
+  uint64_t steps = steps_of_gone_;
+  for (const auto& [id, node] : nodes_) steps = CappedSum(steps, node.last.steps);
+  return steps;
+}
+
+// Mean over a window, then exponential smoothing over windows: one noisy step does not end a job.
+void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
+  if (now < window_end_) return;
+  window_end_ = now + options_.loss_window;
+  const double mean = window_loss_sum_ / static_cast<double>(window_loss_samples_);
+  if (window_loss_samples_ == 0 || !std::isfinite(mean)) {
+    window_loss_sum_ = 0;
+    window_loss_samples_ = 0;
+    return;
+  }
+  constexpr double kNewest = 0.3;
+  smoothed_loss_ = smoothed_loss_ ? (1 - kNewest) * *smoothed_loss_ + kNewest * mean : mean;
+  loss_windows_ = CappedSum(loss_windows_, 1);
+  window_loss_sum_ = 0;
+  window_loss_samples_ = 0;
+}
+
+// The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is done
+// with the last of them.
+const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
+  const bool any_follows = std::ranges::any_of(data_sets_, &DataSet::follows_goal);
+  const DataSet* first = nullptr;
+  for (const DataSet& data_set : data_sets_) {
+    if (data_set.when_due || (any_follows && !data_set.follows_goal)) continue;
+    if (!data_set.ledger.AllDone()) return nullptr;
+    if (first == nullptr) first = &data_set;
+  }
+  return first;
+}
+
+void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
+  CloseLossWindow(now);
+  MakeEvaluationDue(now, out);
+  if (!goal_reached_.empty() || !InOffice(now)) return;
+  if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
+  const JobGoal& goal = options_.goal;
+  if (const DataSet* trained = TrainedToTheEnd()) {
+    const uint64_t epochs = trained->ledger.epochs();
+    return ReachGoal(std::to_string(epochs) + (epochs == 1 ? " epoch done" : " epochs done"), out);
+  }
+  if (goal.steps && TotalSteps() >= *goal.steps) {
+    return ReachGoal(std::to_string(*goal.steps) + " steps done", out);
+  }
+  constexpr uint64_t kWindowsMin = 5;  // before that the smoothed loss is mostly its first window
+  if (goal.target_loss && smoothed_loss_ && loss_windows_ >= kWindowsMin && *smoothed_loss_ <= *goal.target_loss) {
+    return ReachGoal(
+        "loss " + std::to_string(*smoothed_loss_) + " reached the target " + std::to_string(*goal.target_loss), out);
+  }
+  if (goal.max_duration && first_worker_ != kNever && now - first_worker_ >= *goal.max_duration) {
+    return ReachGoal("trained for " + std::to_string(static_cast<int64_t>(Seconds(*goal.max_duration))) + " s", out);
+  }
+}
+
+void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
+  goal_reached_ = std::move(reason);
+  record_changed_ = true;
+  BeginClosing();
+  out.goal_reached = goal_reached_;
+  out.events.push_back("goal reached: " + goal_reached_);
+  for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
+  ServeLeases(now_, out);  // all who wait are told that there is no more
+  FinishWhenEmpty(out);
+}
+
+void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
+  if (goal_reached_.empty() || finished_ || !InOffice(now_)) return;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker) return;
+  }
+  if (CutsTheBest()) return;  // mostly of the value that reached the goal; it has a deadline
+  if (!ClosingIsDone()) {
+    if (std::exchange(told_to_wait_, true)) return;
+    const DataSet* open = OpenClosingWork();
+    out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
+                                         : "the goal is reached and the closing work \"" + open->name +
+                                               "\" is not done; waiting for a worker");
+    return;
+  }
+  finished_ = true;
+  out.finished = true;
+  Release(UINT64_MAX, out);  // nobody will follow, and the servers end now
+  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
+  out.events.push_back("finished: the last worker has left");
+  for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
+}
+
+JobProgress CoordinatorCore::progress() const {
+  JobProgress progress{.servers_expected = options_.servers,
+                       .floor_clock = clocks_.floor(),
+                       .steps = TotalSteps(),
+                       .synchronization = ToString(clocks_.mode()),
+                       .smoothed_loss = smoothed_loss_,
+                       .serving = map_.formed() && failed_.ok(),
+                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
+                       .taking_over = taking_over_,
+                       .goal_reached = goal_reached_};
+  progress.office.held = taking_over_ ? alone_since_ != kNever : InOffice(now_);
+  progress.office.map_version = !wanted_voters_.empty() ? wanted_map_ : taking_over_ ? takeover_map_ : map_.version;
+  for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
+  for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  progress.shards_to_change = shards_to_change_;
+  const Restored& restored = recovering_ ? restored_before_ : restored_;
+  progress.rows_restored = restored.rows;
+  progress.shards_restored = restored.shards;
+  progress.rows_begun_anew = restored.begun_anew;
+  if (restored.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
+  progress.lost_after_goal = lost_after_goal_;
+  progress.recoveries = recovering_ ? recoveries_before_ : map_.recoveries;
+  progress.lost_pods = gone_.LostPods(kLostPodsNamed);
+  progress.checkpoints = checkpoints_;
+  progress.checkpoint_clock = checkpoint_clock_;
+  progress.servers_wanted = servers_wanted_;
+  progress.backups = options_.backups;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.rows) continue;
+    progress.rows_to_come += node.rows->rows_to_come;
+    progress.copies_to_send += node.rows->copies_to_send;
+  }
+  progress.rows_moved = rows_moved_;
+  if (clocks_.AnyoneWaits()) {
+    progress.floor_holder = Name(floor_watch_.slowest);
+    if (const auto slowest = nodes_.find(floor_watch_.slowest); slowest != nodes_.end()) {
+      progress.floor_worker = slowest->second.member.index;
+    }
+    progress.floor_held_for = now_ - floor_watch_.since;
+  }
+  progress.metrics = metrics_.states();
+  progress.best_checkpoint = best_.kept();
+  progress.closing.done = finished_;
+  progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
+  if (const DataSet* open = OpenClosingWork()) {
+    progress.closing.data_set = open->name;
+    progress.closing.items_left = open->ledger.items() * open->ledger.epochs() - open->ledger.items_done();
+  }
+  if (current_data_set_) {
+    const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
+    const LeaseLedger& ledger = data_set.ledger;
+    progress.data_set = data_set.name;
+    progress.epochs = ledger.epochs();
+    progress.epoch = ledger.AllDone() ? ledger.epochs() - 1 : ledger.epoch();
+    progress.items = ledger.items();
+    progress.items_done = ledger.items_done();
+    progress.items_total = ledger.items() * ledger.epochs();
+    progress.reprocessed_items = ledger.reprocessed_items();
+  }
+  return progress;
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,486 @@
+// The coordinator of one job: membership, the shard map, tables, data leases, clocks, goals and saves. A state machine
+// without sockets, threads or clock, run inside one server.
+//
+// It speaks over connections, which the shell numbers; a node names itself by Join, again after every reconnect.
+// Externally synchronized: one Step at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/coordinator/coordinator_io.h"
+#include "ps/core/link/request_book.h"
+#include "ps/core/membership/gone_members.h"
+#include "ps/core/membership/office.h"
+#include "ps/core/membership/placement_planner.h"
+#include "ps/core/membership/reachability.h"
+#include "ps/core/progress/best_checkpoint.h"
+#include "ps/core/progress/clock_board.h"
+#include "ps/core/progress/evaluation_schedule.h"
+#include "ps/core/progress/lease_ledger.h"
+#include "ps/core/progress/metric_board.h"
+#include "ps/core/protocol/coordinator_record.h"
+#include "ps/core/protocol/cut_record.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/message_rights.h"
+#include "ps/core/protocol/messages.h"
+#include "ps/core/protocol/shard_map.h"
+
+namespace attune::ps {
+
+class CoordinatorCore {
+ public:
+  explicit CoordinatorCore(CoordinatorOptions options);
+  CoordinatorCore(const CoordinatorCore&) = delete;  // ledgers share its lease numbers
+  CoordinatorCore& operator=(const CoordinatorCore&) = delete;
+
+  void Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out);
+  MonotonicTime WakeAt() const;
+
+  JobProgress progress() const;
+  // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
+  bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && InOffice(now); }
+  const ShardMap& map() const { return map_; }
+  // Whether every shard lay where it is to lie when that was looked at last.
+  bool settled() const { return settled_; }
+  // Messages dropped because their senders may not say such a thing (message_rights.h).
+  uint64_t without_right() const { return rights_.refused(); }
+  // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
+  // take no step afterwards.
+  std::optional<CoordinatorRecord> LastRecord() const;
+
+ private:
+  struct Node {
+    Member member;
+    std::optional<ConnectionId> connection;
+    MonotonicTime silent_since;  // last heartbeat or join; moved by the time that this process has stood still since
+    Heartbeat last;              // totals
+    bool uses_leases = false;    // of training data: without one it has no work
+    std::optional<RowsReport> rows;
+    std::optional<MonotonicTime> said_gone;  // by the platform; it counts once the node is silent, too
+    bool proven_gone = false;                // it has named the very process
+    bool lost = false;                       // the last server: stays in the map until there is another one
+    std::optional<Leave> leave;              // waits until the rows it held have gone home
+    RequestId answered_below;
+    std::map<RequestId, Message> answers;  // given, not known to have arrived
+    std::set<RequestId> pending;           // taken up, not answered
+  };
+  struct TableEntry {
+    TableSpec spec;
+    TableId id;
+    std::set<NodeId> missing;  // servers that have not installed it
+    MonotonicTime asked_at;
+    Status failed;
+    std::vector<std::pair<NodeId, RequestId>> waiting;
+    bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
+  };
+  struct DataSet {
+    DataSetId id;
+    std::string name;
+    DataSetOptions asked;  // by the first opener
+    bool follows_goal = true;
+    bool closing = false;   // has epochs of its own, and was asked for when the goal had been reached
+    bool when_due = false;  // evaluation on the way
+    LeaseLedger ledger;
+  };
+  struct WaitingLease {
+    NodeId worker;
+    RequestId request;
+    DataSetId data_set;
+    MonotonicTime deadline;
+  };
+  struct SwitchOrder {
+    CommandId id;
+    SyncMode mode;
+    MonotonicTime deadline;
+    bool begun = false;
+  };
+  // Checkpoints wait for each other; the first is under way.
+  struct Cut {
+    CutId id;
+    std::string directory;
+    MonotonicTime deadline;
+    // Who asked: an operator, or a worker program, whose save is not cut between steps.
+    std::optional<CommandId> command;
+    NodeId asker;
+    RequestId request;
+    enum class Phase : uint8_t { kWaiting, kBeginning, kHolding, kMarking, kWriting, kCommitting };
+    Phase phase = Phase::kWaiting;
+    bool holds = false;  // the clocks are held for it
+    uint64_t checkpoint = 0, base = 0;
+    MonotonicTime marked_at = kNever;
+    CutRecord record;
+    std::set<NodeId> unmarked;
+    std::map<NodeId, std::optional<SnapshotDone>> parts;
+    bool best = false;  // the coordinator itself: a metric is better than ever before
+    MonotonicTime begun_at{};
+    bool exact() const { return best || command.has_value(); }
+  };
+  // Drains, and numbers of servers: answered when the shards lie as asked.
+  struct PlacementOrder {
+    CommandId id;
+    MonotonicTime deadline;
+    NodeId leaving;  // 0: until nothing is left to change
+  };
+  // Words of the platform: answered when the process has no part in the job any more.
+  struct GoneOrder {
+    CommandId id;
+    NodeGone process;
+    MonotonicTime deadline;
+    MapVersion done_by = {};  // the map that says so; 0: not yet
+  };
+  void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
+  // What nobody could have said, or nobody heard, for so long is no evidence against anybody.
+  void ForgiveSilence(Duration time);
+  void Heard(Node& node, MonotonicTime now);
+  void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(CoordinatorTimer input, MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_members.cpp
+  void OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  Status CheckJoin(const Join& join) const;
+  void ForgetFormer(ConnectionId from, const Join& join);
+  void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  void WantServer(Node& server);
+  void SendWelcome(Node& node, CoordinatorOutputs& out);
+  void FormMapWhenComplete(CoordinatorOutputs& out);
+  void PublishMembers(CoordinatorOutputs& out);
+  void Publish(ShardMap map, CoordinatorOutputs& out);
+  std::vector<Member> Members() const;
+  void Remove(NodeId id, Status why);
+  void StopWaitingForTheGone(CoordinatorOutputs& out);
+  void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
+  void ForgetGone(MonotonicTime now, CoordinatorOutputs& out);
+  bool WaitsInVain(NodeId node, const Message& message) const;
+  void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
+  void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void FailJob(const Status& reason, CoordinatorOutputs& out);
+  void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
+  void LoseTheGone(MonotonicTime now, CoordinatorOutputs& out);
+  bool WouldCostRows(const Node& lost, MonotonicTime now) const;
+
+  // coordinator_links.cpp
+  void NoteLinks(const Node& node, const Heartbeat& heartbeat, MonotonicTime now);
+  void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
+  bool MayGiveUp(const Node& node, MonotonicTime now) const;
+  std::vector<Reachability::Candidate> WhoMayBeGivenUp(MonotonicTime now) const;
+  bool IsReachedByAll(NodeId newcomer) const;
+  std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
+
+  // coordinator_office.cpp
+  bool OfficeCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
+  bool InOffice(MonotonicTime now) const { return !OfficeCounts() || office_.Held(now); }
+  bool MayLose(const std::set<NodeId>& silent, MonotonicTime now) const {
+    return !OfficeCounts() || office_.HeldWithout(silent, now);
+  }
+  SupportQuestion AskForSupport(NodeId node, Role role);
+  void OnSupport(NodeId node, uint64_t number, MapVersion knows);
+  Duration GrantedLiveness(MonotonicTime now) const;
+  void CheckOffice(MonotonicTime now, CoordinatorOutputs& out);
+  void AssignVotes(ShardMap& map);
+  bool MayVote(NodeId node) const;
+  void KeepAsFormerVoter(const Member& server);
+  void ExcludeFormerVoter(const NodeGone& gone);
+  void WantConfirmation(MonotonicTime now);
+  std::vector<NodeId> ServersToGoOnWith(const ShardMap& map) const;
+  bool IsHost(const Member& member) const {
+    return member.role == Role::kServer && member.index == options_.host_index;
+  }
+  void ConfirmItself();
+  void OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime deadline, CoordinatorOutputs& out);
+
+  // coordinator_placement.cpp
+  void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out);
+  MapVersion KnownMap(const Node& node) const;
+  void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
+  void ReplaceLastServer(CoordinatorOutputs& out);
+  bool AnyServerBelow(uint32_t index) const;
+  bool Reports(const Node& node) const;
+  bool AllReady() const;
+  std::string WhatIsRestored(size_t uncovered) const;
+  std::string WhatWasRestored() const;
+  void BeginRecovery();
+  bool Empty(const Node& node) const;
+  std::vector<NodeId> EligibleServers() const;
+  std::vector<NodeId> ServersWithoutTables() const;
+  bool PromoteBackups(CoordinatorOutputs& out);
+  bool ReleaseLeavers(CoordinatorOutputs& out);
+  void EndLeave(NodeId id, CoordinatorOutputs& out);
+  size_t ShardChangesMax() const;
+  PlacementGoal GoalOfPlacement(std::vector<NodeId> servers) const;
+  void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
+  void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_mirror.cpp
+  void OnMessage(Node& node, const MirrorAck& message, MonotonicTime now, CoordinatorOutputs& out);
+  CoordinatorRecord RecordAll() const;
+  std::string MachineOfHost() const;
+  const Node* MirrorHost() const;
+  void Hold(NodeId node, RequestId request, Message message);
+  void GoOnWithMirror(CoordinatorOutputs& out);
+  void Release(uint64_t up_to, CoordinatorOutputs& out);
+  void DropOlderCopies(CoordinatorOutputs& out);
+  void ReleaseMirrored(CoordinatorOutputs& out);
+
+  // coordinator_takeover.cpp
+  struct Former;
+  void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  void OnPromised(ConnectionId from, const Promised& message, MonotonicTime now);
+  void RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out);
+  void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
+  bool ProvenGone(const Member& member) const;
+  const Promised* AnswerOf(NodeId node) const;
+  const ShardMap* NewestMap() const;
+  const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
+  bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
+  bool IsProven(const Member& member) const;
+  void ConfigureTakeover(const ShardMap& map);
+  void WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now);
+  bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
+  bool OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  bool OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
+                         const CoordinatorRecord* record, MonotonicTime now) const;
+  bool IsCovered(const ShardMap& map) const;
+  bool MayStillCome(NodeId host, MonotonicTime now) const;
+  std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
+  void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
+  void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
+  void RestoreSteps();
+  void RestoreTables(const CoordinatorRecord& record);
+  void RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out);
+  bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
+                      std::vector<NodeId>& dead);
+
+  // coordinator_cut.cpp
+  void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
+  void On(CheckpointCommitted input, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const MarkDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const SnapshotDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
+  void CutTheBest(MonotonicTime now);
+  bool CutsTheBest() const { return std::ranges::any_of(cuts_, &Cut::best); }
+  void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
+  void TakeIntoCut(NodeId node);
+  void SendCutOrder(const Node& node, CoordinatorOutputs& out);
+  void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
+  void CommitWhenWritten(CoordinatorOutputs& out);
+  void EndCut(const Status& status, CoordinatorOutputs& out);
+  void RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out);
+  bool CanMark() const;
+  bool HasOpenPart(NodeId node) const;
+  bool BreaksCut(NodeId gone, const Status& why) const;
+  bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
+  CutRecord RecordNow() const;
+
+  // coordinator_clocks.cpp
+  void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  template <typename Other>
+  void OnCommand(CommandId id, const Other&, MonotonicTime, CoordinatorOutputs& out) {
+    Answer(id, Error(StatusCode::kUnimplemented, "this coordinator cannot do that yet"), {}, out);
+  }
+  void AnswerAll(const Status& status, CoordinatorOutputs& out);
+  void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
+  bool IsTraining(const DataSet& data_set) const;
+  bool HasWork(const Node& node) const;
+  void UpdateCounted(Node& node);
+  void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
+  void TellSync(CoordinatorOutputs& out);
+  void WatchFloor(MonotonicTime now, CoordinatorOutputs& out);
+
+  // Messages of members.
+  template <typename Other>
+  void OnMessage(Node&, const Other&, MonotonicTime, CoordinatorOutputs&) {}
+  void OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const MapRequest& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const OpenTable& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const TableInstalled& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const OpenDataSet& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseRequest& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const ReportMetric& message, MonotonicTime now, CoordinatorOutputs& out);
+  void OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out);
+
+  // True when the request is new and is to be handled now.
+  bool TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out);
+  void RefuseWaiting(NodeId worker, CoordinatorOutputs& out);
+  void Reply(NodeId node, RequestId request, Message message, CoordinatorOutputs& out);
+  void Send(const Node& node, Message message, CoordinatorOutputs& out);
+
+  void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
+  bool Loads(const TableEntry& table) const;
+  bool IsLoading() const;
+  void TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
+  void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
+  bool TrainingIsEnding(const DataSet& asked) const;
+  const DataSet* TrainedToTheEnd() const;
+  void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
+  const CutRecord::DataSet* FindRecord(const std::string& name) const;
+  StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
+  void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
+  void ReachGoal(std::string reason, CoordinatorOutputs& out);
+  void FinishWhenEmpty(CoordinatorOutputs& out);
+
+  // coordinator_metrics.cpp
+  MetricPlace PlaceNow() const;
+  void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
+
+  // coordinator_closing.cpp
+  void BeginClosing();
+  void NoteClosing(DataSet& data_set);
+  void NoteLeft(NodeId worker);
+  void NoteWorkerLost();
+  const DataSet* OpenClosingWork() const;
+  bool ClosingIsDone() const;
+  void CloseLossWindow(MonotonicTime now);
+  uint64_t TotalSteps() const;
+  Node* Find(NodeId id);
+  DataSet* Find(DataSetId id);
+  std::string Name(NodeId id) const;
+
+  CoordinatorOptions options_;
+  RightsCheck rights_{Party::kCoordinator};
+  ShardMap map_;
+  NodeId next_node_{1};
+  std::map<NodeId, Node> nodes_;  // members
+  std::map<ConnectionId, NodeId> connections_;
+  GoneMembers gone_;
+  std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
+  Status failed_;
+
+  bool server_gone_ = false;        // somebody may wait for it
+  std::vector<TableEntry> tables_;  // by TableId - 1
+  std::vector<DataSet> data_sets_;  // by DataSetId - 1
+  std::optional<DataSetId> current_data_set_;
+  LeaseId next_lease_{1};
+  std::deque<WaitingLease> waiting_leases_;
+
+  Reachability links_;
+  std::optional<NodeId> given_up_;  // its heartbeats count for nothing, so that it is lost like one that is silent
+  std::map<std::pair<Role, uint32_t>, uint32_t> times_given_up_;
+
+  uint32_t servers_wanted_ = 0;
+  bool placement_changed_ = false;  // look again
+  bool settled_ = false;            // nothing to change when it was looked at last
+  bool moving_ = false;             // said so
+  size_t shards_to_change_ = 0;
+  std::vector<PlacementOrder> placement_orders_;
+  std::vector<GoneOrder> gone_orders_;
+  struct Restored {
+    uint64_t shards = 0, rows = 0, begun_anew = 0;
+  } restored_, restored_before_;    // totals; before the recovery that is under way or was the last
+  uint16_t recoveries_before_ = 0;  // likewise
+  uint64_t rows_moved_ = 0;         // received by members while this one coordinated
+  RestorePoint restore_point_;      // the newest checkpoint
+  uint64_t restore_steps_ = 0;      // of all workers that it contains
+  RestorePoint restore_taken_;      // by the last recovery that needed one
+  uint64_t steps_lost_ = 0;         // by the last recovery that took rows from it
+  bool lost_after_goal_ = false;    // rows were, so that the job's model is not the one that reached it
+  bool recovering_ = false;
+  MonotonicTime last_server_lost_ = kNever;
+
+  // Answers that wait until the mirror knows what they tell, and while this coordinator is out of office.
+  struct Held {
+    uint64_t number;
+    NodeId node;
+    std::optional<ConnectionId> connection;  // of a node that has left
+    RequestId request;
+    Message message;
+  };
+  std::deque<Held> held_;
+  uint64_t record_number_ = 0;       // of the last copy sent
+  uint64_t mirrored_ = 0;            // acknowledged
+  bool record_changed_ = false;      // though nobody waits for it
+  NodeId mirror_;                    // who has it
+  uint64_t first_record_there_ = 0;  // the first copy sent to it
+  MapVersion records_told_;          // the map that says so
+  std::set<NodeId> older_copies_;    // who may have one still
+  MonotonicTime mirror_again_ = kNever;
+
+  // Until all members of the job have answered.
+  struct Former {
+    Join join;
+    std::optional<ConnectionId> connection;
+    std::optional<Promised> answer;
+    MonotonicTime support_ends{};  // of all coordinators before, as the answer says
+  };
+  std::map<NodeId, Former> formers_;
+  std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
+  std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime>
+      proven_gone_;          // by the platform, as NodeGone names them
+  MapVersion takeover_map_;  // the newest one that a member has answered with
+  bool taking_over_ = false;
+  MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
+  MonotonicTime began_ = kNever;         // with its first step
+  MonotonicTime alone_since_ = kNever;   // no other coordinator has been in office since
+  MonotonicTime last_said_ = kNever;
+
+  Office office_;
+  std::vector<Member> former_voters_;  // ascending NodeId, as in the map
+  std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
+  MapVersion wanted_map_;              // of the map that they were chosen by
+  bool suspended_ = false;             // out of office: another coordinator may be at work
+  bool superseded_ = false;            // one is
+
+  std::deque<Cut> cuts_;
+  CutId next_cut_;
+  CutId marked_;             // the newest whose marks are complete
+  bool cut_failed_ = false;  // a node that was to write has gone
+  uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
+
+  ClockBoard clocks_;
+  std::deque<SwitchOrder> switches_;  // the first is under way
+  struct {
+    uint64_t floor = 0;
+    NodeId slowest;
+    MonotonicTime since;
+    bool told = false;
+  } floor_watch_;
+  uint64_t steps_of_gone_ = 0;
+  MonotonicTime first_worker_ = kNever;
+  bool any_worker_ = false;
+  MonotonicTime now_{};  // of the step under way
+  MonotonicTime next_check_ = kNever;
+  MonotonicTime next_again_ = kNever;
+
+  double window_loss_sum_ = 0;
+  uint64_t window_loss_samples_ = 0;
+  MonotonicTime window_end_ = kNever;
+  uint64_t loss_windows_ = 0;
+  std::optional<double> smoothed_loss_;
+
+  MetricBoard metrics_;
+  BestCheckpointKeeper best_;
+  EvaluationSchedule evaluations_;
+  bool told_of_metrics_refused_ = false;  // once
+
+  std::string goal_reached_;
+  // A worker of this number or a later one has yet to leave in order before the job is finished; 0: none has to.
+  NodeId closing_from_;
+  bool told_to_wait_ = false;  // for a worker that does what is left of the closing work; said once
+  bool finished_ = false;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,417 @@
+// Who takes part: join, leave, loss, and the map that says so.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/membership/coordinator_words.h"
+#include "ps/core/protocol/limits.h"
+
+namespace attune::ps {
+namespace {
+
+Status NoLongerMember() {
+  return Error(StatusCode::kAborted, "this node is no longer a member of the job; start it again");
+}
+
+}  // namespace
+
+void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
+  const auto refuse = [&](Status status) {
+    out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(status)}});
+  };
+  if (join.term > options_.term) {
+    if (join.job_uid != options_.job_uid || !WordsOfCoordinators::IsNear(options_.term, join.term)) return;
+    superseded_ = true;
+    return;
+  }
+  if (taking_over_) return OnFormerMember(from, join, out);
+  if (const NodeId node = gone_.NodeOf(join.incarnation); node != NodeId()) {
+    const Status& why = gone_.Find(node)->why;
+    if (!why.ok()) return refuse(why);
+    connections_[from] = node;  // it has left; its question about that is answered when it comes
+    // A server that was released asks nothing: its connection may have broken before it heard so.
+    if (join.role == Role::kServer) out.send.push_back({.to = from, .message = Finished{}});
+    return;
+  }
+  if (!failed_.ok()) return refuse(failed_);
+  for (auto& [id, node] : nodes_) {
+    if (node.member.incarnation != join.incarnation) continue;
+    if (node.connection && *node.connection != from) connections_.erase(*node.connection);
+    node.connection = from;
+    Heard(node, now);
+    connections_[from] = id;
+    if (id == mirror_) mirror_again_ = now;
+    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
+      TakeIntoCut(id);
+      PublishMembers(out);
+    }
+    SendCutOrder(node, out);  // before a map that rows may move under again
+    SendWelcome(node, out);
+    if (node.member.role == Role::kServer) SendOpenOrders(node, out);
+    return;
+  }
+  if (join.node != NodeId()) {
+    if (Find(join.node) != nullptr) return refuse(NoLongerMember());  // another process has that number
+    // Lost or released under another coordinator, which nobody here knows. A worker asks for what it left open; a
+    // server asks nothing, and would wait for ever.
+    if (options_.takeover && join.role == Role::kServer) return refuse(NoLongerMember());
+    if (options_.takeover) return ForgetFormer(from, join);
+    return refuse(Error(StatusCode::kAborted,
+                        "this node took part in the job and is no longer a member, or its coordinator is gone and the "
+                        "job begins anew; start it again"));
+  }
+  if (const Status status = CheckJoin(join); !status.ok()) {
+    out.events.push_back("join refused: " + std::string(status.message()));
+    return refuse(status);
+  }
+  Admit(from, join, now, out);
+}
+
+Status CoordinatorCore::CheckJoin(const Join& join) const {
+  if (join.job_uid != options_.job_uid) {
+    return Error(StatusCode::kFailedPrecondition, "this coordinator serves job id \"" + options_.job_uid +
+                                                      "\", not \"" + join.job_uid +
+                                                      "\"; check the coordinator's address of this process");
+  }
+  if (finished_) return Error(StatusCode::kFailedPrecondition, "the job is finished: " + goal_reached_);
+  if (nodes_.size() >= kMembersMax) {
+    return Error(StatusCode::kResourceExhausted,
+                 "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");
+  }
+  if (join.role == Role::kWorker) return OkStatus();
+  if (join.address.empty()) {
+    return Error(StatusCode::kInvalidArgument, "server " + std::to_string(join.index) + " has no address");
+  }
+  if (join.index >= kServersMax || (!map_.formed() && join.index >= options_.servers)) {
+    return Error(StatusCode::kInvalidArgument, "server " + std::to_string(join.index) + " at \"" + join.address +
+                                                   "\": the job starts with servers 0 to " +
+                                                   std::to_string(options_.servers - 1) + " and may have " +
+                                                   std::to_string(kServersMax));
+  }
+  return OkStatus();
+}
+
+void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
+  for (auto& [id, other] : nodes_) {
+    if (other.member.role != join.role || other.member.index != join.index) continue;
+    if (!MayLose({id}, now)) {  // the join comes again
+      if (!other.said_gone) other.said_gone = now;
+      return;
+    }
+    // The platform replaced that process: the old one is gone for good.
+    const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
+    LoseNode(NodeId(id), why, out);
+    break;
+  }
+
+  const NodeId id = std::exchange(next_node_, next_node_.Next());
+  Node& node = nodes_[id];
+  node.member = {.node = id,
+                 .role = join.role,
+                 .index = join.index,
+                 .address = join.address,
+                 .takes_rows = join.takes_rows,
+                 .incarnation = join.incarnation,
+                 .machine = join.machine};
+  node.connection = from;
+  Heard(node, now);
+  if (join.role == Role::kWorker) clocks_.Add(id);
+  connections_[from] = id;
+  record_changed_ = true;
+  out.events.push_back(Name(id) + " joined");
+  if (join.role == Role::kWorker && first_worker_ == kNever) {
+    const double trained = options_.resume ? options_.resume->seconds : 0;
+    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
+  }
+  if (join.role == Role::kServer) {
+    WantServer(node);
+    for (TableEntry& table : tables_) table.missing.insert(id);  // it must have them before it gets rows
+  } else if (join.takes_rows) {
+    TakeIntoCut(id);
+  }
+  FormMapWhenComplete(out);
+  if (last_server_lost_ != kNever && join.role == Role::kServer) {
+    ReplaceLastServer(out);
+  } else {
+    PublishMembers(out);
+  }
+  SendWelcome(node, out);
+  SendCutOrder(node, out);
+  if (join.role == Role::kServer) SendOpenOrders(node, out);
+}
+
+// A server that joins is wanted, ordered or not. Only while an order says how many there are to be, one above that
+// number is drained like those that were here when it came: it was started before the order and is late.
+void CoordinatorCore::WantServer(Node& server) {
+  if (!map_.formed()) return;
+  const bool ordered =
+      std::ranges::any_of(placement_orders_, [](const PlacementOrder& order) { return order.leaving == NodeId(); });
+  if (ordered && server.member.index >= servers_wanted_ && AnyServerBelow(servers_wanted_)) {
+    server.member.leaving = true;
+  } else {
+    servers_wanted_ = std::max(servers_wanted_, server.member.index + 1);
+  }
+}
+
+void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
+  uint32_t joined = 0;
+  for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
+  // Before any map: a recovery may need it.
+  if (node.member.role == Role::kServer && restore_point_.checkpoint != 0) {
+    Send(node, NewestCheckpoint{.point = restore_point_}, out);
+  }
+  Send(node,
+       Welcome{.node = node.member.node,
+               .map = map_,
+               .servers_expected = options_.servers,
+               .servers_joined = joined,
+               .sync = clocks_.state(),
+               .support = AskForSupport(node.member.node, node.member.role)},
+       out);
+}
+
+void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
+  if (map_.formed()) return;
+  std::vector<Member> servers;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kServer) servers.push_back(node.member);
+  }
+  if (servers.size() < options_.servers) return;
+  std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, whoever joined first
+  std::vector<NodeId> ids;
+  for (const Member& server : servers) ids.push_back(server.node);
+  map_.version = MapVersion(options_.term, 0);
+  map_.shards = EvenShards(options_.shards, ids, options_.backups > 0, map_.version);
+  map_ = PlacedAtOnce(std::move(map_), GoalOfPlacement(std::move(ids)));
+  out.events.push_back((servers.size() == 1 ? std::string("the server has")
+                                            : "all " + std::to_string(servers.size()) + " servers have") +
+                       " joined; the job serves");
+}
+
+std::vector<Member> CoordinatorCore::Members() const {
+  std::vector<Member> members;
+  for (const auto& [id, node] : nodes_) members.push_back(node.member);
+  return members;
+}
+
+void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
+  if (!map_.formed()) return;
+  ShardMap next = map_;
+  next.version = map_.version.Next();
+  Publish(std::move(next), out);
+}
+
+void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
+  map_ = std::move(map);
+  map_.marked = std::max(map_.marked, marked_);
+  map_.members = Members();
+  AssignVotes(map_);
+  placement_changed_ = true;
+  settled_ = false;
+  for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
+}
+
+void CoordinatorCore::Remove(NodeId id, Status why) {
+  const auto it = nodes_.find(id);
+  if (BreaksCut(id, why)) cut_failed_ = true;
+  if (MayVote(id)) KeepAsFormerVoter(it->second.member);
+  gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
+  nodes_.erase(it);
+  office_.Forget(id);
+  links_.Forget(id);
+  if (given_up_ == id) given_up_.reset();
+  if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
+  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
+  server_gone_ = true;
+  record_changed_ = true;
+}
+
+// A member of another coordinator's time that has left, or was lost, without this one having seen it.
+void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
+  gone_.Add(join.node, join.incarnation, OkStatus(), now_);
+  if (forgotten_.size() >= kMembersMax) forgotten_.erase(forgotten_.begin());
+  forgotten_.insert_or_assign(join.node, now_);  // on a new connection it asks again first
+  connections_[from] = join.node;
+}
+
+// What waited for a server that is gone.
+void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
+  if (!std::exchange(server_gone_, false)) return;
+  for (TableEntry& table : tables_) {
+    std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
+    AnswerTableWaiters(table, out);
+  }
+}
+
+// What a node that is no longer a member hears when it still speaks.
+void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) {
+  const GoneMembers::Gone* gone = gone_.Find(node);
+  if (gone == nullptr || !gone->why.ok()) {
+    const Status why = gone == nullptr ? NoLongerMember() : gone->why;
+    out.send.push_back({.to = from, .message = SessionLost{.status = why}});
+  } else if (std::holds_alternative<Leave>(message) || std::holds_alternative<LeaseDone>(message) ||
+             std::holds_alternative<LeaseReturn>(message)) {
+    out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
+  } else if (HeaderOf(message) != nullptr || WaitsInVain(node, message)) {
+    out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
+  }
+}
+
+// With their connections, should those be open still.
+void CoordinatorCore::ForgetGone(MonotonicTime now, CoordinatorOutputs& out) {
+  gone_.Expire(now);
+  std::erase_if(connections_, [&](const auto& entry) {
+    const auto& [connection, node] = entry;
+    if (nodes_.contains(node) || gone_.Find(node) != nullptr) return false;
+    out.close.push_back(connection);
+    return true;
+  });
+}
+
+// One that left under an earlier coordinator asks so within its first moments here; one that goes on with heartbeats
+// was lost there, does not know it, and would wait for a lease for ever.
+bool CoordinatorCore::WaitsInVain(NodeId node, const Message& message) const {
+  const auto forgotten = forgotten_.find(node);
+  return forgotten != forgotten_.end() && std::holds_alternative<Heartbeat>(message) &&
+         now_ - forgotten->second >= options_.liveness_lease;
+}
+
+void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  const Node& node = nodes_.at(id);
+  uint64_t again = 0;
+  if (!options_.mutations.keep_leases_of_lost_workers) {
+    for (DataSet& data_set : data_sets_) again += data_set.ledger.ReleaseAll(id);
+  }
+  out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
+                       " items go to others: " + std::string(reason.message()));
+  steps_of_gone_ = CappedSum(steps_of_gone_, node.last.steps);
+  Send(node, SessionLost{.status = reason}, out);
+  const bool held_rows = node.member.may_own_rows();
+  NoteWorkerLost();
+  Remove(id, reason);
+  if (held_rows && map_.formed()) {
+    BeginRecovery();
+    Publish(WithoutFailed(map_, std::array{id}), out);
+  } else {
+    PublishMembers(out);
+  }
+  ServeLeases(now_, out);
+}
+
+void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out) {
+  if (!TakeUp(node, message.header, out)) return;
+  const NodeId id = node.member.node;
+  // Leases granted but not known to the worker are handed back untouched; it has ended all others before.
+  for (DataSet& data_set : data_sets_) {
+    std::vector<Lease> held;
+    for (const auto& [lease_id, lease] : data_set.ledger.leases()) {
+      if (lease.worker == id) held.push_back(lease);
+    }
+    for (const Lease& lease : held) (void)data_set.ledger.Return(id, lease.id, lease.position);
+  }
+  UpdateCounted(node);
+  ServeLeases(now, out);
+  node.leave = message;
+  if (Reports(node) && map_.formed()) {
+    // The homes call its rows back, those that are still on their way to it too; then it is released.
+    node.member.leaving = true;
+    return PublishMembers(out);
+  }
+  EndLeave(id, out);
+}
+
+void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
+  const Leave leave = *nodes_.at(id).leave;
+  Reply(id, leave.header.request, Done{.request = leave.header.request}, out);
+  out.events.push_back(Name(id) + " left after " + std::to_string(leave.steps) + " steps");
+  steps_of_gone_ = CappedSum(steps_of_gone_, leave.steps);
+  Remove(id, OkStatus());
+  PublishMembers(out);
+  CheckGoals(now_, out);
+  if (!leave.drained) NoteLeft(id);  // one that was asked to leave may have had the closing work before it
+  FinishWhenEmpty(out);
+}
+
+void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
+  if (!failed_.ok()) return;
+  failed_ = reason;
+  out.failed = reason;
+  AnswerAll(reason, out);
+  out.events.push_back("the job failed: " + std::string(reason.message()));
+  for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
+}
+
+// Rows would go back to a checkpoint, or begin anew: the server, or the worker, has some that no other server that is
+// heard of keeps a copy of.
+bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
+  const NodeId id = lost.member.node;
+  return std::ranges::any_of(map_.shards, [&](const Shard& shard) {
+    if (lost.member.role == Role::kServer && shard.home != id) return false;
+    if (!lost.member.may_own_rows()) return false;
+    const auto backup = nodes_.find(shard.backup);
+    return backup == nodes_.end() || now - backup->second.silent_since >= options_.liveness_lease;
+  });
+}
+
+// Proven gone, or silent for longer than any lease that the node can have. Outside of office no member is declared
+// lost: another coordinator may know better.
+void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
+  if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
+    return FailJob(Error(StatusCode::kDataLoss,
+                         "the last server is lost and no other one has joined; start the job "
+                         "again from its last checkpoint"),
+                   out);
+  }
+  CheckOffice(now, out);
+  LoseTheGone(now, out);
+  CheckLinks(now, out);
+  // While nobody is heard it may be this machine that is cut off: its office ends soon then, and who is its only
+  // partner is given more time.
+  const bool deaf = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
+  std::set<NodeId> silent, lost;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost || now - node.silent_since < options_.liveness_lease) continue;
+    silent.insert(id);
+    if (now - node.silent_since < options_.uncovered_patience && (deaf || WouldCostRows(node, now))) continue;
+    lost.insert(id);
+  }
+  if (!MayLose(silent, now)) lost.clear();
+  for (const NodeId id : lost) {
+    const Node* node = Find(id);
+    if (node == nullptr) continue;
+    if (finished_ && node->member.role == Role::kServer) continue;  // has ended as it should
+    const std::string silent_for = Name(id) + " has not been heard of for " +
+                                   std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
+    const std::string text = id == given_up_ ? WhyGivenUp(id, now) : silent_for;
+    LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
+  }
+  FinishWhenEmpty(out);
+}
+
+// The platform's word counts once nothing has been heard for a moment: a heartbeat meanwhile says that the word was
+// about another process.
+void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
+  constexpr Duration kNoticeCheck = std::chrono::seconds(2);
+  std::vector<NodeId> gone;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost || !node.said_gone) continue;
+    const bool silent = node.proven_gone && !node.connection;
+    if (silent || now - *node.said_gone >= kNoticeCheck) gone.push_back(id);
+  }
+  bool excluded = false;
+  for (const NodeId id : gone) {
+    const Node& node = nodes_.at(id);
+    excluded = (node.proven_gone && node.member.role == Role::kServer && office_.Exclude(id)) || excluded;
+  }
+  if (!MayLose({gone.begin(), gone.end()}, now)) {
+    if (excluded) PublishMembers(out);
+    return;
+  }
+  for (const NodeId id : gone) {
+    if (Find(id) == nullptr) continue;
+    LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);
+  }
+}
+
+}  // namespace attune::ps

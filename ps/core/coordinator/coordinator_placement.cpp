@@ -1,0 +1,425 @@
+// Where shards lie: servers that join, drain or fail, copies, and one batch of changes after another
+// (protocol 4.5, 5.1).
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/membership/placement_planner.h"
+#include "ps/core/protocol/incarnation.h"
+#include "ps/core/protocol/limits.h"
+
+namespace attune::ps {
+
+void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
+  office_.Knows(node.member.node, message.map_version);
+  if (node.rows && message.number <= node.rows->number) return;
+  const RowsReport before = node.rows.value_or(RowsReport());
+  const auto grown = [&](uint64_t RowsReport::*total) {
+    return message.*total - std::min(before.*total, message.*total);
+  };
+  restored_.shards += grown(&RowsReport::shards_restored);
+  restored_.rows += grown(&RowsReport::rows_restored);
+  restored_.begun_anew += grown(&RowsReport::rows_begun_anew);
+  // Not what a member received before it first spoke to this coordinator, nor less again when a member is gone.
+  if (node.rows) rows_moved_ += grown(&RowsReport::rows_received);
+  node.rows = message;
+  placement_changed_ = true;
+}
+
+// Whoever may hold rows says where it stands with them.
+bool CoordinatorCore::Reports(const Node& node) const { return node.member.may_own_rows(); }
+
+bool CoordinatorCore::AnyServerBelow(uint32_t index) const {
+  return std::ranges::any_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role == Role::kServer && node.member.index < index && !node.lost;
+  });
+}
+
+bool CoordinatorCore::AllReady() const {
+  return std::ranges::all_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    if (!Reports(node)) return true;
+    return node.rows && node.rows->map_version >= map_.version && node.rows->shards_not_ready == 0;
+  });
+}
+
+bool CoordinatorCore::Empty(const Node& node) const {
+  const NodeId id = node.member.node;
+  const bool named = std::ranges::any_of(map_.shards, [&](const Shard& shard) {
+    return shard.home == id || shard.backup == id || shard.next_backup == id;
+  });
+  return !named && (!node.rows || (node.rows->map_version >= map_.version && node.rows->rows_held == 0 &&
+                                   node.rows->handovers_open == 0 && node.rows->operations_waiting == 0));
+}
+
+std::vector<NodeId> CoordinatorCore::EligibleServers() const {
+  std::vector<NodeId> servers;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
+    const bool has_tables = std::ranges::none_of(
+        tables_, [&](const TableEntry& table) { return table.failed.ok() && table.missing.contains(id); });
+    const bool in_use =
+        std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
+    if (in_use || (has_tables && IsReachedByAll(id))) servers.push_back(id);
+  }
+  return servers;
+}
+
+// They have come since a table was opened, and could not serve its rows yet.
+std::vector<NodeId> CoordinatorCore::ServersWithoutTables() const {
+  std::vector<NodeId> servers;
+  for (const TableEntry& table : tables_) {
+    if (table.opened) servers.insert(servers.end(), table.missing.begin(), table.missing.end());
+  }
+  return servers;
+}
+
+// Copies that all members have completed.
+bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
+  ShardMap next = map_;
+  next.version = map_.version.Next();
+  std::map<MapVersion, bool> done;
+  bool any = false;
+  for (Shard& shard : next.shards) {
+    if (shard.next_backup == NodeId()) continue;
+    const auto [it, is_new] = done.try_emplace(shard.join_id, false);
+    if (is_new) {
+      it->second = std::ranges::all_of(nodes_, [&](const auto& entry) {
+        return !Reports(entry.second) ||
+               std::ranges::find(entry.second.rows->joins_done, shard.join_id) != entry.second.rows->joins_done.end();
+      });
+    }
+    if (!it->second) continue;
+    shard.backup = std::exchange(shard.next_backup, NodeId());
+    shard.join_id = MapVersion();
+    any = true;
+  }
+  if (any) Publish(std::move(next), out);
+  return any;
+}
+
+// Nodes that were asked to leave, or have asked, and hold nothing any more. Not the server this one runs in, which may
+// have been drained when the coordinator came to it: another one has to follow before that server goes.
+bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
+  std::vector<NodeId> released;
+  for (const auto& [id, node] : nodes_) {
+    const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
+    if (node.member.leaving && !host && Empty(node) && !HasOpenPart(id) && !MayVote(id)) released.push_back(id);
+  }
+  for (const NodeId id : released) {
+    Node& node = nodes_.at(id);
+    if (node.leave) {
+      EndLeave(id, out);
+      continue;
+    }
+    out.events.push_back(Name(id) + " is drained and released");
+    Send(node, Finished{}, out);
+    Remove(id, OkStatus());
+  }
+  if (!released.empty()) PublishMembers(out);
+  return !released.empty();
+}
+
+// By what members hold under the newest map, which they report before anything is changed under it.
+size_t CoordinatorCore::ShardChangesMax() const {
+  uint64_t rows = 0;
+  for (const auto& [id, node] : nodes_) rows += node.rows ? node.rows->rows_held : 0;
+  const uint64_t per_shard = std::max<uint64_t>(rows / map_.shards.size(), 1);
+  return std::max<size_t>(options_.shard_changes_max, options_.row_changes_max / per_shard);
+}
+
+PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) const {
+  PlacementGoal goal{.servers = std::move(servers), .backups = options_.backups, .weights = {}};
+  if (options_.mutations.copies_on_any_machine) return goal;
+  for (const NodeId id : goal.servers) goal.machines[id] = nodes_.at(id).member.machine;
+  return goal;
+}
+
+// One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
+// the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
+void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
+  if (!std::exchange(placement_changed_, false)) return;
+  if (finished_) return;  // servers end in the middle of whatever would begin now
+  if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (IsLoading()) {
+    placement_changed_ = true;
+    return;
+  }
+  if (Marking()) {  // rows that move while others are copied would be missed or copied twice
+    placement_changed_ = true;
+    return;
+  }
+  if (std::exchange(recovering_, false)) {
+    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + WhatWasRestored());
+  }
+  if (PromoteBackups(out)) return;
+  uint64_t under_way = 0;
+  for (const auto& [id, node] : nodes_) under_way += node.rows ? node.rows->rows_to_come : 0;
+  const bool copying =
+      std::ranges::any_of(map_.shards, [](const Shard& shard) { return shard.next_backup != NodeId(); });
+  if (copying || under_way > 0) return;
+  const std::vector<NodeId> servers = EligibleServers();
+  std::vector<PlacementChange> changes;
+  if (!servers.empty()) {
+    changes = PlanPlacement(map_, GoalOfPlacement(servers));
+  }
+  shards_to_change_ = changes.size();
+  if (!changes.empty()) {
+    if (!std::exchange(moving_, true)) {
+      out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
+                           std::to_string(servers.size()) + " servers share them");
+    }
+    changes.resize(std::min(changes.size(), ShardChangesMax()));
+    return Publish(WithChanges(map_, changes, map_.version.Next()), out);
+  }
+  if (ReleaseLeavers(out)) return;
+  if (std::exchange(moving_, false)) out.events.push_back("all shards have their place");
+  // A server without the tables is not used yet.
+  settled_ = std::ranges::all_of(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    return node.member.role != Role::kServer || node.member.leaving ||
+           std::ranges::find(servers, entry.first) != servers.end();
+  });
+  AnswerPlacementOrders(now, out);
+}
+
+void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
+  const bool acts = InOffice(now);
+  bool any_leaves = false;  // and is still here
+  uint32_t servers = 0;
+  std::string apart;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer) continue;
+    if (!links_.HasAllLinks(id)) apart += "; " + Name(id) + " has no connection to some members yet";
+    any_leaves = any_leaves || node.member.leaving;
+    servers += node.member.leaving ? 0 : 1;
+  }
+  std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
+    if (acts && order.leaving != NodeId() && Find(order.leaving) == nullptr) {
+      Answer(order.id, OkStatus(), "drained", out);
+    } else if (acts && order.leaving == NodeId() && settled_ && !any_leaves && servers == servers_wanted_) {
+      Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
+    } else if (now >= order.deadline) {
+      Answer(order.id,
+             Error(StatusCode::kDeadlineExceeded,
+                   std::to_string(shards_to_change_) + " shards are still to change, " + std::to_string(servers) +
+                       " of " + std::to_string(servers_wanted_) + " servers are here" + apart + "; it goes on"),
+             {}, out);
+    } else {
+      return false;
+    }
+    return true;
+  });
+}
+
+// --- commands
+
+void CoordinatorCore::OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  const auto refuse = [&](const std::string& text) {
+    Answer(id, Error(StatusCode::kFailedPrecondition, "draining server " + std::to_string(command.index) + ": " + text),
+           {}, out);
+  };
+  if (!map_.formed()) return refuse("the job does not serve yet");
+  if (command.index == options_.host_index) return refuse("the job's coordinator runs there; drain another one");
+  Node* server = nullptr;
+  bool others = false;
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.lost) continue;
+    if (node.member.index == command.index) {
+      server = &node;
+    } else {
+      others = others || !node.member.leaving;
+    }
+  }
+  if (server == nullptr) return Answer(id, OkStatus(), "there is no such server", out);
+  if (!others) return refuse("it is the last one; start another one first");
+  if (placement_orders_.size() >= kCommandsMax) return refuse("too many orders wait");
+  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = server->member.node});
+  if (std::exchange(server->member.leaving, true)) return;
+  out.events.push_back(Name(server->member.node) + " is being drained");
+  PublishMembers(out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  if (command.servers == 0 || command.servers > kServersMax || !map_.formed()) {
+    return Answer(id,
+                  Error(StatusCode::kInvalidArgument,
+                        "servers: 1 to " + std::to_string(kServersMax) + " are allowed, once the job serves"),
+                  {}, out);
+  }
+  if (options_.host_index && command.servers <= *options_.host_index) {
+    return Answer(id,
+                  Error(StatusCode::kFailedPrecondition, "server " + std::to_string(*options_.host_index) +
+                                                             " would go, and the job's coordinator runs there"),
+                  {}, out);
+  }
+  if (placement_orders_.size() >= kCommandsMax) {
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
+  }
+  servers_wanted_ = command.servers;
+  record_changed_ = true;
+  const bool any_stays = AnyServerBelow(command.servers);
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != Role::kServer) continue;
+    node.member.leaving = node.member.index >= command.servers && any_stays;
+  }
+  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = {}});
+  PublishMembers(out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, MonotonicTime, CoordinatorOutputs& out) {
+  if (command.backups > 1) {
+    return Answer(id, Error(StatusCode::kInvalidArgument, "backups: 0 or 1 are allowed"), {}, out);
+  }
+  options_.backups = command.backups;
+  record_changed_ = true;
+  placement_changed_ = true;
+  Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
+}
+
+void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline,
+                                CoordinatorOutputs& out) {
+  if (gone_orders_.size() >= kMembersMax) {  // a whole rack may be lost at once
+    return Answer(id, Error(StatusCode::kResourceExhausted, "too many ended processes are reported; ask again"), {},
+                  out);
+  }
+  gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
+  if (taking_over_) proven_gone_.try_emplace({command.role, command.index, command.pod}, now_);
+  ExcludeFormerVoter(command);
+  for (auto& [node_id, node] : nodes_) {
+    if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
+    const uint32_t pod = PodOf(node.member.incarnation);
+    const bool is_known = command.pod != 0 && pod != 0;
+    if (is_known && command.pod != pod) continue;  // replaced since
+    // With its connection there, or without a word which process it was, it may live: it has to be silent, too.
+    if (!node.said_gone) node.said_gone = now_;
+    node.proven_gone = is_known;
+    return LoseTheGone(now_, out);
+  }
+}
+
+// A coordinator that is lost itself takes the word along, so it is answered only when it has done what it can: the
+// process is no member, and no voter, and every server, in which the next one may run, has the map that says so. The
+// operator tells the next coordinator what the last one has not answered. While this one takes over it has done nothing
+// yet.
+void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
+  const auto knows = [&](MapVersion map) {
+    return [this, map](const auto& entry) {
+      const Node& node = entry.second;
+      return node.member.role != Role::kServer || node.lost || KnownMap(node) >= map;
+    };
+  };
+  std::erase_if(gone_orders_, [&](GoneOrder& order) {
+    const NodeGone& gone = order.process;
+    const auto is_it = [&](const Member& member) {
+      return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
+    };
+    const auto is_member = [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; };
+    const bool is_a_server = gone.role == Role::kServer && gone.pod != 0;
+    bool has_an_effect_to_come =
+        taking_over_ ||
+        (is_a_server && (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it)));
+    if (has_an_effect_to_come) {
+      order.done_by = {};
+    } else if (is_a_server) {
+      if (order.done_by == MapVersion()) order.done_by = map_.version;
+      has_an_effect_to_come = !std::ranges::all_of(nodes_, knows(order.done_by));
+    }
+    if (has_an_effect_to_come && now < order.deadline) return false;
+    const Status late = Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again");
+    Answer(order.id, has_an_effect_to_come ? late : OkStatus(), {}, out);
+    return true;
+  });
+}
+
+// The newest one that the node has said to have.
+MapVersion CoordinatorCore::KnownMap(const Node& node) const {
+  return std::max(node.last.map_version, node.rows ? node.rows->map_version : MapVersion());
+}
+
+// --- losses
+
+void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  if (nodes_.at(id).member.role == Role::kWorker) return LoseWorker(id, reason, out);
+  LoseServer(id, reason, out);
+}
+
+std::string CoordinatorCore::WhatIsRestored(size_t uncovered) const {
+  const std::string shards = "; " + std::to_string(uncovered) + " shards have no copy, ";
+  if (restore_point_.checkpoint == 0) return shards + "and there is no checkpoint: their rows begin anew";
+  return shards + "their rows go back to checkpoint " + std::to_string(restore_point_.checkpoint) + " in " +
+         restore_point_.directory + " at step " + std::to_string(restore_point_.clock) + "; " +
+         std::to_string(TotalSteps() - std::min(TotalSteps(), restore_steps_)) + " steps of all workers since then";
+}
+
+std::string CoordinatorCore::WhatWasRestored() const {
+  const uint64_t shards = restored_.shards - restored_before_.shards;
+  if (shards == 0) return "no row was lost";
+  std::string text = std::to_string(shards) + " shards had no copy, " +
+                     std::to_string(restored_.rows - restored_before_.rows) + " rows went back to ";
+  text += restore_taken_.checkpoint == 0 ? "nothing, for there is no checkpoint"
+                                         : "checkpoint " + std::to_string(restore_taken_.checkpoint) + " at step " +
+                                               std::to_string(restore_taken_.clock);
+  if (const uint64_t anew = restored_.begun_anew - restored_before_.begun_anew; anew > 0) {
+    text += ", " + std::to_string(anew) + " rows known to others begin anew";
+  }
+  return text;
+}
+
+// One that begins during another ends with it. What they cost is known, and said, when both are complete.
+void CoordinatorCore::BeginRecovery() {
+  if (std::exchange(recovering_, true)) return;
+  restored_before_ = restored_;
+  recoveries_before_ = map_.recoveries;
+}
+
+// Homes go to the backups; shards without one go to other servers, which restore what they can (protocol 5.1).
+void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
+  if (finished_) return Remove(id, reason);
+  if (!map_.formed()) {
+    out.events.push_back(std::string(attune::Message(reason)) + "; it may join again");
+    return Remove(id, reason);
+  }
+  const bool others = std::ranges::any_of(nodes_, [&](const auto& entry) {
+    return entry.second.member.role == Role::kServer && entry.first != id && !entry.second.lost;
+  });
+  Node& node = nodes_.at(id);
+  if (node.lost) return;
+  if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
+  size_t uncovered = 0;
+  for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
+  out.events.push_back(Name(id) + " is lost: " + std::string(attune::Message(reason)) +
+                       (uncovered == 0 ? "; every shard it was home of has a copy" : WhatIsRestored(uncovered)));
+  if (uncovered > 0) {
+    restore_taken_ = restore_point_;
+    steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
+    lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && !goal_reached_.empty());
+  }
+  if (!others) {
+    node.lost = true;
+    last_server_lost_ = now_;
+    out.events.push_back("no server is left; waiting for another one");
+    return;
+  }
+  Remove(id, reason);
+  BeginRecovery();
+  Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
+}
+
+void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
+  std::vector<NodeId> lost;
+  for (const auto& [id, node] : nodes_) {
+    if (node.lost) lost.push_back(id);
+  }
+  last_server_lost_ = kNever;
+  BeginRecovery();
+  map_.members = Members();
+  for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));
+  Publish(WithoutFailed(map_, lost), out);
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,93 @@
+// What a coordinator knows that no other node does, as a value: kept by a second server, so that another coordinator
+// can go on where this one stopped (protocol 5.3). A request that changes it is answered only when the copy is there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time_source.h"
+#include "ps/core/protocol/cut_record.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/progress_state.h"
+#include "ps/core/protocol/shard_map.h"
+#include "ps/store/table_store.h"
+
+namespace attune::ps {
+
+// When training is over: whichever comes first. All empty: one epoch.
+struct JobGoal {
+  std::optional<uint64_t> epochs;
+  std::optional<uint64_t> steps;         // of all workers together
+  std::optional<double> target_loss;     // smoothed loss at or below
+  std::optional<Duration> max_duration;  // since the first worker joined
+  std::optional<TargetMetric> target_metric;
+  std::optional<EarlyStopping> early_stopping;
+  bool limits_training() const {
+    return epochs || steps || target_loss || max_duration || target_metric || early_stopping;
+  }
+  // No goal by itself: how often an evaluation is due, by whichever comes first.
+  std::optional<uint64_t> evaluate_every_epochs, evaluate_every_steps;
+  std::optional<BestCheckpointRule> best_checkpoint{};  // no goal either
+  bool operator==(const JobGoal&) const = default;
+};
+
+struct CoordinatorRecord {
+  struct Table {
+    TableSpec spec;
+    bool failed = false;  // its id is used up
+    bool opened = false;  // every server has it, and what a checkpoint has of it
+    bool operator==(const Table&) const = default;
+  };
+  struct Node {
+    NodeId node;
+    bool uses_leases = false;
+    bool operator==(const Node&) const = default;
+  };
+  struct Holder {
+    LeaseId lease;
+    NodeId worker;
+    bool operator==(const Holder&) const = default;
+  };
+  struct DataSet {
+    CutRecord::DataSet progress;
+    bool follows_goal = true;
+    std::vector<Holder> holders;  // of progress.open, in its order
+    bool closing = false;         // work of after the goal
+    bool when_due = false;        // evaluation on the way
+    bool operator==(const DataSet&) const = default;
+  };
+
+  uint64_t number = 0;  // of this copy; term of the coordinator in the upper half
+  NodeId host;          // the server it runs in
+
+  // What the job was started with.
+  JobGoal goal;
+  uint64_t items = 0, lease_items = 0;
+  uint32_t servers = 1;
+  std::string synchronization;  // "ssp:4"
+  RestorePoint load;            // and from where
+  std::optional<CutRecord> resume;
+
+  uint32_t servers_wanted = 0, backups = 0;
+  NodeId next_node;                // not given to anybody yet, nor soon
+  std::vector<Node> nodes;         // members
+  std::vector<Table> tables;       // by TableId - 1
+  std::vector<DataSet> data_sets;  // by DataSetId - 1
+  RestorePoint newest;             // checkpoint
+  uint64_t newest_steps = 0;       // of all workers that it contains
+  uint64_t steps_of_gone = 0;
+  std::optional<double> trained_seconds;  // since the first worker joined
+  std::optional<double> smoothed_loss;
+  bool lost_after_goal = false;
+  uint64_t loss_windows = 0;
+  std::string goal_reached;
+  NodeId closing_from;  // see CoordinatorCore
+  std::vector<MetricState> metrics;
+  EvaluationState evaluations;
+  std::optional<BestCheckpoint> best{};
+  bool operator==(const CoordinatorRecord&) const = default;
+};
+
+}  // namespace attune::ps

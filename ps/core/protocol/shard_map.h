@@ -1,0 +1,105 @@
+// Which server is home of which shard, which ones hold copies, and who is a member. A value: published whole by the
+// coordinator, never edited in place by anyone else.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "ps/core/protocol/ids.h"
+
+namespace attune::ps {
+
+enum class Role : uint8_t { kServer, kWorker };
+
+struct Member {
+  NodeId node;
+  Role role = Role::kWorker;
+  uint32_t index = 0;        // within the role, as the platform numbers it
+  std::string address;       // host:port of its data plane; empty: it has none
+  bool leaving = false;      // homes call back the rows it holds; it is removed once it holds none
+  bool takes_rows = false;   // a worker that may own rows (Localize); servers always may
+  uint64_t incarnation = 0;  // of its process (Join): who comes back without a map is known by it
+  std::string machine;       // of a server: where it runs, as the platform names it; empty: not known
+  bool operator==(const Member&) const = default;
+  bool may_own_rows() const { return takes_rows || role == Role::kServer; }
+};
+
+// One hash partition of the keys. A NodeId of 0 means none.
+struct Shard {
+  NodeId home;               // keeps the directory; owns every row that the directory does not name
+  NodeId backup;             // holds a copy of every row of the shard, whoever owns it
+  NodeId next_backup;        // is being given copies; becomes the backup when they are complete
+  MapVersion join_id;        // version that set next_backup
+  MapVersion routing_since;  // last version that changed the home or recovered
+  bool operator==(const Shard&) const = default;
+};
+
+// Who decides about the coordinator's office, from this map on (ps/core/membership/office.h).
+struct Voters {
+  MapVersion map_version;
+  std::vector<NodeId> nodes;  // servers, ascending; some may be gone
+  // How many votes each of them has, in that order; empty: one each.
+  std::vector<uint32_t> votes = {};
+  uint32_t VotesAt(size_t place) const { return votes.empty() ? 1 : votes[place]; }
+  bool operator==(const Voters&) const = default;
+};
+
+struct ShardMap {
+  MapVersion version;                 // 0: no map yet; shards are empty
+  MapVersion recovered_at;            // last version that removed a failed node; 0: none did
+  uint16_t recoveries = 0;            // how many did: the era of rows that a recovery rebuilds; wraps
+  std::vector<Shard> shards;          // by ShardId; their number is fixed for the job
+  std::vector<Member> members;        // ascending NodeId
+  std::vector<Voters> voters;         // ascending versions; all but the last until a majority of each knows a newer map
+  std::vector<Member> former_voters;  // ascending NodeId; those of `voters` that are members no more
+  uint64_t records_from =
+      0;  // copies of the coordinator's state of lower numbers are out of date: who has one drops it
+  // The newest cut whose marks are complete. Who may own rows since a later map takes no part in that cut, and what it
+  // is given is in a snapshot already: it has the mark from the map.
+  CutId marked;
+
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards.size()); }
+  bool formed() const { return version > MapVersion(); }
+  // Requires formed().
+  ShardId ShardOf(Key key) const { return ps::ShardId(ShardIndex(key, shard_count())); }
+  const Shard& At(ShardId shard) const { return shards[shard.value()]; }
+  NodeId HomeOf(Key key) const { return shards[ShardIndex(key, shard_count())].home; }
+
+  // nullptr when not a member.
+  const Member* Find(NodeId node) const;
+  // nullptr when it is neither a member nor named among the voters.
+  const Member* FindVoter(NodeId node) const;
+  bool Contains(NodeId node) const { return Find(node) != nullptr; }
+  // It is no member and will not be one: numbers rise, and a map has every member up to its newest one.
+  bool IsPast(NodeId node) const { return !members.empty() && node < members.back().node && !Contains(node); }
+
+  // SplitMix64 of the key, reduced by multiply-shift: uniform for any pattern of keys, and the same everywhere.
+  static uint32_t ShardIndex(Key key, uint32_t shard_count) {
+    return static_cast<uint32_t>((uint64_t{static_cast<uint32_t>(SplitMix64(key) >> 32)} * shard_count) >> 32);
+  }
+
+  bool operator==(const ShardMap&) const = default;
+};
+
+// Deals the shards out to the servers in turn: sizes differ by at most one. With `backups`, and at least two servers,
+// every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.
+std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);
+
+// What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;
+// where there was none, a surviving server, and one of those `without_tables` only when there is no other: it could
+// neither serve nor restore their rows. Joins of backups are cancelled. At least one server must survive.
+ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed,
+                       std::span<const NodeId> without_tables = {});
+
+// For maps received: versions, sizes, members and voters in order; every home, backup and next backup a server among
+// the members, and three different ones.
+Status Validate(const ShardMap& map);
+
+// "server 1 (node 3, 127.0.0.1:7401)" for messages; "node 3" when it is not a member.
+std::string Describe(const ShardMap& map, NodeId node);
+
+}  // namespace attune::ps

@@ -1,0 +1,574 @@
+// A worker's side of the protocol: a state machine without sockets, threads or clock.
+//
+//   WorkerCore core(options);
+//   WorkerOutputs out;
+//   core.Step(PullCall{...}, now, out);       // a call, a message, a connection event or the timer
+//   // send out.send, answer out.completions, connect to out.connect; call Step(Timer{}) at core.WakeAt()
+//
+// Externally synchronized: one Step at a time. `now` never goes back. Each call ends in exactly one Completion, by its
+// deadline (given that the shell steps at WakeAt()). A core never sends to a peer it was not told is connected, and
+// takes up what is open when told PeerConnected.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/core/keys/key_index.h"
+#include "ps/core/keys/location_cache.h"
+#include "ps/core/keys/seen_versions.h"
+#include "ps/core/link/fenced_inbox.h"
+#include "ps/core/link/link.h"
+#include "ps/core/link/liveness_lease.h"
+#include "ps/core/link/request_book.h"
+#include "ps/core/link/row_links.h"
+#include "ps/core/membership/coordinator_words.h"
+#include "ps/core/mutations.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/message_rights.h"
+#include "ps/core/protocol/messages.h"
+#include "ps/core/protocol/node_inputs.h"
+#include "ps/core/protocol/shard_map.h"
+#include "ps/core/rows/cut_part.h"
+#include "ps/core/rows/row_node.h"
+#include "ps/core/worker/step_gate.h"
+#include "ps/store/table_store.h"
+#include "ps/types/localize_result.h"
+
+namespace attune::ps {
+
+using CallId = StrongId<struct CallIdTag, uint64_t>;  // chosen by the shell, unique per core
+
+struct WorkerOptions {
+  std::string job_uid;
+  uint64_t incarnation = 0;  // which process (incarnation.h)
+  uint32_t index = 0;
+  std::string address;                 // see SetAddress
+  uint32_t pushes_in_flight_max = 64;  // sequence numbers beyond the oldest open push; <= kPushWindowMax
+  size_t keys_per_message_max = kKeysPerMessageMax;
+  Duration reissue_after = std::chrono::seconds(2);  // doubles per attempt up to reissue_after_max
+  Duration reissue_after_max = std::chrono::seconds(16);
+  Duration heartbeat_interval = std::chrono::milliseconds(500);
+  // Makes the store of rows that this worker owns; null: it never owns any, and Localize is refused.
+  std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
+  // Memory for rows on their way to a node, see RowOptions.
+  std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
+  uint64_t row_bytes_max = 0;  // rows owned here may take so much, with state and index; more stay where they are
+  size_t locations_max = kLocationsMax;
+  LinkOptions link;  // to others that may hold rows
+  Mutations mutations;
+};
+
+// --- inputs: calls of the program
+
+// Joins the job; done when the map is known and every server is connected.
+struct JoinCall {
+  CallId call;
+  MonotonicTime deadline;
+};
+struct OpenTableCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableSpec spec;
+};
+struct PullCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;        // may repeat
+  std::span<float> rows;  // keys.size() * dim; written until the completion, never after it
+};
+// The program gives a pull up: it ends with Cancelled. No completion of its own.
+struct CancelPull {
+  CallId call;
+};
+struct PushCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;         // gradients of equal keys are summed
+  Slice<float> gradients;  // keys.size() * dim
+};
+struct OpenDataSetCall {
+  CallId call;
+  MonotonicTime deadline;
+  std::string name;
+  DataSetOptions options;
+};
+// Result: LeaseResult, or OutOfRange when there are no more (all done, or the goal is reached).
+struct LeaseCall {
+  CallId call;
+  MonotonicTime deadline;
+  DataSetId data_set;
+};
+// Items before `position` are processed and their pushes issued. No completion.
+struct AdvanceLease {
+  LeaseId lease;
+  uint64_t position = 0;
+};
+// The program is through with the lease: items from `position` on, if any, go back. No completion.
+struct EndLease {
+  LeaseId lease;
+  uint64_t position = 0;
+};
+// A value of the model as the program measured it; nothing when it is not finite. While one of the same name is on its
+// way the newest waits behind it. The caller has checked the name. No completion.
+struct ReportMetricCall {
+  std::string name;
+  std::optional<double> value;
+};
+// Ends a step. Done when the next one may begin, which other workers and the coordinator may delay (BSP, SSP, a
+// checkpoint). DeadlineExceeded: the step has ended, the next one may not begin yet; a further StepCall only waits for
+// that.
+struct StepCall {
+  CallId call;  // 0: nobody waits, no completion
+  MonotonicTime deadline;
+  double loss = 0;  // mean over the samples; NaN: none
+  uint64_t samples = 0;
+};
+// Done when every push issued before it is settled.
+struct FlushCall {
+  CallId call;
+  MonotonicTime deadline;
+};
+struct SaveCall {
+  CallId call;
+  MonotonicTime deadline;
+  std::string directory;
+};
+// Makes this worker the owner of these rows. Done when they are here (LocalizeResult); with ResourceExhausted, when
+// those are here for which there is memory; with DeadlineExceeded, and what came so far.
+struct LocalizeCall {
+  CallId call;
+  MonotonicTime deadline;
+  TableId table;
+  Slice<Key> keys;  // may repeat
+};
+// Settles pushes, hands back leases and rows, then leaves. Later calls are refused.
+struct LeaveCall {
+  CallId call;
+  MonotonicTime deadline;
+  bool drained = false;  // it was asked to
+};
+
+// What WorkerOutputs::revoke asked for has been done.
+struct RowsRevoked {
+  RequestId request;
+};
+
+using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, CancelPull, PushCall, OpenDataSetCall, LeaseCall,
+                                 AdvanceLease, EndLease, ReportMetricCall, StepCall, FlushCall, SaveCall, LocalizeCall,
+                                 LeaveCall, Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
+
+// --- outputs
+
+struct TableResult {
+  TableId table;
+};
+struct DataSetResult {
+  DataSetId data_set;
+  DataSetOptions options;  // resolved
+};
+struct LeaseResult {
+  LeaseId lease;
+  uint64_t epoch = 0, begin = 0, end = 0;
+};
+using CallResult = std::variant<std::monostate, TableResult, DataSetResult, LeaseResult, LocalizeResult>;
+
+struct Completion {
+  CallId call;
+  Status status;
+  CallResult result;
+};
+
+// Nothing received is to be written into these rows any more (WorkerCore::PlaceOf): RowsRevoked says that it is so.
+struct RevokeRows {
+  RequestId request;
+  std::span<const float> rows;
+};
+
+struct WorkerOutputs {
+  std::vector<Outgoing> send;
+  std::vector<RevokeRows> revoke;
+  std::vector<Completion> completions;
+  std::vector<Member> connect;                  // nodes to keep a link to, from now on
+  std::vector<NodeId> disconnect;               // of these, members no longer
+  std::optional<std::string> goal_reached;      // reason; leases end
+  std::optional<CoordinatorPlace> coordinator;  // join there from now on
+  std::vector<RejectedMessage> rejected;
+  std::optional<Status> lost;  // the session is over; every call has been completed with this
+
+  void Clear();
+};
+
+class WorkerCore {
+ public:
+  explicit WorkerCore(WorkerOptions options);
+
+  void Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out);
+  // When Step(Timer{}) is due at the latest; kNever when nothing waits for time.
+  MonotonicTime WakeAt() const;
+
+  // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
+  // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
+  // been written.
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
+
+  // Of this node's data plane, as others reach it; empty: nobody does. Before the first step.
+  void SetAddress(std::string address) { options_.address = std::move(address); }
+
+  // Where the rows of an answer of `from` to this pull belong when they belong in one piece, `values` of them; else
+  // empty. What is named here may be written to until the reply is handed over, with its rows there; or `from` has been
+  // disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the call is
+  // about to be completed with an error. No second place is given meanwhile, and the core leaves the rows alone.
+  std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
+
+  NodeId node() const { return node_; }  // 0 before the welcome
+  const ShardMap& map() const { return map_; }
+  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
+  uint64_t steps() const { return steps_; }                                             // ended by this worker
+  const StepGate& gate() const { return gate_; }
+  // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
+  bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
+  // How long it may not act already; zero while it may.
+  Duration CoordinatorSilence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }
+  // Of other coordinators, from nodes that have no say in it.
+  uint64_t words_ignored() const { return words_.ignored(); }
+  // Messages dropped because their senders may not say such a thing (message_rights.h).
+  uint64_t without_right() const { return rights_.refused(); }
+  size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
+  const Status& status() const { return lost_; }         // not OK: session lost
+  const RowNode& rows() const { return rows_; }          // owned here
+  const LocationCache& locations() const { return locations_; }
+  // Of pushes to other nodes, since the last call: one row of a message is measured, where its version at the last pull
+  // is known.
+  Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
+
+ private:
+  // One Push call until all its keys are settled (acknowledged or refused).
+  struct OpenPush {
+    SequenceNumber sequence;
+    CallId call;
+    bool call_open = true;
+    bool sent = false;  // false while it waits for room
+    MonotonicTime deadline;
+    TableId table;
+    uint32_t dim = 0;
+    uint64_t step = 0;
+    Slice<Key> keys;  // grouped by route as of the call
+    Slice<float> gradients;
+    std::vector<NodeId> routes;         // empty: all to the only server
+    std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
+    MapVersion homes_version;           // under which it was grouped
+    std::vector<uint64_t> settled;      // bit per position
+    uint32_t open = 0;
+    Status refused;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
+  struct OpenPull {
+    MonotonicTime deadline;
+    std::span<float> rows;
+    std::vector<RequestId> messages;
+    uint32_t open = 0;
+    TableId table;
+  };
+  struct PullMessage {
+    CallId call;
+    NodeId to;
+    TableId table;
+    uint32_t dim = 0;
+    Slice<Key> keys;
+    std::vector<uint32_t> places;  // in the call's rows
+    std::vector<After> after;
+    std::vector<bool> answered;  // per key, once an answer has come for some of them
+    // Of the call's rows there is one writer: while an answer from this node is being received into them (PlaceOf),
+    // this core does not touch them, and what else arrives waits until the shell has revoked the place.
+    std::optional<NodeId> placed_by;
+    std::vector<std::pair<NodeId, PullReply>> waiting;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
+  struct OpenLease {
+    uint64_t begin = 0, end = 0;
+    uint64_t acknowledged = 0;  // position whose pushes are settled
+    uint64_t told = 0;          // position the program has named last
+    // Positions not yet covered by acknowledgements: `position` holds once all pushes up to `after` are settled.
+    struct Mark {
+      uint64_t position;
+      SequenceNumber after;
+    };
+    std::deque<Mark> marks;
+    bool ended = false;
+    bool when_due = false;  // of no training: holding it does not make the coordinator count this worker
+  };
+  // Clock and steps count once all pushes up to `after` are settled.
+  struct ClockMark {
+    uint64_t clock;
+    uint64_t steps;
+    SequenceNumber after;
+  };
+  struct OpenCall {  // waits for an answer of the coordinator, or for pushes
+    MonotonicTime deadline;
+    Duration time{};   // it had at first
+    std::string what;  // "opening table \"embedding\""
+  };
+  struct Flush {
+    CallId call;
+    SequenceNumber after;
+  };
+  struct OpenLocalize {
+    CallId call;
+    MonotonicTime deadline;
+    TableId table;
+    Slice<Key> keys;                // unique; those to come, once it has begun
+    std::vector<uint64_t> arrived;  // bit per key
+    uint32_t open = 0;
+    bool begun = false;
+    LocalizeResult result;
+    MonotonicTime send_again = kNever;
+    Duration backoff{};
+  };
+  struct Peer {
+    bool connected = false;
+  };
+
+  // worker_calls.cpp, worker_steps.cpp
+  void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(LeaseCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out);
+  void On(EndLease call, MonotonicTime now, WorkerOutputs& out);
+  void On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out);
+  void OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out);
+  void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(LeaveCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_localize.cpp
+  void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_push.cpp, worker_pull.cpp
+  void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(CancelPull call, MonotonicTime now, WorkerOutputs& out);
+  void On(RowsRevoked input, MonotonicTime now, WorkerOutputs& out);
+  void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
+  // worker_core.cpp
+  void On(Received input, MonotonicTime now, WorkerOutputs& out);
+  void On(PeerConnected input, MonotonicTime now, WorkerOutputs& out);
+  void On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out);
+  void On(Timer input, MonotonicTime now, WorkerOutputs& out);
+
+  // Messages. Those a worker never gets fall into the template and are ignored.
+  template <typename Other>
+  void OnMessage(NodeId, Other&&, MonotonicTime, WorkerOutputs&) {}
+  void OnMessage(NodeId from, PushAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PushRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PullReply&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, PullRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Moved&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Welcome&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out);
+  void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
+  void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Done&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Refused&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, GoalReached&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, WorkerOutputs& out);
+
+  // Pushes.
+  void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
+  void MakeUniqueAndGroup(const PushCall& call, OpenPush& push);
+  void SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutputs& out);
+  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
+  void SendPositions(const OpenPush& push, NodeId to, std::span<const uint32_t> positions, MonotonicTime now,
+                     WorkerOutputs& out);
+  void SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys, Slice<float> gradients,
+                MonotonicTime now, WorkerOutputs& out);
+  bool ApplyHere(const OpenPush& push, const Positions& positions, std::span<const Key> keys,
+                 std::span<const float> gradients);
+  void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
+              WorkerOutputs& out);
+  void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
+  OpenPush* FindPush(SequenceNumber sequence);
+  void IndexOpenPushes();
+  SequenceNumber AckedBelow() const;    // as told to others
+  SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
+  size_t KeysPerMessage(uint32_t dim) const;
+  void GroupByRoute(TableId table, const Slice<Key>& keys);  // fills order_, routes_ and route_begin_
+
+  // Rows of this node (worker_rows.cpp).
+  void OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out);
+  void TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out);
+  void ToRows(Message message, MonotonicTime now, WorkerOutputs& out);  // an operation of this worker
+  void Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out);
+  void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
+  void AdoptRows(MonotonicTime now, WorkerOutputs& out);
+  void ConnectMembers(const ShardMap& old, WorkerOutputs& out);
+  void SendReport(WorkerOutputs& out);
+  TableStore* StoreOf(TableId table) const;  // null: no row of the table is here
+  void Learn(TableId table, std::span<const Key> keys, NodeId owner);
+  uint64_t RowBytes(TableId table) const;
+  uint64_t RowBytesUsed() const;
+
+  // Localize.
+  void BeginLocalize(SequenceNumber id, OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
+  void SendLocalize(const OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
+  void OnArrived(const ArrivedRows& rows, WorkerOutputs& out);
+  void EndLocalize(SequenceNumber id, Status status, WorkerOutputs& out);
+  void EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out);
+
+  // Pulls.
+  void PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
+                WorkerOutputs& out);
+  void SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out);
+  void EndPull(CallId call, const Status& status, WorkerOutputs& out);
+  std::span<float> RowsOf(const PullMessage& part) const;  // of the call; empty when they are not in one piece
+  bool IsInPlace(NodeId from, const PullReply& reply) const;
+  void TakeOutOfPlace(NodeId from, PullReply& reply);
+  void FreePlacesOf(NodeId peer, MonotonicTime now, WorkerOutputs& out);
+
+  // Calls, requests, time.
+  bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
+  void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
+           WorkerOutputs& out);
+  void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
+  void MarkLease(OpenLease& lease, uint64_t position);
+  // worker_steps.cpp
+  void MarkClock(MonotonicTime now, WorkerOutputs& out);
+  void TakeClockMarks(MonotonicTime now, WorkerOutputs& out);
+  void BeginStep(MonotonicTime now, WorkerOutputs& out);
+  void AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out);
+  std::string WhatHoldsTheStep() const;
+  void SendJoin(MonotonicTime now, WorkerOutputs& out);
+  Status PullTimeout(CallId call) const;
+  std::string WhatIsMissing() const;
+  void EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out);
+  void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
+  void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
+  void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
+  Heartbeat NextHeartbeat();
+  std::vector<NodeId> Unreached() const;
+  void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
+  void Reissue(MonotonicTime now, WorkerOutputs& out);
+  void CompleteJoin(WorkerOutputs& out);
+  void LoseSession(Status status, WorkerOutputs& out);
+  void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
+  void SendAgain(MonotonicTime now, WorkerOutputs& out);
+  void SkipPause(MonotonicTime now);
+  bool Connected(NodeId peer) const;
+  void AskForMap(MonotonicTime now, WorkerOutputs& out);
+  void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
+  Duration NextBackoff(Duration backoff) const;
+
+  WorkerOptions options_;
+  NodeId node_;
+  ShardMap map_;
+  uint32_t servers_expected_ = 0, servers_joined_ = 0;
+  std::vector<uint16_t> home_ordinal_;  // by shard: place of its home in servers_
+  std::vector<NodeId> servers_;
+  MapVersion homes_version_;  // version at which homes last changed
+  std::map<NodeId, Peer> peers_;
+  Status lost_;
+  bool leaving_ = false;
+  bool left_ = false;
+  MonotonicTime join_sent_{};
+
+  std::unordered_map<TableId, uint32_t> dims_;
+  std::map<TableId, TableSpec> specs_;
+
+  // Rows owned here.
+  RowNode rows_;
+  CutPart cut_{std::nullopt};  // rows owned here go into the snapshots of their homes
+  RowLinks links_;
+  bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
+  std::set<NodeId> dialed_;                              // members that this node keeps a link to
+  std::deque<Message> to_self_;                          // answers of rows_ to this worker's own operations
+  Status rows_lost_;                                     // what they cannot go on for
+  uint64_t report_ = 0;
+  std::map<SequenceNumber, OpenLocalize> localizes_;
+  SequenceNumber next_localize_{1};
+  UnacknowledgedKeys coming_;   // keys of localizes_, by their number
+  std::vector<After> waiting_;  // scratch
+  LocationCache locations_;
+  SeenVersions seen_;
+  Staleness staleness_;
+
+  SequenceNumber next_sequence_{1};
+  SequenceNumber next_to_send_{1};     // pushes from here on wait for room
+  std::deque<OpenPush> pushes_;        // ascending, without gaps
+  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
+  SequenceNumber next_to_index_{1};
+  KeySet unique_;                        // scratch
+  std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
+  std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
+  std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end
+  std::vector<uint16_t> route_scratch_;  // by place: the key's route
+  std::vector<uint64_t> present_;        // scratch: bit per key
+  std::vector<Key> here_keys_;           // scratch
+  std::vector<float> here_rows_;         // scratch
+  std::vector<uint32_t> next_place_;     // scratch
+  std::vector<uint32_t> unique_place_;   // scratch
+
+  std::map<CallId, OpenPull> pulls_;
+  std::map<RequestId, PullMessage> pull_messages_;
+  RequestId next_pull_{1};
+
+  std::map<CallId, OpenCall> calls_;
+  std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
+  // Names with a value on its way, and the value that waits behind it, if any.
+  std::map<std::string, std::optional<ReportMetricCall>> metrics_under_way_;
+  RequestBook requests_;  // to the coordinator
+  std::optional<CallId> join_call_, leave_call_;
+  bool leave_sent_ = false, drained_ = false;
+  std::vector<Flush> flushes_;
+  std::map<LeaseId, OpenLease> leases_;
+  bool goal_reached_ = false;
+
+  StepGate gate_;
+  uint64_t steps_ = 0;                                        // ended
+  uint64_t acknowledged_steps_ = 0, acknowledged_clock_ = 0;  // their pushes settled
+  std::deque<ClockMark> clock_marks_;
+  std::vector<CallId> step_calls_;  // wait for the next step
+  double loss_sum_ = 0;
+  uint64_t loss_samples_ = 0, samples_ = 0;
+  uint64_t heartbeat_ = 0;
+  uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  RightsCheck rights_{Party::kWorker};
+  WordsOfCoordinators words_;
+  LivenessLease lease_;
+  FencedInbox fenced_;   // while the lease has run out
+  MonotonicTime now_{};  // of the step under way
+  MonotonicTime next_heartbeat_ = kNever;
+  MonotonicTime map_asked_{};
+  std::deque<Received> held_;         // row messages sent under a newer map than this node's
+  MonotonicTime next_wake_ = kNever;  // earliest deadline or re-issue; recomputed when passed
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,222 @@
+// Rows that a worker owns: its RowNode, the links to others that may hold rows, and where other owners are.
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/protocol/limits.h"
+#include "ps/core/worker/worker_core.h"
+#include "ps/store/formulas/optimizer.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr uint64_t kRowOverheadBytes = 32;  // index and side record
+
+}  // namespace
+
+// --- messages
+
+void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
+  if (node_ == NodeId()) return;
+  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
+  const NodeId from = input.from;
+  std::vector<Message> delivered;
+  if (!rows_.HasRoomFor(from, input.message)) {
+    LeaveOut(input);
+    AskForMap(now, out);
+  }
+  links_.Receive(std::move(input), now, delivered, out.send);
+  RowOutputs rows;
+  for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
+  Forward(rows, now, out);
+}
+
+void WorkerCore::TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out) {
+  if (!lease_.Valid(now)) return;
+  for (Received& input : fenced_.Take()) On(std::move(input), now, out);
+}
+
+void WorkerCore::ToRows(Message message, MonotonicTime now, WorkerOutputs& out) {
+  RowOutputs rows;
+  rows_.Receive(node_, std::move(message), now, rows);
+  Forward(rows, now, out);
+}
+
+void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out) {
+  out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
+  for (Outgoing& outgoing : rows.send) {
+    const NodeId to = outgoing.to;
+    if (to == node_) {
+      to_self_.push_back(std::move(outgoing.message));
+    } else if (IsAnswer(outgoing.message) && !lease_.Valid(now)) {
+      continue;  // others may have taken its place; whoever waits asks again
+    } else if (map_.Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
+      rows.lost =
+          Error(StatusCode::kResourceExhausted, Describe(map_, to) + " takes too little of what this worker sends it");
+    }
+  }
+  for (const ArrivedRows& arrived : rows.arrived) OnArrived(arrived, out);
+  if (cut_.waits()) {
+    CutPart::Outputs cut;
+    cut_.GoOn(rows_, cut);
+    if (!cut.to_coordinator.empty()) Forward(cut, now, out);
+  }
+  if (rows.need_map) AskForMap(now, out);
+  if (rows.report) SendReport(out);
+  if (rows.lost && rows_lost_.ok()) rows_lost_ = std::move(*rows.lost);
+}
+
+// Not at once: whoever asked is still at it.
+void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
+  if (!rows_lost_.ok()) LoseSession(std::exchange(rows_lost_, OkStatus()), out);
+  while (!to_self_.empty() && lost_.ok()) {
+    Message message = std::move(to_self_.front());
+    to_self_.pop_front();
+    std::visit([&](auto&& body) { OnMessage(node_, std::move(body), now, out); }, std::move(message));
+  }
+}
+
+// --- checkpoints
+
+void WorkerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(std::move(message), rows_, now, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, CutEnded&& message, MonotonicTime now, WorkerOutputs& out) {
+  CutPart::Outputs cut;
+  cut_.On(message, rows_, cut);
+  Forward(cut, now, out);
+}
+
+void WorkerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out) {
+  for (Message& message : cut.to_coordinator) out.send.push_back({.to = kCoordinator, .message = std::move(message)});
+  Forward(cut.rows, now, out);
+}
+
+void WorkerCore::SendReport(WorkerOutputs& out) {
+  if (!takes_rows_ || !Connected(kCoordinator)) return;
+  RowsReport report = rows_.Report();
+  report.number = ++report_;
+  report.operations_waiting += links_.queued();
+  out.send.push_back({.to = kCoordinator, .message = std::move(report)});
+}
+
+// --- members
+
+// Of two workers, one of which owns rows, the later one dials.
+void WorkerCore::ConnectMembers(const ShardMap& old, WorkerOutputs& out) {
+  for (const Member& member : old.members) {
+    if (map_.Contains(member.node)) continue;
+    if (dialed_.erase(member.node) > 0) out.disconnect.push_back(member.node);
+    links_.Forget(member.node);
+    locations_.ForgetNode(member.node);
+  }
+  (void)links_.ForgetPast(map_);
+  for (const Member& member : map_.members) {
+    const bool is_server = member.role == Role::kServer;
+    const bool exchanges_rows = (takes_rows_ || member.takes_rows) && member.node < node_ && !member.address.empty();
+    if ((is_server || exchanges_rows) && dialed_.insert(member.node).second) out.connect.push_back(member);
+  }
+}
+
+// The map has changed.
+void WorkerCore::AdoptRows(MonotonicTime now, WorkerOutputs& out) {
+  if (!takes_rows_) return;
+  RowOutputs rows;
+  rows_.AdoptMap(map_, now, rows);
+  Forward(rows, now, out);
+  for (auto it = localizes_.begin(); it != localizes_.end();) {  // those that waited for the map's permission
+    const auto here = it++;
+    if (!here->second.begun) BeginLocalize(here->first, here->second, now, out);
+  }
+}
+
+// --- what is here
+
+TableStore* WorkerCore::StoreOf(TableId table) const {
+  const size_t index = size_t{table.value()} - 1;
+  if (index >= rows_.tables().size() || rows_.tables()[index] == nullptr) return nullptr;
+  TableStore* const store = rows_.tables()[index].get();
+  return store->row_count() > 0 ? store : nullptr;
+}
+
+bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  const TableStore* const store = StoreOf(table);
+  if (store == nullptr || !lost_.ok() || leaving_ || keys.size() > kKeysPerCallMax) return false;
+  if (rows.size() != keys.size() * store->spec().options.dim) return false;
+  IndexOpenPushes();
+  if (!unacknowledged_.empty() && !options_.mutations.pull_without_after &&
+      std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
+    return false;  // own pushes that are still on their way belong in the row first
+  }
+  return store->PullIfPresent(keys, rows);
+}
+
+// Nobody else knows of such a push and nobody will send it again, so it needs neither number nor record.
+std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
+  TableStore* const store = StoreOf(table);
+  if (store == nullptr || rows_.HasGuards() || !lost_.ok() || leaving_) return std::nullopt;
+  if (keys.size() > kKeysPerCallMax || gradients.size() != keys.size() * store->spec().options.dim) return std::nullopt;
+  unique_.Start(keys.size());
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    if (unique_.FindOrInsert(keys[i], i) != i) return std::nullopt;  // to be summed first
+  }
+  const auto pushed = store->PushIfPresent(keys, gradients, {.step = gate_.clock()});
+  if (!pushed) return std::nullopt;
+  return pushed->ok() ? OkStatus() : Annotate(pushed->status(), "push to this worker");
+}
+
+// Rows of a push that goes out for the first time: see PushHere. False: the usual way.
+bool WorkerCore::ApplyHere(const OpenPush& push, const Positions& positions, std::span<const Key> keys,
+                           std::span<const float> gradients) {
+  TableStore* const store = StoreOf(push.table);
+  if (store == nullptr || rows_.HasGuards()) return false;
+  const auto pushed = store->PushIfPresent(keys, gradients, {.step = push.step});
+  if (!pushed) return false;
+  if (pushed->ok()) {
+    to_self_.push_back(
+        PushAck{.sequence = push.sequence, .map_version = map_.version, .positions = positions, .owner = node_});
+  } else {
+    to_self_.push_back(PushRefused{
+        .sequence = push.sequence, .map_version = map_.version, .positions = positions, .status = pushed->status()});
+  }
+  return true;
+}
+
+uint64_t WorkerCore::RowBytes(TableId table) const {
+  const TableOptions& options = specs_.at(table).options;
+  return (options.dim + StateFloats(options.optimizer, options.dim)) * sizeof(float) + kRowOverheadBytes;
+}
+
+// Rows that are here or have been asked for.
+uint64_t WorkerCore::RowBytesUsed() const {
+  uint64_t bytes = 0;
+  for (const auto& [table, spec] : specs_) {
+    if (const TableStore* const store = StoreOf(table)) bytes += store->row_count() * RowBytes(table);
+  }
+  for (const auto& [id, open] : localizes_) bytes += open.open * RowBytes(open.table);
+  return bytes;
+}
+
+// Somebody has answered for these keys. Homes need not be remembered.
+void WorkerCore::Learn(TableId table, std::span<const Key> keys, NodeId owner) {
+  const Member* const member = map_.Find(owner);
+  if (member == nullptr || owner == node_) return;
+  if (member->role == Role::kServer && locations_.empty()) return;  // nearly always the home
+  for (const Key key : keys) {
+    if (map_.HomeOf(key) == owner) {
+      locations_.Erase(table, key);
+    } else {
+      locations_.Put(table, key, owner);
+    }
+  }
+}
+
+}  // namespace attune::ps

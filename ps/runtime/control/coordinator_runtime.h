@@ -1,0 +1,86 @@
+// Drives a CoordinatorCore inside the server that was appointed: its gRPC service and its timer, on a loop of its own,
+// so that large pushes to that server do not delay the job's control messages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/checkpoint/background.h"
+#include "ps/checkpoint/checkpoint_writer.h"
+#include "ps/core/coordinator/coordinator_core.h"
+#include "ps/runtime/control/coordinator_service.h"
+#include "ps/runtime/process/rejection_log.h"
+#include "ps/runtime/process/reporter.h"
+#include "ps/transport/event_loop.h"
+
+namespace attune::ps {
+
+class CoordinatorRuntime {
+ public:
+  struct Options {
+    CoordinatorOptions core;
+    std::string bind_address = "127.0.0.1";
+    uint16_t port = 0;  // 0: any
+    uint32_t retained_checkpoints = kRetainedDefault;
+    ControlSecurity security;
+    // What it says of its office has changed. On the coordinator's loop, at the end of a step; must not block.
+    std::function<void()> on_office_changed;
+  };
+
+  using OnResult = std::function<void(const CommandResult& result)>;
+
+  static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
+  ~CoordinatorRuntime();
+
+  const std::string& address() const { return service_->address(); }
+  JobProgress progress() const;
+  OfficeTelemetry OfficeOf(const JobProgress& progress) const;
+  uint32_t term() const { return term_; }
+  // Another coordinator is obeyed: this one does nothing from now on, and hands over what it knows. Any thread.
+  std::optional<CoordinatorRecord> Supersede();
+  bool superseded() const;
+  // Members that are servers, by index.
+  std::vector<JobTelemetry::Server> servers() const;
+  // The newest that this coordinator has completed.
+  std::optional<JobTelemetry::Checkpoint> checkpoint() const;
+  // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
+  // all when this object ends before.
+  void Execute(Command command, Duration timeout, OnResult on_result);
+
+ private:
+  CoordinatorRuntime(const Options& options, const TimeSource& time);
+  void Step(CoordinatorInput input);
+  bool LookAtOffice(MonotonicTime now);
+  void Arm(MonotonicTime wake);
+  void BeginCheckpoint(const CheckpointOrder& order);
+  void CommitCheckpoint(CheckpointCommit commit);
+
+  const TimeSource& time_;
+  const uint32_t term_;
+  RejectionLog rejections_;
+  const std::function<void()> on_office_changed_;
+  mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
+  bool superseded_ = false;
+  CoordinatorCore core_;
+  std::optional<JobTelemetry::Checkpoint> checkpoint_;
+  OfficeTelemetry office_;                      // as looked at last; guarded by mutex_
+  bool formed_ = false;                         // likewise: whether all servers have joined once
+  bool goal_reached_ = false, closed_ = false;  // likewise
+  MonotonicTime office_looked_at_{};            // guarded by mutex_
+  CommandId last_command_;                      // of the loop, as is what follows
+  std::unordered_map<CommandId, OnResult> commands_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<CoordinatorService> service_;
+  CheckpointWriter checkpoints_;  // of the disk thread
+  std::unique_ptr<BackgroundThread> disk_;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,25 @@
+// Says in the log which messages of which nodes were ignored: the first of a node, the second, the fourth and so on, so
+// that sending more of them fills no disk.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+
+#include "ps/core/protocol/node_inputs.h"
+
+namespace attune::ps {
+
+class RejectionLog {
+ public:
+  void Log(std::span<const RejectedMessage> rejected);
+
+ private:
+  std::mutex mutex_;
+  std::map<NodeId, uint64_t> counts_;  // by sender; those beyond the first kMembersMax together
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,117 @@
+#include "ps/runtime/process/termination.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <thread>
+
+namespace attune::ps {
+namespace {
+
+// Handlers may only write(2): one slot per watcher, read in the handler without locks. Slots are never freed.
+constexpr int kWatchersMax = 64;
+struct Slot {
+  std::atomic<int> pipe_writer{-1};
+  std::atomic<uint64_t> signals{0};  // bit per signal number
+};
+Slot slots[kWatchersMax];
+
+void OnSignal(int number) {
+  const int saved_errno = errno;
+  const auto byte = static_cast<unsigned char>(number);
+  for (Slot& slot : slots) {
+    const int fd = slot.pipe_writer.load(std::memory_order_acquire);
+    if (fd >= 0 && ((slot.signals.load(std::memory_order_relaxed) >> number) & 1) != 0) {
+      [[maybe_unused]] const ssize_t n = ::write(fd, &byte, 1);
+    }
+  }
+  errno = saved_errno;
+}
+
+struct Previous {
+  int count = 0;
+  struct sigaction action {};
+};
+std::mutex registry_mutex;
+Previous previous[64];  // by signal number; guarded by registry_mutex
+
+void Acquire(int number) {
+  std::lock_guard lock(registry_mutex);
+  if (previous[number].count++ > 0) return;
+  struct sigaction action {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  ::sigfillset(&action.sa_mask);
+  ::sigaction(number, &action, &previous[number].action);
+}
+
+void Release(int number) {
+  std::lock_guard lock(registry_mutex);
+  if (--previous[number].count == 0) ::sigaction(number, &previous[number].action, nullptr);
+}
+
+class PipeWatcher final : public TerminationWatcher {
+ public:
+  PipeWatcher(std::vector<int> signals, std::function<void(int)> on_signal, Slot& slot, int reader, int writer)
+      : signals_(std::move(signals)), on_signal_(std::move(on_signal)), slot_(slot), reader_(reader), writer_(writer) {
+    thread_ = std::thread([this] { Run(); });
+    for (const int number : signals_) Acquire(number);
+  }
+
+  ~PipeWatcher() override {
+    for (const int number : signals_) Release(number);
+    // The writing end stays open until the thread has read the end mark, so that a handler under way writes somewhere.
+    const unsigned char end = 0;
+    [[maybe_unused]] const ssize_t n = ::write(writer_, &end, 1);
+    thread_.join();
+    slot_.signals.store(0, std::memory_order_relaxed);
+    slot_.pipe_writer.store(-1, std::memory_order_release);
+    ::close(writer_);
+    ::close(reader_);
+  }
+
+ private:
+  void Run() {
+    for (;;) {
+      unsigned char number = 0;
+      const ssize_t n = ::read(reader_, &number, 1);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0 || number == 0) return;
+      on_signal_(number);
+    }
+  }
+
+  const std::vector<int> signals_;
+  const std::function<void(int)> on_signal_;
+  Slot& slot_;
+  const int reader_;
+  const int writer_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<TerminationWatcher> TerminationWatcher::Install(std::vector<int> signals,
+                                                                std::function<void(int)> on_signal) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
+  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a handler must not block; one byte is as good as many
+  uint64_t bits = 0;
+  for (const int number : signals) bits |= uint64_t{1} << number;
+  for (Slot& slot : slots) {
+    int expected = -1;
+    if (slot.pipe_writer.compare_exchange_strong(expected, ends[1])) {
+      slot.signals.store(bits, std::memory_order_release);
+      return std::make_unique<PipeWatcher>(std::move(signals), std::move(on_signal), slot, ends[0], ends[1]);
+    }
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return nullptr;
+}
+
+}  // namespace attune::ps

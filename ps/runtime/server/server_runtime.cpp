@@ -1,0 +1,490 @@
+#include "ps/runtime/server/server_runtime.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/log.h"
+#include "base/os/random_seed.h"
+#include "proto/contract.h"
+#include "ps/core/protocol/incarnation.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/runtime/server/abilities.h"
+#include "ps/runtime/server/memory_limit.h"
+
+namespace attune::ps {
+namespace {
+
+std::optional<JobTelemetry::Closing> ClosingOf(const JobProgress& progress) {
+  if (progress.goal_reached.empty()) return std::nullopt;
+  return JobTelemetry::Closing{.done = progress.closing.done,
+                               .declared = progress.closing.declared,
+                               .data_set = progress.closing.data_set,
+                               .items_left = progress.closing.items_left};
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& options, const TimeSource& time) {
+  std::unique_ptr<ServerRuntime> runtime(new ServerRuntime(options, time));
+  RETURN_IF_ERROR(runtime->Open());
+  return runtime;
+}
+
+ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
+    : options_(options),
+      time_(time),
+      memory_(options.table_bytes_max > 0 ? options.table_bytes_max : MemoryForTables(AvailableMemory())),
+      reported_at_(time.Now()) {}
+
+ServerRuntime::~ServerRuntime() {
+  std::unique_ptr<Reporter> reporter;
+  {
+    const std::lock_guard lock(reporter_mutex_);
+    reporter = std::move(reporter_);
+  }
+  reporter.reset();  // sends the last window; its thread uses what goes below
+  if (checkpoints_ != nullptr) checkpoints_->Cancel();
+  if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
+  coordinator_.reset();                 // sends what is queued
+  transport_.reset();
+  checkpoints_.reset();
+  closing_.reset();
+  coordinator_runtime_.reset();
+  timer_.reset();
+  loop_.reset();
+}
+
+// The data port is bound before the coordinator hears of this server, because the address is part of the Join.
+Status ServerRuntime::Open() {
+  checkpoints_ = std::make_unique<CheckpointIo>(
+      time_, CheckpointIo::Options{.job_uid = options_.job_uid,
+                                   .bytes_per_second = options_.checkpoint_bytes_per_second,
+                                   .memory_budget = &memory_,
+                                   .post = [this](std::function<void()> task) {
+                                     loop_->Post([this, task = std::move(task)] {
+                                       std::lock_guard lock(mutex_);  // telemetry looks at the tables too
+                                       task();
+                                     });
+                                   }});
+  const ControlSecurity security{
+      .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
+  coordinator_address_ = options_.coordinator;
+  if (options_.coordinator_here) {
+    CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
+    coordinator.security = security;
+    coordinator.on_office_changed = [this] { ReportSoon(); };
+    if (!options_.load_directory.empty()) {
+      ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
+                       OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
+      CutRecord cut = opened.manifest.cut;
+      if (cut.best && cut.best->directory.empty()) cut.best->directory = opened.directory.string();
+      coordinator.core.load = {
+          .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
+      if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
+    coordinator_runtime_ = std::move(started);
+    coordinator_address_ = coordinator_runtime_->address();
+  }
+  closing_ = std::make_unique<BackgroundThread>();
+  loop_ = EventLoop::Start("attune-server", time_);
+  timer_ = loop_->NewTimer();
+  Transport::Events events;
+  events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
+    Step(Received{.from = from, .message = std::move(message), .link = link});
+  };
+  events.on_connected = [this](NodeId peer) { Step(PeerConnected{peer}); };
+  events.on_disconnected = [this](NodeId peer, const Status& reason) {
+    if (reason.code() == StatusCode::kInvalidArgument) {
+      log::Error(
+          "a peer sends what is no frame; its link begins anew, and if that goes on, compare the versions of both",
+          {{"node", peer.value()}, {"reason", reason}});
+    } else {
+      log::Debug("a link ended", {{"node", peer.value()}, {"reason", reason}});
+    }
+    Step(PeerDisconnected{peer});
+  };
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
+                                                     .self = {},
+                                                     .bind_address = options_.bind_address,
+                                                     .port = options_.port,
+                                                     .seed = RandomSeed(),
+                                                     .token = options_.token,
+                                                     .tls_directory = options_.tls_directory,
+                                                     .encrypted = options_.encrypted,
+                                                     .shared_memory = options_.shared_memory},
+                                                    *loop_, std::move(events)));
+  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
+  std::lock_guard lock(mutex_);
+  core_ = std::make_unique<ServerCore>(CoreOptions());
+  coordinator_ =
+      CoordinatorClient::Start(coordinator_address_, *loop_,
+                               {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message, uint32_t term) {
+                                      Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
+                                    }},
+                               security);
+  std::unique_ptr<Reporter> reporter = Reporter::Start(
+      {.socket_path = options_.sidecar_socket,
+       .job_uid = options_.job_uid,
+       .role = contract::kRoleServer,
+       .index = options_.index},
+      time_,
+      {.take_window = [this](MonotonicTime now) { return TakeWindow(now); },
+       .drain =
+           [](const std::string&) {
+             return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
+           },
+       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
+  const std::lock_guard reporter_lock(reporter_mutex_);
+  reporter_ = std::move(reporter);
+  return OkStatus();
+}
+
+void ServerRuntime::ReportSoon() {
+  const std::lock_guard lock(reporter_mutex_);
+  if (reporter_ != nullptr) reporter_->ReportSoon();
+}
+
+void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
+  if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
+    const StatusOr<std::string> text = Host(*wanted);
+    answer(text.status(), text.ok() ? *text : "");
+    if (const auto coordinator = coordinator_here(); coordinator != nullptr) {
+      for (auto& [gone, waiting] : std::exchange(early_words_, {})) Execute(*coordinator, gone, waiting);
+    }
+    return;
+  }
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  if (coordinator == nullptr) {
+    // It may overtake the order to run the coordinator, and the next word of it would come late.
+    if (const auto* gone = std::get_if<NodeGone>(&command); gone != nullptr && early_words_.size() < kCommandsMax) {
+      early_words_.emplace_back(*gone, answer);
+      return;
+    }
+    return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
+  }
+  Execute(*coordinator, command, answer);
+}
+
+void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer) {
+  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&command);
+      checkpoint != nullptr && checkpoint->directory.empty()) {
+    checkpoint->directory = options_.checkpoint_directory;
+  }
+  constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
+  coordinator.Execute(std::move(command), kCommandTimeout,
+                      [answer](const CommandResult& result) { answer(result.status, result.text); });
+}
+
+// --- another coordinator
+
+std::shared_ptr<CoordinatorRuntime> ServerRuntime::coordinator_here() const {
+  std::lock_guard lock(coordinator_mutex_);
+  return coordinator_runtime_ == nullptr || coordinator_runtime_->superseded() ? nullptr : coordinator_runtime_;
+}
+
+// On the reporter's thread.
+StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
+  const std::string who = "coordinator of term " + std::to_string(wanted.term);
+  if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
+    return who + " is at work";
+  }
+  CoordinatorRuntime::Options options;
+  {
+    std::lock_guard lock(mutex_);
+    options.core.newest_checkpoint = core_->rows().restore_point();
+    if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
+                       (core_->term() >= wanted.term ? "obeys term " + std::to_string(core_->term())
+                                                     : std::string("is not a member of the job yet")));
+    }
+  }
+  EndCoordinatorBelow(wanted.term);
+  options.core.job_uid = options_.job_uid;
+  options.core.term = wanted.term;
+  options.core.takeover = true;
+  options.core.voters = wanted.voters;
+  options.core.host_index = options_.index;
+  options.bind_address = options_.bind_address;
+  options.port = options_.coordinator_port;
+  options.retained_checkpoints = options_.retained_checkpoints;
+  options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
+  options.on_office_changed = [this] { ReportSoon(); };
+  ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
+  const std::string address = started->address();
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    coordinator_runtime_ = std::move(started);
+  }
+  log::Info("takes over as the job's coordinator", {{"term", wanted.term}, {"address", address}});
+  uint16_t port = 0;
+  (void)std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  loop_->Post([this, term = wanted.term, port, address] {
+    coordinator_->Redirect(address);
+    Step(CoordinatorHere{.term = term, .port = port});
+  });
+  return who + " begins";
+}
+
+// It does nothing from now on; its threads and sockets end elsewhere, for that may take a while.
+void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
+  std::shared_ptr<CoordinatorRuntime> old;
+  {
+    std::lock_guard lock(coordinator_mutex_);
+    if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
+    old = std::exchange(coordinator_runtime_, nullptr);
+  }
+  if (std::optional<CoordinatorRecord> record = old->Supersede()) {
+    std::lock_guard lock(mutex_);
+    core_->KeepRecord(std::move(*record));
+  }
+  log::Info("no longer the job's coordinator", {{"term", old->term()}});
+  closing_->Post([old = std::move(old)]() mutable { old.reset(); });
+}
+
+ServerOptions ServerRuntime::CoreOptions() {
+  ServerOptions core;
+  core.job_uid = options_.job_uid;
+  core.incarnation = NewIncarnation(PodNumber(options_.pod_uid), RandomSeed());
+  core.index = options_.index;
+  core.machine = options_.machine;
+  core.address = transport_->address();
+  core.row_memory = [this](NodeId to, size_t bytes) { return transport_->Reserve(to, bytes); };
+  core.create_store = [this](const TableSpec& spec) { return NewStore(spec); };
+  core.create_copies = [this](const TableSpec& spec) { return NewStore(spec); };
+  return core;
+}
+
+// New rows are refused before the process has more memory than its container gives it.
+StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& spec) {
+  return TableStore::Create(spec, {.memory_budget = &memory_});
+}
+
+// --- loading: on the disk thread; the loop answers the coordinator meanwhile
+
+void ServerRuntime::Load(const LoadOrder& order) {
+  uint32_t shards = 0;
+  {
+    std::lock_guard lock(mutex_);
+    shards = core_->map().shard_count();
+  }
+  auto loaded = std::make_shared<TableLoaded>();
+  loaded->order = order;
+  const InstallTable& install = order.install;
+  checkpoints_->Load(install.load, install.spec, RangesOf(order.homes, shards),
+                     [loaded](CheckpointIo::LoadedRows rows) {
+                       loaded->status = std::move(rows.status);
+                       loaded->table.rows = std::move(rows.rows);
+                     });
+  TableSpec unlimited = install.spec;
+  unlimited.options.rows_max = 0;
+  checkpoints_->Load(
+      install.load, unlimited, RangesOf(order.backups, shards), [this, loaded](CheckpointIo::LoadedRows copies) {
+        if (loaded->status.ok()) loaded->status = std::move(copies.status);
+        loaded->table.copies = std::move(copies.rows);
+        loop_->Post([this, loaded] {
+          if (!loaded->status.ok()) {
+            log::Error("cannot load a table", {{"table", loaded->order.install.spec.name}, {"reason", loaded->status}});
+          }
+          Step(std::move(*loaded));
+        });
+      });
+}
+
+// Rows that a lost server has left no copy of.
+void ServerRuntime::Restore(const RestoreOrder& order) {
+  uint32_t shards = 0;
+  TableSpec spec;
+  {
+    std::lock_guard lock(mutex_);
+    shards = core_->map().shard_count();
+    spec = core_->tables()[order.table.value() - 1]->spec();
+  }
+  checkpoints_->Load(order.point, spec, RangesOf(order.shards, shards), [this, order](CheckpointIo::LoadedRows loaded) {
+    if (!loaded.status.ok()) {
+      log::Error("lost rows cannot be restored and begin anew", {{"reason", loaded.status}});
+    }
+    loop_->Post([this, read = RowsRead{.order = order,
+                                       .status = loaded.status,
+                                       .rows = std::move(loaded.rows),
+                                       .filter = std::move(loaded.filter)}] { Step(read); });
+  });
+}
+
+void ServerRuntime::Step(ServerInput input) {
+  ServerOutputs out;
+  MonotonicTime wake;
+  NodeId node;
+  {
+    std::lock_guard lock(mutex_);
+    core_->Step(std::move(input), time_.Now(), out);
+    wake = core_->WakeAt();
+    node = core_->node();
+  }
+  if (node != NodeId()) transport_->SetSelf(node);
+  for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
+  for (const NodeId server : out.disconnect) transport_->Disconnect(server);
+  if (out.coordinator) {
+    EndCoordinatorBelow(out.coordinator->term);  // before this server promises anything to the new one
+    coordinator_->Redirect(out.coordinator->address);
+  }
+  rejections_.Log(out.rejected);
+  if (out.rows_restored > 0) {
+    log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
+  }
+  if (out.rows_begun_anew > 0) {
+    log::Warn("rows that were lost with a server begin anew; no checkpoint has them", {{"rows", out.rows_begun_anew}});
+  }
+  for (const Outgoing& outgoing : out.send) {
+    if (outgoing.to == kCoordinator) {
+      coordinator_->Send(outgoing.message);
+    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message, outgoing.link); !status.ok()) {
+      log::Debug("a message was not sent; it comes again", {{"reason", status}});
+    }
+  }
+  if (wake != armed_) {
+    armed_ = wake;
+    timer_->SetAt(wake, [this] {
+      armed_ = kNever;
+      Step(Timer{});
+    });
+  }
+  for (const LoadOrder& order : out.load) Load(order);
+  for (const RestoreOrder& order : out.restore) Restore(order);
+  if (out.call_off_snapshot) checkpoints_->CallOff();
+  if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
+  if (out.finished) End(OkStatus());
+  if (out.lost) End(*out.lost);
+}
+
+void ServerRuntime::End(const Status& status) {
+  std::lock_guard lock(end_mutex_);
+  if (!end_) end_ = status;
+  ended_.notify_all();
+}
+
+Status ServerRuntime::Wait() {
+  std::unique_lock lock(end_mutex_);
+  ended_.wait(lock, [this] { return end_.has_value(); });
+  return *end_;
+}
+
+void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
+
+// --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
+
+void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
+  std::lock_guard lock(mutex_);
+  std::vector<TableStore*> stores;
+  for (const auto& store : core_->tables()) stores.push_back(store.get());
+  checkpoints_->WriteSnapshot(order, stores, [this](SnapshotWritten written) {
+    if (!written.status.ok()) log::Error("cannot write a checkpoint", {{"reason", written.status}});
+    loop_->Post([this, written = std::move(written)] { Step(written); });
+  });
+}
+
+// --- telemetry
+
+ServerCounters ServerRuntime::counters() const {
+  std::lock_guard lock(mutex_);
+  return core_->counters();
+}
+
+uint64_t ServerRuntime::row_count() const {
+  std::lock_guard lock(mutex_);
+  uint64_t rows = 0;
+  for (const auto& table : core_->tables()) rows += table == nullptr ? 0 : table->row_count();
+  return rows;
+}
+
+// Bytes are estimated from this server's own rows: all hold the same tables.
+std::optional<JobTelemetry::Relocation> ServerRuntime::RelocationOf(const JobProgress& progress,
+                                                                    const ServerTelemetry& server, Duration window) {
+  const uint64_t before = std::exchange(reported_moved_, progress.rows_moved);
+  const uint64_t moved =
+      progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator here
+  const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
+  if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return std::nullopt;
+  const uint64_t row_bytes = server.rows > 0 ? server.row_bytes / server.rows : 0;
+  return JobTelemetry::Relocation{.bytes_left = rows_left * row_bytes,
+                                  .rows_per_second = static_cast<double>(moved) / std::max(1e-3, Seconds(window))};
+}
+
+TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
+  ServerTelemetry server;
+  ServerCounters total;
+  {
+    std::lock_guard lock(mutex_);
+    total = core_->counters();
+    for (const auto& table : core_->tables()) {
+      if (table == nullptr) continue;
+      server.rows += table->row_count();
+      server.row_bytes += table->memory_bytes();
+    }
+    server.coordinator_silent = core_->CoordinatorSilence(now);
+    server.map_version = core_->map().version.value();
+    server.goal_reached = core_->goal_reached();
+  }
+  const Transport::Counters bytes = transport_->counters();
+  server.pulls = total.pulls - reported_.pulls;
+  server.pushes = total.pushes - reported_.pushes;
+  server.pulled_keys = total.pulled_keys - reported_.pulled_keys;
+  server.pushed_keys = total.pushed_keys - reported_.pushed_keys;
+  server.duplicate_pushes = total.duplicate_pushes - reported_.duplicate_pushes;
+  server.connections = bytes.connections;
+  server.bytes_received = bytes.bytes_received - reported_bytes_.bytes_received;
+  server.bytes_sent = bytes.bytes_sent - reported_bytes_.bytes_sent;
+  reported_ = total;
+  reported_bytes_ = bytes;
+  TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
+  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
+  const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
+  if (coordinator != nullptr) window.office = coordinator->OfficeOf(progress);
+  if (coordinator != nullptr && !progress.taking_over) {
+    window.job = JobTelemetry{.data_set = progress.data_set,
+                              .epoch = progress.epoch,
+                              .epochs = progress.epochs,
+                              .items = progress.items,
+                              .items_done = progress.items_done,
+                              .items_total = progress.items_total,
+                              .reprocessed_items = progress.reprocessed_items,
+                              .servers = progress.servers,
+                              .workers = progress.workers,
+                              .floor_clock = progress.floor_clock,
+                              .steps = progress.steps,
+                              .trained_seconds = progress.trained_seconds,
+                              .goal_reached = !progress.goal_reached.empty(),
+                              .closing = ClosingOf(progress),
+                              .goal_reason = progress.goal_reached,
+                              .metrics = progress.metrics,
+                              .best_checkpoint = progress.best_checkpoint,
+                              .abilities = kAbilities,
+                              .synchronization = std::nullopt,
+                              .slowest_worker = progress.floor_worker,
+                              .server_states = coordinator->servers(),
+                              .lost_pods = progress.lost_pods,
+                              .relocation = RelocationOf(progress, server, window.duration),
+                              .checkpoint = coordinator->checkpoint(),
+                              .recovery = std::nullopt};
+    if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
+    if (progress.recoveries > 0) {
+      window.job->recovery = JobTelemetry::Recovery{.count = progress.recoveries,
+                                                    .restored_rows = progress.rows_restored + progress.rows_begun_anew,
+                                                    .rows_begun_anew = progress.rows_begun_anew,
+                                                    .restored_shards = progress.shards_restored,
+                                                    .checkpoint = progress.restored_from.checkpoint,
+                                                    .step = progress.restored_from.clock,
+                                                    .steps_lost = progress.steps_lost,
+                                                    .after_goal = progress.lost_after_goal};
+    }
+    window.job->term = coordinator->term();
+  }
+  return window;
+}
+
+}  // namespace attune::ps

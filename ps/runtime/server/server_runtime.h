@@ -1,0 +1,132 @@
+// Drives a ServerCore: row messages over TCP, control messages over the coordinator's stream, checkpoints written and
+// loaded on a thread of their own. Everything else happens on one loop thread, each input to completion.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time_source.h"
+#include "ps/checkpoint/background.h"
+#include "ps/core/server/server_core.h"
+#include "ps/runtime/control/coordinator_client.h"
+#include "ps/runtime/control/coordinator_runtime.h"
+#include "ps/runtime/process/rejection_log.h"
+#include "ps/runtime/process/reporter.h"
+#include "ps/runtime/server/checkpoint_io.h"
+#include "ps/store/memory_budget.h"
+#include "ps/transport/event_loop.h"
+#include "ps/transport/tcp/tcp_transport.h"
+
+namespace attune::ps {
+
+class ServerRuntime {
+ public:
+  struct Options {
+    std::string job_uid;
+    std::string pod_uid;  // by which the platform knows this process; "": started by hand
+    std::string machine;  // that it runs on, as the platform names it; "": not known
+    uint32_t index = 0;
+    std::string bind_address = "127.0.0.1";
+    uint16_t port = 0;        // of the data plane; 0: any
+    std::string coordinator;  // host:port; ignored when it runs here
+    std::optional<CoordinatorRuntime::Options> coordinator_here;
+    // Where the coordinator runs: checkpoints, one of which the job goes on from; empty: none. Every server then loads
+    // the rows of its shards from it.
+    std::string load_directory;
+    std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
+    bool load_best = false;                   // or the one that is marked as the best
+    // Of a coordinator that this server is to run later, when another one is lost or leaves.
+    uint16_t coordinator_port = 0;
+    uint32_t retained_checkpoints = kRetainedDefault;
+    uint64_t checkpoint_bytes_per_second = 0;  // written at most; 0: no limit
+    std::string checkpoint_directory;          // for checkpoints that are asked for without one
+    std::string sidecar_socket;                // empty: no telemetry
+    std::string token;                         // the job's secret; empty: it has none
+    std::string tls_directory;                 // certificates of the job (ps/transport/security/tls.h); empty: no TLS
+    bool encrypted = false;                    // rows in TLS by certificates that the token gives
+    bool shared_memory = true;                 // with workers on this machine
+    uint64_t table_bytes_max = 0;              // of all rows and copies; 0: what the container's limit leaves
+  };
+
+  static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
+  ~ServerRuntime();
+
+  // Blocks until the job has finished (OK), cannot go on (its error), or Stop was called (Cancelled).
+  Status Wait();
+  // Any thread.
+  void Stop(const std::string& reason);
+
+  const std::string& data_address() const { return transport_->address(); }
+  const std::string& coordinator_address() const { return coordinator_address_; }
+  ServerCounters counters() const;
+  // Traffic with the nodes linked to this one, at most `links_max` of them.
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
+  // Rows of all tables held here.
+  uint64_t row_count() const;
+
+ private:
+  ServerRuntime(const Options& options, const TimeSource& time);
+  Status Open();
+  ServerOptions CoreOptions();
+  StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
+
+  void Load(const LoadOrder& order);
+  void Restore(const RestoreOrder& order);
+
+  void Step(ServerInput input);
+  void End(const Status& status);
+  void WriteSnapshot(const SnapshotOrder& order);
+  void OnCommand(const Command& command, const AnswerCommand& answer);
+  void Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer);
+  // Coordinators of this server, one after the other.
+  StatusOr<std::string> Host(const HostCoordinator& wanted);
+  std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
+  void EndCoordinatorBelow(uint32_t term);
+  std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
+                                                       Duration window);
+  TelemetryWindow TakeWindow(MonotonicTime now);
+  void ReportSoon();
+
+  const Options options_;
+  const TimeSource& time_;
+  MemoryBudget memory_;  // of all tables
+  std::unique_ptr<CheckpointIo> checkpoints_;
+  std::string coordinator_address_;
+
+  mutable std::mutex mutex_;  // guards core_
+  std::unique_ptr<ServerCore> core_;
+
+  // Of the loop.
+  MonotonicTime armed_ = kNever;
+  RejectionLog rejections_;
+
+  std::mutex end_mutex_;  // guards end_
+  std::condition_variable ended_;
+  std::optional<Status> end_;
+
+  // Of the reporter's thread: words of processes that are gone, from before this server was told to run the
+  // coordinator; then what the last window ended with.
+  std::vector<std::pair<NodeGone, AnswerCommand>> early_words_;
+  ServerCounters reported_;
+  Transport::Counters reported_bytes_;
+  MonotonicTime reported_at_;
+  uint64_t reported_moved_ = 0;
+
+  mutable std::mutex coordinator_mutex_;  // guards coordinator_runtime_
+  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_;
+  std::unique_ptr<BackgroundThread> closing_;  // of coordinators that have ended
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<TcpTransport> transport_;
+  std::unique_ptr<CoordinatorClient> coordinator_;
+  std::mutex reporter_mutex_;
+  std::unique_ptr<Reporter> reporter_;  // guarded by reporter_mutex_
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,297 @@
+#include "ps/runtime/worker/worker_runtime.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/os/random_seed.h"
+#include "ps/core/protocol/incarnation.h"
+#include "ps/core/protocol/limits.h"
+
+namespace attune::ps {
+namespace {
+
+WorkerOptions CoreOptions(const SessionOptions& options) {
+  WorkerOptions core;
+  core.job_uid = options.job_uid;
+  core.incarnation = NewIncarnation(PodNumber(options.pod_uid), RandomSeed());
+  core.index = options.index;
+  core.pushes_in_flight_max = std::clamp<uint32_t>(options.pushes_in_flight_max, 1, kPushWindowMax);
+  core.row_bytes_max = options.row_bytes_max;
+  core.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); };
+  return core;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<WorkerRuntime>> WorkerRuntime::Start(const SessionOptions& options, const TimeSource& time) {
+  std::shared_ptr<WorkerRuntime> runtime(new WorkerRuntime(options, time));
+  RETURN_IF_ERROR(runtime->Open(options));
+  return runtime;
+}
+
+WorkerRuntime::WorkerRuntime(const SessionOptions& options, const TimeSource& time)
+    : time_(time), meter_(std::make_shared<WaitMeter>(time)), core_(CoreOptions(options)) {}
+
+WorkerRuntime::~WorkerRuntime() { Stop(); }
+
+Status WorkerRuntime::Open(const SessionOptions& options) {
+  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
+  std::lock_guard lock(mutex_);
+  loop_ = EventLoop::Start("attune-worker", time_);
+  timer_ = loop_->NewTimer();
+  Transport::Events events;
+  events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
+    Tell(Received{.from = from, .message = std::move(message), .link = link});
+  };
+  events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
+  // Whatever the reason: only the coordinator's word ends a session.
+  events.on_disconnected = [this](NodeId peer, const Status&) { Tell(PeerDisconnected{peer}); };
+  events.place = [this](NodeId from, RequestId request, size_t values) -> std::span<float> {
+    std::lock_guard at_core(mutex_);
+    return stopped_ ? std::span<float>() : core_.PlaceOf(from, request, values);
+  };
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
+                                                     .self = {},
+                                                     .bind_address = options.bind_address,
+                                                     .seed = RandomSeed(),
+                                                     .token = options.token,
+                                                     .tls_directory = options.tls_directory,
+                                                     .encrypted = options.encrypted,
+                                                     .shared_memory = options.shared_memory},
+                                                    *loop_, std::move(events)));
+  core_.SetAddress(transport_->address());
+  coordinator_ = CoordinatorClient::Start(
+      options.coordinator, *loop_,
+      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
+       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+       .on_message =
+           [this](Message message, uint32_t term) {
+             Tell(Received{.from = kCoordinator, .message = std::move(message), .term = term});
+           }},
+      {.job_uid = options.job_uid, .token = options.token, .tls_directory = options.tls_directory});
+  return OkStatus();
+}
+
+void WorkerRuntime::Stop() {
+  std::vector<std::pair<CallId, Pending>> open;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    open.assign(pending_.begin(), pending_.end());
+    pending_.clear();
+  }
+  room_.notify_all();
+  for (const auto& [call, state] : open) {
+    (void)Complete(state, Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
+  }
+  if (loop_ != nullptr) loop_->Wake();
+  for (int busy = dispatching_; busy > 0; busy = dispatching_) dispatching_.wait(busy);
+  coordinator_.reset();  // sends what is queued first
+  transport_.reset();
+  if (loop_ != nullptr) loop_->Stop();
+  timer_.reset();
+}
+
+void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state) {
+  std::unique_lock lock(mutex_);
+  if (stopped_) {
+    lock.unlock();
+    (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
+    return;
+  }
+  last_call_ = last_call_.Next();
+  set_id(input, last_call_);
+  state->call = last_call_;
+  pending_.emplace(last_call_, state);
+  StepAndDispatch(std::move(lock), std::move(input));
+}
+
+bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  std::lock_guard lock(mutex_);
+  return !stopped_ && core_.PullHere(table, keys, rows);
+}
+
+std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
+                                              std::span<const float> gradients) {
+  std::lock_guard lock(mutex_);
+  return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients);
+}
+
+void WorkerRuntime::Tell(WorkerInput input) {
+  std::unique_lock lock(mutex_);
+  if (!stopped_) StepAndDispatch(std::move(lock), std::move(input));
+}
+
+void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input) {
+  WorkerOutputs out;
+  core_.Step(std::move(input), time_.Now(), out);
+  std::vector<Pending> ended;
+  ended.reserve(out.completions.size());
+  for (const Completion& completion : out.completions) {
+    const auto it = pending_.find(completion.call);
+    ended.push_back(it == pending_.end() ? nullptr : std::move(it->second));
+    if (it != pending_.end()) pending_.erase(it);
+  }
+  if (const MonotonicTime wake = core_.WakeAt(); wake < armed_) {
+    armed_ = wake;
+    loop_->Post([this, wake] { timer_->SetAt(wake, [this] { OnTimer(); }); });
+  }
+  if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
+  if (waiting_for_room_ > 0) room_.notify_all();
+  ++dispatching_;  // Stop waits for whoever is past this point
+  lock.unlock();
+
+  Dispatch(out);
+  // What completes calls uses transport and loop too: a thread of the program that waits may drive it.
+  for (size_t i = 0; i < ended.size(); ++i) {
+    if (ended[i] != nullptr) Finish(ended[i], std::move(out.completions[i]));
+  }
+  if (!ended.empty() && !loop_->InLoop()) loop_->Wake();
+  if (--dispatching_ == 0) dispatching_.notify_all();
+}
+
+void WorkerRuntime::Dispatch(WorkerOutputs& out) {
+  for (const RevokeRows& revoke : out.revoke) {
+    transport_->Unplace(revoke.rows);
+    Tell(RowsRevoked{revoke.request});
+  }
+  for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
+  for (const NodeId server : out.disconnect) transport_->Disconnect(server);
+  for (Outgoing& outgoing : out.send) {
+    if (outgoing.to == kCoordinator) {
+      coordinator_->Send(outgoing.message);
+    } else if (const Status status = transport_->Send(outgoing.to, outgoing.message, outgoing.link);
+               !status.ok() && status.code() != StatusCode::kUnavailable) {
+      log::Warn("a message to another node was not sent; it will be sent again", {{"reason", status}});
+    }
+  }
+  if (out.coordinator) {
+    log::Info("another coordinator", {{"term", out.coordinator->term}, {"address", out.coordinator->address}});
+    coordinator_->Redirect(out.coordinator->address);
+  }
+  rejections_.Log(out.rejected);
+  if (out.goal_reached) log::Info("the job's goal is reached", {{"reason", *out.goal_reached}});
+  if (out.lost) {
+    log::Error("the session is lost", {{"reason", *out.lost}});
+    room_.notify_all();
+  }
+}
+
+// A lease that nobody waits for any more goes back whole.
+void WorkerRuntime::Finish(const Pending& state, Completion completion) {
+  const auto* lease = std::get_if<LeaseResult>(&completion.result);
+  const LeaseResult granted = lease == nullptr ? LeaseResult{} : *lease;
+  const bool is_lease = lease != nullptr;
+  if (Complete(state, std::move(completion.status), std::move(completion.result)) && is_lease) {
+    Tell(EndLease{granted.lease, granted.begin});
+  }
+}
+
+bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult result) {
+  if (!status.ok() && !state->rows.empty() && transport_ != nullptr) transport_->Unplace(state->rows);
+  return state->Complete(std::move(status), std::move(result));
+}
+
+void WorkerRuntime::GiveUp(const Pending& pull) {
+  if (pull->done()) return;
+  Tell(CancelPull{pull->call});
+  pull->Sleep();  // another thread may be completing it, and has to revoke its place first
+}
+
+void WorkerRuntime::OnTimer() {
+  {
+    std::lock_guard lock(mutex_);
+    armed_ = kNever;
+  }
+  Tell(Timer{});
+}
+
+std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
+  NodeId server;
+  {
+    std::lock_guard lock(mutex_);
+    server = core_.only_server();
+    if (stopped_ || server == NodeId()) return nullptr;
+    ++dispatching_;
+  }
+  std::shared_ptr<void> memory = transport_->Reserve(server, bytes);
+  if (--dispatching_ == 0) dispatching_.notify_all();
+  return memory;
+}
+
+Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
+  const auto has_room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
+  std::unique_lock lock(mutex_);
+  if (has_room()) return core_.status();
+  const MonotonicTime until = time_.Now() + timeout;
+  ++waiting_for_room_;
+  lock.unlock();
+  // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
+  // a second, so that the deadline is seen.
+  const auto ended = [&] {
+    std::lock_guard at_core(mutex_);
+    return has_room() || time_.Now() >= until;
+  };
+  loop_->WaitFor(ended, [&] {
+    std::unique_lock at_core(mutex_);
+    room_.wait_for(at_core, until - time_.Now(), has_room);
+  });
+  lock.lock();
+  --waiting_for_room_;
+  if (!has_room()) {
+    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
+                                                    " pushes are not acknowledged yet; this one was not sent");
+  }
+  return core_.status();
+}
+
+void WorkerRuntime::RequestDrain(const std::string& reason) {
+  if (draining_.exchange(true)) return;
+  log::Info("asked to leave; no more data leases are taken", {{"reason", reason}});
+  std::vector<std::weak_ptr<Future::State>> states;
+  {
+    std::lock_guard lock(mutex_);
+    states.swap(interrupted_by_drain_);
+  }
+  for (const auto& weak : states) {
+    if (const Pending state = weak.lock()) state->Interrupt();
+  }
+}
+
+void WorkerRuntime::InterruptOnDrain(const Pending& state) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(interrupted_by_drain_, [](const auto& weak) { return weak.expired(); });
+    interrupted_by_drain_.push_back(state);
+  }
+  // A drain that came just before has not seen this state.
+  if (draining()) state->Interrupt();
+}
+
+Status WorkerRuntime::status() const {
+  std::lock_guard lock(mutex_);
+  return core_.status();
+}
+
+uint64_t WorkerRuntime::clock() const {
+  std::lock_guard lock(mutex_);
+  return core_.steps();
+}
+
+Staleness WorkerRuntime::TakeStaleness() {
+  std::lock_guard lock(mutex_);
+  return core_.TakeStaleness();
+}
+
+size_t WorkerRuntime::open_pushes() const {
+  std::lock_guard lock(mutex_);
+  return core_.open_pushes();
+}
+
+Duration WorkerRuntime::CoordinatorSilence(MonotonicTime now) const {
+  std::lock_guard lock(mutex_);
+  return core_.CoordinatorSilence(now);
+}
+
+}  // namespace attune::ps

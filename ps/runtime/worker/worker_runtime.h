@@ -1,0 +1,132 @@
+// Drives a WorkerCore: the program's threads step it under one mutex and write to the sockets themselves; answers,
+// timers and the coordinator's messages are handled on the loop, by its own thread or by a thread of the program that
+// waits for a future.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attune/ps/session.h"
+#include "base/time_source.h"
+#include "ps/core/worker/worker_core.h"
+#include "ps/runtime/control/coordinator_client.h"
+#include "ps/runtime/process/rejection_log.h"
+#include "ps/runtime/worker/future_state.h"
+#include "ps/runtime/worker/worker_telemetry.h"
+#include "ps/transport/event_loop.h"
+#include "ps/transport/tcp/tcp_transport.h"
+
+namespace attune::ps {
+
+class WorkerRuntime {
+ public:
+  using Pending = std::shared_ptr<Future::State>;
+
+  // Starts the threads; nothing is joined before the first JoinCall. `time` must outlive the runtime.
+  static StatusOr<std::shared_ptr<WorkerRuntime>> Start(const SessionOptions& options, const TimeSource& time);
+  ~WorkerRuntime();
+
+  // Any thread. Steps the core with a call; its deadline is `timeout` from now, its id is set here.
+  template <typename Call>
+  Pending Submit(Call call, Duration timeout) {
+    return Submit(std::move(call), timeout, std::make_shared<Future::State>());
+  }
+  template <typename Call>
+  Pending Submit(Call call, Duration timeout, Pending state) {
+    call.deadline = time_.Now() + timeout;
+    Submit(
+        std::move(call), [](WorkerInput& input, CallId id) { std::get<Call>(input).call = id; }, state);
+    return state;
+  }
+  // Any thread. WorkerCore::PullHere and PushHere: at once, when all rows are in this process.
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
+  // Any thread of the program: nothing is written to the rows of this pull any more. Waits for a reader that is at it.
+  void GiveUp(const Pending& pull);
+  // Inputs without a completion.
+  void Tell(WorkerInput input);
+
+  // Ends the session for good with this error; every open and later call gets it.
+  void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
+
+  // Any thread. Memory for the gradients of a push, from where they need not be copied again; null: any will do.
+  std::shared_ptr<void> PushMemory(size_t bytes);
+
+  // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when
+  // lost.
+  Status WaitForRoom(size_t pushes_max, Duration timeout);
+
+  // Asks the program to leave: lease ranges end, waits for leases are interrupted. Idempotent.
+  void RequestDrain(const std::string& reason);
+  bool draining() const { return draining_.load(std::memory_order_acquire); }
+  // draining(), asked on the program's behalf: once this has returned true, the program may act on it.
+  bool NoticeDrain() {
+    if (!draining()) return false;
+    drain_noticed_.store(true, std::memory_order_release);
+    return true;
+  }
+  bool drain_noticed() const { return drain_noticed_.load(std::memory_order_acquire); }
+  // Interrupted when a drain is requested; a state may be registered once.
+  void InterruptOnDrain(const Pending& state);
+
+  // After this every call is refused and nothing moves any more. Blocks until the threads have ended.
+  void Stop();
+
+  Status status() const;
+  uint64_t clock() const;
+  Staleness TakeStaleness();
+  size_t open_pushes() const;
+  Duration CoordinatorSilence(MonotonicTime now) const;  // WorkerCore's
+  // Why the coordinator cannot be reached, for messages; OK while it can.
+  Status coordinator_error() const { return coordinator_->last_error(); }
+  // For futures that may be waited for in a thread of the program; valid until Stop.
+  const std::shared_ptr<EventLoop>& loop() const { return loop_; }
+  std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
+  const std::shared_ptr<WaitMeter>& meter() const { return meter_; }
+  const TimeSource& time() const { return time_; }
+
+ private:
+  WorkerRuntime(const SessionOptions& options, const TimeSource& time);
+  Status Open(const SessionOptions& options);
+  void Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state);
+  // Requires the lock; unlocks it, then sends and completes.
+  void StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input);
+  void Dispatch(WorkerOutputs& out);
+  void Finish(const Pending& state, Completion completion);
+  // Ends a call that did not get its rows: nothing is written to them any more.
+  bool Complete(const Pending& state, Status status, CallResult result);
+  void OnTimer();
+
+  const TimeSource& time_;
+  const std::shared_ptr<WaitMeter> meter_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> drain_noticed_ = false;
+  std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
+
+  mutable std::mutex mutex_;  // guards what follows
+  WorkerCore core_;
+  CallId last_call_;
+  std::unordered_map<CallId, Pending> pending_;
+  std::vector<std::weak_ptr<Future::State>> interrupted_by_drain_;
+  std::condition_variable room_;
+  int waiting_for_room_ = 0;
+  MonotonicTime armed_ = kNever;
+  RejectionLog rejections_;
+  bool stopped_ = false;
+
+  // Set once in Open; destroyed in the order of Stop.
+  std::shared_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<TcpTransport> transport_;
+  std::unique_ptr<CoordinatorClient> coordinator_;
+};
+
+}  // namespace attune::ps

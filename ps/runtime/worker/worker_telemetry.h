@@ -1,0 +1,110 @@
+// The worker's counters, and how many threads it is to compute with, behind one lock: between the program's threads and
+// the reporter.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "base/time_source.h"
+#include "ps/runtime/process/reporter.h"
+#include "ps/runtime/process/window.h"
+
+namespace attune::ps {
+
+class WaitMeter {
+ public:
+  explicit WaitMeter(const TimeSource& time) : time_(time), window_(time.Now()) {}
+
+  const TimeSource& time() const { return time_; }
+
+  void AddPull(uint64_t keys) {
+    std::lock_guard lock(mutex_);
+    window_.AddPull(keys);
+  }
+  void AddPush(uint64_t keys) {
+    std::lock_guard lock(mutex_);
+    window_.AddPush(keys);
+  }
+  void AddWait(bool is_pull, Duration waited) {
+    std::lock_guard lock(mutex_);
+    if (is_pull) {
+      window_.AddPullWait(waited);
+    } else {
+      window_.AddPushWait(waited);
+    }
+  }
+  void EndStep(uint64_t samples, double loss) {
+    std::lock_guard lock(mutex_);
+    window_.EndStep(time_.Now(), samples, loss);
+  }
+  void BeginStep() {
+    std::lock_guard lock(mutex_);
+    window_.BeginStep(time_.Now());
+  }
+  // What came before the first lease (reading data, building a vocabulary) is no step.
+  void StartSteps() {
+    std::lock_guard lock(mutex_);
+    if (!started_) window_.SkipTo(time_.Now());
+    started_ = true;
+  }
+  // So is what a step was interrupted for, such as an evaluation on the way.
+  void SkipToNow() {
+    std::lock_guard lock(mutex_);
+    window_.SkipTo(time_.Now());
+  }
+  void SetEpoch(uint64_t epoch) {
+    std::lock_guard lock(mutex_);
+    epoch_ = epoch;
+  }
+  void SetSampleUnit(std::string_view unit) {
+    std::lock_guard lock(mutex_);
+    sample_unit_ = unit.substr(0, kUnitBytesMax);
+  }
+  void OfferThreads(uint32_t initial, uint32_t most) {
+    std::lock_guard lock(mutex_);
+    threads_max_ = std::max(most, uint32_t{1});
+    threads_wanted_ = threads_ = std::clamp(initial, uint32_t{1}, threads_max_);
+  }
+  Status WantThreads(uint32_t count) {
+    std::lock_guard lock(mutex_);
+    if (threads_max_ == 0) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "this worker's program chooses its threads itself; one that calls OfferThreads can be told");
+    }
+    if (count < 1 || count > threads_max_) {
+      return Error(StatusCode::kInvalidArgument, "this worker computes with 1 to " + std::to_string(threads_max_) +
+                                                     " threads, not with " + std::to_string(count));
+    }
+    threads_wanted_ = count;
+    return OkStatus();
+  }
+  // By the program: what it is told counts as what it computes with.
+  uint32_t TakeThreads() {
+    std::lock_guard lock(mutex_);
+    return threads_ = threads_wanted_;
+  }
+  WorkerTelemetry Take(MonotonicTime now) {
+    std::lock_guard lock(mutex_);
+    WorkerTelemetry telemetry;
+    telemetry.window = window_.Take(now);
+    telemetry.epoch = epoch_;
+    telemetry.sample_unit = sample_unit_;
+    if (threads_max_ > 0) telemetry.threads = threads_;
+    telemetry.threads_max = threads_max_;
+    return telemetry;
+  }
+
+ private:
+  static constexpr size_t kUnitBytesMax = 64;
+
+  const TimeSource& time_;
+  std::mutex mutex_;
+  WorkerWindowBuilder window_;
+  bool started_ = false;
+  uint64_t epoch_ = 0;
+  std::string sample_unit_ = "samples";
+  uint32_t threads_ = 1, threads_wanted_ = 1, threads_max_ = 0;
+};
+
+}  // namespace attune::ps

@@ -1,0 +1,281 @@
+// Accepting connections, and the listener's side of a handshake.
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "ps/transport/security/job_authority.h"
+#include "ps/transport/tcp/listen_rule.h"
+#include "ps/transport/tcp/tcp_socket.h"
+#include "ps/transport/tcp/tcp_state.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr uint32_t kTlsHandshakeBytes = 0x03'16;  // how TLS begins: a handshake record of version 3.x
+constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
+constexpr Duration kStrangersLoggedEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+Status TcpState::Open() {
+  ASSIGN_OR_RETURN(secret, JobSecret::Create(options.job_uid, options.token));
+  if (!options.tls_directory.empty()) {
+    ASSIGN_OR_RETURN(tls, TlsContext::Create(options.tls_directory, options.job_uid));
+  } else if (options.encrypted) {
+    ASSIGN_OR_RETURN(const TlsFiles own, IssueCertificate(*secret));
+    ASSIGN_OR_RETURN(tls, TlsContext::Create(own, kSelfIssuedName));
+  }
+  if (!options.bind_address.empty()) {
+    RETURN_IF_ERROR(CheckListenAddress(options.bind_address, options.token, options.tls_directory));
+    ASSIGN_OR_RETURN(ListeningSocket listening, ListenAt(options.bind_address, options.port));
+    listener = std::move(listening.fd);
+    address = std::move(listening.address);
+  }
+  loop.Post([state = shared_from_this()] {
+    if (state->stopped) return;
+    state->loop.SetParticipant(state.get());
+    state->OpenMeetingPlace();
+    if (!state->listener.valid()) return;
+    state->accept_watch =
+        state->loop.WatchFile(state->listener.get(), [state = state.get()](bool, bool) { state->Accept(); });
+    state->accept_watch->Want(true, false);
+  });
+  return OkStatus();
+}
+
+void TcpState::OpenMeetingPlace() {
+  if (!options.shared_memory) return;
+  auto made = Doorbell::Create(loop);
+  if (made.ok()) doorbell = *std::move(made);
+  if (doorbell == nullptr || !listener.valid()) return;
+  auto place = MeetingPlace::Open(
+      loop, doorbell->fd(), [this](const MeetingToken& token) { return expected.contains(token); },
+      [this](const MeetingToken& token, SharedMemory memory) {
+        const auto it = expected.find(token);
+        if (it == expected.end()) return;
+        if (const auto greeting = it->second.lock()) greeting->memory = std::move(memory);
+        expected.erase(it);
+      });
+  if (place.ok()) {
+    meeting_place = *std::move(place);
+  } else {
+    log::Debug("no shared memory with other processes", {{"reason", place.status()}});
+  }
+}
+
+void TcpState::Accept() {
+  for (;;) {
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    FileDescriptor fd(
+        ::accept4(listener.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      // Out of descriptors, most likely: a pause, so that the loop does not spin.
+      log::Warn("cannot accept a connection", {{"reason", ErrnoText(errno)}});
+      accept_watch->Want(false, false);
+      accept_again = loop.NewTimer();
+      accept_again->SetAt(loop.time().Now() + kAcceptPause, [this] { accept_watch->Want(true, false); });
+      return;
+    }
+    if (!RoomForAnother()) {
+      log::Warn("a connection was closed because there are too many; look who dials this port",
+                {{"from", TextOf(from, false)}, {"links", TcpTransport::kLinksMax}});
+      continue;
+    }
+    Admit(std::move(fd), TextOf(from, false));
+  }
+}
+
+// Who dials may be anybody: until it has proved itself it gets one of a bounded number of places, little memory and
+// little time.
+void TcpState::Admit(FileDescriptor fd, const std::string& source) {
+  auto greeting = std::make_shared<Greeting>();
+  greeting->id = ++last_greeting;
+  if (const auto shed = pending.Begin(greeting->id, source)) {
+    const auto slow = accepting.find(*shed);
+    LogStranger(source,
+                Error(StatusCode::kResourceExhausted, "too many connections without a handshake; the oldest of " +
+                                                          slow->second->conversation->peer_address() + " is closed"));
+    slow->second->conversation->Cancel();
+    accepting.erase(slow);
+  }
+  greeting->conversation =
+      Conversation::Start(loop, TcpTransport::kHandshakeTimeout, [this, id = greeting->id](const Status& status) {
+        const auto failed = accepting.find(id);
+        if (failed == accepting.end()) return;
+        // Port scanners and early dialers are no news; wrong certificates are.
+        if (status.code() == StatusCode::kUnauthenticated) {
+          LogStranger(failed->second->conversation->peer_address(), status);
+        }
+        Dismiss(id);
+      });
+  greeting->conversation->set_peer_address(source);
+  accepting[greeting->id] = greeting;
+  NoDelay(fd.get());
+  // The first bytes show whether the dialer speaks TLS.
+  greeting->conversation->Peek(std::move(fd), &greeting->first_bytes, sizeof greeting->first_bytes,
+                               [this, greeting](FileDescriptor peeked) { Secure(greeting, std::move(peeked)); });
+}
+
+void TcpState::Dismiss(uint64_t id) {
+  const auto it = accepting.find(id);
+  if (it == accepting.end()) return;
+  pending.End(id);
+  expected.erase(it->second->token);
+  accepting.erase(it);
+}
+
+// At most a line each second, whatever strangers do.
+void TcpState::LogStranger(const std::string& source, const Status& reason) {
+  const MonotonicTime now = loop.time().Now();
+  if (now < log_strangers_again) {
+    ++strangers_unlogged;
+    return;
+  }
+  log_strangers_again = now + kStrangersLoggedEvery;
+  log::Warn("refused a connection",
+            {{"from", source}, {"reason", reason}, {"not_logged_before", std::exchange(strangers_unlogged, 0)}});
+}
+
+void TcpState::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
+  const std::shared_ptr<Conversation>& conversation = greeting->conversation;
+  const bool plain = greeting->first_bytes == wire::kHandshakeMagic;
+  if (tls == nullptr || plain) {
+    conversation->Use(Stream::Plain(std::move(fd)));
+    if (plain) return ReadHello(greeting);
+    const bool speaks_tls = (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes;
+    return RefuseUnheard(greeting, Error(StatusCode::kInvalidArgument,
+                                         speaks_tls ? "the peer speaks TLS and this node's rows are not encrypted"
+                                                    : "the peer does not speak Attune's row protocol"));
+  }
+  auto secured = tls->Wrap(std::move(fd), TlsContext::kListener);
+  if (!secured.ok()) {
+    log::Error("cannot serve TLS", {{"reason", secured.status()}});
+    return conversation->Fail(secured.status());
+  }
+  conversation->Use(*std::move(secured));
+  conversation->ShakeHands([this, greeting] { ReadHello(greeting); });
+}
+
+// A constant for all that may be wrong; the log has the reason.
+void TcpState::RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason) {
+  LogStranger(greeting->conversation->peer_address(), reason);
+  greeting->challenge = RefuseStranger();
+  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
+    greeting->conversation->Cancel();
+    Dismiss(greeting->id);
+  });
+}
+
+void TcpState::ReadHello(const std::shared_ptr<Greeting>& greeting) {
+  greeting->conversation->Read(&greeting->hello, sizeof greeting->hello, [this, greeting] { OnHello(greeting); });
+}
+
+void TcpState::OnHello(const std::shared_ptr<Greeting>& greeting) {
+  if (tls != nullptr && greeting->first_bytes == wire::kHandshakeMagic) {
+    return RefuseUnheard(greeting,
+                         Error(StatusCode::kFailedPrecondition,
+                               "this job's rows are encrypted and the peer's are not; give all pods of the job "
+                               "the same settings"));
+  }
+  if (const Status status = CheckHello(greeting->hello); !status.ok()) return RefuseUnheard(greeting, status);
+  greeting->challenge = MakeChallenge(*secret, greeting->hello, FreshNonce());
+  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
+    greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
+                                 [this, greeting] { OnHandshake(greeting); });
+  });
+}
+
+void TcpState::OnHandshake(const std::shared_ptr<Greeting>& greeting) {
+  if (const Status status = CheckProof(*secret, greeting->hello, greeting->challenge, greeting->handshake);
+      !status.ok()) {
+    LogStranger(greeting->conversation->peer_address(), status);
+    greeting->reply = RefuseUnproved();
+    return EndRefused(greeting);
+  }
+  pending.End(greeting->id);
+  Answer(greeting);
+}
+
+// To a node of the job, in words.
+void TcpState::Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status) {
+  // Early dialers are no news.
+  const bool news = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kAborted;
+  log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection of a node of the job",
+             {{"from", greeting->conversation->peer_address()}, {"reason", status}});
+  greeting->reply = MakeReply(status);
+  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
+  EndRefused(greeting);
+}
+
+void TcpState::EndRefused(const std::shared_ptr<Greeting>& greeting) {
+  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
+    greeting->conversation->Cancel();
+    Dismiss(greeting->id);
+  });
+}
+
+void TcpState::Answer(const std::shared_ptr<Greeting>& greeting) {
+  if (const Status status = CheckHandshake(greeting->handshake, Identity()); !status.ok()) {
+    return Refuse(greeting, status);
+  }
+  const NodeId node(greeting->handshake.node);
+  // Nothing is kept of a dialer before its handshake is through.
+  const std::shared_ptr<Peer> peer = Find(node);
+  const bool connected = peer != nullptr && peer->connected();
+  const auto dial = dials.find(node);
+  const Status chosen = ChooseConnection(greeting->handshake, NodeId(self.load()),
+                                         {.connected = connected,
+                                          .connection = peer == nullptr ? 0 : peer->memory().connection,
+                                          .dialing = dial != dials.end() && dial->second.greeting != nullptr});
+  if (!chosen.ok()) return Refuse(greeting, chosen);
+  // What the old connection still held is not handled any more: the answer says where the dialer goes on.
+  if (connected) {
+    EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
+  }
+  const LinkMemory memory = peer == nullptr ? LinkMemory() : peer->memory();
+  greeting->reply = MakeReply(OkStatus());
+  greeting->reply.incarnation = incarnation;
+  greeting->reply.met = memory.peer_incarnation;
+  const bool both_remember =
+      memory.peer_incarnation == greeting->handshake.incarnation && greeting->handshake.met == incarnation;
+  greeting->reply.delivered = both_remember ? memory.delivered : 0;
+  if (meeting_place != nullptr) {
+    const uint64_t meeting_token[] = {RandomSeed(), RandomSeed()};
+    std::memcpy(greeting->token.data(), meeting_token, sizeof meeting_token);
+    expected[greeting->token] = greeting;
+    greeting->reply.shared_memory = 1;
+    meeting_place->name().copy(greeting->reply.meeting_place, sizeof greeting->reply.meeting_place - 1);
+    std::memcpy(greeting->reply.meeting_token, meeting_token, sizeof meeting_token);
+  }
+  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
+  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
+    greeting->conversation->Read(&greeting->end, sizeof greeting->end, [this, greeting] { Accepted(greeting); });
+  });
+}
+
+void TcpState::Accepted(const std::shared_ptr<Greeting>& greeting) {
+  Dismiss(greeting->id);
+  const bool wants_memory = greeting->end.shared_memory != 0;
+  if (greeting->end.magic != wire::kHandshakeMagic || (wants_memory && !greeting->memory)) {
+    return greeting->conversation->Cancel();
+  }
+  if (!wants_memory) greeting->memory.reset();
+  // This side may have dialed meanwhile; both have agreed on this connection.
+  const NodeId node(greeting->handshake.node);
+  if (const auto dial = dials.find(node); dial != dials.end()) {
+    if (dial->second.greeting != nullptr) dial->second.greeting->conversation->Cancel();
+    dial->second.greeting = nullptr;
+    dial->second.redial = nullptr;
+    dial->second.connected_at = loop.time().Now();
+  }
+  AddLink(node, greeting, false);
+}
+
+}  // namespace attune::ps

@@ -1,0 +1,156 @@
+// The inside of TcpTransport: who dials whom, handshakes under way, links that exist. Its parts by file:
+//
+//   tcp_listener.cpp   accepting, and the listener's side of a handshake
+//   tcp_dialer.cpp     dialing with backoff, and the dialer's side of a handshake
+//   tcp_transport.cpp  links, and the transport as others see it
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/os/random_seed.h"
+#include "base/random.h"
+#include "ps/transport/security/handshake.h"
+#include "ps/transport/security/job_secret.h"
+#include "ps/transport/security/tls.h"
+#include "ps/transport/shared/shared_memory.h"
+#include "ps/transport/tcp/conversation.h"
+#include "ps/transport/tcp/peer.h"
+#include "ps/transport/tcp/pending_handshakes.h"
+#include "ps/transport/tcp/tcp_transport.h"
+
+namespace attune::ps {
+
+inline constexpr Duration kDialBackoffFirst = std::chrono::milliseconds(20);
+
+// One attempt to shake hands, either side.
+struct Greeting {
+  uint64_t id = 0;  // of the listener's side
+  std::shared_ptr<Conversation> conversation;
+  wire::Hello hello{};
+  wire::Challenge challenge{};
+  wire::Handshake handshake{};
+  wire::HandshakeReply reply{};
+  wire::HandshakeEnd end{};
+  uint32_t first_bytes = 0;
+  uint64_t connection = 0;
+  MeetingToken token{};
+  std::unique_ptr<Visit> visit;
+  std::optional<SharedMemory> memory;
+};
+
+struct Dial {
+  std::string address;
+  Duration backoff = kDialBackoffFirst;
+  std::shared_ptr<Greeting> greeting;  // under way
+  std::unique_ptr<EventLoop::Timer> redial;
+  MonotonicTime connected_at{};         // the last time
+  StatusCode logged = StatusCode::kOk;  // the refusal that was last logged as news
+  MonotonicTime logged_at{};
+};
+
+// Shared with the handlers on the loop, so that none outlives it.
+struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant {
+  TcpState(const TcpOptions& given, EventLoop& on, Transport::Events called)
+      : options(given),
+        self(given.self.value()),
+        loop(on),
+        events(std::move(called)),
+        host{.loop = on,
+             .events = events,
+             .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { to_flush.push_back(peer); },
+             .on_broken = [this](NodeId peer, const Channel* channel,
+                                 const Status& reason) { OnBroken(peer, channel, reason); }},
+        random(given.seed) {}
+
+  Status Open();
+  void OpenMeetingPlace();
+  void Accept();
+  void Admit(FileDescriptor fd, const std::string& source);
+  void Dismiss(uint64_t greeting);
+  void LogStranger(const std::string& source, const Status& reason);
+  void Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
+  void ReadHello(const std::shared_ptr<Greeting>& greeting);
+  void OnHello(const std::shared_ptr<Greeting>& greeting);
+  void OnHandshake(const std::shared_ptr<Greeting>& greeting);
+  void RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason);
+  void EndRefused(const std::shared_ptr<Greeting>& greeting);
+  void Answer(const std::shared_ptr<Greeting>& greeting);
+  void Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status);
+  void Accepted(const std::shared_ptr<Greeting>& greeting);
+
+  void Connect(NodeId peer, const std::string& to);
+  void Disconnect(NodeId peer);
+  void DialNow(NodeId peer);
+  void Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void SendHello(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
+  void DialFailed(NodeId peer, const Greeting* greeting, const Status& status);
+  void DialLater(NodeId peer);
+  void DialAfterBreak(NodeId peer);
+
+  HandshakeIdentity Identity() const { return {.self = NodeId(self.load()), .incarnation = incarnation}; }
+  std::shared_ptr<Peer> Find(NodeId node) const;
+  std::shared_ptr<Peer> FindOrAdd(NodeId node);
+  std::vector<std::shared_ptr<Peer>> All() const;
+  void AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed);
+  void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
+  void OnBroken(NodeId node, const Channel* channel, const Status& reason);
+  void ForgetLater(NodeId node);
+  void ForgetLeft();
+  void ForgetOldest();
+  bool RoomForAnother();
+  void RefreshPolled();
+  void Stop();
+
+  bool Poll() override;
+  bool PrepareSleep() override;
+  void Awake() override;
+  void EndTurn() override;
+
+  const TcpOptions options;
+  const uint64_t incarnation = RandomSeed() | 1;
+  std::atomic<uint32_t> self;
+  EventLoop& loop;
+  Transport::Events events;
+  Peer::Host host;
+  std::string address;
+  std::unique_ptr<TlsContext> tls;
+  std::optional<JobSecret> secret;  // set by Open
+
+  // Of the loop.
+  FileDescriptor listener;
+  std::unique_ptr<EventLoop::Watch> accept_watch;
+  std::unique_ptr<EventLoop::Timer> accept_again;
+  std::unique_ptr<Doorbell> doorbell;
+  std::unique_ptr<MeetingPlace> meeting_place;
+  std::map<MeetingToken, std::weak_ptr<Greeting>> expected;  // at the meeting place
+  Random random;
+  NameResolver names;
+  std::unordered_map<NodeId, Dial> dials;
+  uint64_t last_greeting = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<Greeting>> accepting;
+  PendingHandshakes pending{TcpTransport::kStrangersPerSourceMax, TcpTransport::kStrangersMax};
+  MonotonicTime log_strangers_again{};
+  uint64_t strangers_unlogged = 0;
+  std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that nobody dials from here, and when their links ended
+  std::unique_ptr<EventLoop::Timer> forget_timer;
+  std::vector<std::shared_ptr<Peer>> to_flush;
+  std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
+  bool stopped = false;
+
+  mutable std::mutex peers_mutex;  // guards peers
+  std::unordered_map<NodeId, std::shared_ptr<Peer>> peers;
+};
+
+}  // namespace attune::ps

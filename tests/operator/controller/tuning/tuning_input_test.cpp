@@ -1,0 +1,113 @@
+#include "operator/controller/tuning/tuning_input.h"
+
+#include <gtest/gtest.h>
+
+namespace attune::controller {
+namespace {
+
+telemetry::PodSample Pod(const std::string& name, MonotonicTime at) {
+  telemetry::PodSample pod;
+  pod.pod = name;
+  pod.connected = true;
+  pod.heard_at = pod.reported_at = at;
+  pod.window.set_sequence(1);
+  pod.window.set_duration_seconds(2);
+  pod.usage.set_window_seconds(2);
+  pod.usage.set_cpu_seconds(3);
+  pod.usage.set_cpu_limit_cores(2);
+  pod.usage.set_memory_bytes(300);
+  pod.usage.set_memory_limit_bytes(1000);
+  return pod;
+}
+
+telemetry::PodSample Worker(const std::string& name, MonotonicTime at, uint64_t steps, double staleness,
+                            uint64_t measured) {
+  telemetry::PodSample pod = Pod(name, at);
+  v1::WorkerWindow& worker = *pod.window.mutable_worker();
+  worker.set_steps(steps);
+  worker.mutable_step_seconds()->set_p50(0.1);
+  worker.mutable_step_seconds()->set_mean(0.25);
+  worker.set_pull_wait_seconds(0.8);
+  worker.set_push_wait_seconds(0.4);
+  worker.set_staleness_mean(staleness);
+  worker.set_staleness_count(measured);
+  return pod;
+}
+
+TuningInput InputOf(const std::vector<telemetry::PodSample>& pods, Now now) {
+  Observed observed;
+  observed.sample.pods = pods;
+  const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+  return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
+}
+
+TEST(TuningInput, StalenessIsWeighedByStepsAndOnlyWhereItWasMeasured) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  const TuningInput input = InputOf({Worker("w0", now.monotonic, 30, 2.0, 5), Worker("w1", now.monotonic, 10, 6.0, 900),
+                                     Worker("w2", now.monotonic, 50, 0.0, 0)},
+                                    now);
+  ASSERT_TRUE(input.staleness.has_value());
+  EXPECT_DOUBLE_EQ(*input.staleness, 3.0);
+}
+
+TEST(TuningInput, NobodyWhoMeasuredStalenessMeansThatItIsUnknown) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  EXPECT_FALSE(InputOf({Worker("w0", now.monotonic, 30, 0, 0)}, now).staleness.has_value());
+  const MonotonicTime old = now.monotonic - std::chrono::seconds(60);
+  EXPECT_FALSE(InputOf({Worker("w0", old, 30, 2, 5)}, now).staleness.has_value()) << "old reports say nothing";
+}
+
+TEST(TuningInput, FiguresOfNodesAreSharesOfTheirLimits) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  telemetry::PodSample server = Pod("s0", now.monotonic);
+  server.window.mutable_server()->set_pulls(60);
+  server.window.mutable_server()->set_pushes(40);
+  const TuningInput input = InputOf({server, Worker("w0", now.monotonic, 8, 1, 1)}, now);
+  ASSERT_EQ(input.server_figures.size(), 1u);
+  ASSERT_EQ(input.worker_figures.size(), 1u);
+  EXPECT_DOUBLE_EQ(input.server_figures[0].cpu, 0.75);
+  EXPECT_DOUBLE_EQ(input.server_figures[0].memory, 0.3);
+  EXPECT_DOUBLE_EQ(input.server_figures[0].requests, 50);
+  EXPECT_DOUBLE_EQ(input.worker_figures[0].step_seconds, 0.25);
+  EXPECT_DOUBLE_EQ(input.worker_figures[0].wait_share, 0.6);
+}
+
+TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  telemetry::PodSample four = Worker("w0", now.monotonic, 8, 1, 1), two = Worker("w1", now.monotonic, 8, 1, 1);
+  four.window.mutable_worker()->set_threads(4);
+  four.window.mutable_worker()->set_threads_max(8);
+  two.window.mutable_worker()->set_threads(2);
+  two.window.mutable_worker()->set_threads_max(6);
+  Observed observed;
+  observed.sample.pods = {four, two};
+  observed.job.spec.synchronization = {api::SyncMode::kSsp, 3};
+  const auto input = [&] {
+    const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+    return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
+  };
+  EXPECT_EQ(input().threads_max, 6) << "what all of them take";
+  EXPECT_EQ(input().wanted.threads, 2);
+  EXPECT_EQ(input().wanted.slack, 3);
+  EXPECT_FALSE(input().switches_modes);
+  observed.job.spec.worker_threads = 5;
+  EXPECT_EQ(input().wanted.threads, 5);
+  observed.job.status.abilities = api::Abilities{.synchronization_modes = true};
+  EXPECT_TRUE(input().switches_modes);
+  observed.sample.pods = {Worker("w0", now.monotonic, 8, 1, 1)};
+  EXPECT_EQ(input().threads_max, 0) << "this program offers none";
+}
+
+TEST(TuningInput, ANodeWithoutLimitsHasNoShares) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  telemetry::PodSample worker = Worker("w0", now.monotonic, 8, 1, 1);
+  worker.usage.set_cpu_limit_cores(0);
+  worker.usage.set_memory_limit_bytes(0);
+  const TuningInput input = InputOf({worker}, now);
+  EXPECT_DOUBLE_EQ(input.worker_figures.at(0).cpu, 0);
+  EXPECT_DOUBLE_EQ(input.worker_figures.at(0).memory, 0);
+  EXPECT_FALSE(input.worker_memory.has_value());
+}
+
+}  // namespace
+}  // namespace attune::controller

@@ -1,0 +1,149 @@
+#include "ps/core/protocol/shard_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <span>
+
+namespace attune::ps {
+namespace {
+
+ShardMap SomeMap(uint32_t shards, uint32_t servers, bool backups) {
+  ShardMap map;
+  map.version = MapVersion(1, 0);
+  std::vector<NodeId> ids;
+  for (uint32_t i = 1; i <= servers; ++i) {
+    ids.push_back(NodeId(i));
+    map.members.push_back({.node = NodeId(i), .role = Role::kServer, .index = i - 1, .address = "a"});
+  }
+  map.shards = EvenShards(shards, ids, backups, map.version);
+  return map;
+}
+
+TEST(ShardMap, EvenShardsSpreadHomesAndBackups) {
+  const ShardMap map = SomeMap(24, 4, true);
+  EXPECT_TRUE(Validate(map).ok()) << attune::ToString(Validate(map));
+  std::map<NodeId, int> homes, backups;
+  std::map<std::pair<NodeId, NodeId>, int> pairs;
+  for (const Shard& shard : map.shards) {
+    ++homes[shard.home];
+    ++backups[shard.backup];
+    ++pairs[{shard.home, shard.backup}];
+  }
+  for (const auto& [node, count] : homes) EXPECT_EQ(count, 6) << node;
+  for (const auto& [node, count] : backups) EXPECT_EQ(count, 6) << node;
+  EXPECT_EQ(pairs.size(), 12U) << "the copies of one home are on all others";
+}
+
+TEST(ShardMap, OneServerHasNoBackups) { EXPECT_EQ(SomeMap(4, 1, true).shards[0].backup, NodeId()); }
+
+TEST(ShardMap, ABackupBecomesHomeWhenTheHomeFails) {
+  ShardMap map = SomeMap(12, 3, true);
+  map.shards[0].next_backup = NodeId(3);
+  map.shards[0].join_id = map.version;
+  ASSERT_EQ(map.shards[0].home, NodeId(1));
+  ASSERT_EQ(map.shards[0].backup, NodeId(2));
+  const NodeId failed[] = {NodeId(1)};
+  const ShardMap next = WithoutFailed(map, failed);
+  EXPECT_TRUE(Validate(next).ok()) << attune::ToString(Validate(next));
+  EXPECT_EQ(next.recovered_at, next.version);
+  EXPECT_EQ(next.recoveries, 1);
+  EXPECT_FALSE(next.Contains(NodeId(1)));
+  EXPECT_EQ(next.shards[0].home, NodeId(2));
+  EXPECT_EQ(next.shards[0].backup, NodeId());
+  EXPECT_EQ(next.shards[0].next_backup, NodeId()) << "a failure cancels joins";
+  for (const Shard& shard : next.shards) EXPECT_EQ(shard.routing_since, next.version);
+}
+
+TEST(ShardMap, WithoutABackupSomeSurvivorBecomesHome) {
+  const NodeId failed[] = {NodeId(2)};
+  const ShardMap next = WithoutFailed(SomeMap(6, 3, false), failed);
+  EXPECT_TRUE(Validate(next).ok());
+  for (const Shard& shard : next.shards) EXPECT_NE(shard.home, NodeId(2));
+}
+
+TEST(ShardMap, AServerThatHasNoTablesYetBecomesHomeOnlyWhenThereIsNoOther) {
+  ShardMap map = SomeMap(6, 3, false);
+  const NodeId failed[] = {NodeId(2)}, newcomer[] = {NodeId(3)}, all[] = {NodeId(1), NodeId(3)};
+  const auto homes = [&](std::span<const NodeId> without_tables) {  // of what the failed one was home of
+    std::set<NodeId> found;
+    const ShardMap next = WithoutFailed(map, failed, without_tables);
+    EXPECT_TRUE(Validate(next).ok());
+    for (size_t i = 0; i < map.shards.size(); ++i) {
+      if (map.shards[i].home == NodeId(2)) found.insert(next.shards[i].home);
+    }
+    return found;
+  };
+  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)});
+  for (Member& member : map.members) member.leaving = member.node == NodeId(1);
+  EXPECT_EQ(homes({}), std::set{NodeId(3)});
+  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)}) << "one that leaves has the rows' table";
+  EXPECT_FALSE(homes(all).empty()) << "somebody has to";
+}
+
+TEST(ShardMap, ValidateNamesWhatIsWrong) {
+  struct Case {
+    const char* name;
+    void (*damage)(ShardMap&);
+    const char* says;
+  };
+  const Case cases[] = {
+      {"no version", [](ShardMap& map) { map.version = {}; }, "no version"},
+      {"home is nobody", [](ShardMap& map) { map.shards[1].home = NodeId(9); }, "shard 1: home 9"},
+      {"backup is the home", [](ShardMap& map) { map.shards[0].backup = map.shards[0].home; }, "shard 0: backup 1"},
+      {"next backup is the backup", [](ShardMap& map) { map.shards[0].next_backup = map.shards[0].backup; },
+       "next backup 2"},
+      {"voters twice for one map",
+       [](ShardMap& map) {
+         map.voters = {{MapVersion(1), {NodeId(1)}}, {MapVersion(1), {NodeId(2)}}};
+       },
+       "voters that are out of order"},
+      {"voters of a later map",
+       [](ShardMap& map) {
+         map.voters = {{map.version.Next(), {NodeId(1)}}};
+       },
+       "out of order"},
+      {"voters of which one has no votes",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(1), NodeId(2)}, {1, 0}}};
+       },
+       "voters of which not every one has votes"},
+      {"fewer numbers of votes than voters",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(1), NodeId(2)}, {1}}};
+       },
+       "voters of which not every one has votes"},
+      {"no voters",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {}}};
+       },
+       "0 voters"},
+      {"voters out of order",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(2), NodeId(1)}}};
+       },
+       "order of their node ids"},
+      {"a voter that is none",
+       [](ShardMap& map) {
+         map.voters = {{map.version, {NodeId(0)}}};
+       },
+       "order of their"},
+      {"members out of order", [](ShardMap& map) { std::swap(map.members[0], map.members[1]); }, "order"},
+      {"state of a later coordinator", [](ShardMap& map) { map.records_from = ~uint64_t{0}; }, "later coordinator"},
+      {"mark of a later coordinator", [](ShardMap& map) { map.marked = CutId(~uint64_t{0}); }, "later coordinator"},
+      {"recovers later", [](ShardMap& map) { map.recovered_at = map.version.Next(); }, "later"},
+      {"no shards", [](ShardMap& map) { map.shards.clear(); }, "0 shards"},
+  };
+  for (const Case& one : cases) {
+    ShardMap map = SomeMap(4, 3, true);
+    one.damage(map);
+    const Status status = Validate(map);
+    EXPECT_FALSE(status.ok()) << one.name;
+    EXPECT_NE(attune::ToString(status).find(one.says), std::string::npos)
+        << one.name << ": " << attune::ToString(status);
+  }
+}
+
+}  // namespace
+}  // namespace attune::ps
