@@ -1,17 +1,27 @@
-// Deliberate mistakes, for tests only: each must be caught by a checker of tests/simulation. All off in production.
+// Deliberate mistakes, each of which must be caught by a checker of tests/simulation. Only the core that the simulations
+// are linked with (attune_ps_core_with_mistakes) can make them. In every other build a Mistake is the constant false, so
+// that the branches behind it are not compiled in and nothing can switch one on.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace attune::ps {
 
+#ifdef ATTUNE_DELIBERATE_MISTAKES
+inline constexpr bool kMistakesPossible = true;
+#else
+inline constexpr bool kMistakesPossible = false;
+#endif
+using Mistake = std::conditional_t<kMistakesPossible, bool, std::false_type>;
+
 // Mistakes in keeping order between two nodes (ps/core/link/link.h).
 struct LinkMutations {
-  bool no_filter = false;              // delivers a repeated frame again
-  bool accept_gaps = false;            // delivers a frame before its predecessors
-  bool forget_on_reconnect = false;    // a new connection starts counting what was delivered anew
-  bool acknowledge_last_sent = false;  // any acknowledgement counts for all that is under way
-  bool no_resend = false;              // what a connection loses, or a full queue drops, is not sent again on it
+  Mistake no_filter{};              // delivers a repeated frame again
+  Mistake accept_gaps{};            // delivers a frame before its predecessors
+  Mistake forget_on_reconnect{};    // a new connection starts counting what was delivered anew
+  Mistake acknowledge_last_sent{};  // any acknowledgement counts for all that is under way
+  Mistake no_resend{};              // what a connection loses, or a full queue drops, is not sent again on it
 };
 
 // Mistakes in rows, their moves, copies and recovery (ps/core/rows). Up to 41 they have the numbers of the protocol's
@@ -70,48 +80,52 @@ enum class RowMutation : uint8_t {
   kCount
 };
 
+// At most one of them.
+using ChosenRowMutation =
+    std::conditional_t<kMistakesPossible, RowMutation, std::integral_constant<RowMutation, RowMutation::kNone>>;
+
 struct Mutations {
-  bool pull_without_after = false;  // a pull does not wait for the worker's own pushes
-  bool keep_leases_of_lost_workers = false;
-  bool done_before_acknowledged = false;  // lease positions do not wait for the pushes of their items
-  bool acked_below_skips_open = false;    // acked_below passes pushes that are still open
-  bool no_reissue = false;                // a push is sent once
-  bool ignore_pull_deadline = false;      // a pull ends only when answered
-  bool place_every_answer = false;        // two answers may be received into the rows of a pull at one time
-  RowMutation row = RowMutation::kNone;
+  Mistake pull_without_after{};  // a pull does not wait for the worker's own pushes
+  Mistake keep_leases_of_lost_workers{};
+  Mistake done_before_acknowledged{};  // lease positions do not wait for the pushes of their items
+  Mistake acked_below_skips_open{};    // acked_below passes pushes that are still open
+  Mistake no_reissue{};                // a push is sent once
+  Mistake ignore_pull_deadline{};      // a pull ends only when answered
+  Mistake place_every_answer{};        // two answers may be received into the rows of a pull at one time
+  ChosenRowMutation row{};
   LinkMutations link;
 
   // Steps and modes.
-  bool clock_before_acknowledged = false;  // a step counts as finished while its pushes are open
-  bool no_step_gate = false;               // a worker does not wait for the floor
-  bool floor_counts_lost_workers = false;
-  bool floor_counts_idle_workers = false;  // one without data holds the others up
-  bool switch_without_promises = false;
+  Mistake clock_before_acknowledged{};  // a step counts as finished while its pushes are open
+  Mistake no_step_gate{};               // a worker does not wait for the floor
+  Mistake floor_counts_lost_workers{};
+  Mistake floor_counts_idle_workers{};  // one without data holds the others up
+  Mistake switch_without_promises{};
 
   // Another coordinator.
-  bool act_before_all_promises = false;
-  bool old_term_not_refused = false;
-  bool answer_before_mirror = false;    // leases and ends of leases are known to the worker before the copy
-  bool mirror_ignored = false;          // the new coordinator takes all items for free that no worker names
-  bool adopted_leases_granted = false;  // and those too that workers still hold
-  bool ends_forgotten = false;          // leases whose end is not confirmed are not told to the new coordinator
-  bool tables_numbered_anew = false;    // tables that servers have and the copy does not know are forgotten
-  bool late_step_is_evidence = false;   // a coordinator that was stopped takes that time for the silence of others
-  bool silence_is_death = false;        // members count as dead although the old coordinator may be giving them time
+  Mistake act_before_all_promises{};
+  Mistake old_term_not_refused{};
+  Mistake answer_before_mirror{};    // leases and ends of leases are known to the worker before the copy
+  Mistake mirror_ignored{};          // the new coordinator takes all items for free that no worker names
+  Mistake adopted_leases_granted{};  // and those too that workers still hold
+  Mistake ends_forgotten{};          // leases whose end is not confirmed are not told to the new coordinator
+  Mistake tables_numbered_anew{};    // tables that servers have and the copy does not know are forgotten
+  Mistake late_step_is_evidence{};   // a coordinator that was stopped takes that time for the silence of others
+  Mistake silence_is_death{};        // members count as dead although the old coordinator may be giving them time
 
-  bool closing_not_awaited = false;    // a job is finished when its workers are gone, whatever they have left undone
-  bool copies_on_any_machine = false;  // also on that of the home
-  bool links_not_watched = false;      // two members that do not reach each other both stay
+  Mistake closing_not_awaited{};    // a job is finished when its workers are gone, whatever they have left undone
+  Mistake copies_on_any_machine{};  // also on that of the home
+  Mistake links_not_watched{};      // two members that do not reach each other both stay
 
   // The coordinator's office.
-  bool half_is_a_majority = false;
-  bool support_counts_from_arrival = false;  // of the answer, not from when the question left
-  bool confirms_itself = false;              // without the operator's record
-  bool grants_outlast_the_office = false;
+  Mistake half_is_a_majority{};
+  Mistake support_counts_from_arrival{};  // of the answer, not from when the question left
+  Mistake confirms_itself{};              // without the operator's record
+  Mistake grants_outlast_the_office{};
 
   // Checkpoints.
-  bool mark_before_all_stand = false;     // workers are still in steps below the cut
-  bool release_before_all_marks = false;  // workers go on while nodes have not copied
+  Mistake mark_before_all_stand{};     // workers are still in steps below the cut
+  Mistake release_before_all_marks{};  // workers go on while nodes have not copied
 };
 
 }  // namespace attune::ps

@@ -105,7 +105,7 @@ void Link::Replace(uint64_t sequence, Message message) {
 
 void Link::Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out) {
   const uint64_t last = first_queued_ + queue_.size() - 1;
-  if (mutations_.acknowledge_last_sent && next_to_send_ > first_queued_) up_to = next_to_send_ - 1;
+  if (options_.mutations.acknowledge_last_sent && next_to_send_ > first_queued_) up_to = next_to_send_ - 1;
   up_to = std::min(up_to, last);
   if (up_to < first_queued_) return;
   for (; first_queued_ <= up_to; ++first_queued_) {
@@ -125,7 +125,7 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   const uint64_t sequence = frame.link.sequence;
   if (sequence == 0) return;
   const bool next = sequence == delivered_ + 1;
-  if (next || (mutations_.accept_gaps && sequence > delivered_) || mutations_.no_filter) {
+  if (next || (options_.mutations.accept_gaps && sequence > delivered_) || options_.mutations.no_filter) {
     delivered_ = std::max(delivered_, sequence);
     delivered.push_back(std::move(frame.message));
     for (auto it = ahead_.begin(); it != ahead_.end() && it->first <= delivered_ + 1; it = ahead_.erase(it)) {
@@ -167,7 +167,7 @@ void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
   connected_ = true;
   resend_after_ = options_.resend_after;
   SendAllAgain();
-  if (mutations_.forget_on_reconnect) delivered_ = 0;
+  if (options_.mutations.forget_on_reconnect) delivered_ = 0;
   told_ = std::min(told_, delivered_ == 0 ? 0 : delivered_ - 1);
   if (delivered_ > told_) tell_at_ = now;
   FillWindow(now, out);
@@ -181,7 +181,7 @@ void Link::Disconnected() {
 
 void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
   if (!connected_) return;
-  if (now >= resend_at_ && mutations_.no_resend) resend_at_ = kNever;
+  if (now >= resend_at_ && options_.mutations.no_resend) resend_at_ = kNever;
   if (now >= resend_at_) {  // everything under way again: the receiver drops what it has
     // A peer that is slow is not helped by more of the same.
     resend_after_ = std::min(resend_after_ * 2, options_.resend_after_max);

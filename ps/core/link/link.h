@@ -41,7 +41,13 @@ struct LinkOptions {
   Duration acknowledge_after = std::chrono::milliseconds(20);  // and how long they wait for a frame going the other way
   Duration resend_after = std::chrono::seconds(2);             // without news of the peer; twice as long each time
   Duration resend_after_max = std::chrono::seconds(8);
+  LinkMutations mutations;
 };
+
+inline LinkOptions WithMutations(LinkOptions options, LinkMutations mutations) {
+  options.mutations = mutations;
+  return options;
+}
 
 // About what it takes in memory and on a connection.
 size_t BytesOf(const Message& message);
@@ -49,8 +55,7 @@ size_t BytesOf(const Message& message);
 // Both directions between this node and one peer.
 class Link {
  public:
-  explicit Link(LinkOptions options = {}, LinkMutations mutations = {})
-      : options_(options), mutations_(mutations), resend_after_(options.resend_after) {}
+  explicit Link(LinkOptions options = {}) : options_(options), resend_after_(options.resend_after) {}
 
   // Takes nothing when a push or Localize, or the question whether a copy contains a push, waits here already: it is
   // asked again. A pull takes the place of the one that waits: it names fewer pushes to wait for, and what it does not
@@ -89,7 +94,6 @@ class Link {
   void Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out);
 
   LinkOptions options_;
-  LinkMutations mutations_;
   bool connected_ = false;
   // Sending.
   std::deque<Message> queue_;  // numbers first_queued_, ...; kept until acknowledged

@@ -18,16 +18,13 @@
 
 namespace attune::ps {
 
-// PushAck, PushRefused, PullReply, PullRefused, Moved: from whoever has the row (or its copy) to the asking worker.
-bool IsAnswer(const Message& message);
 // What is left of a message that finds no room: what its sender says about the other direction. The link or the worker
 // that sent it sends it again.
 void LeaveOut(Received& input);
 
 class RowLinks {
  public:
-  explicit RowLinks(LinkOptions options = {}, LinkMutations mutations = {})
-      : options_(options), mutations_(mutations) {}
+  explicit RowLinks(LinkOptions options = {}) : options_(options) {}
 
   // A row message has come. Appends what is to be handled now, in order, to `delivered`.
   void Receive(Received input, MonotonicTime now, std::vector<Message>& delivered, std::vector<Outgoing>& send);
@@ -46,11 +43,10 @@ class RowLinks {
   size_t size() const { return links_.size(); }
 
  private:
-  Link& LinkTo(NodeId peer) { return links_.try_emplace(peer, options_, mutations_).first->second; }
+  Link& LinkTo(NodeId peer) { return links_.try_emplace(peer, options_).first->second; }
   void Take(NodeId to, std::vector<Outgoing>& send);  // frames_ become outgoing
 
   LinkOptions options_;
-  LinkMutations mutations_;
   std::map<NodeId, Link> links_;
   std::vector<LinkFrame> frames_;  // scratch
 };

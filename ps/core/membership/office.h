@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/shard_map.h"
 
@@ -38,7 +39,7 @@ Voters WithVotes(Voters voters, const std::map<NodeId, std::string>& machines);
 class Office {
  public:
   // `lease`: how long an answer counts.
-  Office(uint32_t term, Duration lease, bool half_is_a_majority = false)
+  Office(uint32_t term, Duration lease, Mistake half_is_a_majority = {})
       : lease_(lease), half_is_a_majority_(half_is_a_majority), last_ask_(uint64_t{term} << 32) {}
 
   // The next map is to name these voters. The same as before: nothing changes; nor when kVoterSetsMax configurations
@@ -102,7 +103,7 @@ class Office {
   MonotonicTime EndsIn(const Voters& voters, const std::set<NodeId>& silent) const;
 
   Duration lease_;
-  bool half_is_a_majority_;  // Mutations
+  Mistake half_is_a_majority_;
   uint64_t last_ask_;
   std::vector<Voters> configurations_;
   std::optional<Voters> confirmed_;  // last

@@ -62,7 +62,7 @@ struct RowOptions {
   size_t orders_max = 2 * kKeysPerCallMax;
   bool snapshots_go_home = false;      // this node writes no files
   bool call_back_from_servers = true;  // rows of shards homed here that other servers own come home
-  RowMutation mutation = RowMutation::kNone;
+  ChosenRowMutation mutation{};
 };
 
 // Rows of one table that have come to this node.
@@ -275,7 +275,7 @@ class RowNode {
   void DrainSelf(MonotonicTime now, RowOutputs& out);
   void DrainStalled(MonotonicTime now, RowOutputs& out);
   bool MustStall(NodeId from, const Message& message) const;
-  bool Mutant(RowMutation mutation) const { return options_.mutation == mutation; }
+  [[gnu::always_inline]] bool Mutant(RowMutation mutation) const { return options_.mutation == mutation; }
   bool IsMember(NodeId node) const { return map_.Contains(node); }
   uint32_t ShardOf(Key key) const { return ShardMap::ShardIndex(key, map_.shard_count()); }
   const Shard& ShardAt(Key key) const { return map_.shards[ShardOf(key)]; }
@@ -315,7 +315,9 @@ class RowNode {
   void ApplyNew(const Push& push, RowOutputs& out);
   void Duplicate(const Push& push, RowOutputs& out);
   void AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe, RowOutputs& out);
-  void AcknowledgeThenApply(Push&& push, RowOutputs& out);  // mutation only
+#ifdef ATTUNE_DELIBERATE_MISTAKES
+  void AcknowledgeThenApply(Push&& push, RowOutputs& out);
+#endif
   void Refuse(const Push& push, Status status, RowOutputs& out);
   void Refuse(const Pull& pull, Status status, RowOutputs& out);
   NodeId GuardOf(const Shard& shard) const;
@@ -445,7 +447,9 @@ class RowNode {
   MonotonicTime next_deadline_ = kNever;          // of a parked pull; may be early
   std::vector<uint64_t> present_;                 // scratch
   std::vector<RowVersion> versions_;              // scratch
-  std::deque<Push> acknowledged_early_;           // mutation only
+#ifdef ATTUNE_DELIBERATE_MISTAKES
+  std::deque<Push> acknowledged_early_;
+#endif
 
   // Moves.
   KeySet unique_;  // scratch

@@ -229,7 +229,9 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
     return;
   }
   if (Rows(push.table) == nullptr) return Refuse(push, NoSuchTable(push.table), out);
+#ifdef ATTUNE_DELIBERATE_MISTAKES
   if (Mutant(RowMutation::kAcknowledgeBeforeApplying)) return AcknowledgeThenApply(std::move(push), out);
+#endif
   if (Mutant(RowMutation::kHighWaterMarkFilter)) {
     std::vector<FilterRecord> records;
     filter_.Collect(push.table, push.keys.view(), Held::kRow, false, records);
@@ -261,6 +263,7 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
   RetryParked(origin, out);
 }
 
+#ifdef ATTUNE_DELIBERATE_MISTAKES
 // A deliberate mistake (see RowMutation): what is acknowledged lies in memory until the next push and may be lost.
 void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
   RowOutputs ignored;
@@ -272,6 +275,7 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
        out);
   acknowledged_early_.push_back(std::move(push));
 }
+#endif
 
 // Rows homed here that are elsewhere come back one day: they keep their room below rows_max.
 Status RowNode::CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys) {

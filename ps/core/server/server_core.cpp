@@ -36,7 +36,7 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
 ServerCore::ServerCore(ServerOptions options)
     : options_(std::move(options)),
       rows_(OptionsOfRows(options_)),
-      links_(options_.link, options_.mutations.link),
+      links_(WithMutations(options_.link, options_.mutations.link)),
       cut_(options_.index) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {

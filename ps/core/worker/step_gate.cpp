@@ -21,7 +21,7 @@ void StepGate::End() {
   clock_ = CappedSum(clock_, 1);  // a coordinator may have lifted it to the largest number that a message can name
 }
 
-bool StepGate::TryBegin(bool regardless) {
+bool StepGate::TryBegin(Mistake regardless) {
   if (in_step_) return true;
   LiftTo(state_.floor);
   // Under Async clocks have drifted apart; the first bounded step is the same for all.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ps/core/mutations.h"
 #include "ps/core/protocol/sync_mode.h"
 
 namespace attune::ps {
@@ -14,8 +15,8 @@ class StepGate {
   bool Update(const SyncState& state);
   // The step under way has ended. Requires in_step().
   void End();
-  // Begins the next step if that is allowed now. `regardless` is a mistake for tests.
-  bool TryBegin(bool regardless = false);
+  // Begins the next step if that is allowed now. `regardless`: although slower workers are too far behind.
+  bool TryBegin(Mistake regardless = {});
   // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody
   // else.
   void Join(const SyncState& state) {

@@ -36,7 +36,7 @@ RowOptions OptionsOfRows(const WorkerOptions& options) {
 WorkerCore::WorkerCore(WorkerOptions options)
     : options_(std::move(options)),
       rows_(OptionsOfRows(options_)),
-      links_(options_.link, options_.mutations.link),
+      links_(WithMutations(options_.link, options_.mutations.link)),
       locations_(options_.locations_max) {
   options_.pushes_in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax);
 }

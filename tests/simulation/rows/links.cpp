@@ -10,13 +10,13 @@
 namespace attune::ps::simulation {
 
 Link& RowSimulation::LinkTo(Node& node, NodeId peer) {
-  const auto [it, is_new] = node.links.try_emplace(peer,
-                                                   LinkOptions{.window = 8,
-                                                               .ahead_max = 4,
-                                                               .acknowledge_every = 4,
-                                                               .acknowledge_after = FromMilliseconds(p_.delay_max),
-                                                               .resend_after = FromMilliseconds(p_.delay_max * 4 + 1)},
-                                                   mutations_.link);
+  const auto [it, is_new] =
+      node.links.try_emplace(peer, LinkOptions{.window = 8,
+                                               .ahead_max = 4,
+                                               .acknowledge_every = 4,
+                                               .acknowledge_after = FromMilliseconds(p_.delay_max),
+                                               .resend_after = FromMilliseconds(p_.delay_max * 4 + 1),
+                                               .mutations = mutations_.link});
   if (is_new) {
     std::vector<LinkFrame> frames;
     it->second.Connected(now(), frames);
