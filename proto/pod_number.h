@@ -1,5 +1,5 @@
-// The number that stands for a pod where its uid would be too long: in a node's incarnation, and in what the coordinator
-// reports of processes it has lost.
+// The number that stands for a pod where its uid would be too long: in a node's incarnation, and in what the
+// coordinator reports of processes it has lost.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // as the process has file descriptors, each with a TLS handshake and tens of kilobytes behind it.
 //
 // This class accepts in gRPC's place and hands connections over. Until the server says of one that it has proved
-// itself, it counts: beyond `strangers_max` the source with the most loses its oldest (base/net/connection_limit.h), so a
-// new caller always gets in, and none stays longer than `proof_timeout`. gRPC stays in the .cpp files that include
+// itself, it counts: beyond `strangers_max` the source with the most loses its oldest (base/net/connection_limit.h), so
+// a new caller always gets in, and none stays longer than `proof_timeout`. gRPC stays in the .cpp files that include
 // this.
 #pragma once
 

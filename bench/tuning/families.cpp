@@ -1,5 +1,5 @@
-// Families of simulated jobs. The first group follows the list of the tuner study, the second is our own, the third is
-// kept aside: nobody looks at its results while developing.
+// Families of simulated jobs. The first group is the one that the tuner was first designed with, the second is our own,
+// the third is kept aside: nobody looks at its results while developing.
 #include <algorithm>
 #include <array>
 #include <cmath>

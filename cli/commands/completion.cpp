@@ -22,8 +22,8 @@ _attune_words() {
   local cur="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command="" first="" position=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
-      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|--tune|\
-      --name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
+      --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|\
+      --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
          else position=$((position + 1)); if [ -z "$first" ]; then first="${COMP_WORDS[i]}"; fi; fi ;;

@@ -56,7 +56,8 @@ text-decoration:none;margin-right:3px}svg a:hover rect,a.n:hover{opacity:.8}
 details{font-size:13px;color:var(--axis)}summary{cursor:pointer}
 tr:target{background:#d9730d33}a{color:inherit}
 @media(max-width:720px){.wide{display:none}.narrow{display:block}.narrow svg{max-width:520px}.halves{display:block}
-body{margin:12px auto;padding:0 10px}.about{display:block}.about dt{float:left;margin-right:8px}.about dd{margin:0 0 2px}
+body{margin:12px auto;padding:0 10px}.about{display:block}.about dt{float:left;margin-right:8px}
+.about dd{margin:0 0 2px}
 td,th{padding-right:7px;font-size:13px}th.bars,td.bars{display:none}
 .settings td{white-space:normal}
 .events tr{display:block;border-bottom:1px solid var(--grid);padding:4px 0}

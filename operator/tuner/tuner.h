@@ -2,14 +2,14 @@
 // so that equal inputs give equal decisions. One object per job; not thread-safe.
 //
 //   ASSIGN_OR_RETURN(Tuner tuner, Tuner::Create(job, priors));
-//   Status taken = tuner.Absorb(report);       // each window; an error says what was wrong with the report, nothing
-//   more Decision next = tuner.Decide(now, current);  // stay at next.setting for next.seconds, then ask again
-//   std::string state = tuner.Save();          // a new operator carries on with Tuner::Load(state, priors)
+//   Status taken = tuner.Absorb(report);              // each window; an error says what was wrong with the report
+//   Decision next = tuner.Decide(now, current);       // stay at next.setting for next.seconds, then ask again
+//   std::string state = tuner.Save();                 // a new operator continues with Tuner::Load(state, priors)
 //
 // Remaining time at a setting x is R(x) s(x): seconds per update s from a Gaussian process (throughput_model.h),
 // updates to go R from one loss curve in effective steps (loss_curve.h). A trial is worth the share of the remaining
 // time it is expected to save, and costs a slower window, the change, the way back, and perhaps a crash; all in
-// seconds. Source: tuner study, section 2; design 5.3.
+// seconds. Source: docs/tuner.md#how-it-decides.
 #pragma once
 
 #include <limits>

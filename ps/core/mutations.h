@@ -1,6 +1,6 @@
-// Deliberate mistakes, each of which must be caught by a checker of tests/simulation. Only the core that the simulations
-// are linked with (attune_ps_core_with_mistakes) can make them. In every other build a Mistake is the constant false, so
-// that the branches behind it are not compiled in and nothing can switch one on.
+// Deliberate mistakes, each of which must be caught by a checker of tests/simulation. Only the core that the
+// simulations are linked with (attune_ps_core_with_mistakes) can make them. In every other build a Mistake is the
+// constant false, so that the branches behind it are not compiled in and nothing can switch one on.
 #pragma once
 
 #include <cstdint>

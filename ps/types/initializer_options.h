@@ -1,5 +1,5 @@
-// What a row holds before anybody has pushed to it. What a program chooses, as values; ps/store/formulas/initializer.h computes
-// them.
+// What a row holds before anybody has pushed to it. What a program chooses, as values; ps/store/formulas/initializer.h
+// computes them.
 #pragma once
 
 #include <cstdint>

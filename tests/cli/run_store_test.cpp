@@ -233,7 +233,8 @@ class EndedRun : public RunStore {
         {"name": "worker", "image": "none"}]}}}},
       "status": {"phase": "Running", "servers": {"ready": 1, "replicas": 1}, "workers": {"ready": 2, "replicas": 2},
                  "progress": {"fraction": 0.5, "remainingSeconds": 30},
-                 "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "all are ready"}]}})");
+                 "conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
+                  "message": "all are ready"}]}})");
     state.pods = {kube::Json::parse(R"({"metadata": {"name": "toy-worker-0", "namespace": "default",
       "labels": {"attune.dev/job": "toy", "attune.dev/role": "worker", "attune.dev/index": "0"}},
       "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})")};

@@ -12,7 +12,8 @@ namespace attune::structure {
 namespace {
 namespace fs = std::filesystem;
 
-// Rooms: top-level directories, and the directories inside ps/, operator/, examples/ and tests/.
+// Rooms: top-level directories, the directories inside examples/ and tests/, and every directory with sources in what
+// is shipped.
 std::set<std::string> RoomsOnDisk() {
   std::set<std::string> rooms;
   const std::set<std::string> not_rooms = {"build", "attune-runs"};
@@ -21,12 +22,17 @@ std::set<std::string> RoomsOnDisk() {
     if (!entry.is_directory() || name.front() == '.' || not_rooms.contains(name)) continue;
     rooms.insert(name + "/");
   }
-  for (const char* parent : {"ps", "operator", "examples", "tests"}) {
+  for (const char* parent : {"examples", "tests"}) {
     for (const auto& entry : fs::directory_iterator(Root() / parent)) {
       const std::string name = entry.path().filename();
-      if (entry.is_directory() && name != "include" && name != "__pycache__")
-        rooms.insert(std::string(parent) + "/" + name + "/");
+      if (entry.is_directory() && name != "__pycache__") rooms.insert(std::string(parent) + "/" + name + "/");
     }
+  }
+  for (const SourceFile& file : CppFiles()) {
+    const std::string room = fs::path(file.path).parent_path().generic_string() + "/";
+    const std::string part = room.substr(0, room.find('/'));
+    const bool shipped = part == "base" || part == "ps" || part == "operator" || part == "sidecar" || part == "cli";
+    if (shipped && room != "ps/include/attune/ps/") rooms.insert(room);
   }
   return rooms;
 }

@@ -1,7 +1,9 @@
 #include "tests/structure/source_tree.h"
 
+#include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace attune::structure {
 namespace fs = std::filesystem;
@@ -27,6 +29,26 @@ std::vector<SourceFile> CppFiles() {
       for (std::string line; std::getline(in, line);) file.lines.push_back(line);
       files.push_back(std::move(file));
     }
+  }
+  return files;
+}
+
+std::vector<std::string> TrackedFiles() {
+  std::vector<std::string> files;
+  const std::string command = "git -C '" + Root().string() + "' ls-files 2>/dev/null";
+  if (FILE* pipe = popen(command.c_str(), "r"); pipe != nullptr) {
+    char line[4096];
+    while (std::fgets(line, sizeof(line), pipe) != nullptr) {
+      files.emplace_back(line, std::string_view(line).find('\n'));
+      if (!fs::exists(Root() / files.back())) files.pop_back();  // removed, and not committed yet
+    }
+    pclose(pipe);
+  }
+  if (!files.empty()) return files;
+  for (fs::recursive_directory_iterator it(Root()), end; it != end; ++it) {
+    const std::string name = it->path().filename();
+    if (it->is_directory() && (name.front() == '.' || name == "build")) it.disable_recursion_pending();
+    if (it->is_regular_file()) files.push_back(fs::relative(it->path(), Root()).generic_string());
   }
   return files;
 }

@@ -15,6 +15,10 @@ struct SourceFile {
 std::filesystem::path Root();
 // C++ sources and headers of all parts, tests included; generated and built files are not.
 std::vector<SourceFile> CppFiles();
+
+// Paths of all files of the checkout, from the root: what git tracks, or without git (a release's archive) what is
+// there outside build directories.
+std::vector<std::string> TrackedFiles();
 std::string ReadText(const std::string& path);
 
 }  // namespace attune::structure

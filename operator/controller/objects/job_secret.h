@@ -1,5 +1,6 @@
-// The token that every process of a job proves to every other: a Secret of the job, made by the operator unless the spec
-// names one. The operator may create Secrets and never reads one, so it must know without looking that the Secret is there:
+// The token that every process of a job proves to every other: a Secret of the job, made by the operator unless the
+// spec names one. The operator may create Secrets and never reads one, so it must know without looking that the Secret
+// is there:
 //
 //   1. an unpredictable name is written to status.secret, under the resourceVersion that was read: once
 //   2. the Secret of that name is created; "already exists" means that this was done before

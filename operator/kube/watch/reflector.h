@@ -1,8 +1,9 @@
 // Keeps a WatchCache equal to what the API server holds: a thread that carries out what a Watcher decides.
 //
-//   WatchCache pods({.index_label = "attune.dev/job", .on_change = [&](const CacheChange& c) { queue.Add(JobOf(c));
-//   }}); Reflector reflector(api, kPods, {.label_selector = "attune.dev/job"}, pods, time); if
-//   (!pods.WaitForSync(std::chrono::seconds(30))) ...
+//   WatchCache pods({.index_label = "attune.dev/job",
+//                    .on_change = [&](const CacheChange& change) { queue.Add(JobOf(change)); }});
+//   Reflector reflector(api, kPods, {.label_selector = "attune.dev/job"}, pods, time);
+//   if (!pods.WaitForSync(std::chrono::seconds(30))) ...
 #pragma once
 
 #include <condition_variable>

@@ -1,15 +1,14 @@
 // List-and-watch as a state machine: it decides when to list, from which version to watch, and what the cache learns;
 // the Reflector carries it out. Pure: time is an argument, randomness a seed.
 //
-//            list ok                         end, lost connection, refusal: from the last version, after a pause when
-//            nothing came
+//            list ok             end, lost connection, refusal: from the last version, after a pause when nothing came
 //   Listing ---------> Watching <--------------------------------------------.
 //      ^  \ failed         | expired version, or silent for too long         |
 //      |   v               v                                                 |
 //      `-- Pausing <-------+-------------------------------------------------'
 //
-// Sources: the habits of kube-rs' watcher and client-go's reflector; what API servers were seen to do is told beside
-// each rule.
+// Sources: the habits of kube-rs' watcher and client-go's reflector; what API servers were seen to do stands
+// beside each rule.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //   q(z) = 1 / (1 + c z)                    for c on a grid, z the staleness in updates (BSP: workers - 1)
 //   q(z) = (0.06 + 0.94 / (1 + (z/z0)^8)) / (1 + 0.01 z)   a collapse beyond z0: more workers, faster steps, hardly any
 //                                                          progress
-// Source: self-tuning notes, section 8; grid and prior from the tuner study, section 2; the collapse is our own.
+// Source: docs/tuner.md#how-it-decides, 2; the collapse is our own.
 #pragma once
 
 #include <array>

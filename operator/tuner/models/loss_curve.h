@@ -1,7 +1,7 @@
 // One loss curve for the whole job, in effective steps: each update counts as much as its efficiency. Fits
 //   b + a (1 + E/tau)^-{0.5, 1, 2}  and  b + a exp(-(E/tau)^{0.6, 1}),   a, b >= 0,
 // for every hypothesis about efficiency, and weighs all of them. From that come the weights of the hypotheses and what
-// remains, with an interval. Source: tuner study, sections 2 and 6; 1/(b0 k + b1) + b2 is Optimus' curve.
+// remains, with an interval. Source: docs/tuner.md#how-it-decides, 3; 1/(b0 k + b1) + b2 is Optimus' curve.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Will a setting run out of memory? Bayesian linear regression of the fullest server's use on (1, 1/servers, workers)
 // and of the fullest worker's on (1, threads, servers), both as a share of the limit; known noise. Without memory
 // telemetry a small risk per octave outside of what ran already, which grows with each crash. A crashed setting is
-// never proposed again for the job, nor what asks for more of every node. Source: tuner study, section 2.
+// never proposed again for the job, nor what asks for more of every node. Source: docs/tuner.md#how-it-decides, 4.
 #pragma once
 
 #include <array>

@@ -3,8 +3,8 @@
 // the servers' and the links' time, threads, contention, stragglers; knobs the models do not know get a random smooth
 // dependence with an optimum somewhere.
 //
-// Source: tuner study, section 2; the p-norm of overlapping times is Pollux's (Qiao et al., OSDI 2021), server and
-// fan-out terms are Optimus' (Peng et al., EuroSys 2018).
+// Source: docs/tuner.md#how-it-decides, 1; the p-norm of overlapping times is Pollux's (Qiao et al., OSDI 2021), server
+// and fan-out terms are Optimus' (Peng et al., EuroSys 2018).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Gaussian process on log seconds per update over all settings of a space, in closed form. Its covariance is
 //   l K0 + a^2 M + 9 + sd^2 exp(-|t - t'| / tau) (1 + M / 2)  (+ noise of each block),
 // K0 and the mean from random structural models (structural_prior.h), M Matern 5/2; 9 frees the level, the last term is
-// drift. l, a and sd come from a small grid by marginal likelihood. Source: tuner study, section 2.
+// drift. l, a and sd come from a small grid by marginal likelihood. Source: docs/tuner.md#how-it-decides, 1.
 #pragma once
 
 #include <memory>

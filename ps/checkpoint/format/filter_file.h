@@ -1,6 +1,6 @@
-// Records of pushes in flight when a node's rows were copied (the duplicate filter of protocol 2), as one small file
-// per node. Needed when rows of a running job are restored: their workers push again what was not acknowledged, and the
-// rows may hold it already. Pure but for the file system; written once.
+// Records of pushes in flight when a node's rows were copied (the duplicate filter of docs/protocol.md#one-push), as
+// one small file per node. Needed when rows of a running job are restored: their workers push again what was not
+// acknowledged, and the rows may hold it already. Pure but for the file system; written once.
 //
 //   magic "ATTUNFLT" | version u32 | checkpoint u64 | origins u32: (node u32, acked_below u64) ...
 //   | pushes u32: (origin u32, sequence u64, table u32, refused u32, keys u32: (key u64, position u32)

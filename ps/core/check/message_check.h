@@ -1,6 +1,6 @@
 // What a message from the network must be before a core sees it: the one place where its fields are checked. A decoder
-// calls it last (ps/transport/frame.cpp, ps/runtime/control/coordinator_decode.cpp), and so does the simulated network, which
-// decodes nothing: a message that honest cores send and this refuses is found there.
+// calls it last (ps/transport/frame.cpp, ps/runtime/control/coordinator_decode.cpp), and so does the simulated network,
+// which decodes nothing: a message that honest cores send and this refuses is found there.
 //
 // What is checked where, of every field that a core uses as an index, a length, a count, a bit position or a
 // difference:

@@ -1,6 +1,6 @@
 // A node's right to act: given with every answered heartbeat, from the time that heartbeat was sent. Once it has run
 // out the coordinator may have replaced the node, so it serves and acknowledges nothing until it hears from it again
-// (protocol 5.2). Pure; externally synchronized.
+// (docs/protocol.md#another-coordinator). Pure; externally synchronized.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The links of a node that may hold rows: what its RowNode says to others in order and exactly once, whatever becomes
-// of connections (ps/core/link/link.h), and what others say to it. Answers to a worker's own pushes and pulls stay outside
-// of the order: the worker asks again when they do not come.
+// of connections (ps/core/link/link.h), and what others say to it. Answers to a worker's own pushes and pulls stay
+// outside of the order: the worker asks again when they do not come.
 //
 // Pure. Externally synchronized.
 #pragma once

@@ -1,10 +1,10 @@
 // Which shards should move next so that they lie evenly on the servers that are wanted, with the fewest bytes moved.
 //
 // A pure function of the map of today: after the changes it returns are made, it is asked again, until it returns none.
-// So nothing is lost when servers come, go or fail in between. Rules (protocol 4.5): one change at a time per shard; a
-// home never moves to its own backup, so where only that server is left the copy is given up first. A copy is kept on
-// another machine than its home wherever there is one, for a machine takes all its servers along; even copies come
-// second (docs/decisions/0045).
+// So nothing is lost when servers come, go or fail in between. Rules (docs/protocol.md#where-shards-lie): one change at
+// a time per shard; a home never moves to its own backup, so where only that server is left the copy is given up first.
+// A copy is kept on another machine than its home wherever there is one, for a machine takes all its servers along;
+// even copies come second (docs/decisions/0045).
 #pragma once
 
 #include <cstddef>

@@ -139,7 +139,8 @@ struct RowsReport {
 struct HeartbeatAck {
   uint64_t number = 0;
   SyncState sync;
-  // From the sending of that heartbeat on the node may serve for so long, less a margin (ps/core/link/liveness_lease.h).
+  // From the sending of that heartbeat on the node may serve for so long, less a margin
+  // (ps/core/link/liveness_lease.h).
   Duration liveness{};
   SupportQuestion support{};
   bool operator==(const HeartbeatAck&) const = default;
@@ -311,7 +312,7 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
-// --- another coordinator (protocol 5.3)
+// --- another coordinator (docs/protocol.md#another-coordinator)
 
 // coordinator -> one server: keep this in place of what was kept before. Repeated until answered.
 struct MirrorUpdate {

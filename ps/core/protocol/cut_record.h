@@ -1,5 +1,5 @@
 // Where a job stood when its rows were copied: what a resumed job needs to go on without repeating or omitting data
-// (protocol 5.5, 5.6). Plain values; the coordinator fills it and starts from it.
+// (docs/protocol.md#checkpoints). Plain values; the coordinator fills it and starts from it.
 #pragma once
 
 #include <cstdint>

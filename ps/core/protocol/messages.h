@@ -6,8 +6,8 @@
 // The names and identities are those of the protocol description in docs/protocol.md.
 //
 // What a transport must give: a frame (LinkHeader and message) arrives whole or not at all. Order, loss (of whole
-// frames, at a broken connection) and duplication are the business of the link layer (ps/core/link/link.h). Identity of a
-// peer, job id and protocol version are checked in the transport's handshake.
+// frames, at a broken connection) and duplication are the business of the link layer (ps/core/link/link.h). Identity of
+// a peer, job id and protocol version are checked in the transport's handshake.
 #pragma once
 
 #include <type_traits>

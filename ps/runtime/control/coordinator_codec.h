@@ -1,6 +1,6 @@
 // Control messages to and from their protobuf forms (proto/attune/v1/coordinator.proto). Decoding believes nothing:
-// every list, name and role is checked against ps/core/protocol/limits.h. Only .cpp files include this header; it brings
-// protobuf.
+// every list, name and role is checked against ps/core/protocol/limits.h. Only .cpp files include this header; it
+// brings protobuf.
 #pragma once
 
 #include "attune/v1/coordinator.pb.h"

@@ -19,8 +19,8 @@ class CoordinatorService {
   // read one message at a time, the next when the loop has handled the one before.
   static constexpr size_t kUnsentMax = 16384, kUnsentBytesMax = 64 << 20;
   static constexpr size_t kConnectionsMax = 16384;
-  // Connections that have not proved yet that they are of the job (base/net/grpc_port.h). More than the nodes of most jobs:
-  // all of them dial at the same time when a coordinator takes over.
+  // Connections that have not proved yet that they are of the job (base/net/grpc_port.h). More than the nodes of most
+  // jobs: all of them dial at the same time when a coordinator takes over.
   static constexpr size_t kStrangersMax = 1024;
 
   // Called on the loop, one at a time.
@@ -33,8 +33,8 @@ class CoordinatorService {
   // Nodes of other jobs, and nodes without the job's secret where it has one, are refused here and learn nothing; nodes
   // of another protocol version are told so; any other message that makes no sense ends its stream. Certificates that
   // cannot be used are FailedPrecondition, and so is an address that other machines can reach where `security` has
-  // neither a token nor certificates (ps/transport/tcp/listen_rule.h). `loop` must outlive the service. Every message it
-  // sends carries `term`.
+  // neither a token nor certificates (ps/transport/tcp/listen_rule.h). `loop` must outlive the service. Every message
+  // it sends carries `term`.
   static StatusOr<std::unique_ptr<CoordinatorService>> Start(const std::string& bind_address, uint16_t port,
                                                              EventLoop& loop, Events events,
                                                              const ControlSecurity& security = {}, uint32_t term = 1);

@@ -201,7 +201,8 @@ TEST(PodFieldsTest, SaysWhatIsWrongWithEveryField) {
 TEST(PodFieldsTest, TheOperatorTakesFieldsItDoesNotKnow) {
   const Json job =
       Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "a"},
-      "spec": {"workers": {"template": {"spec": {"futureThings": 1, "containers": [{"name": "worker", "newer": {}}]}}}}})");
+      "spec": {"workers": {"template": {"spec": {"futureThings": 1, "containers": [{"name": "worker",
+       "newer": {}}]}}}}})");
   EXPECT_THAT(ParseTrainingJob(job).problems, IsEmpty());
 }
 

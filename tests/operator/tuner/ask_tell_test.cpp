@@ -16,10 +16,12 @@ using ::testing::HasSubstr;
 
 constexpr char kStart[] =
     R"({"type":"start","space":{"knobs":{"servers":[1,8],"workers":[1,16],"threads":[1,4]}},)"
-    R"("goal":{"kind":"steps","target":20000,"max_steps":20000},"costs":{"live_s":0.2,"relocation_s":2,"pods_s":10,"crash_s":60},)"
+    R"("goal":{"kind":"steps","target":20000,"max_steps":20000},"costs":{"live_s":0.2,"relocation_s":2,"pods_s":10,)"
+    R"("crash_s":60},)"
     R"("window_s":5,"mode":"async","current":{"servers":1,"workers":1,"threads":1},"seed":7,"color":"green"})";
 constexpr char kReport[] =
-    R"({"type":"report","ok":true,"setting":{"servers":1,"workers":1,"threads":1},"time":5,"seconds":5,"steps":100,"loss_mean":2.1,)"
+    R"({"type":"report","ok":true,"setting":{"servers":1,"workers":1,"threads":1},"time":5,"seconds":5,"steps":100,)"
+    R"("loss_mean":2.1,)"
     R"("loss_variance":0.01,"staleness":0,"server_memory":0.4,"worker_memory":0.3,"during_change":false,"mood":null})";
 constexpr char kAsk[] = R"({"type":"ask","time":5,"current":{"servers":1,"workers":1,"threads":1}})";
 
@@ -52,7 +54,8 @@ TEST(AskTellTest, OneJobAfterTheOther) {
 TEST(AskTellTest, AllowedSettingsFollowTheOrderOfTheKnobs) {
   AskTell conversation;
   ASSERT_FALSE(conversation.Handle(
-      R"({"type":"start","space":{"knobs":{"workers":[1,16],"batch":[1,512],"alpha":[0,3]},"allowed":[[16,512,0],[8,64,3]]},)"
+      R"({"type":"start","space":{"knobs":{"workers":[1,16],"batch":[1,512],"alpha":[0,3]},)"
+      R"("allowed":[[16,512,0],[8,64,3]]},)"
       R"("goal":{"kind":"steps","target":1000},"current":{"workers":8,"batch":64,"alpha":3}})"));
   const Json decision = Answer(conversation, R"({"type":"ask","time":0,"current":{"workers":8,"batch":64,"alpha":3}})");
   const Json first = {{"workers", 16}, {"batch", 512}, {"alpha", 0}},
@@ -102,7 +105,8 @@ TEST(AskTellTest, MalformedLinesAreAnsweredAndHarmNothing) {
 TEST(AskTellTest, AJobThatEndsAtATimeSaysWhatIsLeftOfIt) {
   AskTell conversation;
   ASSERT_FALSE(conversation.Handle(
-      R"({"type":"start","space":{"knobs":{"workers":[1,4]}},"goal":{"kind":"steps","max_seconds":500},"window_s":5})"));
+      R"({"type":"start","space":{"knobs":{"workers":[1,4]}},"goal":{"kind":"steps","max_seconds":500},)"
+      R"("window_s":5})"));
   ASSERT_FALSE(conversation.Handle(R"({"type":"report","setting":{"workers":1},"time":20,"seconds":20,"steps":40})"));
   const Json decision = Answer(conversation, R"({"type":"ask","time":120,"current":{"workers":1}})");
   for (const char* end : {"low", "mid", "high"}) EXPECT_EQ(decision["remaining"][end], 380) << decision;

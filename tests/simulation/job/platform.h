@@ -1,8 +1,8 @@
 // The platform of the whole-job simulation, played by the operator's own code: a real Plan() and Executor over an API
-// server that fails (tests/operator/controller/execute/faulty_api.h), whose pods become the simulated processes. Beside the
-// operator it is what stands between it and them: nodes and their agents (a pod that is created starts after a while,
-// one that is deleted is asked to end and killed after its grace, an end is told late), and sidecars (reports up,
-// directives down, while their streams are open).
+// server that fails (tests/operator/controller/execute/faulty_api.h), whose pods become the simulated processes. Beside
+// the operator it is what stands between it and them: nodes and their agents (a pod that is created starts after a
+// while, one that is deleted is asked to end and killed after its grace, an end is told late), and sidecars (reports
+// up, directives down, while their streams are open).
 //
 //   API server  <--calls, some fail--  operator (dies between any two calls, is away, sees stale caches)
 //     | pods                               ^ reports, answers            | directives

@@ -1,11 +1,11 @@
 // The worker's door to the parameter server: connect, open tables, take data leases, pull rows, push gradients, step.
 //
 //   ASSIGN_OR_RETURN(auto session, Session::Connect(*SessionOptions::FromEnvironment()));
-//   ASSIGN_OR_RETURN(Table embedding, session->OpenTable("embedding", {.dim = 64, .optimizer = Adagrad{.rate = 0.05F}}));
+//   ASSIGN_OR_RETURN(Table words, session->OpenTable("words", {.dim = 64, .optimizer = Adagrad{.rate = 0.05F}}));
 //   for (const DataLease& lease : session->DataLeases("train", {.items = item_count})) {  // survives scaling
-//     RETURN_IF_ERROR(embedding.Pull(keys, rows));
+//     RETURN_IF_ERROR(words.Pull(keys, rows));
 //     Compute(lease, rows, gradients);
-//     embedding.PushAsync(keys, gradients);
+//     words.PushAsync(keys, gradients);
 //     RETURN_IF_ERROR(session->Step({.loss = loss, .samples = n}));
 //   }
 //   RETURN_IF_ERROR(session->Finish({.metrics = {{"held_out_loss", loss}}}));
@@ -244,15 +244,15 @@ class Session {
 
   // Reports how good the model is now, at any step, e.g. the held-out loss that a lease of a data set `when_due` asks
   // for. The job keeps the last and the best value of each name, with the step and the epoch of its arrival; they are
-  // shown wherever the training loss is, and goal.targetMetric and goal.earlyStopping are decided by them. A name stands
-  // for one figure of the whole job: what every worker has of its own is StepReport::loss.
-  //   Names: 1 to 64 letters, digits and "_-./", the first one a letter (InvalidArgument otherwise); at most 32 names in
-  //   a job (ResourceExhausted).
-  //   A value that is NaN or infinite is kept out, counted in the job's status under its name, and said once in the log;
-  //   the call returns OK, and for early stopping it counts as a value that is no better.
-  // Returns at once, from any thread. The value arrives once, in the order of the calls, also after a broken connection,
-  // and before the worker leaves. While a value of a name is on its way (milliseconds) only the newest one behind it is
-  // kept.
+  // shown wherever the training loss is, and goal.targetMetric and goal.earlyStopping are decided by them. A name
+  // stands for one figure of the whole job: what every worker has of its own is StepReport::loss.
+  //   Names: 1 to 64 letters, digits and "_-./", the first one a letter (InvalidArgument otherwise); at most 32 names
+  //   in a job (ResourceExhausted).
+  //   A value that is NaN or infinite is kept out, counted in the job's status under its name, and said once in the
+  //   log; the call returns OK, and for early stopping it counts as a value that is no better.
+  // Returns at once, from any thread. The value arrives once, in the order of the calls, also after a broken
+  // connection, and before the worker leaves. While a value of a name is on its way (milliseconds) only the newest one
+  // behind it is kept.
   virtual Status ReportMetric(std::string_view name, double value) = 0;
 
   // Waits until every push issued so far is acknowledged.
@@ -260,9 +260,9 @@ class Session {
   // Has every server write its rows of all tables below model_directory()/tables as one more checkpoint, which counts
   // when it is whole. FailedPrecondition when the servers do not share that directory.
   virtual Status SaveTables() = 0;
-  // Reports the job's result through telemetry. The worker that evaluates calls it, once. Metrics that cannot be reported
-  // (no finite number, no proper name, more than 64) are left out and named in the log and in the job's status; the
-  // rest is reported.
+  // Reports the job's result through telemetry. The worker that evaluates calls it, once. Metrics that cannot be
+  // reported (no finite number, no proper name, more than 64) are left out and named in the log and in the job's
+  // status; the rest is reported.
   virtual Status Finish(const FinalResult& result) = 0;
 
   // Where this worker may write a model; created if missing.

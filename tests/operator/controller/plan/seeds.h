@@ -1,5 +1,5 @@
-// The seeds of a random search: freshly drawn, so that no range becomes a training set, and printed, so that each can be
-// replayed by ATTUNE_SEED=<seed>.
+// The seeds of a random search: freshly drawn, so that no range becomes a training set, and printed, so that each can
+// be replayed by ATTUNE_SEED=<seed>.
 #pragma once
 
 #include <cstdint>
