@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <set>
 
+#include "cli/display/table.h"
 #include "cli/process_limits.h"
 #include "cli/runs/archived_api.h"
 #include "cli/runs/run_store.h"
-#include "cli/display/table.h"
 #include "operator/kube/client/rest_api.h"
 #include "operator/local/instance.h"
 

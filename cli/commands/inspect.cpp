@@ -5,9 +5,9 @@
 
 #include "cli/application.h"
 #include "cli/commands/commands.h"
+#include "cli/display/table.h"
 #include "cli/failure.h"
 #include "cli/runs/checkpoint_lookup.h"
-#include "cli/display/table.h"
 #include "operator/api/format.h"
 #include "operator/kube/object.h"
 #include "ps/checkpoint/inspection.h"

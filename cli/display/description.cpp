@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "cli/runs/job_view.h"
 #include "cli/display/table.h"
+#include "cli/runs/job_view.h"
 #include "operator/api/format.h"
 #include "operator/api/training_job.h"
 

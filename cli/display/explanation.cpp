@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "cli/runs/jobs.h"
 #include "cli/display/table.h"
+#include "cli/runs/jobs.h"
 #include "operator/api/format.h"
 #include "operator/controller/tuning/tuning_loop.h"
 #include "operator/tuner/tuner.h"

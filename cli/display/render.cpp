@@ -4,8 +4,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "cli/display/trend.h"
 #include "cli/display/table.h"
+#include "cli/display/trend.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/runs/run_record.h"
 #include "cli/display/table.h"
+#include "cli/runs/run_record.h"
 #include "operator/kube/object.h"
 
 namespace attune::cli {

@@ -34,7 +34,7 @@ struct PodSample {
   std::string pod, pod_uid;
   std::string role;
   uint32_t index = 0;
-  bool connected = false;  // its sidecar's stream is open
+  bool connected = false;       // its sidecar's stream is open
   MonotonicTime heard_at{};     // its stream was opened, or a report arrived
   MonotonicTime reported_at{};  // `window` arrived: a new stream does not make an old report newer
   v1::WindowReport window;

@@ -21,10 +21,10 @@
 #include <span>
 #include <string>
 
-#include "ps/types/key.h"
-#include "ps/types/table_options.h"
 #include "base/status.h"
 #include "ps/store/row_version.h"
+#include "ps/types/key.h"
+#include "ps/types/table_options.h"
 
 namespace attune::ps {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "cli/display/job_table.h"
-#include "cli/display/trend.h"
 #include "cli/display/table.h"
+#include "cli/display/trend.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli {

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "base/os/file.h"
-#include "operator/local/containers/process.h"
 #include "operator/local/containers/pod_shim.h"
+#include "operator/local/containers/process.h"
 
 namespace attune::local {
 namespace {

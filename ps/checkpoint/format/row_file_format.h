@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ps/types/key.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "ps/types/key.h"
 
 namespace attune::ps {
 

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "operator/local/platform.h"
 #include "operator/local/containers/pod_shim.h"
+#include "operator/local/platform.h"
 
 namespace {
 

@@ -53,10 +53,10 @@ TEST(AskTellTest, OneJobAfterTheOther) {
 
 TEST(AskTellTest, AllowedSettingsFollowTheOrderOfTheKnobs) {
   AskTell conversation;
-  ASSERT_FALSE(conversation.Handle(
-      R"({"type":"start","space":{"knobs":{"workers":[1,16],"batch":[1,512],"alpha":[0,3]},)"
-      R"("allowed":[[16,512,0],[8,64,3]]},)"
-      R"("goal":{"kind":"steps","target":1000},"current":{"workers":8,"batch":64,"alpha":3}})"));
+  ASSERT_FALSE(
+      conversation.Handle(R"({"type":"start","space":{"knobs":{"workers":[1,16],"batch":[1,512],"alpha":[0,3]},)"
+                          R"("allowed":[[16,512,0],[8,64,3]]},)"
+                          R"("goal":{"kind":"steps","target":1000},"current":{"workers":8,"batch":64,"alpha":3}})"));
   const Json decision = Answer(conversation, R"({"type":"ask","time":0,"current":{"workers":8,"batch":64,"alpha":3}})");
   const Json first = {{"workers", 16}, {"batch", 512}, {"alpha", 0}},
              second = {{"workers", 8}, {"batch", 64}, {"alpha", 3}};
