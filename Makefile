@@ -88,9 +88,10 @@ chaos-cluster: build  ## lost, cut and drained machines of a real Kubernetes: ma
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i
 
-lint:  ## clang-format and clang-tidy without changing anything
-	git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run -Werror
-	git ls-files '*.cpp' | grep -v '^tests/' | xargs -P$(JOBS) -n4 clang-tidy -p $(BUILD) --quiet
+lint: packages  ## clang-format and clang-tidy, changing nothing; every finding is an error: make lint [SINCE=COMMIT]
+	@scripts/install-packages lint
+	@$(CONFIGURE)
+	scripts/lint --build $(BUILD) $(if $(SINCE),--since $(SINCE))
 
 fuzz: packages  ## every fuzz target under the sanitizers, one after another: make fuzz SECONDS=1800
 	@cmake --preset asan >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }

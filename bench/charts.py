@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Draws the charts of the documentation from the figures in bench/figures: bench/charts.py [--check]
+--check: nothing is written; exit code 1 when a chart in docs/charts is not what its figures give."""
+import csv
+import pathlib
+import sys
+from xml.sax.saxutils import escape
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIGURES, CHARTS = ROOT / "bench" / "figures", ROOT / "docs" / "charts"
+COLORS = ["#8a8f98", "#1f77b4", "#d9a441", "#c0504d"]
+STYLE = ("text{font:12px system-ui,sans-serif;fill:#30343b}.title{font-size:14px;font-weight:600}"
+         ".small{font-size:11px;fill:#6a7079}"
+         "@media(prefers-color-scheme:dark){text{fill:#d7dae0}.small{fill:#9aa0a8}}")
+LABEL, BAR, GAP, WIDTH, RIGHT = 210, 13, 12, 760, 60
+
+
+def read(name):
+    with open(FIGURES / f"{name}.csv", encoding="utf-8") as file:
+        source = file.readline().lstrip("# ").strip()
+        rows = list(csv.reader(file))
+    return source, rows[0][1:], [(row[0], [float(value) for value in row[1:]]) for row in rows[1:]]
+
+
+def bars(name, title, unit, cap=None):
+    """Groups of horizontal bars. A bar beyond `cap` ends in an arrow; its figure stands beside it."""
+    source, series, groups = read(name)
+    most = min(cap or float("inf"), max(value for _, values in groups for value in values))
+    out, y = [], 58
+    x = LABEL
+    for color, text in zip(COLORS, series):
+        out.append(f'<rect x="{x}" y="32" width="11" height="11" fill="{color}"/><text x="{x + 16}" y="42">{escape(text)}</text>')
+        x += 36 + 7 * len(text)
+    for label, values in groups:
+        height = len(values) * BAR
+        out.append(f'<text x="{LABEL - 10}" y="{y + height / 2 + 4:.0f}" text-anchor="end">{escape(label)}</text>')
+        for index, value in enumerate(values):
+            width = min(value, most) / most * (WIDTH - LABEL - RIGHT)
+            top = y + index * BAR
+            out.append(f'<rect x="{LABEL}" y="{top}" width="{width:.1f}" height="{BAR - 2}" fill="{COLORS[index]}"/>')
+            if value > most:
+                tip = LABEL + width
+                out.append(f'<path d="M{tip:.1f} {top} l7 {(BAR - 2) / 2} l-7 {(BAR - 2) / 2} z" fill="{COLORS[index]}"/>')
+            out.append(f'<text class="small" x="{LABEL + width + (11 if value > most else 4):.1f}" y="{top + 10}">{value:g}</text>')
+        y += height + GAP
+    out.append(f'<text class="small" x="{LABEL}" y="{y + 8}">{escape(unit)}</text>')
+    height = y + 20
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+            f'aria-label="{escape(title)}">\n<desc>{escape(source)}</desc>\n<style>{STYLE}</style>\n'
+            f'<text class="title" x="{LABEL}" y="20">{escape(title)}</text>\n' + "\n".join(out) + "\n</svg>\n")
+
+
+def main():
+    charts = {
+        "live-tuning": bars("live_tuning", "Jobs that tune themselves, on real processes", "seconds to the same goal; the tuner starts at the worst setting, exploration included", cap=800),
+        "transport": bars("transport", "Remote pulls and pushes", "million rows of 64 values per second, 8 calls of 256 keys in flight, one server thread"),
+        "scaling": bars("scaling", "Changing the number of servers under training, 1 GB of rows", "seconds of full rate lost"),
+    }
+    stale = []
+    for name, text in charts.items():
+        path = CHARTS / f"{name}.svg"
+        if "--check" in sys.argv[1:]:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(str(path.relative_to(ROOT)))
+        else:
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        print("charts are not what bench/figures gives: " + ", ".join(stale) + "; run bench/charts.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
