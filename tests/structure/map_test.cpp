@@ -61,7 +61,7 @@ TEST(MapTest, EveryRoomOnTheMapExists) {
 
 TEST(MapTest, FilesNamedInTheMapExist) {
   const std::string text = ReadText("ARCHITECTURE.md");
-  const std::regex file(R"re(`([a-z0-9_]+(?:/[A-Za-z0-9_.-]+)+\.(?:h|cpp|proto|yaml|md))`)re");
+  const std::regex file(R"re(([a-z0-9_]+(?:/[A-Za-z0-9_.-]+)+\.(?:h|cpp|proto|yaml|md)))re");
   int named = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), file), end; it != end; ++it, ++named) {
     EXPECT_TRUE(fs::exists(Root() / std::string((*it)[1])))
