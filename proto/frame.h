@@ -66,7 +66,7 @@ struct HandshakeReply {
   uint64_t incarnation;    // of the listener
   uint64_t met;            // incarnation of the dialer as the listener remembers it; 0: never met, or forgotten
   uint64_t delivered;      // frames of the dialer that the listener has handled
-  char meeting_place[32];  // abstract Unix socket
+  char rendezvous[32];     // abstract Unix socket
   char meeting_token[16];  // to be shown there
   char text[240];
   unsigned char proof[32];  // zeros: the dialer's proof was wrong

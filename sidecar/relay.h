@@ -131,7 +131,7 @@ class Relay {
 
   Stream stream_ = Stream::kDown;
   MonotonicTime connect_at_{};        // while down
-  MonotonicTime accept_by_ = kNever;  // while greeting
+  MonotonicTime accept_by_ = kNever;  // while exchange
   MonotonicTime accepted_at_{};
   Duration backoff_ = kBackoffMin;  // before the next jitter
   std::optional<v1::SidecarMessage> under_way_;

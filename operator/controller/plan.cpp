@@ -132,11 +132,11 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
 void PlanTuning(const Observed& observed, Draft& draft) {
   if (!observed.tuning) return;
   const TuningOutput& tuning = *observed.tuning;
-  for (const TuningOutput::Tale& tale : tuning.tales) {
-    if (tale.warning) {
-      draft.Warn(tale.reason.c_str(), "Tune", tale.note);
+  for (const TuningOutput::Event& event : tuning.events) {
+    if (event.warning) {
+      draft.Warn(event.reason.c_str(), "Tune", event.note);
     } else {
-      draft.Normal(tale.reason.c_str(), "Tune", tale.note);
+      draft.Normal(event.reason.c_str(), "Tune", event.note);
     }
   }
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");

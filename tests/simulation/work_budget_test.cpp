@@ -1,5 +1,5 @@
-// The work that the cores do in fixed scenarios, counted and not timed: messages exactly, allocations of memory against a
-// recorded budget. A change that makes every push allocate once more fails here on any machine. The simulations' own
+// The work that the cores do in fixed scenarios, counted and not timed: messages exactly, allocations of memory against
+// a recorded budget. A change that makes every push allocate once more fails here on any machine. The simulations' own
 // bookkeeping is counted too; it is the same for the same seed.
 #include <gtest/gtest.h>
 

@@ -120,7 +120,8 @@ TEST(TidyTest, FilesOfWhatIsShippedHaveAtMost400Lines) {
     if (part == "tests" || part == "bench") continue;
     const auto known = longer.find(file.path);
     EXPECT_LE(file.lines.size(), known == longer.end() ? 400U : known->second) << file.path;
-    if (known != longer.end()) EXPECT_GT(file.lines.size(), 400U) << file.path << " fits now; take it off the list";
+    if (known == longer.end()) continue;
+    EXPECT_GT(file.lines.size(), 400U) << file.path << " fits now; take it off the list";
   }
 }
 

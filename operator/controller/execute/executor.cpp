@@ -101,7 +101,7 @@ class Executor::Round {
       }
     }
     memory_.failures.Keep(wanted);
-    memory_.tales.clear();
+    memory_.events.clear();
     if (const MonotonicTime next = memory_.failures.NextTry(); next != kNever) {
       LookAgainIn(next - executor_.time_.Now());
     }
@@ -237,8 +237,8 @@ class Executor::Round {
     const TuningInput input =
         MakeTuningInput(observed_, servers, ViewWorkers(observed_, servers, executor_.options_, now), now);
     observed_.tuning = memory_.tuning->Step(input, executor_.priors_);
-    for (TuningOutput::Tale& tale : observed_.tuning->tales) memory_.tales.push_back(std::move(tale));
-    observed_.tuning->tales = memory_.tales;
+    for (TuningOutput::Event& event : observed_.tuning->events) memory_.events.push_back(std::move(event));
+    observed_.tuning->events = memory_.events;
   }
 
   void ObserveNodes() {

@@ -63,12 +63,12 @@ struct TuningInput {
 struct TuningOutput {
   api::TuningStatus status;          // without `since`
   std::optional<JobSetting> change;  // to be written into the spec
-  struct Tale {
+  struct Event {
     bool warning = false;
     std::string reason, note;
   };
-  std::vector<Tale> tales;  // for Events
-  double look_again = 1;    // seconds
+  std::vector<Event> events;  // for Events
+  double look_again = 1;      // seconds
 };
 
 }  // namespace attune::controller

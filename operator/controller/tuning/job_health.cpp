@@ -85,7 +85,7 @@ std::vector<Finding> JobHealth::Detect() const {
   return all;
 }
 
-void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Tale>& tales) {
+void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Event>& events) {
   if (!input.training || !input.settled) return;
   if (window_at_ && input.time - *window_at_ < 0.98 * static_cast<double>(input.policy.window_seconds)) return;
   window_at_ = input.time;
@@ -96,7 +96,7 @@ void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Tale>& 
     known.absent = seen ? 0 : known.absent + 1;
     if (known.present && known.absent >= kWindowsUntilGone) {
       known.present = false;
-      tales.push_back({false, std::string(tuner::Name(known.finding.symptom)), "No longer: " + known.finding.text});
+      events.push_back({false, std::string(tuner::Name(known.finding.symptom)), "No longer: " + known.finding.text});
     }
   }
   for (const Finding& finding : now) {
@@ -108,7 +108,7 @@ void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Tale>& 
         known_.erase(gone);
       }
       known_.push_back({.finding = finding, .told_at = input.time});
-      tales.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
+      events.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
       continue;
     }
     if (known->present) continue;  // its figures stay as they were told: a status that moves all the time tells nobody
@@ -116,7 +116,7 @@ void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Tale>& 
     known->present = true;
     if (input.time - known->told_at < kQuietSeconds) continue;
     known->told_at = input.time;
-    tales.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
+    events.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
   }
 }
 

@@ -19,8 +19,8 @@ namespace attune::controller {
 class JobHealth {
  public:
   // One look; a window is taken when window_seconds have passed since the last one and all pods report. Appends to
-  // `tales` what is news.
-  void Look(const TuningInput& input, std::vector<TuningOutput::Tale>& tales);
+  // `events` what is news.
+  void Look(const TuningInput& input, std::vector<TuningOutput::Event>& events);
 
   // What is wrong now, in the order in which it was found.
   std::vector<tuner::Finding> findings() const;

@@ -150,7 +150,7 @@ void TuningLoop::Retire(TuningOutput& output) {
       named.record.number += numbered_;
       if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
       // Every change that Events announce has its outcome among them.
-      if (named.record.number > told_) output.tales.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
+      if (named.record.number > told_) output.events.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
       story_.push_back(std::move(named));
     }
     if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;
@@ -161,7 +161,7 @@ void TuningLoop::Retire(TuningOutput& output) {
 }
 
 void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
-  health_.Look(input, output.tales);
+  health_.Look(input, output.events);
   std::string findings = health_.Save();
   if (findings == findings_) return;
   findings_ = std::move(findings);
@@ -360,8 +360,8 @@ void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, cons
   report.setting = ToSetting(where);
   report.time = input.time;
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
-  output.tales.push_back({true, kEventTuningCrashed,
-                          ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
+  output.events.push_back({true, kEventTuningCrashed,
+                           ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
   message_ = "going back to " + ToString(from_) + ": at " + ToString(where) + " " + what;
   trial_ = false;
   stay_seconds_ = static_cast<double>(input.policy.window_seconds);
@@ -425,16 +425,16 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   } else {
     message_ =
         (trial_ ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here_) + "): " + decision.why;
-    output.tales.push_back({false, trial_ ? kEventTuningTrial : kEventTuningMove,
-                            (trial_ ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here_) +
-                                ": " + decision.why});
+    output.events.push_back({false, trial_ ? kEventTuningTrial : kEventTuningMove,
+                             (trial_ ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here_) +
+                                 ": " + decision.why});
     CloseWindow(input, true);
     Order(input, target, output);
   }
   if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here_ && stage_ == Stage::kStaying) {
     stage_ = Stage::kDone;
     message_ = "kept " + ToString(here_) + ", the best setting found at the beginning";
-    output.tales.push_back({false, kEventTuningFinished, "Kept " + ToString(here_) + "; tuning.mode is Initial"});
+    output.events.push_back({false, kEventTuningFinished, "Kept " + ToString(here_) + "; tuning.mode is Initial"});
   }
   Remember();
 }
@@ -454,7 +454,7 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
     break;
   }
   if (recommended_ != best) {
-    output.tales.push_back({false, kEventTuningRecommended, "Recommends " + ToString(best) + ": " + why});
+    output.events.push_back({false, kEventTuningRecommended, "Recommends " + ToString(best) + ": " + why});
   }
   recommended_ = best;
   message_ = "recommends " + ToString(best) + ": " + why;
@@ -467,7 +467,7 @@ void TuningLoop::TellOutcomes(TuningOutput& output) {
   for (const tuner::DecisionRecord& record : tuner_->records()) {
     if (record.number + numbered_ <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
     told_ = record.number + numbered_;
-    output.tales.push_back(
+    output.events.push_back(
         {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
   }
 }

@@ -1,6 +1,6 @@
-// Checkpoints: all workers stand before a step, all nodes copy their rows, workers go on, nodes write (protocol 5.5).
-// Under Async nobody stands; then only items known to be done before the first mark count as contained. What a program
-// saves goes the same way, but waits for no step and says nothing about data.
+// Checkpoints: all workers stand before a step, all nodes copy their rows, workers go on, nodes write
+// (docs/protocol.md#checkpoints). Under Async nobody stands; then only items known to be done before the first mark
+// count as contained. What a program saves goes the same way, but waits for no step and says nothing about data.
 #include <algorithm>
 #include <utility>
 

@@ -42,7 +42,8 @@ struct CoordinatorOptions {
   uint64_t lease_items = 0;  // 0: chosen
   SyncMode synchronization;
   uint32_t backups = 0;  // second copies of every shard, 0 or 1
-  // A node may act for so long after a heartbeat that was answered; then it is proven dead (protocol 5.2).
+  // A node may act for so long after a heartbeat that was answered; then it is proven dead
+  // (docs/protocol.md#another-coordinator).
   Duration liveness_lease = std::chrono::seconds(3);
   // A server's support of this coordinator lasts for so long (ps/core/membership/office.h).
   Duration office_lease = std::chrono::milliseconds(4500);

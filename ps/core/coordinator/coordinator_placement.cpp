@@ -1,5 +1,5 @@
 // Where shards lie: servers that join, drain or fail, copies, and one batch of changes after another
-// (protocol 4.5, 5.1).
+// (docs/protocol.md#where-shards-lie).
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -377,7 +377,8 @@ void CoordinatorCore::BeginRecovery() {
   recoveries_before_ = map_.recoveries;
 }
 
-// Homes go to the backups; shards without one go to other servers, which restore what they can (protocol 5.1).
+// Homes go to the backups; shards without one go to other servers, which restore what they can
+// (docs/protocol.md#a-crash).
 void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
   if (finished_) return Remove(id, reason);
   if (!map_.formed()) {

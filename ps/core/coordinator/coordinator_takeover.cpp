@@ -1,4 +1,5 @@
-// A coordinator that follows another one: promises of all members, then the state from their answers (protocol 5.3).
+// A coordinator that follows another one: promises of all members, then the state from their answers
+// (docs/protocol.md#another-coordinator).
 #include <algorithm>
 #include <utility>
 

@@ -76,14 +76,14 @@ class KeyMap {
     return true;
   }
 
-  template <typename Visit>
-  void ForEach(Visit&& visit) {
+  template <typename RendezvousClient>
+  void ForEach(RendezvousClient&& visit) {
     for (Slot& slot : slots_) {
       if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
     }
   }
-  template <typename Visit>
-  void ForEach(Visit&& visit) const {
+  template <typename RendezvousClient>
+  void ForEach(RendezvousClient&& visit) const {
     for (const Slot& slot : slots_) {
       if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
     }

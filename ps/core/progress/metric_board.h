@@ -13,11 +13,6 @@
 
 namespace attune::ps {
 
-// By more than `by`.
-inline bool IsBetterMetric(double value, double than, bool maximize, double by = 0) {
-  return maximize ? value > than + by : value < than - by;
-}
-
 class MetricBoard {
  public:
   // `best` has a say in the direction of its metric, no more.

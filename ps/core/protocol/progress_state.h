@@ -56,6 +56,11 @@ struct MetricState {
   bool operator==(const MetricState&) const = default;
 };
 
+// By more than `by`.
+inline bool IsBetterMetric(double value, double than, bool maximize, double by = 0) {
+  return maximize ? value > than + by : value < than - by;
+}
+
 // Of evaluations during training (ps/core/progress/evaluation_schedule.h).
 struct EvaluationState {
   uint64_t due = 0;                      // evaluations that have become due

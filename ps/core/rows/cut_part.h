@@ -1,6 +1,6 @@
-// A node's part in the checkpoints of its job (protocol 5.5): at the coordinator's mark all tables begin a snapshot,
-// within one step; the shell writes it when every node has done so; training goes on meanwhile. Embedded in the cores
-// of nodes that hold rows. Externally synchronized.
+// A node's part in the checkpoints of its job (docs/protocol.md#checkpoints): at the coordinator's mark all tables
+// begin a snapshot, within one step; the shell writes it when every node has done so; training goes on meanwhile.
+// Embedded in the cores of nodes that hold rows. Externally synchronized.
 //
 //   Mark            snapshots begin; MarkDone when rows that were handed over before have arrived
 //   WriteSnapshot   the shell is told to write; SnapshotDone when it has

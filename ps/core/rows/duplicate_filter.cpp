@@ -102,8 +102,8 @@ void DuplicateFilter::Clear(PushRecord& record, uint32_t position) {
   --record.decided;
 }
 
-template <typename Visit>
-void DuplicateFilter::ForEachDecided(TableId table, Held held, Visit&& visit) {
+template <typename RendezvousClient>
+void DuplicateFilter::ForEachDecided(TableId table, Held held, RendezvousClient&& visit) {
   for (auto& [origin, entry] : origins_) {
     auto& records = entry.records[static_cast<size_t>(held)];
     for (auto it = records.begin(); it != records.end();) {

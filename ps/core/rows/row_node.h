@@ -149,7 +149,7 @@ class RowNode {
   // A push is acknowledged by a backup: some shard has one, or is getting one.
   bool HasGuards() const { return any_guard_; }
 
-  // --- rows lost without a copy (protocol 5.1)
+  // --- rows lost without a copy (docs/protocol.md#a-crash)
 
   // They come from this checkpoint from now on.
   void SetRestorePoint(RestorePoint point) { restore_point_ = std::move(point); }
@@ -160,8 +160,8 @@ class RowNode {
   void Restore(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, MonotonicTime now,
                RowOutputs& out);
 
-  // --- snapshots (protocol 5.5). Every table of rows begins one within this call: no push lies between two of them.
-  // Rows that arrive later and were handed over before their sender's mark are added. Cut numbers rise.
+  // --- snapshots (docs/protocol.md#checkpoints). Every table of rows begins one within this call: no push lies between
+  // two of them. Rows that arrive later and were handed over before their sender's mark are added. Cut numbers rise.
   // With RowOptions::snapshots_go_home nothing is begun; the rows as they are now go to the snapshots of their homes.
   Status BeginSnapshot(CutId cut, MonotonicTime now, RowOutputs& out);
   // What this node sent before its mark has arrived: from its side nothing is missing in any snapshot.

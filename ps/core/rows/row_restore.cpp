@@ -1,6 +1,6 @@
-// Rows that a crash has left no copy of (protocol 5.1): their homes take them from the last checkpoint, in the era of
-// the recovery, so that no reader sees a version fall. Rows alive anywhere else stay as they are: what is held, or
-// reported by its owner, is newer than the checkpoint. Operations on these shards wait at the home meanwhile.
+// Rows that a crash has left no copy of (docs/protocol.md#a-crash): their homes take them from the last checkpoint, in
+// the era of the recovery, so that no reader sees a version fall. Rows alive anywhere else stay as they are: what is
+// held, or reported by its owner, is newer than the checkpoint. Operations on these shards wait at the home meanwhile.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// The rows at the mark of a checkpoint (protocol 5.5). Each row is in at least one snapshot of the cut, as it was
-// before any push of a step that begins after it:
+// The rows at the mark of a checkpoint (docs/protocol.md#checkpoints). Each row is in at least one snapshot of the cut,
+// as it was before any push of a step that begins after it:
 //   here at the mark                          in this node's snapshot
 //   arrives later, sent before its sender's mark   added when it arrives; the sender says MarkDone only when it has
 //   arrives later, sent after its sender's mark    in the sender's snapshot; its Handover carries that mark

@@ -126,7 +126,7 @@ class ServerCore {
   uint64_t without_right() const { return rights_.refused(); }
   // What the coordinator that ran in this process knew when it ended.
   void KeepRecord(CoordinatorRecord record);
-  // Whether the coordinator's answers allow it to serve at this time (protocol 5.2).
+  // Whether the coordinator's answers allow it to serve at this time (docs/protocol.md#another-coordinator).
   bool MayServe(MonotonicTime now) const { return lease_.Valid(now); }
   // Since the coordinator's last answer, or since the start.
   Duration CoordinatorSilence(MonotonicTime now) const { return now - coordinator_heard_; }

@@ -1,5 +1,5 @@
 // A server when its job gets another coordinator: whom it obeys, what it keeps for the next one, and how others learn
-// where that one is (protocol 5.3).
+// where that one is (docs/protocol.md#another-coordinator).
 #include <utility>
 
 #include "ps/core/server/server_core.h"

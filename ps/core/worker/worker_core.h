@@ -242,7 +242,8 @@ class WorkerCore {
   NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
   uint64_t steps() const { return steps_; }                                             // ended by this worker
   const StepGate& gate() const { return gate_; }
-  // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats (protocol 5.2).
+  // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats
+  // (docs/protocol.md#another-coordinator).
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
   // How long it may not act already; zero while it may.
   Duration CoordinatorSilence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }

@@ -20,7 +20,7 @@
 namespace attune::ps {
 namespace {
 
-constexpr Duration kVisitTimeout = std::chrono::milliseconds(500);
+constexpr Duration kRendezvousTimeout = std::chrono::milliseconds(500);
 constexpr size_t kMapBytes = 2 * sizeof(RingArea);
 constexpr char kWelcome = 1;
 
@@ -119,7 +119,7 @@ bool IsEventCounter(int fd) {
   return flags >= 0 && (flags & O_NONBLOCK) != 0 && ::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-class AbstractSocket final : public MeetingPlace {
+class AbstractSocket final : public Rendezvous {
  public:
   AbstractSocket(EventLoop& loop, int own_doorbell, Expected expected, Arrived arrived)
       : loop_(loop), own_doorbell_(own_doorbell), expected_(std::move(expected)), arrived_(std::move(arrived)) {}
@@ -159,12 +159,12 @@ class AbstractSocket final : public MeetingPlace {
     visitor.fd = std::move(fd);
     visitor.watch->Want(true, false);
     visitor.timer = loop_.NewTimer();
-    visitor.timer->SetAt(loop_.time().Now() + kVisitTimeout, [this, id] { Leave(id); });
+    visitor.timer->SetAt(loop_.time().Now() + kRendezvousTimeout, [this, id] { Leave(id); });
   }
 
   void Receive(uint64_t id) {
     const int fd = visitors_.at(id).fd.get();
-    MeetingToken token;
+    RendezvousToken token;
     std::array<FileDescriptor, 2> brought;
     const ssize_t n = ReceivePacket(fd, token.data(), token.size(), brought);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -196,11 +196,11 @@ class AbstractSocket final : public MeetingPlace {
   uint64_t last_visitor_ = 0;
 };
 
-class SocketVisit final : public Visit {
+class SocketRendezvousClient final : public RendezvousClient {
  public:
-  SocketVisit(EventLoop& loop, Done done) : loop_(loop), done_(std::move(done)) {}
+  SocketRendezvousClient(EventLoop& loop, Done done) : loop_(loop), done_(std::move(done)) {}
 
-  Status Begin(const std::string& name, const MeetingToken& token, int own_doorbell) {
+  Status Begin(const std::string& name, const RendezvousToken& token, int own_doorbell) {
     fd_ = FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd_.valid()) return SystemError("cannot create a socket");
     sockaddr_un address;
@@ -215,7 +215,7 @@ class SocketVisit final : public Visit {
     }
     watch_ = loop_.WatchFile(fd_.get(), [this](bool, bool) { Receive(); });
     watch_->Want(true, false);
-    WaitFor(loop_.time().Now() + kVisitTimeout, Error(StatusCode::kUnavailable, "no answer at the meeting place"));
+    WaitFor(loop_.time().Now() + kRendezvousTimeout, Error(StatusCode::kUnavailable, "no answer at the rendezvous"));
     return OkStatus();
   }
   void WaitFor(MonotonicTime when, Status then) {
@@ -262,21 +262,21 @@ StatusOr<std::unique_ptr<Doorbell>> Doorbell::Create(EventLoop& loop) {
   return doorbell;
 }
 
-StatusOr<std::unique_ptr<MeetingPlace>> MeetingPlace::Open(EventLoop& loop, int own_doorbell, Expected expected,
-                                                           Arrived arrived) {
+StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Open(EventLoop& loop, int own_doorbell, Expected expected,
+                                                       Arrived arrived) {
   auto place = std::make_unique<AbstractSocket>(loop, own_doorbell, std::move(expected), std::move(arrived));
   RETURN_IF_ERROR(place->Open());
   return place;
 }
 
-std::unique_ptr<Visit> Visit::Start(EventLoop& loop, const std::string& name, const MeetingToken& token,
-                                    int own_doorbell, Done done) {
-  auto visit = std::make_unique<SocketVisit>(loop, std::move(done));
-  // Never within this call: the caller has not got the visit yet.
-  if (Status status = visit->Begin(name, token, own_doorbell); !status.ok()) {
-    visit->WaitFor(loop.time().Now(), std::move(status));
+std::unique_ptr<RendezvousClient> RendezvousClient::Start(EventLoop& loop, const std::string& name,
+                                                          const RendezvousToken& token, int own_doorbell, Done done) {
+  auto client = std::make_unique<SocketRendezvousClient>(loop, std::move(done));
+  // Never within this call: the caller has not got the client yet.
+  if (Status status = client->Begin(name, token, own_doorbell); !status.ok()) {
+    client->WaitFor(loop.time().Now(), std::move(status));
   }
-  return visit;
+  return client;
 }
 
 }  // namespace attune::ps

@@ -1,4 +1,4 @@
-// How two processes come to share memory. The listener of a connection has a meeting place, an abstract Unix socket
+// How two processes come to share memory. The listener of a connection has a rendezvous, an abstract Unix socket
 // that only processes of its network namespace can reach; whoever reaches it with the token that went over the
 // connection is the peer on the other end, on the same machine. It brings a sealed memory file and gets in return what
 // it needs to wake the other side. Nothing is left behind in a file system.
@@ -16,7 +16,7 @@
 
 namespace attune::ps {
 
-using MeetingToken = std::array<char, 16>;
+using RendezvousToken = std::array<char, 16>;
 
 // Both directions of a link in shared memory.
 struct SharedMemory {
@@ -37,29 +37,29 @@ class Doorbell {
   std::unique_ptr<EventLoop::Watch> watch_;
 };
 
-class MeetingPlace {
+class Rendezvous {
  public:
   static constexpr size_t kVisitorsMax = 256;
 
   // Whether somebody waits for this token; it is asked once.
-  using Expected = std::function<bool(const MeetingToken& token)>;
-  using Arrived = std::function<void(const MeetingToken& token, SharedMemory memory)>;
+  using Expected = std::function<bool(const RendezvousToken& token)>;
+  using Arrived = std::function<void(const RendezvousToken& token, SharedMemory memory)>;
 
   // On the loop, both the calls and the events.
-  static StatusOr<std::unique_ptr<MeetingPlace>> Open(EventLoop& loop, int own_doorbell, Expected expected,
-                                                      Arrived arrived);
-  virtual ~MeetingPlace() = default;
+  static StatusOr<std::unique_ptr<Rendezvous>> Open(EventLoop& loop, int own_doorbell, Expected expected,
+                                                    Arrived arrived);
+  virtual ~Rendezvous() = default;
   virtual const std::string& name() const = 0;
 };
 
 // The dialer's side. `done` is called once, on the loop, with memory or the reason why there is none; not after the
-// visit is destroyed.
-class Visit {
+// rendezvous is destroyed.
+class RendezvousClient {
  public:
   using Done = std::function<void(StatusOr<SharedMemory> memory)>;
-  static std::unique_ptr<Visit> Start(EventLoop& loop, const std::string& name, const MeetingToken& token,
-                                      int own_doorbell, Done done);
-  virtual ~Visit() = default;
+  static std::unique_ptr<RendezvousClient> Start(EventLoop& loop, const std::string& name, const RendezvousToken& token,
+                                                 int own_doorbell, Done done);
+  virtual ~RendezvousClient() = default;
 };
 
 }  // namespace attune::ps

@@ -22,7 +22,7 @@ void TcpState::Connect(NodeId peer, const std::string& to) {
   if (stopped) return;
   const auto it = dials.find(peer);
   if (it != dials.end() && it->second.address == to) return;
-  if (it != dials.end() && it->second.greeting != nullptr) it->second.greeting->conversation->Cancel();
+  if (it != dials.end() && it->second.exchange != nullptr) it->second.exchange->conversation->Cancel();
   dials[peer] = {.address = to};
   const std::shared_ptr<Peer> known = FindOrAdd(peer);
   if (!known->connected()) DialNow(peer);
@@ -30,7 +30,7 @@ void TcpState::Connect(NodeId peer, const std::string& to) {
 
 void TcpState::Disconnect(NodeId node) {
   if (const auto it = dials.find(node); it != dials.end()) {
-    if (it->second.greeting != nullptr) it->second.greeting->conversation->Cancel();
+    if (it->second.exchange != nullptr) it->second.exchange->conversation->Cancel();
     dials.erase(it);
   }
   const std::shared_ptr<Peer> peer = Find(node);
@@ -44,89 +44,89 @@ void TcpState::Disconnect(NodeId node) {
 
 void TcpState::DialNow(NodeId peer) {
   Dial& dial = dials.at(peer);
-  auto greeting = std::make_shared<Greeting>();
-  dial.greeting = greeting;
+  auto exchange = std::make_shared<HandshakeExchange>();
+  dial.exchange = exchange;
   dial.redial = nullptr;
-  greeting->conversation = Conversation::Start(
-      loop, kDialTimeout, [this, peer, raw = greeting.get()](const Status& status) { DialFailed(peer, raw, status); });
+  exchange->conversation = Conversation::Start(
+      loop, kDialTimeout, [this, peer, raw = exchange.get()](const Status& status) { DialFailed(peer, raw, status); });
   std::string host, port;
   if (!SplitAddress(dial.address, host, port)) {
-    return greeting->conversation->Fail(Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
+    return exchange->conversation->Fail(Error(StatusCode::kInvalidArgument, "'" + dial.address + "' is not host:port"));
   }
-  greeting->conversation->Connect(host, port, names, [this, peer, greeting] { Dialed(peer, greeting); });
+  exchange->conversation->Connect(host, port, names, [this, peer, exchange] { Dialed(peer, exchange); });
 }
 
-void TcpState::Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  FileDescriptor fd = greeting->conversation->TakeDescriptor();
+void TcpState::Dialed(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange) {
+  FileDescriptor fd = exchange->conversation->TakeDescriptor();
   Tune(fd.get());
   if (tls == nullptr) {
-    greeting->conversation->Use(Stream::Plain(std::move(fd)));
-    return SendHello(peer, greeting);
+    exchange->conversation->Use(Stream::Plain(std::move(fd)));
+    return SendHello(peer, exchange);
   }
   auto secured = tls->Wrap(std::move(fd), TlsContext::kDialer);
-  if (!secured.ok()) return greeting->conversation->Fail(secured.status());
-  greeting->conversation->Use(*std::move(secured));
-  greeting->conversation->ShakeHands([this, peer, greeting] { SendHello(peer, greeting); });
+  if (!secured.ok()) return exchange->conversation->Fail(secured.status());
+  exchange->conversation->Use(*std::move(secured));
+  exchange->conversation->ShakeHands([this, peer, exchange] { SendHello(peer, exchange); });
 }
 
-void TcpState::SendHello(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  greeting->hello = MakeHello(FreshNonce());
-  greeting->conversation->Write(&greeting->hello, sizeof greeting->hello, [this, peer, greeting] {
-    greeting->conversation->Read(&greeting->challenge, sizeof greeting->challenge,
-                                 [this, peer, greeting] { SendHandshake(peer, greeting); });
+void TcpState::SendHello(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange) {
+  exchange->hello = MakeHello(FreshNonce());
+  exchange->conversation->Write(&exchange->hello, sizeof exchange->hello, [this, peer, exchange] {
+    exchange->conversation->Read(&exchange->challenge, sizeof exchange->challenge,
+                                 [this, peer, exchange] { SendHandshake(peer, exchange); });
   });
 }
 
-void TcpState::SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  if (const Status status = CheckChallenge(*secret, greeting->hello, greeting->challenge); !status.ok()) {
-    return greeting->conversation->Fail(status);
+void TcpState::SendHandshake(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange) {
+  if (const Status status = CheckChallenge(*secret, exchange->hello, exchange->challenge); !status.ok()) {
+    return exchange->conversation->Fail(status);
   }
   const std::shared_ptr<Peer> known = FindOrAdd(peer);
-  greeting->connection = RandomSeed() | 1;
-  greeting->handshake = MakeHandshake(Identity(), peer, greeting->connection, known->memory());
-  ProveHandshake(*secret, greeting->hello, greeting->challenge, greeting->handshake);
-  greeting->conversation->Write(&greeting->handshake, sizeof greeting->handshake, [this, peer, greeting] {
-    greeting->conversation->Read(&greeting->reply, sizeof greeting->reply,
-                                 [this, peer, greeting] { OnReply(peer, greeting); });
+  exchange->connection = RandomSeed() | 1;
+  exchange->handshake = MakeHandshake(Identity(), peer, exchange->connection, known->memory());
+  ProveHandshake(*secret, exchange->hello, exchange->challenge, exchange->handshake);
+  exchange->conversation->Write(&exchange->handshake, sizeof exchange->handshake, [this, peer, exchange] {
+    exchange->conversation->Read(&exchange->reply, sizeof exchange->reply,
+                                 [this, peer, exchange] { OnReply(peer, exchange); });
   });
 }
 
-void TcpState::OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  if (const Status status = ReadReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
+void TcpState::OnReply(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange) {
+  if (const Status status = ReadReply(*secret, exchange->challenge, exchange->handshake, exchange->reply);
       !status.ok()) {
-    return greeting->conversation->Fail(status);
+    return exchange->conversation->Fail(status);
   }
-  greeting->end = {.magic = wire::kHandshakeMagic, .shared_memory = 0};
-  const char* const place = greeting->reply.meeting_place;
-  if (doorbell == nullptr || greeting->reply.shared_memory == 0) return EndDial(peer, greeting);
-  std::memcpy(greeting->token.data(), greeting->reply.meeting_token, greeting->token.size());
-  greeting->conversation->Rest();
-  greeting->visit = Visit::Start(loop, std::string(place, ::strnlen(place, sizeof greeting->reply.meeting_place)),
-                                 greeting->token, doorbell->fd(),
-                                 [this, peer, weak = std::weak_ptr<Greeting>(greeting)](StatusOr<SharedMemory> memory) {
-                                   const auto visitor = weak.lock();
-                                   if (visitor == nullptr || visitor->conversation->ended()) return;
-                                   if (memory.ok()) visitor->memory = *std::move(memory);
-                                   visitor->end.shared_memory = visitor->memory ? 1 : 0;
-                                   EndDial(peer, visitor);
-                                 });
+  exchange->end = {.magic = wire::kHandshakeMagic, .shared_memory = 0};
+  const char* const place = exchange->reply.rendezvous;
+  if (doorbell == nullptr || exchange->reply.shared_memory == 0) return EndDial(peer, exchange);
+  std::memcpy(exchange->token.data(), exchange->reply.meeting_token, exchange->token.size());
+  exchange->conversation->Rest();
+  exchange->rendezvous = RendezvousClient::Start(
+      loop, std::string(place, ::strnlen(place, sizeof exchange->reply.rendezvous)), exchange->token, doorbell->fd(),
+      [this, peer, weak = std::weak_ptr<HandshakeExchange>(exchange)](StatusOr<SharedMemory> memory) {
+        const auto visitor = weak.lock();
+        if (visitor == nullptr || visitor->conversation->ended()) return;
+        if (memory.ok()) visitor->memory = *std::move(memory);
+        visitor->end.shared_memory = visitor->memory ? 1 : 0;
+        EndDial(peer, visitor);
+      });
 }
 
-void TcpState::EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting) {
-  greeting->conversation->Write(&greeting->end, sizeof greeting->end, [this, peer, greeting] {
+void TcpState::EndDial(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange) {
+  exchange->conversation->Write(&exchange->end, sizeof exchange->end, [this, peer, exchange] {
     const auto it = dials.find(peer);
-    if (stopped || it == dials.end() || it->second.greeting != greeting) return greeting->conversation->Cancel();
-    it->second.greeting = nullptr;
+    if (stopped || it == dials.end() || it->second.exchange != exchange) return exchange->conversation->Cancel();
+    it->second.exchange = nullptr;
     it->second.connected_at = loop.time().Now();
-    AddLink(peer, greeting, true);
+    AddLink(peer, exchange, true);
   });
 }
 
-void TcpState::DialFailed(NodeId peer, const Greeting* greeting, const Status& status) {
+void TcpState::DialFailed(NodeId peer, const HandshakeExchange* exchange, const Status& status) {
   const auto it = dials.find(peer);
-  if (stopped || it == dials.end() || it->second.greeting.get() != greeting) return;
+  if (stopped || it == dials.end() || it->second.exchange.get() != exchange) return;
   Dial& dial = it->second;
-  dial.greeting = nullptr;
+  dial.exchange = nullptr;
   const Status reason = Annotate(status, "node " + std::to_string(peer.value()) + " at " + dial.address);
   FindOrAdd(peer)->SetDialError(reason);
   // Who answers there now may be another job that was given the address of a pod that is gone. Only the coordinator

@@ -38,7 +38,7 @@ Status TcpState::Open() {
   loop.Post([state = shared_from_this()] {
     if (state->stopped) return;
     state->loop.SetParticipant(state.get());
-    state->OpenMeetingPlace();
+    state->OpenRendezvous();
     if (!state->listener.valid()) return;
     state->accept_watch =
         state->loop.WatchFile(state->listener.get(), [state = state.get()](bool, bool) { state->Accept(); });
@@ -47,21 +47,21 @@ Status TcpState::Open() {
   return OkStatus();
 }
 
-void TcpState::OpenMeetingPlace() {
+void TcpState::OpenRendezvous() {
   if (!options.shared_memory) return;
   auto made = Doorbell::Create(loop);
   if (made.ok()) doorbell = *std::move(made);
   if (doorbell == nullptr || !listener.valid()) return;
-  auto place = MeetingPlace::Open(
-      loop, doorbell->fd(), [this](const MeetingToken& token) { return expected.contains(token); },
-      [this](const MeetingToken& token, SharedMemory memory) {
+  auto place = Rendezvous::Open(
+      loop, doorbell->fd(), [this](const RendezvousToken& token) { return expected.contains(token); },
+      [this](const RendezvousToken& token, SharedMemory memory) {
         const auto it = expected.find(token);
         if (it == expected.end()) return;
-        if (const auto greeting = it->second.lock()) greeting->memory = std::move(memory);
+        if (const auto exchange = it->second.lock()) exchange->memory = std::move(memory);
         expected.erase(it);
       });
   if (place.ok()) {
-    meeting_place = *std::move(place);
+    rendezvous = *std::move(place);
   } else {
     log::Debug("no shared memory with other processes", {{"reason", place.status()}});
   }
@@ -95,9 +95,9 @@ void TcpState::Accept() {
 // Who dials may be anybody: until it has proved itself it gets one of a bounded number of places, little memory and
 // little time.
 void TcpState::Admit(FileDescriptor fd, const std::string& source) {
-  auto greeting = std::make_shared<Greeting>();
-  greeting->id = ++last_greeting;
-  if (const auto shed = pending.Begin(greeting->id, source)) {
+  auto exchange = std::make_shared<HandshakeExchange>();
+  exchange->id = ++last_exchange;
+  if (const auto shed = pending.Begin(exchange->id, source)) {
     const auto slow = accepting.find(*shed);
     LogStranger(source,
                 Error(StatusCode::kResourceExhausted, "too many connections without a handshake; the oldest of " +
@@ -105,8 +105,8 @@ void TcpState::Admit(FileDescriptor fd, const std::string& source) {
     slow->second->conversation->Cancel();
     accepting.erase(slow);
   }
-  greeting->conversation =
-      Conversation::Start(loop, TcpTransport::kHandshakeTimeout, [this, id = greeting->id](const Status& status) {
+  exchange->conversation =
+      Conversation::Start(loop, TcpTransport::kHandshakeTimeout, [this, id = exchange->id](const Status& status) {
         const auto failed = accepting.find(id);
         if (failed == accepting.end()) return;
         // Port scanners and early dialers are no news; wrong certificates are.
@@ -115,12 +115,12 @@ void TcpState::Admit(FileDescriptor fd, const std::string& source) {
         }
         Dismiss(id);
       });
-  greeting->conversation->set_peer_address(source);
-  accepting[greeting->id] = greeting;
+  exchange->conversation->set_peer_address(source);
+  accepting[exchange->id] = exchange;
   NoDelay(fd.get());
   // The first bytes show whether the dialer speaks TLS.
-  greeting->conversation->Peek(std::move(fd), &greeting->first_bytes, sizeof greeting->first_bytes,
-                               [this, greeting](FileDescriptor peeked) { Secure(greeting, std::move(peeked)); });
+  exchange->conversation->Peek(std::move(fd), &exchange->first_bytes, sizeof exchange->first_bytes,
+                               [this, exchange](FileDescriptor peeked) { Secure(exchange, std::move(peeked)); });
 }
 
 void TcpState::Dismiss(uint64_t id) {
@@ -143,14 +143,14 @@ void TcpState::LogStranger(const std::string& source, const Status& reason) {
             {{"from", source}, {"reason", reason}, {"not_logged_before", std::exchange(strangers_unlogged, 0)}});
 }
 
-void TcpState::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd) {
-  const std::shared_ptr<Conversation>& conversation = greeting->conversation;
-  const bool plain = greeting->first_bytes == wire::kHandshakeMagic;
+void TcpState::Secure(const std::shared_ptr<HandshakeExchange>& exchange, FileDescriptor fd) {
+  const std::shared_ptr<Conversation>& conversation = exchange->conversation;
+  const bool plain = exchange->first_bytes == wire::kHandshakeMagic;
   if (tls == nullptr || plain) {
     conversation->Use(Stream::Plain(std::move(fd)));
-    if (plain) return ReadHello(greeting);
-    const bool speaks_tls = (greeting->first_bytes & 0xFFFF) == kTlsHandshakeBytes;
-    return RefuseUnheard(greeting, Error(StatusCode::kInvalidArgument,
+    if (plain) return ReadHello(exchange);
+    const bool speaks_tls = (exchange->first_bytes & 0xFFFF) == kTlsHandshakeBytes;
+    return RefuseUnheard(exchange, Error(StatusCode::kInvalidArgument,
                                          speaks_tls ? "the peer speaks TLS and this node's rows are not encrypted"
                                                     : "the peer does not speak Attune's row protocol"));
   }
@@ -160,122 +160,122 @@ void TcpState::Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor 
     return conversation->Fail(secured.status());
   }
   conversation->Use(*std::move(secured));
-  conversation->ShakeHands([this, greeting] { ReadHello(greeting); });
+  conversation->ShakeHands([this, exchange] { ReadHello(exchange); });
 }
 
 // A constant for all that may be wrong; the log has the reason.
-void TcpState::RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason) {
-  LogStranger(greeting->conversation->peer_address(), reason);
-  greeting->challenge = RefuseStranger();
-  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
-    greeting->conversation->Cancel();
-    Dismiss(greeting->id);
+void TcpState::RefuseUnheard(const std::shared_ptr<HandshakeExchange>& exchange, const Status& reason) {
+  LogStranger(exchange->conversation->peer_address(), reason);
+  exchange->challenge = RefuseStranger();
+  exchange->conversation->Write(&exchange->challenge, sizeof exchange->challenge, [this, exchange] {
+    exchange->conversation->Cancel();
+    Dismiss(exchange->id);
   });
 }
 
-void TcpState::ReadHello(const std::shared_ptr<Greeting>& greeting) {
-  greeting->conversation->Read(&greeting->hello, sizeof greeting->hello, [this, greeting] { OnHello(greeting); });
+void TcpState::ReadHello(const std::shared_ptr<HandshakeExchange>& exchange) {
+  exchange->conversation->Read(&exchange->hello, sizeof exchange->hello, [this, exchange] { OnHello(exchange); });
 }
 
-void TcpState::OnHello(const std::shared_ptr<Greeting>& greeting) {
-  if (tls != nullptr && greeting->first_bytes == wire::kHandshakeMagic) {
-    return RefuseUnheard(greeting,
+void TcpState::OnHello(const std::shared_ptr<HandshakeExchange>& exchange) {
+  if (tls != nullptr && exchange->first_bytes == wire::kHandshakeMagic) {
+    return RefuseUnheard(exchange,
                          Error(StatusCode::kFailedPrecondition,
                                "this job's rows are encrypted and the peer's are not; give all pods of the job "
                                "the same settings"));
   }
-  if (const Status status = CheckHello(greeting->hello); !status.ok()) return RefuseUnheard(greeting, status);
-  greeting->challenge = MakeChallenge(*secret, greeting->hello, FreshNonce());
-  greeting->conversation->Write(&greeting->challenge, sizeof greeting->challenge, [this, greeting] {
-    greeting->conversation->Read(&greeting->handshake, sizeof greeting->handshake,
-                                 [this, greeting] { OnHandshake(greeting); });
+  if (const Status status = CheckHello(exchange->hello); !status.ok()) return RefuseUnheard(exchange, status);
+  exchange->challenge = MakeChallenge(*secret, exchange->hello, FreshNonce());
+  exchange->conversation->Write(&exchange->challenge, sizeof exchange->challenge, [this, exchange] {
+    exchange->conversation->Read(&exchange->handshake, sizeof exchange->handshake,
+                                 [this, exchange] { OnHandshake(exchange); });
   });
 }
 
-void TcpState::OnHandshake(const std::shared_ptr<Greeting>& greeting) {
-  if (const Status status = CheckProof(*secret, greeting->hello, greeting->challenge, greeting->handshake);
+void TcpState::OnHandshake(const std::shared_ptr<HandshakeExchange>& exchange) {
+  if (const Status status = CheckProof(*secret, exchange->hello, exchange->challenge, exchange->handshake);
       !status.ok()) {
-    LogStranger(greeting->conversation->peer_address(), status);
-    greeting->reply = RefuseUnproved();
-    return EndRefused(greeting);
+    LogStranger(exchange->conversation->peer_address(), status);
+    exchange->reply = RefuseUnproved();
+    return EndRefused(exchange);
   }
-  pending.End(greeting->id);
-  Answer(greeting);
+  pending.End(exchange->id);
+  Answer(exchange);
 }
 
 // To a node of the job, in words.
-void TcpState::Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status) {
+void TcpState::Refuse(const std::shared_ptr<HandshakeExchange>& exchange, const Status& status) {
   // Early dialers are no news.
   const bool news = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kAborted;
   log::Write(news ? log::Level::kWarn : log::Level::kDebug, "refused a connection of a node of the job",
-             {{"from", greeting->conversation->peer_address()}, {"reason", status}});
-  greeting->reply = MakeReply(status);
-  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
-  EndRefused(greeting);
+             {{"from", exchange->conversation->peer_address()}, {"reason", status}});
+  exchange->reply = MakeReply(status);
+  ProveReply(*secret, exchange->challenge, exchange->handshake, exchange->reply);
+  EndRefused(exchange);
 }
 
-void TcpState::EndRefused(const std::shared_ptr<Greeting>& greeting) {
-  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
-    greeting->conversation->Cancel();
-    Dismiss(greeting->id);
+void TcpState::EndRefused(const std::shared_ptr<HandshakeExchange>& exchange) {
+  exchange->conversation->Write(&exchange->reply, sizeof exchange->reply, [this, exchange] {
+    exchange->conversation->Cancel();
+    Dismiss(exchange->id);
   });
 }
 
-void TcpState::Answer(const std::shared_ptr<Greeting>& greeting) {
-  if (const Status status = CheckHandshake(greeting->handshake, Identity()); !status.ok()) {
-    return Refuse(greeting, status);
+void TcpState::Answer(const std::shared_ptr<HandshakeExchange>& exchange) {
+  if (const Status status = CheckHandshake(exchange->handshake, Identity()); !status.ok()) {
+    return Refuse(exchange, status);
   }
-  const NodeId node(greeting->handshake.node);
+  const NodeId node(exchange->handshake.node);
   // Nothing is kept of a dialer before its handshake is through.
   const std::shared_ptr<Peer> peer = Find(node);
   const bool connected = peer != nullptr && peer->connected();
   const auto dial = dials.find(node);
-  const Status chosen = ChooseConnection(greeting->handshake, NodeId(self.load()),
+  const Status chosen = ChooseConnection(exchange->handshake, NodeId(self.load()),
                                          {.connected = connected,
                                           .connection = peer == nullptr ? 0 : peer->memory().connection,
-                                          .dialing = dial != dials.end() && dial->second.greeting != nullptr});
-  if (!chosen.ok()) return Refuse(greeting, chosen);
+                                          .dialing = dial != dials.end() && dial->second.exchange != nullptr});
+  if (!chosen.ok()) return Refuse(exchange, chosen);
   // What the old connection still held is not handled any more: the answer says where the dialer goes on.
   if (connected) {
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }
   const LinkMemory memory = peer == nullptr ? LinkMemory() : peer->memory();
-  greeting->reply = MakeReply(OkStatus());
-  greeting->reply.incarnation = incarnation;
-  greeting->reply.met = memory.peer_incarnation;
+  exchange->reply = MakeReply(OkStatus());
+  exchange->reply.incarnation = incarnation;
+  exchange->reply.met = memory.peer_incarnation;
   const bool both_remember =
-      memory.peer_incarnation == greeting->handshake.incarnation && greeting->handshake.met == incarnation;
-  greeting->reply.delivered = both_remember ? memory.delivered : 0;
-  if (meeting_place != nullptr) {
+      memory.peer_incarnation == exchange->handshake.incarnation && exchange->handshake.met == incarnation;
+  exchange->reply.delivered = both_remember ? memory.delivered : 0;
+  if (rendezvous != nullptr) {
     const uint64_t meeting_token[] = {RandomSeed(), RandomSeed()};
-    std::memcpy(greeting->token.data(), meeting_token, sizeof meeting_token);
-    expected[greeting->token] = greeting;
-    greeting->reply.shared_memory = 1;
-    meeting_place->name().copy(greeting->reply.meeting_place, sizeof greeting->reply.meeting_place - 1);
-    std::memcpy(greeting->reply.meeting_token, meeting_token, sizeof meeting_token);
+    std::memcpy(exchange->token.data(), meeting_token, sizeof meeting_token);
+    expected[exchange->token] = exchange;
+    exchange->reply.shared_memory = 1;
+    rendezvous->name().copy(exchange->reply.rendezvous, sizeof exchange->reply.rendezvous - 1);
+    std::memcpy(exchange->reply.meeting_token, meeting_token, sizeof meeting_token);
   }
-  ProveReply(*secret, greeting->challenge, greeting->handshake, greeting->reply);
-  greeting->conversation->Write(&greeting->reply, sizeof greeting->reply, [this, greeting] {
-    greeting->conversation->Read(&greeting->end, sizeof greeting->end, [this, greeting] { Accepted(greeting); });
+  ProveReply(*secret, exchange->challenge, exchange->handshake, exchange->reply);
+  exchange->conversation->Write(&exchange->reply, sizeof exchange->reply, [this, exchange] {
+    exchange->conversation->Read(&exchange->end, sizeof exchange->end, [this, exchange] { Accepted(exchange); });
   });
 }
 
-void TcpState::Accepted(const std::shared_ptr<Greeting>& greeting) {
-  Dismiss(greeting->id);
-  const bool wants_memory = greeting->end.shared_memory != 0;
-  if (greeting->end.magic != wire::kHandshakeMagic || (wants_memory && !greeting->memory)) {
-    return greeting->conversation->Cancel();
+void TcpState::Accepted(const std::shared_ptr<HandshakeExchange>& exchange) {
+  Dismiss(exchange->id);
+  const bool wants_memory = exchange->end.shared_memory != 0;
+  if (exchange->end.magic != wire::kHandshakeMagic || (wants_memory && !exchange->memory)) {
+    return exchange->conversation->Cancel();
   }
-  if (!wants_memory) greeting->memory.reset();
+  if (!wants_memory) exchange->memory.reset();
   // This side may have dialed meanwhile; both have agreed on this connection.
-  const NodeId node(greeting->handshake.node);
+  const NodeId node(exchange->handshake.node);
   if (const auto dial = dials.find(node); dial != dials.end()) {
-    if (dial->second.greeting != nullptr) dial->second.greeting->conversation->Cancel();
-    dial->second.greeting = nullptr;
+    if (dial->second.exchange != nullptr) dial->second.exchange->conversation->Cancel();
+    dial->second.exchange = nullptr;
     dial->second.redial = nullptr;
     dial->second.connected_at = loop.time().Now();
   }
-  AddLink(node, greeting, false);
+  AddLink(node, exchange, false);
 }
 
 }  // namespace attune::ps

@@ -32,7 +32,7 @@ namespace attune::ps {
 inline constexpr Duration kDialBackoffFirst = std::chrono::milliseconds(20);
 
 // One attempt to shake hands, either side.
-struct Greeting {
+struct HandshakeExchange {
   uint64_t id = 0;  // of the listener's side
   std::shared_ptr<Conversation> conversation;
   wire::Hello hello{};
@@ -42,15 +42,15 @@ struct Greeting {
   wire::HandshakeEnd end{};
   uint32_t first_bytes = 0;
   uint64_t connection = 0;
-  MeetingToken token{};
-  std::unique_ptr<Visit> visit;
+  RendezvousToken token{};
+  std::unique_ptr<RendezvousClient> rendezvous;
   std::optional<SharedMemory> memory;
 };
 
 struct Dial {
   std::string address;
   Duration backoff = kDialBackoffFirst;
-  std::shared_ptr<Greeting> greeting;  // under way
+  std::shared_ptr<HandshakeExchange> exchange;  // under way
   std::unique_ptr<EventLoop::Timer> redial;
   MonotonicTime connected_at{};         // the last time
   StatusCode logged = StatusCode::kOk;  // the refusal that was last logged as news
@@ -72,30 +72,30 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
         random(given.seed) {}
 
   Status Open();
-  void OpenMeetingPlace();
+  void OpenRendezvous();
   void Accept();
   void Admit(FileDescriptor fd, const std::string& source);
-  void Dismiss(uint64_t greeting);
+  void Dismiss(uint64_t exchange);
   void LogStranger(const std::string& source, const Status& reason);
-  void Secure(const std::shared_ptr<Greeting>& greeting, FileDescriptor fd);
-  void ReadHello(const std::shared_ptr<Greeting>& greeting);
-  void OnHello(const std::shared_ptr<Greeting>& greeting);
-  void OnHandshake(const std::shared_ptr<Greeting>& greeting);
-  void RefuseUnheard(const std::shared_ptr<Greeting>& greeting, const Status& reason);
-  void EndRefused(const std::shared_ptr<Greeting>& greeting);
-  void Answer(const std::shared_ptr<Greeting>& greeting);
-  void Refuse(const std::shared_ptr<Greeting>& greeting, const Status& status);
-  void Accepted(const std::shared_ptr<Greeting>& greeting);
+  void Secure(const std::shared_ptr<HandshakeExchange>& exchange, FileDescriptor fd);
+  void ReadHello(const std::shared_ptr<HandshakeExchange>& exchange);
+  void OnHello(const std::shared_ptr<HandshakeExchange>& exchange);
+  void OnHandshake(const std::shared_ptr<HandshakeExchange>& exchange);
+  void RefuseUnheard(const std::shared_ptr<HandshakeExchange>& exchange, const Status& reason);
+  void EndRefused(const std::shared_ptr<HandshakeExchange>& exchange);
+  void Answer(const std::shared_ptr<HandshakeExchange>& exchange);
+  void Refuse(const std::shared_ptr<HandshakeExchange>& exchange, const Status& status);
+  void Accepted(const std::shared_ptr<HandshakeExchange>& exchange);
 
   void Connect(NodeId peer, const std::string& to);
   void Disconnect(NodeId peer);
   void DialNow(NodeId peer);
-  void Dialed(NodeId peer, const std::shared_ptr<Greeting>& greeting);
-  void SendHello(NodeId peer, const std::shared_ptr<Greeting>& greeting);
-  void SendHandshake(NodeId peer, const std::shared_ptr<Greeting>& greeting);
-  void OnReply(NodeId peer, const std::shared_ptr<Greeting>& greeting);
-  void EndDial(NodeId peer, const std::shared_ptr<Greeting>& greeting);
-  void DialFailed(NodeId peer, const Greeting* greeting, const Status& status);
+  void Dialed(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange);
+  void SendHello(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange);
+  void SendHandshake(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange);
+  void OnReply(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange);
+  void EndDial(NodeId peer, const std::shared_ptr<HandshakeExchange>& exchange);
+  void DialFailed(NodeId peer, const HandshakeExchange* exchange, const Status& status);
   void DialLater(NodeId peer);
   void DialAfterBreak(NodeId peer);
 
@@ -103,7 +103,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   std::shared_ptr<Peer> Find(NodeId node) const;
   std::shared_ptr<Peer> FindOrAdd(NodeId node);
   std::vector<std::shared_ptr<Peer>> All() const;
-  void AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed);
+  void AddLink(NodeId node, const std::shared_ptr<HandshakeExchange>& exchange, bool dialed);
   void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
   void OnBroken(NodeId node, const Channel* channel, const Status& reason);
   void ForgetLater(NodeId node);
@@ -133,13 +133,13 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   std::unique_ptr<EventLoop::Watch> accept_watch;
   std::unique_ptr<EventLoop::Timer> accept_again;
   std::unique_ptr<Doorbell> doorbell;
-  std::unique_ptr<MeetingPlace> meeting_place;
-  std::map<MeetingToken, std::weak_ptr<Greeting>> expected;  // at the meeting place
+  std::unique_ptr<Rendezvous> rendezvous;
+  std::map<RendezvousToken, std::weak_ptr<HandshakeExchange>> expected;  // at the rendezvous
   Random random;
   NameResolver names;
   std::unordered_map<NodeId, Dial> dials;
-  uint64_t last_greeting = 0;
-  std::unordered_map<uint64_t, std::shared_ptr<Greeting>> accepting;
+  uint64_t last_exchange = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<HandshakeExchange>> accepting;
   PendingHandshakes pending{TcpTransport::kStrangersPerSourceMax, TcpTransport::kStrangersMax};
   MonotonicTime log_strangers_again{};
   uint64_t strangers_unlogged = 0;

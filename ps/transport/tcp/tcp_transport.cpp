@@ -32,29 +32,29 @@ std::vector<std::shared_ptr<Peer>> TcpState::All() const {
   return all;
 }
 
-void TcpState::AddLink(NodeId node, const std::shared_ptr<Greeting>& greeting, bool dialed) {
+void TcpState::AddLink(NodeId node, const std::shared_ptr<HandshakeExchange>& exchange, bool dialed) {
   if (stopped) return;
   const std::shared_ptr<Peer> peer = FindOrAdd(node);
   if (peer->connected()) {
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }
-  const wire::Handshake& handshake = greeting->handshake;
-  const wire::HandshakeReply& reply = greeting->reply;
+  const wire::Handshake& handshake = exchange->handshake;
+  const wire::HandshakeReply& reply = exchange->reply;
   const Status resumed =
-      dialed ? peer->Resume({reply.incarnation, reply.met == incarnation, reply.delivered}, greeting->connection)
+      dialed ? peer->Resume({reply.incarnation, reply.met == incarnation, reply.delivered}, exchange->connection)
              : peer->Resume({handshake.incarnation, handshake.met == incarnation, handshake.delivered},
                             handshake.connection);
   if (!resumed.ok()) {
     log::Error("a link cannot be taken up again; it starts over", {{"node", node.value()}, {"reason", resumed}});
     peer->Forget();
-    greeting->conversation->Cancel();
+    exchange->conversation->Cancel();
     return dials.contains(node) ? DialAfterBreak(node) : ForgetLater(node);
   }
-  std::unique_ptr<Stream> stream = greeting->conversation->Take();
+  std::unique_ptr<Stream> stream = exchange->conversation->Take();
   if (!dialed) Tune(stream->fd());  // large buffers are for members only
   std::shared_ptr<Channel> channel;
-  if (greeting->memory) {
-    SharedMemory& memory = *greeting->memory;
+  if (exchange->memory) {
+    SharedMemory& memory = *exchange->memory;
     channel = NewRingChannel(peer, std::move(stream), dialed ? memory.to_listener : memory.to_dialer,
                              dialed ? memory.to_dialer : memory.to_listener, memory.ring_peer);
   } else {
@@ -158,14 +158,14 @@ void TcpState::Stop() {
   accept_watch.reset();
   accept_again.reset();
   forget_timer.reset();
-  meeting_place.reset();
+  rendezvous.reset();
   doorbell.reset();
   listener.Close();
   for (auto& [node, dial] : dials) {
-    if (dial.greeting != nullptr) dial.greeting->conversation->Cancel();
+    if (dial.exchange != nullptr) dial.exchange->conversation->Cancel();
   }
   dials.clear();
-  for (const auto& [id, greeting] : std::exchange(accepting, {})) greeting->conversation->Cancel();
+  for (const auto& [id, exchange] : std::exchange(accepting, {})) exchange->conversation->Cancel();
   polled.clear();
   for (const std::shared_ptr<Peer>& peer : All()) peer->Detach();
   std::lock_guard lock(peers_mutex);

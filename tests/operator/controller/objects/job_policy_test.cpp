@@ -48,7 +48,7 @@ TEST(JobPolicyTest, TheObjectIsTheOneThatIsShownToKeepStrangersAway) {
   const auto peers =
       ParsePolicyPeers(R"([{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}])");
   const Json policy = BuildJobPolicy(MakeTrainingJob("word2vec").Build(), *peers);
-  const std::string path = std::string(ATTUNE_SOURCE_DIR) + "/tests/operator/controller/job_policy.golden.json";
+  const std::string path = std::string(ATTUNE_SOURCE_DIR) + "/tests/operator/controller/objects/job_policy.golden.json";
   if (std::getenv("ATTUNE_UPDATE_GOLDEN") != nullptr) {
     ASSERT_TRUE(WriteFileAtomically(path, policy.dump(2) + "\n").ok());
   }

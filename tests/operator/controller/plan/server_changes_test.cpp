@@ -553,14 +553,14 @@ TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
   cluster.tuning.emplace();
   cluster.tuning->status = {.stage = "Moving", .message = "trying more", .servers = 2, .workers = 4, .state = "{1}"};
   cluster.tuning->change = JobSetting{2, 4};
-  cluster.tuning->tales = {{false, "TuningTrial", "Trying 2 servers, 4 workers"}};
+  cluster.tuning->events = {{false, "TuningTrial", "Trying 2 servers, 4 workers"}};
   std::vector<std::string> done = cluster.Reconcile();
   EXPECT_THAT(done, Contains(StartsWith("WriteStatus")));
   EXPECT_THAT(done, Not(Contains(StartsWith("PatchJob"))));
   EXPECT_EQ(cluster.status().tuning->state, "{1}");
   EXPECT_THAT(cluster.Condition(api::kTuning), "True/Moving: trying more");
   EXPECT_TRUE(cluster.HasEvent("TuningTrial"));
-  cluster.tuning->tales.clear();
+  cluster.tuning->events.clear();
   done = cluster.Reconcile();
   EXPECT_THAT(done, Contains(StartsWith("PatchJob {\"servers\":{\"replicas\":2},\"workers\":{\"replicas\":4}}")));
   cluster.Settle();

@@ -30,7 +30,7 @@ class HealthTest : public ::testing::Test {
       input_.loss_sum += *loss * 1000;
       input_.loss_weight += 1000;
     }
-    health_.Look(input_, tales_);
+    health_.Look(input_, events_);
   }
   void Windows(int count) {
     for (int i = 0; i < count; ++i) Window(3 / (1 + 0.02 * ++falls_));
@@ -40,22 +40,22 @@ class HealthTest : public ::testing::Test {
     for (const tuner::Finding& finding : health_.findings()) names.emplace_back(tuner::Name(finding.symptom));
     return names;
   }
-  std::string Tales() const {
+  std::string Events() const {
     std::string text;
-    for (const auto& tale : tales_) text += tale.reason + ": " + tale.note + "\n";
+    for (const auto& event : events_) text += event.reason + ": " + event.note + "\n";
     return text;
   }
 
   TuningInput input_;
   JobHealth health_;
-  std::vector<TuningOutput::Tale> tales_;
+  std::vector<TuningOutput::Event> events_;
   int falls_ = 0;
 };
 
 TEST_F(HealthTest, NothingIsSaidOfAHealthyJob) {
   Windows(100);
-  EXPECT_THAT(Present(), IsEmpty()) << Tales();
-  EXPECT_EQ(Tales(), "");
+  EXPECT_THAT(Present(), IsEmpty()) << Events();
+  EXPECT_EQ(Events(), "");
   EXPECT_EQ(health_.Save(), "[]");
 }
 
@@ -64,17 +64,17 @@ TEST_F(HealthTest, AStragglerIsToldOnceWithItsRungAndAgainWhenItIsGone) {
   input_.worker_figures[1].step_seconds = 0.35;
   Windows(30);
   EXPECT_THAT(Present(), ElementsAre("StragglingWorker"));
-  ASSERT_EQ(tales_.size(), 1u) << Tales();
-  EXPECT_TRUE(tales_[0].warning);
-  EXPECT_EQ(tales_[0].reason, "StragglingWorker");
-  EXPECT_THAT(tales_[0].note, HasSubstr("worker 1 takes 3.5 times"));
-  EXPECT_THAT(tales_[0].note, HasSubstr("(asks for: MovePod)"));
+  ASSERT_EQ(events_.size(), 1u) << Events();
+  EXPECT_TRUE(events_[0].warning);
+  EXPECT_EQ(events_[0].reason, "StragglingWorker");
+  EXPECT_THAT(events_[0].note, HasSubstr("worker 1 takes 3.5 times"));
+  EXPECT_THAT(events_[0].note, HasSubstr("(asks for: MovePod)"));
   input_.worker_figures[1].step_seconds = 0.1;
   Windows(10);
   EXPECT_THAT(Present(), IsEmpty());
-  ASSERT_EQ(tales_.size(), 2u) << Tales();
-  EXPECT_FALSE(tales_[1].warning);
-  EXPECT_THAT(tales_[1].note, HasSubstr("No longer: worker 1"));
+  ASSERT_EQ(events_.size(), 2u) << Events();
+  EXPECT_FALSE(events_[1].warning);
+  EXPECT_THAT(events_[1].note, HasSubstr("No longer: worker 1"));
 }
 
 TEST_F(HealthTest, WhatComesAndGoesIsNotToldEveryTime) {
@@ -85,8 +85,8 @@ TEST_F(HealthTest, WhatComesAndGoesIsNotToldEveryTime) {
     Windows(6);
   }
   int warnings = 0;
-  for (const auto& tale : tales_) warnings += tale.warning ? 1 : 0;
-  EXPECT_EQ(warnings, 1) << "six minutes: told once\n" << Tales();
+  for (const auto& event : events_) warnings += event.warning ? 1 : 0;
+  EXPECT_EQ(warnings, 1) << "six minutes: told once\n" << Events();
 }
 
 TEST_F(HealthTest, AHotServerAndStarvedWorkersAreTwoFindings) {
@@ -94,9 +94,9 @@ TEST_F(HealthTest, AHotServerAndStarvedWorkersAreTwoFindings) {
   input_.server_figures[1].cpu = 0.75;
   for (NodeFigures& worker : input_.worker_figures) worker.wait_share = 0.8;
   Windows(6);
-  EXPECT_THAT(Present(), ElementsAre("HotServer", "StarvedWorkers")) << Tales();
-  EXPECT_THAT(Tales(), HasSubstr("asks for: RelocateRows"));
-  EXPECT_THAT(Tales(), HasSubstr("asks for: MoreServers"));
+  EXPECT_THAT(Present(), ElementsAre("HotServer", "StarvedWorkers")) << Events();
+  EXPECT_THAT(Events(), HasSubstr("asks for: RelocateRows"));
+  EXPECT_THAT(Events(), HasSubstr("asks for: MoreServers"));
 }
 
 TEST_F(HealthTest, MemoryThatGrowsTowardsItsLimitIsToldBeforeItGetsThere) {
@@ -114,7 +114,7 @@ TEST_F(HealthTest, ALossThatIsNoNumberIsSeenByItsAbsence) {
   EXPECT_THAT(Present(), IsEmpty()) << "a report may be late";
   Window({});
   EXPECT_THAT(Present(), ElementsAre("NotANumber"));
-  EXPECT_THAT(Tales(), HasSubstr("asks for: CheckpointStop"));
+  EXPECT_THAT(Events(), HasSubstr("asks for: CheckpointStop"));
   Windows(8);
   EXPECT_THAT(Present(), IsEmpty()) << "losses are numbers again";
 }
@@ -127,7 +127,7 @@ TEST_F(HealthTest, AProgramThatReportsNoLossAtAllIsHealthy) {
 TEST_F(HealthTest, ALossThatStopsFallingIsStalled) {
   Windows(40);
   for (int i = 0; i < 60; ++i) Window(1.5 + 0.01 * std::sin(i * 2.1));
-  EXPECT_THAT(Present(), ElementsAre("StalledLoss")) << Tales();
+  EXPECT_THAT(Present(), ElementsAre("StalledLoss")) << Events();
 }
 
 TEST_F(HealthTest, OtherCountsBeginAnewAndUnsettledLooksDoNotCount) {

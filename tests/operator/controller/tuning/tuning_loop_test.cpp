@@ -61,7 +61,7 @@ class FormulaJob {
     if (!input.wanted.threads && input.threads_max > 0) input.wanted.threads = actual.threads = 1;
     TuningOutput output = loop.Step(input, Priors());
     if (output.change && !user_overrides) Write(*output.change);
-    for (const auto& tale : output.tales) tales += tale.reason + ": " + tale.note + "\n";
+    for (const auto& event : output.events) events += event.reason + ": " + event.note + "\n";
     return last = output;
   }
   // As SpecPatch does: what a change does not name stays.
@@ -92,19 +92,19 @@ class FormulaJob {
   JobSetting actual;
   int writes = 0, lead = 3, change_left = 0;  // lead: seconds until a change has come about
   bool stuck = false, user_overrides = false, flicker = false;
-  std::string tales;
+  std::string events;
   std::mt19937_64 random{7};
 };
 
 TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(900);
-  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
   EXPECT_GE(job.writes, 2);
-  EXPECT_LE(job.writes, 30) << job.tales;
+  EXPECT_LE(job.writes, 30) << job.events;
   EXPECT_EQ(job.last.status.stage, "Keeping") << job.last.status.message;
-  EXPECT_THAT(job.tales, HasSubstr("TuningTrial: Trying "));
-  EXPECT_THAT(job.tales, HasSubstr("TuningOutcome: "));
+  EXPECT_THAT(job.events, HasSubstr("TuningTrial: Trying "));
+  EXPECT_THAT(job.events, HasSubstr("TuningOutcome: "));
   EXPECT_EQ(static_cast<int>(job.last.status.changes), job.writes);
   ASSERT_TRUE(job.last.status.remaining_seconds.has_value());
   EXPECT_LT(*job.last.status.remaining_low, *job.last.status.remaining_high);
@@ -119,7 +119,7 @@ TEST(TuningLoop, RecommendTouchesNothingAndSaysWhatItWouldDo) {
   ASSERT_TRUE(job.last.status.recommended_workers.has_value()) << job.last.status.message;
   EXPECT_GT(*job.last.status.recommended_workers, 1);
   EXPECT_THAT(job.last.status.message, HasSubstr("recommends "));
-  EXPECT_THAT(job.tales, HasSubstr("TuningRecommended"));
+  EXPECT_THAT(job.events, HasSubstr("TuningRecommended"));
 }
 
 TEST(TuningLoop, InitialStopsAtTheFirstSettingItKeeps) {
@@ -154,10 +154,10 @@ TEST(TuningLoop, InPlaceOnlyTurnsThreadsAndLeavesPodsAndPaceAlone) {
   job.Run(400);
   EXPECT_EQ(job.input.wanted.servers, 2);
   EXPECT_EQ(job.input.wanted.workers, 4);
-  EXPECT_GT(*job.input.wanted.threads, 1) << job.tales;
+  EXPECT_GT(*job.input.wanted.threads, 1) << job.events;
   EXPECT_EQ(job.input.wanted.slack, 0) << "nobody allowed another pace";
-  EXPECT_THAT(job.tales, HasSubstr("Trying 2 servers, 4 workers, "));
-  EXPECT_THAT(job.tales, HasSubstr(" threads each instead of 2 servers, 4 workers, 1 thread each"));
+  EXPECT_THAT(job.events, HasSubstr("Trying 2 servers, 4 workers, "));
+  EXPECT_THAT(job.events, HasSubstr(" threads each instead of 2 servers, 4 workers, 1 thread each"));
   EXPECT_EQ(job.last.status.threads, job.input.wanted.threads);
   EXPECT_FALSE(job.last.status.slack.has_value());
 }
@@ -165,8 +165,8 @@ TEST(TuningLoop, InPlaceOnlyTurnsThreadsAndLeavesPodsAndPaceAlone) {
 TEST(TuningLoop, InPlaceOnlyLeavesTheBarrierWhereOneWorkerIsSlow) {
   FormulaJob job = InPlace(0, {.min = 0});
   job.Run(400);
-  EXPECT_EQ(job.input.wanted, (JobSetting{.servers = 2, .workers = 4, .slack = tuner::kSlackAsync})) << job.tales;
-  EXPECT_THAT(job.tales, HasSubstr("2 servers, 4 workers, Async instead of 2 servers, 4 workers, BSP"));
+  EXPECT_EQ(job.input.wanted, (JobSetting{.servers = 2, .workers = 4, .slack = tuner::kSlackAsync})) << job.events;
+  EXPECT_THAT(job.events, HasSubstr("2 servers, 4 workers, Async instead of 2 servers, 4 workers, BSP"));
   EXPECT_EQ(job.last.status.slack, tuner::kSlackAsync);
 }
 
@@ -177,11 +177,11 @@ TEST(TuningLoop, ThePaceStaysWithinItsRange) {
     job.Tick();
     seen.insert(*job.input.wanted.slack);
   }
-  for (const int slack : seen) EXPECT_THAT(slack, ::testing::AnyOf(0, 1, 2, 4)) << job.tales;
+  for (const int slack : seen) EXPECT_THAT(slack, ::testing::AnyOf(0, 1, 2, 4)) << job.events;
   job.input.policy.slack = {.pinned = 2};
   job.Write({.servers = 2, .workers = 4, .slack = 2});
   job.Run(200);
-  EXPECT_EQ(job.input.wanted.slack, 2) << job.tales;
+  EXPECT_EQ(job.input.wanted.slack, 2) << job.events;
 }
 
 TEST(TuningLoop, ServersThatCannotSwitchKeepTheirPace) {
@@ -205,7 +205,7 @@ TEST(TuningLoop, AllKnobsTogetherFindMoreThanPodsAlone) {
   job.input.policy.slack.min = 0;
   job.Run(1500);
   const JobSetting best_of_pods{.servers = 4, .workers = 8, .slack = 0};
-  EXPECT_GT(Rate(job.input.wanted), 1.5 * Rate(best_of_pods)) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 1.5 * Rate(best_of_pods)) << job.events;
   // A new operator reads all of it, though what is saved lists knobs by name.
   const JobSetting before = job.input.wanted;
   job.Restart();
@@ -257,7 +257,7 @@ TEST(TuningLoop, AJobThatEndsAtATimeEndsThenAtAnySpeed) {
   job.input.goal.steps.reset();
   job.input.goal.max_duration_seconds = 900;
   job.Run(500);
-  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
   ASSERT_TRUE(job.last.status.remaining_seconds.has_value()) << job.last.status.message;
   const double left = *job.last.status.remaining_seconds;  // as of the last decision
   EXPECT_GE(left, 400);
@@ -268,7 +268,7 @@ TEST(TuningLoop, AJobThatEndsAtATimeEndsThenAtAnySpeed) {
   job.input.trained_seconds = 880;
   const int writes = job.writes;
   job.Run(15);
-  EXPECT_EQ(job.writes, writes) << "too late for another change\n" << job.tales;
+  EXPECT_EQ(job.writes, writes) << "too late for another change\n" << job.events;
 }
 
 // Writing a status makes the operator look again: what changes with the clock alone would never come to rest.
@@ -310,7 +310,7 @@ TEST(TuningLoop, PausedLeavesEverythingAndResumesWithWhatItKnew) {
   EXPECT_EQ(job.last.status.stage, "Paused");
   job.input.policy.paused = false;
   job.Run(700);
-  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
 }
 
 TEST(TuningLoop, APinnedKnobStaysAndTheOtherIsTuned) {
@@ -318,7 +318,7 @@ TEST(TuningLoop, APinnedKnobStaysAndTheOtherIsTuned) {
   job.input.policy.servers.pinned = 1;
   job.Run(600);
   EXPECT_EQ(job.input.wanted.servers, 1);
-  EXPECT_GT(job.input.wanted.workers, 1) << job.tales;
+  EXPECT_GT(job.input.wanted.workers, 1) << job.events;
 }
 
 TEST(TuningLoop, PinningInTheMiddleKeepsWhatWasMeasured) {
@@ -327,7 +327,7 @@ TEST(TuningLoop, PinningInTheMiddleKeepsWhatWasMeasured) {
   job.input.policy.workers.pinned = 4;
   job.Write({job.input.wanted.servers, 4});
   job.Run(400);
-  EXPECT_EQ(job.input.wanted.workers, 4) << job.tales;
+  EXPECT_EQ(job.input.wanted.workers, 4) << job.events;
 }
 
 // The numbers of a story, and that each stands in it once.
@@ -341,7 +341,7 @@ TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(200);
   const std::vector<uint64_t> before = NumbersOf(job.last.status.state);
-  ASSERT_GE(before.size(), 2U) << job.tales;
+  ASSERT_GE(before.size(), 2U) << job.events;
   job.input.policy.servers.pinned = 2;
   job.Write({2, job.input.wanted.workers});
   job.Run(60);
@@ -356,7 +356,7 @@ TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
   job.Write({job.input.wanted.servers, 3});
   job.Run(200);
   const std::vector<uint64_t> after = NumbersOf(job.last.status.state);
-  ASSERT_GT(after.size(), before.size()) << job.tales;
+  ASSERT_GT(after.size(), before.size()) << job.events;
   for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i], i + 1) << "numbered from the job's begin";
   EXPECT_GE(job.last.status.changes, after.size());
   for (const tuner::NamedRecord& named : TuningLoop::StoryOf(job.last.status.state))
@@ -366,24 +366,24 @@ TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
 TEST(TuningLoop, OutcomesAreToldOfEveryTunerOfAJob) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(200);
-  job.tales.clear();
+  job.events.clear();
   job.input.policy.servers.pinned = 2;
   job.Write({2, job.input.wanted.workers});
   job.Run(300);
-  EXPECT_THAT(job.tales, HasSubstr("TuningTrial")) << "another tuner was at work";
-  EXPECT_THAT(job.tales, HasSubstr("TuningOutcome")) << "and its first decisions are not taken for old ones\n"
-                                                     << job.tales;
+  EXPECT_THAT(job.events, HasSubstr("TuningTrial")) << "another tuner was at work";
+  EXPECT_THAT(job.events, HasSubstr("TuningOutcome")) << "and its first decisions are not taken for old ones\n"
+                                                      << job.events;
 }
 
 TEST(TuningLoop, AChangeThatIsInterruptedHasAnOutcomeToo) {
   FormulaJob job(api::TuningMode::kAuto);
   while (job.writes == 0 && job.input.time < 300) job.Tick();
   ASSERT_EQ(job.writes, 1);
-  EXPECT_THAT(job.tales, Not(HasSubstr("TuningOutcome")));
+  EXPECT_THAT(job.events, Not(HasSubstr("TuningOutcome")));
   job.input.policy.servers.pinned = 2;
   job.Write({2, job.input.wanted.workers});
   job.Tick();
-  EXPECT_THAT(job.tales, HasSubstr("left before it was judged"));
+  EXPECT_THAT(job.events, HasSubstr("left before it was judged"));
 }
 
 TEST(TuningLoop, WhatWasOnlyRecommendedIsNoStory) {
@@ -429,7 +429,7 @@ TEST(TuningLoop, AnOperatorThatRestartsAnywhereCarriesOn) {
     job.input.steps = 0;  // counters of the new process
     job.Run(600);
     EXPECT_GE(job.last.status.changes, changes);
-    EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << "restarted after " << at << " s\n" << job.tales;
+    EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << "restarted after " << at << " s\n" << job.events;
   }
 }
 
@@ -449,7 +449,7 @@ TEST(TuningLoop, ASettingThatDoesNotComeAboutIsGivenUpAndNotTriedAgain) {
   const JobSetting impossible = job.input.wanted;
   job.stuck = true;
   job.Run(static_cast<int>(TuningLoop::kMovingPatience) + 5);
-  EXPECT_THAT(job.tales, HasSubstr("TuningSettingFailed: " + ToString(impossible)));
+  EXPECT_THAT(job.events, HasSubstr("TuningSettingFailed: " + ToString(impossible)));
   EXPECT_EQ(job.input.wanted, (JobSetting{1, 1}));
   job.stuck = false;
   job.change_left = 1;
@@ -466,9 +466,9 @@ TEST(TuningLoop, AFailureDuringATrialIsBlamedOnTheSetting) {
   const JobSetting bad = job.input.wanted;
   ++job.input.failures;
   job.Tick();
-  EXPECT_THAT(job.tales, HasSubstr("TuningSettingFailed: " + ToString(bad)));
+  EXPECT_THAT(job.events, HasSubstr("TuningSettingFailed: " + ToString(bad)));
   job.Run(600);
-  EXPECT_NE(job.input.wanted, bad) << job.tales;
+  EXPECT_NE(job.input.wanted, bad) << job.events;
 }
 
 TEST(TuningLoop, AFailureWhileKeepingIsNobodysFault) {
@@ -478,7 +478,7 @@ TEST(TuningLoop, AFailureWhileKeepingIsNobodysFault) {
   const JobSetting kept = job.input.wanted;
   ++job.input.failures;
   job.Run(20);
-  EXPECT_THAT(job.tales, Not(HasSubstr("TuningSettingFailed")));
+  EXPECT_THAT(job.events, Not(HasSubstr("TuningSettingFailed")));
   EXPECT_EQ(job.input.wanted, kept);
 }
 
@@ -492,10 +492,10 @@ TEST(TuningLoop, NoTrialIsJudgedBeforeAWholeWindowOfIt) {
     job.Run(away);
     job.flicker = false;
   }
-  const std::string& tales = job.tales;
-  ASSERT_THAT(tales, HasSubstr("TuningOutcome"));
-  for (size_t at = tales.find("TuningOutcome"); at != std::string::npos; at = tales.find("TuningOutcome", at + 1)) {
-    EXPECT_THAT(tales.substr(at, tales.find('\n', at) - at), HasSubstr("measured"));
+  const std::string& events = job.events;
+  ASSERT_THAT(events, HasSubstr("TuningOutcome"));
+  for (size_t at = events.find("TuningOutcome"); at != std::string::npos; at = events.find("TuningOutcome", at + 1)) {
+    EXPECT_THAT(events.substr(at, events.find('\n', at) - at), HasSubstr("measured"));
   }
 }
 
@@ -514,7 +514,7 @@ TEST(TuningLoop, NothingHappensWithoutReports) {
   job.input.training = false;
   job.Run(100);
   EXPECT_EQ(job.writes, 0);
-  EXPECT_THAT(job.tales, IsEmpty());
+  EXPECT_THAT(job.events, IsEmpty());
   EXPECT_EQ(job.last.status.stage, "Learning");
 }
 
@@ -523,7 +523,7 @@ TEST(TuningLoop, AClockThatGoesBackIsStoodStill) {
   job.Run(100);
   job.input.time -= 50;
   job.Run(600);
-  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
 }
 
 TEST(TuningLoop, AWallClockThatJumpsForwardAndBackStopsNothing) {
@@ -533,14 +533,14 @@ TEST(TuningLoop, AWallClockThatJumpsForwardAndBackStopsNothing) {
   job.Run(50);
   job.input.age -= 86'400;
   job.Run(600);
-  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.tales;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
 }
 
 TEST(TuningLoop, EqualInputsGiveEqualDecisions) {
   FormulaJob a(api::TuningMode::kAuto), b(api::TuningMode::kAuto);
   a.Run(300);
   b.Run(300);
-  EXPECT_EQ(a.tales, b.tales);
+  EXPECT_EQ(a.events, b.events);
   EXPECT_EQ(a.last.status.state, b.last.status.state);
 }
 
@@ -569,10 +569,10 @@ TEST(TuningLoop, WhatIsWrongStandsInTheStateAndIsTold) {
   job.input.worker_figures.assign(1, {.cpu = 0.5, .memory = 0.2, .step_seconds = 0.1, .wait_share = 0.85});
   job.Run(60);
   const auto findings = TuningLoop::FindingsOf(job.last.status.state);
-  ASSERT_EQ(findings.size(), 2u) << job.tales;
+  ASSERT_EQ(findings.size(), 2u) << job.events;
   EXPECT_THAT(findings[0], HasSubstr("HotServer: the only server has no CPU left"));
   EXPECT_THAT(findings[1], HasSubstr("StarvedWorkers"));
-  EXPECT_THAT(job.tales, HasSubstr("StarvedWorkers: workers wait for rows 85 %"));
+  EXPECT_THAT(job.events, HasSubstr("StarvedWorkers: workers wait for rows 85 %"));
   job.input.server_figures[0].cpu = job.input.worker_figures[0].wait_share = 0.3;
   job.Run(60);
   EXPECT_THAT(TuningLoop::FindingsOf(job.last.status.state), IsEmpty()) << job.last.status.state;
@@ -625,7 +625,7 @@ TEST(TuningLoop, WhilePodsStartTheLossIsThatOfTheSettingWhichRunsOn) {
     TickWithALoss(job);
     job.input.staleness = job.actual.workers - 1.0;
   }
-  ASSERT_EQ(job.writes, 1) << job.tales;
+  ASSERT_EQ(job.writes, 1) << job.events;
   ASSERT_GT(job.actual.workers, 2);
   EXPECT_GE(WindowsByStaleness(job.last)[1], 8) << "windows of 5 s in 45 s";
 }
@@ -640,7 +640,7 @@ TEST(TuningLoop, WhileAnothersChoiceComesAboutTheLossIsThatOfTheSettingWhichRuns
   job.Write({1, 6});
   while (job.actual.workers == 2 && job.input.time < 300) TickWithALoss(job);
   TickWithALoss(job);
-  ASSERT_EQ(job.writes, 1) << job.tales;
+  ASSERT_EQ(job.writes, 1) << job.events;
   EXPECT_GE(WindowsByStaleness(job.last)[1], 8) << job.last.status.state;
 }
 
