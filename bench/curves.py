@@ -8,7 +8,7 @@ backups      a server is killed; every row has a copy
 checkpoint   a server is killed; rows without a copy go back to the last regular checkpoint
 coordinator  the server of the coordinator is killed; another takes over
 sync         Async -> BSP -> SSP(4) -> Async
-resume       a checkpoint, the end of that run, and a run with 3 servers that goes on from it (two pages)
+resume       a checkpoint, the end of that run, and a run with 3 servers that continues from it (two pages)
 Prints the held-out loss of each at its end. A human looks at the pages: no step in the loss that the marks do not explain.
 """
 import argparse, os, signal, sys, time

@@ -260,7 +260,7 @@ void AddSteering(CLI::App& app, Values& values) {
       "  attune tune pin slack=bsp word2vec            likewise (bsp, ssp:N or async)\n"
       "  attune tune unpin word2vec                    all may change again (unpin servers: those)\n"
       "  attune tune pause word2vec                    leave everything as it is\n"
-      "  attune tune resume word2vec                   go on; what is pinned stays so\n"
+      "  attune tune resume word2vec                   continue; what is pinned stays so\n"
       "  attune tune off word2vec                      no tuning; attune explain still answers\n";
   CLI::App* tune = Add(app, "tune", "Say what the tuner may do with a running job", footer.c_str());
   tune->add_option("ACTION", values.tune.action,

@@ -121,7 +121,7 @@ Agent::~Agent() {
 }
 
 void Agent::StartMetrics() {
-  if (options_.metrics_host.empty()) return log::Warn("no address for metrics; going on without", {});
+  if (options_.metrics_host.empty()) return log::Warn("no address for metrics; continuing without", {});
   const v1::SidecarHello& pod = options_.identity;
   auto exporter = Exporter::Start(options_.metrics_host, options_.metrics_port,
                                   {{"namespace", pod.namespace_()},
@@ -135,7 +135,7 @@ void Agent::StartMetrics() {
   if (exporter.ok()) {
     exporter_ = *std::move(exporter);
   } else {
-    log::Warn("going on without metrics", {{"reason", exporter.status()}});
+    log::Warn("continuing without metrics", {{"reason", exporter.status()}});
   }
 }
 
@@ -251,7 +251,7 @@ void Agent::HandleStream() {
 // Once per outage: an operator that is away for an hour is one line, not a hundred.
 void Agent::LogStreamEnd(const Status& status) {
   if (finished_ || std::exchange(outage_logged_, true)) return;
-  log::Warn("telemetry stream ended; training goes on, trying again with growing pauses",
+  log::Warn("telemetry stream ended; training continues, trying again with growing pauses",
             {{"operator", options_.telemetry}, {"reason", status}});
 }
 

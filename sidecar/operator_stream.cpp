@@ -42,7 +42,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const std:
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
-// Counts calls under way, so that the owner can wait for the last.
+// Counts calls in flight, so that the owner can wait for the last.
 class Gate {
  public:
   void Enter() {

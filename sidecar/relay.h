@@ -3,7 +3,7 @@
 //
 // Towards the process: a hello is checked against this pod's identity before anything else is taken.
 // Towards the operator: one stream. It opens with a hello, carries data only after `Accepted`, and has at most one
-// message under way, so that a slow operator fills the buffer here and nothing else.
+// message in flight, so that a slow operator fills the buffer here and nothing else.
 //
 // Promises (tests/sidecar/relay_test.cpp):
 //   1. Memory is bounded: at most `windows_max` windows wait; the oldest gives way, and the count is reported.

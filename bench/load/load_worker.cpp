@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
   app.add_option("--batch", flags.batch, "Keys per step")->capture_default_str();
   app.add_option("--skew", flags.skew, "Zipf exponent of the keys; 0: uniform")->capture_default_str();
-  app.add_option("--in-flight", flags.in_flight, "Pulls under way")->capture_default_str();
+  app.add_option("--in-flight", flags.in_flight, "Pulls in flight")->capture_default_str();
   app.add_flag("--push-only", flags.push_only, "Steps push and pull nothing");
   app.add_option("--trace", flags.trace, "Directory for a trace of step times");
   CLI11_PARSE(app, argc, argv);

@@ -21,7 +21,7 @@ struct Slice {
   double keys_per_second = 0, p50_us = 0, p99_us = 0;
 };
 
-// Keeps `in_flight` batches under way; returns what was measured after the warm-up.
+// Keeps `in_flight` batches in flight; returns what was measured after the warm-up.
 Slice MeasureOnce(const Settings& settings, const Candidate& candidate, const Case& of,
                   const std::vector<std::vector<Key>>& batches, uint64_t& calls) {
   std::vector<double> begun_at(of.in_flight), latencies;

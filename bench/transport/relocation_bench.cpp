@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
   CLI::App app("Rows relocated per second between two worker processes that both train");
   app.add_option("--rows", settings.rows, "Rows of the table")->capture_default_str();
   app.add_option("--batch", settings.batch, "Rows per call")->capture_default_str();
-  app.add_option("--in-flight", settings.in_flight, "Calls under way")->capture_default_str();
+  app.add_option("--in-flight", settings.in_flight, "Calls in flight")->capture_default_str();
   app.add_option("--rounds", settings.rounds, "Rounds; the first, from the server, is not counted")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

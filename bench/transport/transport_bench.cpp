@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
   app.add_option("--dims", settings.dims, "Values per row")->delimiter(',')->capture_default_str();
   app.add_option("--batch", settings.batch, "Keys per call")->capture_default_str();
   app.add_option("--keys", settings.keys, "Rows of the table")->capture_default_str();
-  app.add_option("--in-flight", settings.in_flight, "Calls under way")
+  app.add_option("--in-flight", settings.in_flight, "Calls in flight")
       ->delimiter(',')
       ->check(CLI::Range(size_t{1}, attune::ps::bench::kInFlightMax))
       ->capture_default_str();

@@ -86,7 +86,7 @@ constexpr char kZshBegin[] = R"zsh(#compdef attune
 )zsh";
 constexpr char kZshEnd[] = R"zsh(
 _attune() {
-  # No space after words that go on, as workers= does.
+  # No space after words that continue, as workers= does.
   if (( CURRENT > 3 && (words[(I)scale] || words[(I)sync]) )); then
     _bash_complete -o nospace -F _attune_words
   else

@@ -47,7 +47,7 @@ std::string_view PackageName(std::string_view item) { return Trim(item.substr(0,
 
 bool NamesPackages(Relation relation) { return relation <= Relation::kConflicts; }
 
-// A stanza under way: its name and the fields that matter, as they stand in the text.
+// The stanza that is being read: its name and the fields that matter, as they stand in the text.
 class Stanza {
  public:
   void Take(std::string_view name, std::string_view value) {

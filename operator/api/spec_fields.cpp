@@ -142,7 +142,7 @@ void AddGoalAndData(std::vector<Field>& fields) {
 void AddCheckpoint(std::vector<Field>& fields) {
   fields.push_back(
       Default(Object("spec.checkpoint",
-                     "What a job goes on from after a loss, or is resumed from. `attune checkpoint JOB`, or a "
+                     "What a job continues from after a loss, or is resumed from. `attune checkpoint JOB`, or a "
                      "new value of the annotation attune.dev/checkpoint-request, asks for one at any time."),
               Json::object()));
   fields.push_back(AbsolutePath(Bound(

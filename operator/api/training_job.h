@@ -106,7 +106,7 @@ struct BestCheckpointRule {
   Direction direction = Direction::kMinimize;
 };
 
-// What a job can go on from after a loss, or be resumed from later.
+// What a job can continue from after a loss, or be resumed from later.
 struct Checkpoint {
   std::string directory;  // absolute, as the servers see it; "": "checkpoints" beside the model
   // 0: only when asked for; absent: as the operator chooses (operator/controller/plan/checkpoint_interval.h).
@@ -262,7 +262,7 @@ struct CoordinatorVoters {
   bool operator==(const CoordinatorVoters&) const = default;
 };
 
-// Where the tuner stands. `state` is for the operator: a new one carries on from it.
+// Where the tuner stands. `state` is for the operator: a new one continues from it.
 struct TuningStatus {
   std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable, Off
   std::string message;                    // why, in a sentence or two

@@ -78,7 +78,7 @@ void TellStandstill(const api::TrainingJobStatus& before, const api::TrainingJob
 }
 
 // The coordinator counts a recovery when it is complete, so that what it cost is in the same report. A shard that went
-// back is a loss also when the checkpoint has no row of it. The totals of a coordinator that took over begin anew.
+// back is a loss also when the checkpoint has no row of it. The totals of a coordinator that took over begin again.
 void TellRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& next, const Draft::Needs& written,
                   Draft& draft) {
   const bool other_totals = next.restored_shards < before.restored_shards || next.restored_rows < before.restored_rows;
@@ -175,7 +175,7 @@ std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options
 }
 
 // Every row has its copy, and every server is there: one of them may go. By a report that is not old: copies may be
-// under way since.
+// in progress since.
 bool CanLoseServer(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
   const ObservedPod* host = CoordinatorPod(observed);
   if (host == nullptr || IsUnheardFor(observed, *host, options.lost_silence, now)) return false;

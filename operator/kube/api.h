@@ -60,7 +60,7 @@ struct WatchSignal {
   Status status;
 };
 
-// A watch under way. Destruction cancels it and returns when no further signal will come.
+// A watch in progress. Destruction cancels it and returns when no further signal will come.
 class Watch {
  public:
   virtual ~Watch() = default;

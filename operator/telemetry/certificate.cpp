@@ -31,7 +31,7 @@ Status CheckCertificate(const std::string& chain, const std::string& private_key
   const char* const what = !certificate ? "the certificate is not PEM"
                            : !key       ? "the private key is not PEM, or asks for a passphrase"
                                         : "the certificate and its key do not fit together";
-  return Error(StatusCode::kFailedPrecondition, std::string(what) + "; write both anew, from one request");
+  return Error(StatusCode::kFailedPrecondition, std::string(what) + "; write both again, from one request");
 }
 
 }  // namespace attune::telemetry

@@ -99,7 +99,7 @@ class JobStore {
 
   // A worker's window older than this does not count in rate and loss.
   static constexpr Duration kStaleAfter = std::chrono::seconds(10);
-  // What a coordinator said to be under way (rows moving, a worker waited for) is not believed longer than this: it
+  // What a coordinator said to be in progress (rows moving, a worker waited for) is not believed longer than this: it
   // ends with its job.
   static constexpr Duration kPresentAfter = std::chrono::seconds(3);
   // Bounds of what is kept; beyond them new jobs, or new pods of a job, are not kept and counted as dropped.

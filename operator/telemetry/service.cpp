@@ -147,7 +147,7 @@ struct Shared {
   std::atomic<uint64_t> implausible = 0;
 };
 
-// One sidecar. One read and at most one write are under way at a time; Finish is called exactly once, and the object
+// One sidecar. One read and at most one write are in flight at a time; Finish is called exactly once, and the object
 // ends itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
 class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage> {
  public:
@@ -203,7 +203,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     if (ok && !ended_) StartNextWrite();
   }
 
-  // The read under way fails then and ends the stream; during authentication its answer does.
+  // The read in flight fails then and ends the stream; during authentication its answer does.
   void OnCancel() override {}
 
   // With the service's mutex held, so that the stream lives. Callbacks that follow come in gRPC's threads.

@@ -135,7 +135,7 @@ class Tuner {
   // made; a job resumes) says so, as often as it likes. Each >= 0.
   void SetEnding(double now, const Ending& ending);
 
-  // These look at the job anew, as of the last decision.
+  // These look at the job again, as of the last decision.
   // The best `count` settings, best first.
   std::vector<SettingBelief> Beliefs(size_t count) const;
   Setting Incumbent() const;
@@ -244,7 +244,7 @@ class Tuner {
   double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
   std::vector<std::pair<int, double>> measured_staleness_;
   size_t design_next_ = 0;
-  int probe_setting_ = -1;                        // of the probe of efficiency under way
+  int probe_setting_ = -1;                        // of the probe of efficiency in progress
   double probe_windows_ = 0, probe_planned_ = 0;  // made of it, and how many it shall have
   double probe_staleness_ = 0;                    // of the incumbent when the last one began
   double windows_since_probe_ = 0;

@@ -1,4 +1,4 @@
-// The state of a tuner as JSON, so that a new operator carries on where the last one stood.
+// The state of a tuner as JSON, so that a new operator continues where the last one stood.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -196,7 +196,7 @@ std::string Tuner::Save(size_t records) const { return TunerState::Save(*this, r
 StatusOr<Tuner> Tuner::Load(const std::string& state, PriorCache& priors) {
   const auto damaged = [](const std::string& what) {
     return Error(StatusCode::kInvalidArgument,
-                 "the tuner's saved state cannot be used (" + what + "); without it tuning begins anew");
+                 "the tuner's saved state cannot be used (" + what + "); without it tuning begins again");
   };
   if (state.size() > kStateBytesMax) return damaged("more than " + std::to_string(kStateBytesMax) + " bytes");
   try {

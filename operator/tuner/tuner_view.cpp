@@ -52,7 +52,7 @@ double Tuner::ExpectedStaleness(int id) const {
 
 double Tuner::StepsToGo() const {
   const Goal& goal = job_.goal;
-  // A job that goes on beyond its limit has none.
+  // A job that continues beyond its limit has none.
   const double cap = steps_ < goal.max_steps ? goal.max_steps - steps_ : std::numeric_limits<double>::infinity();
   if (goal.kind == GoalKind::kSteps) return std::max(0.0, std::min(goal.target - steps_, cap));
   if (goal.kind == GoalKind::kEpochs) return std::max(0.0, std::min(goal.target * goal.steps_per_epoch - steps_, cap));

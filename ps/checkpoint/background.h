@@ -12,7 +12,7 @@ namespace attune::ps {
 class BackgroundThread {
  public:
   BackgroundThread();
-  // Waits for the task under way; those that wait are dropped. Whoever posted cancels what could take long.
+  // Waits for the task in progress; those that wait are dropped. Whoever posted cancels what could take long.
   ~BackgroundThread();
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;

@@ -60,7 +60,7 @@ class StoreRowSource final : public RowSource {
   const TableStore& store_;
 };
 
-// The rows of a store as they were when its snapshot was begun, while it goes on changing. The store is only touched
+// The rows of a store as they were when its snapshot was begun, while it continues changing. The store is only touched
 // through `run`, which executes a function on the thread that owns the store and returns when that is done (Cancelled
 // when it will not be).
 class SnapshotRowSource final : public RowSource {

@@ -19,8 +19,8 @@ using Mistake = std::conditional_t<kMistakesPossible, bool, std::false_type>;
 struct LinkMutations {
   Mistake no_filter{};              // delivers a repeated frame again
   Mistake accept_gaps{};            // delivers a frame before its predecessors
-  Mistake forget_on_reconnect{};    // a new connection starts counting what was delivered anew
-  Mistake acknowledge_last_sent{};  // any acknowledgement counts for all that is under way
+  Mistake forget_on_reconnect{};    // a new connection starts counting what was delivered again
+  Mistake acknowledge_last_sent{};  // any acknowledgement counts for all that is in flight
   Mistake no_resend{};              // what a connection loses, or a full queue drops, is not sent again on it
 };
 
@@ -125,7 +125,7 @@ struct Mutations {
 
   // Checkpoints.
   Mistake mark_before_all_stand{};     // workers are still in steps below the cut
-  Mistake release_before_all_marks{};  // workers go on while nodes have not copied
+  Mistake release_before_all_marks{};  // workers continue while nodes have not copied
 };
 
 }  // namespace attune::ps

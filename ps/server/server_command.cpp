@@ -37,7 +37,7 @@ constexpr char kFooter[] =
     "turns mutual TLS on, ATTUNE_JOB_TOKEN_FILE names a file with the job's secret, ATTUNE_TRANSPORT=Encrypted puts "
     "rows\n"
     "into TLS by certificates that this secret gives, and ATTUNE_SHARED_MEMORY=off keeps rows on TCP on one machine.\n"
-    "Ends with 0 only when the job is finished, 1 when it cannot go on, 2 on bad input, 143 when asked to end "
+    "Ends with 0 only when the job is finished, 1 when it cannot continue, 2 on bad input, 143 when asked to end "
     "(SIGTERM).";
 
 struct Flags {
@@ -136,9 +136,10 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
       ->capture_default_str()
       ->check(WholeNumber(0, 65535));
-  app.add_option("--load", flags.load,
-                 "Where the coordinator runs: go on from the newest whole checkpoint in this directory, written by any "
-                 "number of servers");
+  app.add_option(
+      "--load", flags.load,
+      "Where the coordinator runs: continue from the newest whole checkpoint in this directory, written by any "
+      "number of servers");
   app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
       ->check(WholeNumber(1))
       ->needs("--load");

@@ -70,7 +70,7 @@ template <bool kConcurrent>
 template <typename SlabTableStore<kConcurrent>::Prefetch what, typename RendezvousClient>
 void SlabTableStore<kConcurrent>::ForEachSlot(std::span<const Key> keys, RendezvousClient&& visit) const {
   // Piece by piece: first all slots, asking for the index bucket of kIndexAhead keys later, then all rows, asking for
-  // the row of kRowsAhead keys later. One loop for both was slower: it has more misses under way than a core can track.
+  // the row of kRowsAhead keys later. One loop for both was slower: it has more misses in flight than a core can track.
   std::array<RowIndex::Start, kIndexAhead> starts;
   std::array<uint32_t, kPieceKeys> slots;
   for (size_t first = 0; first < keys.size(); first += kPieceKeys) {
@@ -489,7 +489,7 @@ Status SlabTableStore<kConcurrent>::BeginSnapshot() {
   const std::lock_guard lock(structure_);
   if (snapshot_.active()) {
     return Error(StatusCode::kFailedPrecondition,
-                 "a snapshot of table '" + spec_.name + "' is under way; end it before the next one begins");
+                 "a snapshot of table '" + spec_.name + "' is in progress; end it before the next one begins");
   }
   snapshot_.Begin();
   rows_changed_.store(0, std::memory_order_relaxed);

@@ -57,7 +57,7 @@ class SlabTableStore final : public TableStore {
   using LockedRow = std::conditional_t<kConcurrent, RowLock, NoRowLock>;
   using Slots = std::vector<uint32_t>;
 
-  // Which cache misses of later keys are under way while earlier ones are visited, beside those of the index.
+  // Which cache misses of later keys are in flight while earlier ones are visited, beside those of the index.
   enum class Prefetch { kIndex, kSide, kRow, kRowAndSide };
   static constexpr Prefetch kPullPrefetch = kConcurrent ? Prefetch::kRowAndSide : Prefetch::kRow;
   // Calls visit(i, slot or kAbsent) for every key in order.

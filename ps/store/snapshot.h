@@ -20,7 +20,7 @@ namespace attune::ps {
 
 enum RowFlag : uint8_t {
   kChanged = 1,  // since the last mark
-  kSaved = 2,    // the snapshot under way does not need this row any more: it is copied aside, or younger than the mark
+  kSaved = 2,  // the snapshot in progress does not need this row any more: it is copied aside, or younger than the mark
 };
 
 class Snapshot {

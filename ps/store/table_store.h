@@ -142,11 +142,11 @@ class TableStore {
   // The keys of a part of the hash space, in no particular order; costs what lies in that part.
   virtual void ForEachKey(HashRange range, const std::function<void(Key)>& visit) const = 0;
 
-  // --- snapshot: the rows as they were at a mark, visited a few at a time while the store goes on changing. Rows that
-  // change or vanish before they were visited are copied aside first: memory grows with them until NextRows takes them.
-  // The caller serializes these four.
+  // --- snapshot: the rows as they were at a mark, visited a few at a time while the store continues changing. Rows
+  // that change or vanish before they were visited are copied aside first: memory grows with them until NextRows takes
+  // them. The caller serializes these four.
 
-  // Sets the mark, in constant time. FailedPrecondition while another snapshot is under way.
+  // Sets the mark, in constant time. FailedPrecondition while another snapshot is in progress.
   virtual Status BeginSnapshot() = 0;
   // Visits some `rows` of what is left, in no particular order, each once; `changed`: since the mark of the last
   // snapshot that was kept (all rows, when there is none). False when nothing is left.
@@ -155,7 +155,7 @@ class TableStore {
   virtual void AddToSnapshot(std::span<const RowView> rows) = 0;
   // `kept`: every row was visited and the result is durable. Otherwise the next snapshot reports all rows as changed.
   virtual void EndSnapshot(bool kept) = 0;
-  // Rows changed since the mark of the last snapshot that was kept (while one is under way: since its mark); erased
+  // Rows changed since the mark of the last snapshot that was kept (while one is in progress: since its mark); erased
   // ones are not counted.
   virtual uint64_t rows_changed() const = 0;
 };

@@ -24,7 +24,7 @@ class EventLoop {
   // Any thread. Runs `task` on the loop, in the order of posting.
   virtual void Post(std::function<void()> task) = 0;
   virtual bool InLoop() const = 0;
-  // Ends the loop after the task under way and, unless called by that task, waits for it: what tasks use may be
+  // Ends the loop after the running task and, unless called by that task, waits for it: what tasks use may be
   // destroyed afterwards. Idempotent; from one thread at a time. Later posts are accepted and never run.
   virtual void Stop() = 0;
   // Any thread. True once Stop has returned elsewhere than on the loop.

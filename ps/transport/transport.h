@@ -69,7 +69,7 @@ class Transport {
   // Any thread. Memory for the values of a message to this node that need not be copied again on their way; null: take
   // any memory.
   virtual std::shared_ptr<void> Reserve(NodeId to, size_t bytes) = 0;
-  // Any thread: nothing of a message under way is written into `rows` after this; it arrives whole all the same.
+  // Any thread: nothing of a message in flight is written into `rows` after this; it arrives whole all the same.
   virtual void Unplace(std::span<const float> rows) = 0;
   virtual Counters counters() const = 0;
   // At most `links_max`, those with the most bytes.

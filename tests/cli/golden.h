@@ -1,4 +1,4 @@
-// Text compared with a recorded file; ATTUNE_UPDATE_GOLDEN=1 records it anew, the difference is the review.
+// Text compared with a recorded file; ATTUNE_UPDATE_GOLDEN=1 records it again, the difference is the review.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ struct NetworkFaults {
   double delay_max = 1;  // milliseconds, uniform from 0
   double loss = 0, duplicate = 0;
   double break_chance = 0;  // of the connection, per message
-  double late_copy = 0;     // of what is under way when a connection breaks, this share arrives all the same
-  uint32_t queue = 0;       // of Send: what one has under way to another; more is dropped, as at a full queue. 0: any
+  double late_copy = 0;     // of what is in flight when a connection breaks, this share arrives all the same
+  uint32_t queue = 0;       // of Send: what one has in flight to another; more is dropped, as at a full queue. 0: any
 };
 
 class Network {
@@ -38,7 +38,7 @@ class Network {
   void SendInOrder(Place from, Place to, std::function<void()> arrive);
   // The draw whether the connection breaks, which Send makes by itself.
   void MayBreak(Place a, Place b);
-  // What is under way between the two is lost, but for late copies.
+  // What is in flight between the two is lost, but for late copies.
   void Cut(Place a, Place b) { ++generations_[Between(a, b)]; }
 
   // From now on nothing is lost, repeated or broken; delays stay.

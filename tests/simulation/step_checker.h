@@ -24,7 +24,7 @@ class StepChecker {
   void Joins(size_t worker, const WorkerCore* core) { workers_[worker] = {.core = core}; }
   void GetsWork(size_t worker);
   void HasNoWork(size_t worker);
-  // It has ended or asked to leave, or others go on without it; what it does from now on counts no more. A switch of
+  // It has ended or asked to leave, or others continue without it; what it does from now on counts no more. A switch of
   // the mode need not come after the last step that one which leaves had begun.
   void IsGone(size_t worker) { workers_.erase(worker); }
   void BeginsStep(size_t worker);
@@ -56,7 +56,7 @@ class ItemChecker {
   explicit ItemChecker(World& world) : world_(world) {}
 
   void Processed(uint64_t epoch, uint64_t item) { ++runs_[{epoch, item}]; }
-  // The job goes on where a checkpoint was cut: what it does not contain is processed anew.
+  // The job continues where a checkpoint was cut: what it does not contain is processed again.
   template <typename Contained>
   void BeginAgain(const Contained& contained) {
     for (auto& [place, runs] : runs_) runs = contained(place.first, place.second) ? 1 : 0;

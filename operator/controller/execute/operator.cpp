@@ -102,7 +102,7 @@ class OperatorImpl final : public Operator {
     return OkStatus();
   }
 
-  // No more intake, then what is under way, then the streams.
+  // No more intake, then what is in progress, then the streams.
   ~OperatorImpl() override {
     {
       const std::lock_guard lock(tick_mutex_);
@@ -221,7 +221,7 @@ class OperatorImpl final : public Operator {
       } else {
         const Duration delay = queue_.AddRateLimited(*key);
         errors_.fetch_add(1, std::memory_order_relaxed);
-        // A lost race is ordinary: the next look decides anew.
+        // A lost race is ordinary: the next look decides again.
         const auto level = again.status().code() == StatusCode::kAborted ? log::Level::kDebug : log::Level::kWarn;
         log::Write(level, "reconcile failed",
                    {{"job", key->ToString()}, {"error", again.status()}, {"retry_seconds", Seconds(delay)}});
@@ -330,7 +330,7 @@ std::string OperatorImpl::MetricsText() const {
          static_cast<double>(queue.retries));
   single("attune_workqueue_queue_seconds_total", "counter", "Time jobs spent waiting.", queue.queue_seconds);
   single("attune_workqueue_work_seconds_total", "counter", "Time spent reconciling.", queue.work_seconds);
-  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile under way.",
+  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile in progress.",
          queue.longest_running_seconds);
   single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.",
          static_cast<double>(errors_.load()));

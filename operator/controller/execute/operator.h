@@ -1,5 +1,5 @@
 // All controllers of one process: watches, work queue, reconcilers, telemetry. The operator program runs it against a
-// cluster, the local platform inside `attune run`. Stateless: a new instance carries on from what the API holds.
+// cluster, the local platform inside `attune run`. Stateless: a new instance continues from what the API holds.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class Operator {
   // `api` and `time` must outlive the operator. Fails when the TrainingJob kind is not installed, or a port is taken.
   static StatusOr<std::unique_ptr<Operator>> Start(const OperatorOptions& options, kube::Api& api,
                                                    const TimeSource& time);
-  virtual ~Operator() = default;  // stops intake, finishes reconciles under way, closes streams
+  virtual ~Operator() = default;  // stops intake, finishes reconciles in progress, closes streams
 
   virtual telemetry::JobStore& telemetry() = 0;
   virtual std::string telemetry_address() const = 0;

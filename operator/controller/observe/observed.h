@@ -84,7 +84,7 @@ struct Observed {
   std::vector<ObservedPod> pods;            // labelled with the job's name
   bool service_exists = false;
   bool budget_exists = false;
-  // Unforeseeable, drawn anew for each look: the name of the job's Secret, should it need one and have none.
+  // Unforeseeable, drawn again for each look: the name of the job's Secret, should it need one and have none.
   std::string fresh_secret;
   bool secret_exists = false;                   // as this process knows; it may not read Secrets
   std::optional<MonotonicTime> policy_seen_at;  // likewise when the job's NetworkPolicy was there for certain

@@ -29,7 +29,7 @@ struct NodeFigures {
   double wait_share = 0;    // of its time, of workers: waiting for rows
 };
 
-// What one look at the job shows. Counters may begin anew when the operator does.
+// What one look at the job shows. Counters may begin again when the operator does.
 struct TuningInput {
   double time = 0;  // seconds by a monotonic clock, from any origin
   double age = 0;   // seconds since the job began, by wall clocks; read at the first look only
@@ -49,7 +49,7 @@ struct TuningInput {
   uint64_t steps = 0;  // of all workers, so far
   double loss_sum = 0, loss_weight = 0;
   uint64_t items_done = 0, items_total = 0;  // of the whole goal
-  // As the coordinator counts them for the goal: these go on when the operator begins anew.
+  // As the coordinator counts them for the goal: these continue when the operator begins again.
   uint64_t job_steps = 0;
   double trained_seconds = 0;
   std::optional<double> staleness;

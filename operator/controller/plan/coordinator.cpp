@@ -15,10 +15,10 @@ constexpr Duration kLookSoon = std::chrono::milliseconds(250);  // training stan
 constexpr int64_t kFirstTerm = 1;     // of the coordinator that a job begins with; one appointed later must be above it
 constexpr uint32_t kRefusalsMax = 3;  // of a member that was appointed, while another server could be
 
-// Why the coordinator's server cannot go on as such, and who may follow.
+// Why the coordinator's server cannot continue as such, and who may follow.
 struct Need {
   std::string why;                        // "which is gone"; "": there is none
-  bool alive = false;                     // it goes on until another one has taken over
+  bool alive = false;                     // it continues until another one has taken over
   bool must_hear = false;                 // the next one must be heard of by this operator
   bool without_office = false;            // it never got the one that it was appointed to
   bool refused = false;                   // by the one that was appointed
@@ -156,7 +156,7 @@ class CoordinatorPlanner {
     const bool any_will_do = !need.must_hear;
     if (found == nullptr && any_will_do) found = find(pods, false, true);
     if (found == nullptr && any_will_do) found = find(pods, false, false);
-    // One that leaves and is no member has been released: the others went on without it.
+    // One that leaves and is no member has been released: the others continued without it.
     if (found == nullptr && !need.alive) found = find(servers_.leaving, need.must_hear, true);
     return found;
   }
@@ -194,8 +194,8 @@ class CoordinatorPlanner {
     draft_.Requeue(kLookAgain, "first word of the coordinator");
   }
 
-  // It names voters that it would go on with. They are in the status before it may, so that every later coordinator has
-  // to ask these; and no other one was appointed before, or the status could not have been written.
+  // It names voters that it would continue with. They are in the status before it may, so that every later coordinator
+  // has to ask these; and no other one was appointed before, or the status could not have been written.
   void Confirm() {
     const telemetry::PodSample* sample = SampleOf(observed_, *host_);
     if (sample == nullptr || !IsHeard(observed_, *host_, options_, now_)) return;
@@ -210,7 +210,7 @@ class CoordinatorPlanner {
     if (status_.coordinator_voters == wanted) return PassOn(wanted, term);
     if (status_.coordinator_voters && status_.coordinator_voters->map_version > wanted.map_version) return;
     view_.voters = wanted;
-    view_.why = host_->name + " goes on as coordinator with " +
+    view_.why = host_->name + " continues as coordinator with " +
                 Counted(static_cast<int64_t>(wanted.nodes.size()), "server") + "; the others do not support it (term " +
                 std::to_string(term) + ")";
     draft_.Requeue(kLookSoon, "the record of the confirmation");

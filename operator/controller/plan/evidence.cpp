@@ -42,7 +42,7 @@ bool IsNamedLost(const v1::JobWindow& window, const ObservedPod& pod) {
 
 // A process that is named has been lost. One that is merely missing from the list of servers, after a coordinator that
 // knew more was lost, must have been a member: it may be about to join. Of workers there is no such list, and one that
-// has left by itself may go on computing.
+// has left by itself may continue computing.
 bool IsExpelled(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   const v1::JobWindow* window = CurrentWindow(observed);
   const ObservedPod* coordinator = CoordinatorPod(observed);

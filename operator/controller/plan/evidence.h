@@ -38,7 +38,7 @@ struct CoordinatorSigns {
   bool silent = false;          // its process has reported nothing to this operator for a while
   bool node_lost = false;       // its node is not ready, or no longer there
   bool without_office = false;  // it says itself that it may not act
-  size_t supporters = 0;        // with so many servers it asks to go on
+  size_t supporters = 0;        // with so many servers it asks to continue
   // Other servers that report to this operator and say that it does not answer them; empty unless they are at least
   // half of those that report.
   std::vector<const ObservedPod*> missed_by;

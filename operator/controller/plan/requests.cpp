@@ -32,8 +32,8 @@ void PlanSynchronization(const Observed& observed, const v1::JobWindow& window, 
   const api::Synchronization in_force = FromProto(window.synchronization());
   if (in_force == wanted) return;
   if (!window.abilities().synchronization_modes()) {
-    view.synchronization_refused = "the servers of this job cannot switch to " + ToString(wanted) + " and go on with " +
-                                   ToString(in_force) +
+    view.synchronization_refused = "the servers of this job cannot switch to " + ToString(wanted) +
+                                   " and continue with " + ToString(in_force) +
                                    "; set spec.synchronization back, or run the job with images that can";
     return;
   }

@@ -154,7 +154,7 @@ class ServerPlanner {
           draft_.Mark(*pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, "node " + pod->node + " is cordoned");
       draft_.Normal(kEventServersDraining, "MoveServer",
                     "Node " + pod->node + " is cordoned: the rows of " + pod->name +
-                        " move to the other servers while training goes on, and a new server follows elsewhere",
+                        " move to the other servers while training continues, and a new server follows elsewhere",
                     {mark});
       return;
     }
@@ -347,13 +347,13 @@ class ServerPlanner {
     } else if (!created_.empty()) {
       draft_.Normal(kEventServersJoining, "ScaleServers",
                     "Created " + Counted(count(created_), "server pod") + " (" + std::to_string(servers_.count) +
-                        " wanted); rows move there while training goes on",
+                        " wanted); rows move there while training continues",
                     created_);
     }
     if (!newly_draining_.empty()) {
       draft_.Normal(kEventServersDraining, "ScaleServers",
                     "Moving the rows of " + Counted(count(newly_draining_), "server") +
-                        " to the others, highest index first, while training goes on (" +
+                        " to the others, highest index first, while training continues (" +
                         std::to_string(servers_.count) + " wanted)",
                     newly_draining_);
     }

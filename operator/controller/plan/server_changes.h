@@ -15,7 +15,7 @@
 namespace attune::controller {
 
 struct ServerChanges {
-  int32_t joining = 0, leaving = 0, replaced = 0;  // under way
+  int32_t joining = 0, leaving = 0, replaced = 0;  // in progress
   std::string refused;                             // by the coordinator, why; "" when it was not
 };
 

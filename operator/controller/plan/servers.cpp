@@ -142,7 +142,7 @@ bool IsClosedByEnds(const Observed& observed, const ServersView& view, const Pla
 
 enum class End { kUnknown, kReleased, kTooEarly };
 
-// Of a server that ended with 0, by the word of a coordinator that goes on: one that is heard after that end.
+// Of a server that ended with 0, by the word of a coordinator that continues: one that is heard after that end.
 End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
   if (window == nullptr || IsClosedByWord(observed) || CoordinatorPod(observed) == &pod) return End::kUnknown;
@@ -152,7 +152,7 @@ End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptio
   return is_released ? End::kReleased : End::kTooEarly;
 }
 
-// Why the job cannot go on without this server; nullopt when it can.
+// Why the job cannot continue without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
                                     const ObservedPod* pod) {
   if (!servers.survivable && servers.goal_reached) {
@@ -161,7 +161,7 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
            std::string(kHowToSurvive);
   }
   if (!servers.survivable)
-    return "its rows were kept nowhere else, so training cannot go on. " + std::string(kHowToSurvive);
+    return "its rows were kept nowhere else, so training cannot continue. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
     return "it ran the job's coordinator, and no other server can take over." + HowToResume(observed);
@@ -413,7 +413,7 @@ std::string HowToResume(const Observed& observed) {
   const auto& checkpoint = observed.job.status.checkpoint;
   if (!checkpoint || checkpoint->directory.empty()) return "";
   return " The last checkpoint is " + checkpoint->directory + ": `attune run --resume " + checkpoint->directory +
-         "` goes on from there.";
+         "` continues from there.";
 }
 
 // An operator that has just begun may see a server's end or deletion before it hears the coordinator, or sees that the

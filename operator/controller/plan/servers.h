@@ -37,8 +37,8 @@ struct ServersView {
   // Highest index first: beyond `count`, asked to leave before, or released before it was wanted again.
   std::vector<const ObservedPod*> leaving;
   int32_t existing = 0, started = 0, ready = 0;
-  int32_t finished = 0;  // ended by themselves with 0, and nobody has said that the job goes on without them
-  // With 0, although the coordinator goes on and has not released them.
+  int32_t finished = 0;  // ended by themselves with 0, and nobody has said that the job continues without them
+  // With 0, although the coordinator continues and has not released them.
   std::vector<const ObservedPod*> ended_early;
   int32_t marked_failures = 0;  // so far, as the status and marked pods say
   int32_t failures = 0;         // those included that are not marked yet
@@ -54,7 +54,7 @@ struct ServersView {
   bool closed = false;
   bool all_started() const { return started == count; }
   // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
-  // begun. Of one that goes on its coordinator tells.
+  // begun. Of one that continues its coordinator tells.
   bool HasEndedBadly(const ObservedPod& pod) const;
 };
 
@@ -72,11 +72,11 @@ const v1::Closing* LastWordOnClosing(const Observed& observed);
 // There is a data set for the closing work, by that word, on record, or left behind by the coordinator's process: then
 // items of it say whether it is done.
 bool HasDeclaredClosingWork(const Observed& observed);
-// " The last checkpoint is ...: `attune run --resume ...` goes on from there."; "" when there is none.
+// " The last checkpoint is ...: `attune run --resume ...` continues from there."; "" when there is none.
 std::string HowToResume(const Observed& observed);
 
-// The job cannot go on: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends by
-// itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers have
+// The job cannot continue: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends
+// by itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers have
 // left; their processes may take a moment longer, and get it. From then on servers may end in any way.
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);

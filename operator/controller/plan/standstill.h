@@ -39,7 +39,7 @@ std::string Describe(const Standstill& standstill);
 // it, and waits for this pod's process.
 bool IsWaitedForTooLong(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
 
-// Those that are to be restarted for that: it goes on record first (status.standstill). Not a server whose rows would
+// Those that are to be restarted for that: it continues record first (status.standstill). Not a server whose rows would
 // go with it, nor that of the coordinator, which has a successor first.
 std::vector<const ObservedPod*> DueForRestart(const Observed& observed, const ServersView& servers,
                                               const PlanOptions& options, Now now);

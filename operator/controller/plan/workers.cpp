@@ -167,7 +167,7 @@ class WorkerPlanner {
 
   // One that has failed at closing work without a data set, or may have: when the others leave the job is finished, and
   // this pod is all that says what is missing. Nothing is lost by keeping it while they are at their work: no other
-  // takes its place meanwhile. A coordinator that is not heard for long goes on, or the servers would have ended.
+  // takes its place meanwhile. A coordinator that is not heard for long continues, or the servers would have ended.
   bool IsPartOfTheVerdict(const ObservedPod& pod) const {
     if (!HasFailed(pod)) return false;
     const v1::JobWindow* window = directives_.window();

@@ -65,7 +65,7 @@ std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, c
                                           : "this number cannot change before all servers run";
     return Reconfiguration{false, kReasonServersFixed,
                            "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                               Counted(servers.count, "server") + ", and " + why + "; it goes on with " +
+                               Counted(servers.count, "server") + ", and " + why + "; it continues with " +
                                std::to_string(servers.count) + ". Set it back, or delete and create the job again"};
   }
   const ServerChanges& changes = progression.servers;
@@ -232,7 +232,7 @@ void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
   if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
     std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
     if (!status.tuning || status.tuning->stage == "Off") return;
-    // What was tried and learned is kept: it can be asked for, and a tuner that is turned on again goes on from it.
+    // What was tried and learned is kept: it can be asked for, and a tuner that is turned on again continues from it.
     const api::TuningStatus before = *status.tuning;
     status.tuning = api::TuningStatus{.stage = "Off",
                                       .message = "tuning is off (spec.tuning.mode); the setting is left as it is",
@@ -268,7 +268,7 @@ void SetReady(const Observed& observed, const Readiness& servers, const Readines
   }
 }
 
-// Stays for good: that training has begun, and with how many it went on last. While some come or go nothing is said.
+// Stays for good: that training has begun, and with how many it continued last. While some come or go nothing is said.
 void SetTrainingStarted(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                         TrainingJobStatus& status, Now now) {
   if (!api::IsTrue(status, api::kReady)) return;
@@ -482,7 +482,7 @@ TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now) {
   });
   if (running) {
     SetCondition(status, api::kReconfiguring, false, kReasonInvalid,
-                 message + "\nThe job goes on as it is; correct the manifest to steer it again",
+                 message + "\nThe job continues as it is; correct the manifest to steer it again",
                  observed.job.generation, now.wall);
     return status;
   }

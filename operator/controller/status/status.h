@@ -16,7 +16,7 @@
 
 namespace attune::controller {
 
-// Condition that stays: training has begun, and with how many servers and workers it went on last.
+// Condition that stays: training has begun, and with how many servers and workers it continued last.
 inline constexpr char kTrainingStarted[] = "TrainingStarted";
 
 // What a plan has found out and set in motion in the data plane.
@@ -31,7 +31,7 @@ struct Progression {
 void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
                   int64_t generation, WallTime now);
 
-// Of a job that goes on, or ends with this verdict.
+// Of a job that continues, or ends with this verdict.
 api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                                    const Progression& progression, const std::optional<Verdict>& verdict,
                                    const PlanOptions& options, Now now);

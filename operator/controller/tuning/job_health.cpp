@@ -37,7 +37,7 @@ void Append(const std::vector<NodeFigures>& figures, double time, std::vector<tu
 }  // namespace
 
 void JobHealth::TakeLoss(const TuningInput& input) {
-  // Counters of another process begin anew.
+  // Counters of another process begin again.
   if (input.steps < steps_ || input.loss_weight < loss_weight_) loss_sum_ = loss_weight_ = 0, steps_ = 0;
   const double weight = input.loss_weight - loss_weight_;
   if (weight > 0) {

@@ -122,7 +122,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
       stage_ = Stage::kLearning;
     }
     space_key_ = key;
-    // What Initial has found is where another mode goes on from.
+    // What Initial has found is where another mode continues from.
     if (stage_ == Stage::kDone && tuner_ && input.policy.mode != api::TuningMode::kInitial) stage_ = Stage::kLearning;
     if (stage_ == Stage::kDone) {
       window_.reset();

@@ -5,7 +5,7 @@
 //   until as many pods take part -> stay ...
 //
 // Pure: time, figures and the prior cache are arguments. What it must not forget is in TuningStatus::state, so that a
-// new operator carries on. Its death, or a wrong turn of it, leaves the job training at the setting it has.
+// new operator continues. Its death, or a wrong turn of it, leaves the job training at the setting it has.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace attune::controller {
 
 class TuningLoop {
  public:
-  // `saved`: TuningStatus::state of an earlier operator; what cannot be read is begun anew.
+  // `saved`: TuningStatus::state of an earlier operator; what cannot be read is started over.
   explicit TuningLoop(std::string saved = "") : saved_(std::move(saved)) {}
 
   TuningOutput Step(const TuningInput& input, tuner::PriorCache& priors);
@@ -112,7 +112,7 @@ class TuningLoop {
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;
-  JobHealth health_;  // begins anew with a new operator: what is still wrong is found again
+  JobHealth health_;  // begins again with a new operator: what is still wrong is found again
   std::string findings_ = "[]";
   std::optional<Window> window_;      // not saved: counters of another process mean nothing
   std::optional<TuningInput> first_;  // of this process

@@ -74,7 +74,7 @@ std::string TuningLoop::Save() const {
     if (std::string with = text(); with.size() <= kStateBytesMax) return with;
   }
   json.erase("story");
-  json.erase("tuner");  // a new operator would learn anew
+  json.erase("tuner");  // a new operator would learn again
   return text();
 }
 
@@ -146,7 +146,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.state_ = text;
     *this = std::move(read);
   } catch (const Json::exception&) {
-    // Somebody wrote into the status: learn anew.
+    // Somebody wrote into the status: learn again.
   }
 }
 

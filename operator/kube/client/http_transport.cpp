@@ -193,7 +193,7 @@ HttpFailure FailureOf(const pplx::task<http::http_response>& task, bool headers_
   }
 }
 
-// Counts what is under way; closing waits for it.
+// Counts what is in flight; closing waits for it.
 class Gate {
  public:
   explicit Gate(int limit) : limit_(limit) {}
@@ -230,7 +230,7 @@ struct Exchange {
   HttpFailure failure;
 };
 
-// One stream under way.
+// One stream in flight.
 struct StreamState {
   HttpStreamHandlers handlers;
   std::string server;
@@ -291,7 +291,7 @@ class CpprestTransport final : public HttpTransport {
 
   ~CpprestTransport() override {
     if (!gate_->WaitEmpty(kShutdownPatience)) {
-      log::Warn("HTTP calls still under way at shutdown", {{"server", target_.server}});
+      log::Warn("HTTP calls still in flight at shutdown", {{"server", target_.server}});
     }
   }
 

@@ -109,7 +109,7 @@ void Reflector::Carry(WatcherOutput output) {
 void Reflector::Note(const Status& status) {
   std::lock_guard lock(mutex_);
   if (!status.ok() && status != last_failure_) {
-    log::Warn("watching failed, will go on", {{"kind", type_.kind}, {"reason", status}});
+    log::Warn("watching failed, will continue", {{"kind", type_.kind}, {"reason", status}});
   }
   last_failure_ = status;
 }

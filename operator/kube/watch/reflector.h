@@ -22,7 +22,7 @@ namespace attune::kube {
 struct ReflectorOptions {
   std::string name_space;  // "" = all
   std::string label_selector, field_selector;
-  Duration list_timeout = std::chrono::seconds(15);  // destruction may wait for a list under way
+  Duration list_timeout = std::chrono::seconds(15);  // destruction may wait for a list in progress
   WatcherOptions watcher;
   uint64_t seed = 1;  // of backoff and watch lengths
 };

@@ -43,7 +43,7 @@ struct WatchEvent {
   std::vector<Json> objects;
 };
 
-// What the shell has to do next. Both end the watch under way first.
+// What the shell has to do next. Both end the watch in progress first.
 struct WatchCommand {
   enum class Kind { kNone, kList, kWatch };
   Kind kind = Kind::kNone;
@@ -71,7 +71,7 @@ class Watcher {
   // Of the watch started last. A watch that could not be started is told as kBroken.
   WatcherOutput OnSignal(WatchSignal signal, MonotonicTime now);
 
-  // When OnTime has something to do; kNever while a list is under way.
+  // When OnTime has something to do; kNever while a list is in progress.
   MonotonicTime wake_at() const { return wake_at_; }
   const std::string& resource_version() const { return resource_version_; }
   const WatcherCounts& counts() const { return counts_; }
@@ -80,7 +80,7 @@ class Watcher {
   enum class State { kPausing, kListing, kWatching };
   WatcherOutput List();
   WatcherOutput Watch(MonotonicTime now);
-  // Goes on with a list or a watch after the backoff, or after what the server asked for when that is longer.
+  // Continues with a list or a watch after the backoff, or after what the server asked for when that is longer.
   WatcherOutput Pause(bool then_list, const Status& status, MonotonicTime now);
   WatcherOutput OnChange(WatchSignal signal, MonotonicTime now);
   WatcherOutput OnError(const Status& status, MonotonicTime now);

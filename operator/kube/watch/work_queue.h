@@ -90,7 +90,7 @@ struct WorkQueueMetrics {
   uint64_t taken = 0;                  // turns started
   double queue_seconds = 0;            // time in line, summed over all turns
   double work_seconds = 0;             // time being worked on, summed over ended turns
-  double longest_running_seconds = 0;  // of the turns under way
+  double longest_running_seconds = 0;  // of the turns in progress
 };
 
 // Thread-safe. `time` must outlive the queue.

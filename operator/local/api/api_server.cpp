@@ -536,7 +536,7 @@ class Session : public std::enable_shared_from_this<Session> {
     ErrorCode ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
     stream_.close();
-    // Cancelling a watch waits for a signal under way, which never waits for this strand.
+    // Cancelling a watch waits for a signal in progress, which never waits for this strand.
     watch_.reset();
   }
 

@@ -28,7 +28,8 @@ struct ProcessOptions {
   std::vector<std::string> cgroup_files;  // cgroup.procs files the container joins
 };
 
-// One container under way. Movable handle; not thread-safe. Destruction ends the container at once (the socket closes).
+// One running container. Movable handle; not thread-safe. Destruction ends the container at once (the socket
+// closes).
 class Process {
  public:
   static StatusOr<Process> Start(const ProcessOptions& options);

@@ -20,7 +20,7 @@ class PodVolumes {
   static StatusOr<PodVolumes> Make(const kube::Json& pod, const std::filesystem::path& volumes_root,
                                    const std::filesystem::path& claims_root, MemoryApi& api, WallTime now);
   const std::map<std::string, std::filesystem::path>& directories() const { return directories_; }
-  // Writes tokens anew that have used up most of their life.
+  // Writes tokens again that have used up most of their life.
   Status RenewTokens(MemoryApi& api, WallTime now);
   // Removes what is the pod's own. Claims stay.
   void Remove();

@@ -1,5 +1,5 @@
 // What a change of setting costs, in seconds: time in which training stands still or crawls, and time until new pods
-// run, during which the old setting goes on.
+// run, during which the old setting continues.
 #pragma once
 
 #include "operator/tuner/space/search_space.h"
@@ -10,7 +10,7 @@ namespace attune::tuner {
 struct ChangeCosts {
   double live = 0.2;      // a live knob or a resize: standstill
   double relocation = 3;  // rows move: training runs at about 40 % meanwhile
-  double pods = 20;       // until new pods take part; the old setting goes on
+  double pods = 20;       // until new pods take part; the old setting continues
   double crash = 60;      // until a crashed job is back at its old setting
 };
 

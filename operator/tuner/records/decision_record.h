@@ -15,7 +15,7 @@ namespace attune::tuner {
 enum class DecisionKind { kTrial, kKeep };
 enum class Verdict {
   kOpen,        // not measured yet
-  kKept,        // the job went on there
+  kKept,        // the job continued there
   kRolledBack,  // an adopted setting was left again for the one before
   kRejected,    // a trial that did not beat the incumbent
   kCrashed,

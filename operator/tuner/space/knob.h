@@ -13,7 +13,7 @@ namespace attune::tuner {
 // What it takes to change a knob, cheapest first: the rungs of the reconfiguration ladder.
 enum class CostClass {
   kLive,        // a directive to running processes
-  kRelocation,  // rows move between servers while training goes on
+  kRelocation,  // rows move between servers while training continues
   kResize,      // a pod's limits change in place
   kPods,        // pods are added (they need time to start; the job runs on meanwhile) or removed
   kPodMove,     // a pod is replaced on another machine

@@ -95,7 +95,7 @@ void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out)
       } else {
         text += "the switch before has not reached all workers";
       }
-      out.events.push_back(text + "; " + ToString(clocks_.mode()) + " goes on");
+      out.events.push_back(text + "; " + ToString(clocks_.mode()) + " continues");
       Answer(order.id, Error(StatusCode::kDeadlineExceeded, text), {}, out);
     } else if (order.begun && (clocks_.AllPromised() || options_.mutations.switch_without_promises)) {
       const uint64_t from = clocks_.hold_at();

@@ -28,7 +28,7 @@ struct SetSynchronization {
 struct TakeCheckpoint {
   std::string directory;
 };
-// Moves everything away from this server. Done when it holds nothing; its process may then end, the job goes on.
+// Moves everything away from this server. Done when it holds nothing; its process may then end, the job continues.
 // FailedPrecondition when no other server is left.
 struct DrainServer {
   uint32_t index = 0;
@@ -49,7 +49,7 @@ struct NodeGone {
   uint32_t pod = 0;  // whose pod (PodNumber); 0: not known, so the node has to be silent as well
 };
 
-// The operator has recorded, before anything else was appointed, that the coordinator of this term goes on with these
+// The operator has recorded, before anything else was appointed, that the coordinator of this term continues with these
 // voters (ps/core/membership/office.h).
 struct ConfirmOffice {
   uint32_t term = 0;

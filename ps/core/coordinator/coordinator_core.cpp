@@ -145,8 +145,8 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
   for (auto& [id, former] : formers_) {
     if (former.connection == input.connection) former.connection.reset();
   }
-  for (auto& [id, newcomer] : newcomers_) {
-    if (newcomer.connection == input.connection) newcomer.connection.reset();
+  for (auto& [id, joining] : joining_) {
+    if (joining.connection == input.connection) joining.connection.reset();
   }
   const auto known = connections_.find(input.connection);
   if (known == connections_.end()) return;
@@ -264,7 +264,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
       }
     }
   }
-  if (node.member.role == Role::kWorker && InOffice(now)) {  // or steps would go on without the next one's workers
+  if (node.member.role == Role::kWorker && InOffice(now)) {  // or steps would continue without the next one's workers
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }

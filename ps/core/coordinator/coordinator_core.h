@@ -106,7 +106,7 @@ class CoordinatorCore {
     MonotonicTime deadline;
     bool begun = false;
   };
-  // Checkpoints wait for each other; the first is under way.
+  // Checkpoints wait for each other; the first is in progress.
   struct Cut {
     CutId id;
     std::string directory;
@@ -177,7 +177,7 @@ class CoordinatorCore {
   void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
   bool MayGiveUp(const Node& node, MonotonicTime now) const;
   std::vector<Reachability::Candidate> WhoMayBeGivenUp(MonotonicTime now) const;
-  bool IsReachedByAll(NodeId newcomer) const;
+  bool IsReachedByAll(NodeId joining) const;
   std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
 
   // coordinator_office.cpp
@@ -390,7 +390,7 @@ class CoordinatorCore {
   std::vector<GoneOrder> gone_orders_;
   struct Restored {
     uint64_t shards = 0, rows = 0, begun_anew = 0;
-  } restored_, restored_before_;    // totals; before the recovery that is under way or was the last
+  } restored_, restored_before_;    // totals; before the recovery that is in progress or was the last
   uint16_t recoveries_before_ = 0;  // likewise
   uint64_t rows_moved_ = 0;         // received by members while this one coordinated
   RestorePoint restore_point_;      // the newest checkpoint
@@ -427,7 +427,7 @@ class CoordinatorCore {
     MonotonicTime support_ends{};  // of all coordinators before, as the answer says
   };
   std::map<NodeId, Former> formers_;
-  std::map<std::tuple<Role, uint32_t, uint64_t>, Former> newcomers_;  // without a number; by index and incarnation
+  std::map<std::tuple<Role, uint32_t, uint64_t>, Former> joining_;  // without a number; by index and incarnation
   std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime>
       proven_gone_;          // by the platform, as NodeGone names them
   MapVersion takeover_map_;  // the newest one that a member has answered with
@@ -451,7 +451,7 @@ class CoordinatorCore {
   uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
 
   ClockBoard clocks_;
-  std::deque<SwitchOrder> switches_;  // the first is under way
+  std::deque<SwitchOrder> switches_;  // the first is in progress
   struct {
     uint64_t floor = 0;
     NodeId slowest;
@@ -461,7 +461,7 @@ class CoordinatorCore {
   uint64_t steps_of_gone_ = 0;
   MonotonicTime first_worker_ = kNever;
   bool any_worker_ = false;
-  MonotonicTime now_{};  // of the step under way
+  MonotonicTime now_{};  // of the step in progress
   MonotonicTime next_check_ = kNever;
   MonotonicTime next_again_ = kNever;
 

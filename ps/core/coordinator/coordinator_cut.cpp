@@ -1,4 +1,4 @@
-// Checkpoints: all workers stand before a step, all nodes copy their rows, workers go on, nodes write
+// Checkpoints: all workers stand before a step, all nodes copy their rows, workers continue, nodes write
 // (docs/protocol.md#checkpoints). Under Async nobody stands; then only items known to be done before the first mark
 // count as contained. What a program saves goes the same way, but waits for no step and says nothing about data.
 #include <algorithm>
@@ -187,7 +187,7 @@ void CoordinatorCore::TakeIntoCut(NodeId node) {
   if (cut.parts.try_emplace(node, std::nullopt).second) cut.unmarked.insert(node);
 }
 
-// All have copied: workers go on, nodes write.
+// All have copied: workers continue, nodes write.
 void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();
   cut.phase = Cut::Phase::kWriting;

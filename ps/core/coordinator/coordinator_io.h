@@ -56,7 +56,7 @@ struct CoordinatorOptions {
   // More shards where they hold fewer rows than this together: a small table changes its place at once.
   size_t shard_changes_max = 32;
   uint64_t row_changes_max = 16384;
-  // The tables begin with the rows of this checkpoint, if that is one, and the job goes on where it was cut.
+  // The tables begin with the rows of this checkpoint, if that is one, and the job continues where it was cut.
   RestorePoint load;
   std::optional<CutRecord> resume;
   Duration load_timeout = std::chrono::hours(1);     // a table; whoever opens it is told to wait for so long
@@ -130,7 +130,7 @@ struct CoordinatorOutputs {
   std::optional<std::string> goal_reached;
   bool superseded = false;       // a node obeys a higher term: end this coordinator
   bool finished = false;         // goal reached, closing work done, and all workers have left
-  std::optional<Status> failed;  // the job cannot go on
+  std::optional<Status> failed;  // the job cannot continue
 
   void Clear();
 };
@@ -149,8 +149,8 @@ struct JobProgress {
   // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
   uint64_t rows_moved = 0, recoveries = 0;
-  // Of all recoveries, what had no copy: rows and shards that came from a checkpoint, and rows that began anew; then
-  // the checkpoint the last one took, where it was cut, and how many steps of all workers that lost.
+  // Of all recoveries, what had no copy: rows and shards that came from a checkpoint, and rows that were reinitialized;
+  // then the checkpoint the last one took, where it was cut, and how many steps of all workers that lost.
   uint64_t rows_restored = 0, shards_restored = 0, rows_begun_anew = 0;
   RestorePoint restored_from;
   uint64_t steps_lost = 0;

@@ -1,6 +1,6 @@
-// Members that the coordinator hears, and that do not reach each other (reachability.h). A newcomer without all of its
-// links is given no shards. Of two that stay apart one is given up: its heartbeats are not answered and do not count
-// any more, so its lease runs out and it is lost in the same way, and with the same care, as one that is silent.
+// Members that the coordinator hears, and that do not reach each other (reachability.h). A joining member without all
+// of its links is given no shards. Of two that stay apart one is given up: its heartbeats are not answered and do not
+// count any more, so its lease runs out and it is lost in the same way, and with the same care, as one that is silent.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +16,12 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
   }
   const bool had_all = links_.HasAllLinks(id);
   links_.Said(id, unreached, now);
-  // A newcomer may be waiting for this word.
+  // A joining member may be waiting for this word.
   if (had_all != links_.HasAllLinks(id) || heartbeat.map_version != node.last.map_version) placement_changed_ = true;
 }
 
 // Rows come before training: nobody is given up with rows that have no copy, nor with a vote that is needed, unless the
-// operator can take its place: with half of the votes the coordinator goes on once that is confirmed. The server that
+// operator can take its place: with half of the votes the coordinator continues once that is confirmed. The server that
 // it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have their
 // only copies.
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
@@ -64,11 +64,11 @@ void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
 }
 
 // All members know of it, and no link between it and them is missing.
-bool CoordinatorCore::IsReachedByAll(NodeId newcomer) const {
-  if (!links_.HasAllLinks(newcomer)) return false;
+bool CoordinatorCore::IsReachedByAll(NodeId joining) const {
+  if (!links_.HasAllLinks(joining)) return false;
   return std::ranges::all_of(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
-    return entry.first == newcomer || node.lost || node.last.map_version >= map_.version;
+    return entry.first == joining || node.lost || node.last.map_version >= map_.version;
   });
 }
 

@@ -59,7 +59,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     if (options_.takeover) return ForgetFormer(from, join);
     return refuse(Error(StatusCode::kAborted,
                         "this node took part in the job and is no longer a member, or its coordinator is gone and the "
-                        "job begins anew; start it again"));
+                        "job begins again; start it again"));
   }
   if (const Status status = CheckJoin(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
@@ -269,7 +269,7 @@ void CoordinatorCore::ForgetGone(MonotonicTime now, CoordinatorOutputs& out) {
   });
 }
 
-// One that left under an earlier coordinator asks so within its first moments here; one that goes on with heartbeats
+// One that left under an earlier coordinator asks so within its first moments here; one that continues with heartbeats
 // was lost there, does not know it, and would wait for a lease for ever.
 bool CoordinatorCore::WaitsInVain(NodeId node, const Message& message) const {
   const auto forgotten = forgotten_.find(node);
@@ -342,8 +342,8 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
 }
 
-// Rows would go back to a checkpoint, or begin anew: the server, or the worker, has some that no other server that is
-// heard of keeps a copy of.
+// Rows would go back to a checkpoint, or be reinitialized: the server, or the worker, has some that no other server
+// that is heard of keeps a copy of.
 bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
   const NodeId id = lost.member.node;
   return std::ranges::any_of(map_.shards, [&](const Shard& shard) {

@@ -1,4 +1,4 @@
-// The copy of what only the coordinator knows, at another server. One copy is under way at a time, and it holds
+// The copy of what only the coordinator knows, at another server. One copy is in progress at a time, and it holds
 // everything, so nothing is merged; answers wait for the copy that knows what they tell.
 //
 // No server keeps an older one: should the coordinator be lost together with the copy, its successor would take the
@@ -105,7 +105,7 @@ std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
 void CoordinatorCore::Hold(NodeId id, RequestId request, Message message) {
   const Node* node = Find(id);
   if (node == nullptr) return;
-  held_.push_back({.number = record_number_ + 1,  // the copy under way does not know it yet
+  held_.push_back({.number = record_number_ + 1,  // the copy in progress does not know it yet
                    .node = id,
                    .connection = node->connection,
                    .request = request,

@@ -138,7 +138,7 @@ PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) cons
 }
 
 // One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
-// the batch are made and its rows have come home. That bounds what moves are under way, so that training goes on.
+// the batch are made and its rows have come home. That bounds what moves are in progress, so that training continues.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
   if (finished_) return;  // servers end in the middle of whatever would begin now
@@ -205,7 +205,7 @@ void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutput
       Answer(order.id,
              Error(StatusCode::kDeadlineExceeded,
                    std::to_string(shards_to_change_) + " shards are still to change, " + std::to_string(servers) +
-                       " of " + std::to_string(servers_wanted_) + " servers are here" + apart + "; it goes on"),
+                       " of " + std::to_string(servers_wanted_) + " servers are here" + apart + "; it continues"),
              {}, out);
     } else {
       return false;
@@ -350,7 +350,7 @@ void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutpu
 
 std::string CoordinatorCore::WhatIsRestored(size_t uncovered) const {
   const std::string shards = "; " + std::to_string(uncovered) + " shards have no copy, ";
-  if (restore_point_.checkpoint == 0) return shards + "and there is no checkpoint: their rows begin anew";
+  if (restore_point_.checkpoint == 0) return shards + "and there is no checkpoint: their rows are reinitialized";
   return shards + "their rows go back to checkpoint " + std::to_string(restore_point_.checkpoint) + " in " +
          restore_point_.directory + " at step " + std::to_string(restore_point_.clock) + "; " +
          std::to_string(TotalSteps() - std::min(TotalSteps(), restore_steps_)) + " steps of all workers since then";
@@ -364,8 +364,8 @@ std::string CoordinatorCore::WhatWasRestored() const {
   text += restore_taken_.checkpoint == 0 ? "nothing, for there is no checkpoint"
                                          : "checkpoint " + std::to_string(restore_taken_.checkpoint) + " at step " +
                                                std::to_string(restore_taken_.clock);
-  if (const uint64_t anew = restored_.begun_anew - restored_before_.begun_anew; anew > 0) {
-    text += ", " + std::to_string(anew) + " rows known to others begin anew";
+  if (const uint64_t again = restored_.begun_anew - restored_before_.begun_anew; again > 0) {
+    text += ", " + std::to_string(again) + " rows known to others are reinitialized";
   }
   return text;
 }

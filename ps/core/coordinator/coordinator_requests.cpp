@@ -72,7 +72,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
     return refuse(StatusCode::kInvalidArgument, "a table's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
   }
   const auto known = std::ranges::find_if(tables_, [&](const TableEntry& table) {
-    return table.failed.ok() && table.spec.name == message.spec.name;  // a failed one may be opened anew
+    return table.failed.ok() && table.spec.name == message.spec.name;  // a failed one may be opened again
   });
   if (known != tables_.end()) {
     if (const std::string difference = Difference(message.spec.options, known->spec.options); !difference.empty()) {
@@ -225,7 +225,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
       }
       ledger = LeaseLedger(*record, options_.resume->synchronization != "async", resolved->epochs,
                            resolved->lease_items, &next_lease_);
-      out.events.push_back("data set \"" + message.name + "\" goes on after " + std::to_string(ledger.items_done()) +
+      out.events.push_back("data set \"" + message.name + "\" continues after " + std::to_string(ledger.items_done()) +
                            " items of the checkpoint");
     } else if (resolved->when_due) {  // what was due before it was asked for is not made up for
       CutRecord::DataSet before{.name = message.name, .items = resolved->items, .lease_items = resolved->lease_items};
@@ -293,7 +293,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
     DataSet& data_set = *Find(waiting.data_set);
     Message answer;
-    // While a hold is under way nobody comes to work who has not promised to stop.
+    // While a hold is in progress nobody comes to work who has not promised to stop.
     const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
     if (data_set.ledger.AllDone() || (data_set.when_due && !evaluations_.any())) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};

@@ -14,8 +14,8 @@ constexpr size_t kFormersMax = 2 * kMembersMax;  // members, and those of them t
 
 std::string HowToGoOn(const RestorePoint& newest) {
   if (newest.checkpoint == 0) return "there is no checkpoint: start the job again";
-  return "`attune run --resume " + newest.directory + "` goes on from checkpoint " + std::to_string(newest.checkpoint) +
-         " at step " + std::to_string(newest.clock);
+  return "`attune run --resume " + newest.directory + "` continues from checkpoint " +
+         std::to_string(newest.checkpoint) + " at step " + std::to_string(newest.clock);
 }
 
 // Whether the server that runs this coordinator has answered: others may be quicker, with a map that is older than its
@@ -48,7 +48,7 @@ void PassOnMap(const ShardMap& map, auto& formers, CoordinatorOutputs& out) {
 
 }  // namespace
 
-// Newcomers ask again. One of them may be a member that had no map yet, or have taken a member's place.
+// Joining members ask again. One of them may be a member that had no map yet, or have taken a member's place.
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
   if (join.job_uid != options_.job_uid) {
     const Status status = CheckJoin(join);
@@ -56,8 +56,8 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
     return;
   }
   if (join.node == NodeId()) {
-    if (newcomers_.size() >= kMembersMax) return;
-    newcomers_[{join.role, join.index, join.incarnation}] = {.join = join, .connection = from, .answer = {}};
+    if (joining_.size() >= kMembersMax) return;
+    joining_[{join.role, join.index, join.incarnation}] = {.join = join, .connection = from, .answer = {}};
     return;
   }
   if (formers_.size() >= kFormersMax && !formers_.contains(join.node)) return;
@@ -86,11 +86,11 @@ void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, Mon
 // of them is.
 void CoordinatorCore::RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out) {
   for (const Member& member : map.members) {
-    const auto newcomer = newcomers_.find({member.role, member.index, member.incarnation});
-    if (newcomer == newcomers_.end() || !newcomer->second.connection) continue;
+    const auto joining = joining_.find({member.role, member.index, member.incarnation});
+    if (joining == joining_.end() || !joining->second.connection) continue;
     Former& former = formers_[member.node];
-    former.join = newcomer->second.join;
-    former.connection = std::exchange(newcomer->second.connection, std::nullopt);
+    former.join = joining->second.join;
+    former.connection = std::exchange(joining->second.connection, std::nullopt);
     out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(member.node, member.role)}});
   }
 }
@@ -110,7 +110,7 @@ bool CoordinatorCore::ProvenGone(const Member& member) const {
   for (const uint32_t pod : {PodOf(member.incarnation), 0U}) {
     if (proven_gone_.contains({member.role, member.index, pod})) return true;
   }
-  for (auto it = newcomers_.lower_bound({member.role, member.index, 0}); it != newcomers_.end(); ++it) {
+  for (auto it = joining_.lower_bound({member.role, member.index, 0}); it != joining_.end(); ++it) {
     const auto& [role, index, incarnation] = it->first;
     if (role != member.role || index != member.index) return false;
     if (incarnation != member.incarnation) return true;
@@ -160,7 +160,7 @@ bool CoordinatorCore::HasLostItsServer(const ShardMap& map, CoordinatorOutputs& 
   return false;
 }
 
-// The platform has named its very process: nothing of it can be under way, and it supports no coordinator any more.
+// The platform has named its very process: nothing of it can be in flight, and it supports no coordinator any more.
 bool CoordinatorCore::IsProven(const Member& member) const {
   const uint32_t pod = PodOf(member.incarnation);
   return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
@@ -367,7 +367,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     map_.recoveries = map.recoveries;
   }
   out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(nodes_.size()) +
-                       " members have answered, " + std::to_string(dead.size()) + " are lost; the job goes on");
+                       " members have answered, " + std::to_string(dead.size()) + " are lost; the job continues");
   const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
   for (auto& [id, former] : std::exchange(formers_, {})) {
     if (!former.connection || nodes_.contains(id)) continue;
@@ -382,7 +382,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
       ForgetFormer(*former.connection, former.join);
     }
   }
-  newcomers_.clear();
+  joining_.clear();
   map_.members = Members();
   AssignVotes(map_);
   placement_changed_ = true;
@@ -400,7 +400,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   FinishWhenEmpty(out);
 }
 
-// Members that have answered go on; who is lost goes into `dead`. True when rows are to be recovered.
+// Members that have answered continue; who is lost goes into `dead`. True when rows are to be recovered.
 bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
                                      std::vector<NodeId>& dead) {
   bool recovery = false;

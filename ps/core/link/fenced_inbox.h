@@ -1,7 +1,7 @@
 // What is sent to a node about rows while its lease has run out (ps/core/link/liveness_lease.h). It may not act on
 // that, and takes it up when the coordinator answers it again, as if the network had been slow. Dropped, it would come
 // again only when the sender tries again, which it does at longer and longer intervals while nothing is heard: training
-// would go on seconds after everybody may.
+// would continue seconds after everybody may.
 //
 // Pure. Externally synchronized.
 #pragma once

@@ -182,7 +182,7 @@ void Link::Disconnected() {
 void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
   if (!connected_) return;
   if (now >= resend_at_ && options_.mutations.no_resend) resend_at_ = kNever;
-  if (now >= resend_at_) {  // everything under way again: the receiver drops what it has
+  if (now >= resend_at_) {  // everything in flight again: the receiver drops what it has
     // A peer that is slow is not helped by more of the same.
     resend_after_ = std::min(resend_after_ * 2, options_.resend_after_max);
     SendAllAgain();

@@ -32,11 +32,11 @@ struct LinkFrame {
 };
 
 struct LinkOptions {
-  uint32_t window = 1024;             // frames under way; further ones wait here
+  uint32_t window = 1024;             // frames in flight; further ones wait here
   size_t window_bytes = 16 << 20;     // likewise; one frame at least
-  uint32_t queue_max = 1 << 20;       // frames waiting or under way; more: the link is Overfull
+  uint32_t queue_max = 1 << 20;       // frames waiting or in flight; more: the link is Overfull
   uint32_t ahead_max = 1024;          // frames kept that came before their predecessors
-  size_t ahead_bytes_max = 64 << 20;  // and their bytes: a sender has fewer under way
+  size_t ahead_bytes_max = 64 << 20;  // and their bytes: a sender has fewer in flight
   uint32_t acknowledge_every = 64;    // frames delivered without any chance to say so
   Duration acknowledge_after = std::chrono::milliseconds(20);  // and how long they wait for a frame going the other way
   Duration resend_after = std::chrono::seconds(2);             // without news of the peer; twice as long each time
@@ -71,7 +71,7 @@ class Link {
   MonotonicTime WakeAt() const;
 
   bool connected() const { return connected_; }
-  size_t queued() const { return queue_.size(); }  // under way or waiting
+  size_t queued() const { return queue_.size(); }  // in flight or waiting
   size_t queued_bytes() const { return queued_bytes_; }
   size_t bytes_under_way() const { return bytes_under_way_; }
   bool overfull() const { return queue_.size() > options_.queue_max; }

@@ -42,7 +42,7 @@ class RequestBook {
 
   std::map<RequestId, Open>& open() { return open_; }
   const std::map<RequestId, Open>& open() const { return open_; }
-  // Asks of this kind under way.
+  // Asks of this kind in flight.
   template <typename Kind>
   bool Has() const {
     for (const auto& [id, request] : open_) {

@@ -5,7 +5,7 @@
 // The voters are the servers that a map names as such. All machines have as many votes, shared by the voters on them
 // (docs/decisions/0045), so that no loss of one machine of several takes more than half of them. Each answer of a voter
 // supports the coordinator for one lease, counted from the time when the question left the coordinator: an answer that
-// was long under way, or that waited in front of a process that stood still, lengthens nothing. While several
+// was long in flight, or that waited in front of a process that stood still, lengthens nothing. While several
 // configurations may each be the newest that some majority knows, a majority of each is needed. Every map names all of
 // these configurations, and a successor needs half of each that the newest map it finds names. So it shares at least
 // one with the coordinator before, and breaks its majority there: a majority of any configuration that has been left
@@ -45,9 +45,9 @@ class Office {
   // The next map is to name these voters. The same as before: nothing changes; nor when kVoterSetsMax configurations
   // are not superseded yet.
   void Configure(const Voters& voters);
-  // Goes on from the configurations that a map of a coordinator before names, with what has been confirmed since.
+  // Continues from the configurations that a map of a coordinator before names, with what has been confirmed since.
   void Adopt(std::vector<Voters> configurations);
-  // The operator has recorded that the coordinator goes on with these: they replace all configurations of maps up to
+  // The operator has recorded that the coordinator continues with these: they replace all configurations of maps up to
   // theirs. False when they are older than what is in force, and nothing changes.
   bool Confirm(const Voters& voters);
 

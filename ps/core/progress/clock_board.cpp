@@ -58,7 +58,7 @@ void ClockBoard::Report(NodeId id, uint64_t clock, uint64_t begun, uint64_t prom
   UpdateFloor();
 }
 
-// The floor never falls: who is counted anew stands at it.
+// The floor never falls: who is counted again stands at it.
 void ClockBoard::UpdateFloor() {
   std::optional<uint64_t> lowest;
   NodeId slowest;

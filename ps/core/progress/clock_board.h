@@ -27,13 +27,13 @@ class ClockBoard {
   void Remove(NodeId worker);
   void SetCounted(NodeId worker, bool counted);
   bool IsCounted(NodeId worker) const;
-  // `clock`: steps finished and acknowledged, `begun`: the step under way, `promised`: the hold it has promised to
+  // `clock`: steps finished and acknowledged, `begun`: the step in progress, `promised`: the hold it has promised to
   // keep.
   void Report(NodeId worker, uint64_t clock, uint64_t begun, uint64_t promised);
   // 0 for a stranger.
   uint64_t ClockOf(NodeId worker) const;
 
-  // Asks all workers to stop before a step none of them has begun. Replaces a hold under way.
+  // Asks all workers to stop before a step none of them has begun. Replaces a hold in progress.
   void Prepare();
   bool holding() const { return state_.hold != 0; }
   uint64_t hold_at() const { return state_.hold_at; }

@@ -1,5 +1,5 @@
 // When an evaluation on the way is due: each time that the job has passed another multiple of so many epochs or steps.
-// One at a time: while one is under way no other becomes due, and what was passed meanwhile is left out, so that no
+// One at a time: while one is in progress no other becomes due, and what was passed meanwhile is left out, so that no
 // model is evaluated twice. Pure.
 #pragma once
 

@@ -29,7 +29,7 @@ class LeaseLedger {
   // items, lease_items > 0. epochs 0: no last epoch. Lease ids come from `next_id`, shared by all ledgers of a job.
   LeaseLedger(uint64_t items, uint64_t epochs, uint64_t lease_items, LeaseId* next_id);
 
-  // Goes on where `record` was cut: what is not done in it is free. Rows of an inexact cut (Async) may hold pushes of
+  // Continues where `record` was cut: what is not done in it is free. Rows of an inexact cut (Async) may hold pushes of
   // items of its open leases, which are processed again and counted. Requires Validate(record).ok() and as many items.
   LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t epochs, uint64_t lease_items, LeaseId* next_id);
   // Where every item stands now; name and epochs are the caller's.

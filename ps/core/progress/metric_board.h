@@ -1,6 +1,6 @@
 // What programs report of the model over time (Session::ReportMetric): the last and the best value of each name, and
 // whether a goal in one of them is reached. A pure function of the reports in the order of their arrival; its state is
-// a value, which a successor of the coordinator goes on with.
+// a value, which a successor of the coordinator continues with.
 #pragma once
 
 #include <map>

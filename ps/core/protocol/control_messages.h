@@ -131,7 +131,7 @@ struct RowsReport {
   uint64_t copies = 0;
   uint64_t copies_to_send = 0;  // to next backups
   // Totals of recoveries: shards whose rows had no copy, rows of such that came from a checkpoint, and rows known to
-  // have been there that no checkpoint has, which begin anew.
+  // have been there that no checkpoint has, which are reinitialized.
   uint64_t shards_restored = 0, rows_restored = 0, rows_begun_anew = 0;
   bool operator==(const RowsReport&) const = default;
 };
@@ -366,7 +366,7 @@ struct Finished {
   bool operator==(const Finished&) const = default;
 };
 
-// coordinator -> node: this job (a server died) or this node (declared lost) cannot go on. Final.
+// coordinator -> node: this job (a server died) or this node (declared lost) cannot continue. Final.
 struct SessionLost {
   Status status;
   bool operator==(const SessionLost&) const = default;

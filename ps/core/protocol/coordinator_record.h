@@ -1,6 +1,6 @@
 // What a coordinator knows that no other node does, as a value: kept by a second server, so that another coordinator
-// can go on where this one stopped (docs/protocol.md#another-coordinator). A request that changes it is answered only
-// when the copy is there.
+// can continue where this one stopped (docs/protocol.md#another-coordinator). A request that changes it is answered
+// only when the copy is there.
 #pragma once
 
 #include <cstdint>

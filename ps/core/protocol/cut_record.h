@@ -1,4 +1,4 @@
-// Where a job stood when its rows were copied: what a resumed job needs to go on without repeating or omitting data
+// Where a job stood when its rows were copied: what a resumed job needs to continue without repeating or omitting data
 // (docs/protocol.md#checkpoints). Plain values; the coordinator fills it and starts from it.
 #pragma once
 

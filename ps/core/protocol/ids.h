@@ -47,7 +47,7 @@ using ShardId = StrongId<struct ShardIdTag, uint32_t>;
 using TableId = StrongId<struct TableIdTag, uint32_t>;
 using DataSetId = StrongId<struct DataSetIdTag, uint32_t>;
 using LeaseId = StrongId<struct LeaseIdTag, uint64_t>;
-// Of a checkpoint under way, rising; term of the coordinator in the upper half.
+// Of a checkpoint in progress, rising; term of the coordinator in the upper half.
 using CutId = StrongId<struct CutIdTag, uint64_t>;
 
 // Term of the coordinator in the upper 32 bits, counter in the lower, compared as one number. 0: no map yet.

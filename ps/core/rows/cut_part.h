@@ -1,10 +1,10 @@
 // A node's part in the checkpoints of its job (docs/protocol.md#checkpoints): at the coordinator's mark all tables
-// begin a snapshot, within one step; the shell writes it when every node has done so; training goes on meanwhile.
+// begin a snapshot, within one step; the shell writes it when every node has done so; training continues meanwhile.
 // Embedded in the cores of nodes that hold rows. Externally synchronized.
 //
 //   Mark            snapshots begin; MarkDone when rows that were handed over before have arrived
 //   WriteSnapshot   the shell is told to write; SnapshotDone when it has
-//   CutEnded        what is still under way is called off
+//   CutEnded        what is still in progress is called off
 //
 // What checkers may demand when the coordinator commits a cut (CheckpointCommit), taking of each key the highest
 // version in all snapshots of it:
@@ -13,7 +13,7 @@
 //              items of lost workers, which are counted as reprocessed
 //   Async      every item recorded as done is in the rows
 //   always     a row with an acknowledged push from before the first Mark is in some snapshot; at rest no store has a
-//              snapshot under way; a failed cut leaves workers free to go on
+//              snapshot in progress; a failed cut leaves workers free to continue
 #pragma once
 
 #include <cstdint>

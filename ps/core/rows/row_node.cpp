@@ -380,7 +380,7 @@ std::string RowNode::WhatWaits() const {
   add("unanswered installs", installs_.size());
   add("peers with stalled messages", stalled_.size());
   add("rows being fetched", fetching_);
-  add("recoveries under way", collect_ ? 1 : 0);
+  add("recoveries in progress", collect_ ? 1 : 0);
   return text;
 }
 

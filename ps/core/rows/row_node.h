@@ -52,7 +52,7 @@ struct RowOptions {
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   size_t rows_per_message_max = 4096;
   size_t floats_per_message_max = 1 << 18;  // 1 MiB: what a pull may have to wait for
-  size_t rows_called_back_max = 16384;      // under way to this home at one time
+  size_t rows_called_back_max = 16384;      // in flight to this home at one time
   size_t bytes_called_back_max = 8 << 20;   // likewise
   size_t installs_in_flight_max = 8;        // messages to one next backup before it answers
   size_t stalled_max = kHeldMessagesMax;    // messages of one peer that wait for a newer map
@@ -95,7 +95,7 @@ struct RowOutputs {
   uint64_t rows_restored = 0;    // rows a recovery found no copy of, which came from a checkpoint
   uint64_t rows_begun_anew = 0;  // which no checkpoint has
   std::vector<RejectedMessage> rejected;
-  std::optional<Status> lost;  // this node cannot go on
+  std::optional<Status> lost;  // this node cannot continue
 
   void Clear();
 };

@@ -410,7 +410,7 @@ void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
   }
 }
 
-// What was decided stays decided while the rows are here, so the search goes on where it stopped.
+// What was decided stays decided while the rows are here, so the search continues where it stopped.
 bool RowNode::OwnPushesContained(Parked& parked) const {
   if (Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
   const std::vector<After>& after = parked.pull.after;
@@ -446,7 +446,8 @@ Slice<RowVersion> RowNode::VersionsOf(const Pull& pull, const TableStore& store)
   return Slice<RowVersion>::Filled(measured.count, [&](std::span<RowVersion> versions) {
     ReadVersions(store, std::span(keys).first(measured.count), versions);
     if (map_.recoveries == 0) return;
-    for (size_t i = 0; i < versions.size(); ++i) {  // a row lost in a recovery begins anew, later than what was seen
+    for (size_t i = 0; i < versions.size();
+         ++i) {  // a row lost in a recovery is reinitialized, later than what was seen
       if (versions[i] == RowVersion() && !store.Contains(keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
     }
   });

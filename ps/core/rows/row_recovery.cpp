@@ -118,7 +118,7 @@ void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutpu
   Resolve(now, out);
 }
 
-// The directory of shards whose home survived: what nobody reported comes from the backup, or begins anew.
+// The directory of shards whose home survived: what nobody reported comes from the backup, or is reinitialized.
 void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
                                std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted) {
   std::vector<bool> collecting(shards_.size());

@@ -90,9 +90,9 @@ void RowNode::LearnRestored(TableId table, const FilterRecords& filter, const Ke
 }
 
 void RowNode::EndRestore(MonotonicTime now, RowOutputs& out) {
-  const uint64_t anew = restore_.lost.size();
-  rows_begun_anew_ += anew;
-  out.rows_begun_anew += anew;
+  const uint64_t again = restore_.lost.size();
+  rows_begun_anew_ += again;
+  out.rows_begun_anew += again;
   const std::vector<uint32_t> shards = std::move(restore_.shards);
   restore_ = {};
   Activate(shards, now, out);

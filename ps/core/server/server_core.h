@@ -73,7 +73,7 @@ struct TableLoaded {
 };
 
 // The shell's answer to ServerOutputs::restore. `rows` null: the checkpoint does not have the table; with an error: it
-// cannot be read, so the rows begin anew.
+// cannot be read, so the rows are reinitialized.
 struct RowsRead {
   RestoreOrder order;
   Status status;
@@ -186,7 +186,7 @@ class ServerCore {
   NodeId node_;
   bool ended_ = false;
   bool goal_reached_ = false;
-  MonotonicTime now_{};  // of the step under way
+  MonotonicTime now_{};  // of the step in progress
   MonotonicTime coordinator_heard_{};
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;  // host 0: where it was when this server started

@@ -13,12 +13,12 @@ class StepGate {
  public:
   // False when it is older than what is known.
   bool Update(const SyncState& state);
-  // The step under way has ended. Requires in_step().
+  // The step in progress has ended. Requires in_step().
   void End();
   // Begins the next step if that is allowed now. `regardless`: although slower workers are too far behind.
   bool TryBegin(Mistake regardless = {});
-  // A newcomer stands at the floor and is in that step, unless all are held before it: then it waits like everybody
-  // else.
+  // A joining member stands at the floor and is in that step, unless all are held before it: then it waits like
+  // everybody else.
   void Join(const SyncState& state) {
     (void)Update(state);
     LiftTo(state.floor);
@@ -30,7 +30,7 @@ class StepGate {
   bool in_step() const { return in_step_; }
   uint64_t clock() const {
     return clock_;
-  }  // of the step under way, or of the one to begin: steps before it have ended
+  }  // of the step in progress, or of the one to begin: steps before it have ended
   // The last step that was begun, and the hold this worker may promise to keep; 0 when it has begun a step beyond it.
   uint64_t begun() const { return in_step_ ? clock_ : (clock_ == 0 ? 0 : clock_ - 1); }
   uint64_t promise() const { return state_.hold != 0 && begun() < state_.hold_at ? state_.hold : 0; }

@@ -132,7 +132,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
     node_ = message.node;
     rows_.SetSelf(node_);
     gate_ = StepGate();        // a coordinator that was lost before the job had formed may have said otherwise
-    gate_.Join(message.sync);  // a newcomer does not hold up those who are far ahead
+    gate_.Join(message.sync);  // a joining member does not hold up those who are far ahead
     acknowledged_clock_ = gate_.clock();
   }
   SendHeartbeat(now, out);

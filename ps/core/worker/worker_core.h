@@ -511,7 +511,7 @@ class WorkerCore {
   bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
   std::set<NodeId> dialed_;                              // members that this node keeps a link to
   std::deque<Message> to_self_;                          // answers of rows_ to this worker's own operations
-  Status rows_lost_;                                     // what they cannot go on for
+  Status rows_lost_;                                     // what they cannot continue for
   uint64_t report_ = 0;
   std::map<SequenceNumber, OpenLocalize> localizes_;
   SequenceNumber next_localize_{1};
@@ -565,7 +565,7 @@ class WorkerCore {
   WordsOfCoordinators words_;
   LivenessLease lease_;
   FencedInbox fenced_;   // while the lease has run out
-  MonotonicTime now_{};  // of the step under way
+  MonotonicTime now_{};  // of the step in progress
   MonotonicTime next_heartbeat_ = kNever;
   MonotonicTime map_asked_{};
   std::deque<Received> held_;         // row messages sent under a newer map than this node's

@@ -24,7 +24,7 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   }
   if (localizes_.size() >= kLocalizesInFlightMax) {
     return refuse(StatusCode::kResourceExhausted,
-                  std::to_string(localizes_.size()) + " localize calls of this worker are under way; wait for some");
+                  std::to_string(localizes_.size()) + " localize calls of this worker are in flight; wait for some");
   }
   TableSpec unlimited = spec->second;
   unlimited.options.rows_max = 0;  // a limit per server

@@ -40,7 +40,7 @@ void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
   const size_t chunk = KeysPerMessage(dim);
   if (pull_messages_.size() + call.keys.size() / chunk + servers_.size() > kPullsInFlightMax) {
     return refuse(StatusCode::kResourceExhausted,
-                  std::to_string(pull_messages_.size()) + " pulls of this worker are under way; wait for some to end");
+                  std::to_string(pull_messages_.size()) + " pulls of this worker are in flight; wait for some to end");
   }
   if (call.keys.empty()) {
     out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});

@@ -175,7 +175,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   for (const std::string& event : out.events) log::Info(event);
   rejections_.Log(out.rejected);
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
-  if (out.failed) log::Error("the job cannot go on", {{"reason", *out.failed}});
+  if (out.failed) log::Error("the job cannot continue", {{"reason", *out.failed}});
   Arm(wake);
   for (const CommandResult& result : out.command_results) {
     if (auto waiting = commands_.extract(result.id); !waiting.empty() && waiting.mapped()) waiting.mapped()(result);

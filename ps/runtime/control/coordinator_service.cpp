@@ -26,7 +26,7 @@ constexpr Duration kProofTimeout = std::chrono::seconds(10);
 
 class Connection;
 
-// What connections share; outlives the service in callbacks under way.
+// What connections share; outlives the service in callbacks in flight.
 struct Hub {
   Hub(EventLoop& loop, CoordinatorService::Events events, uint32_t term)
       : loop(loop), events(std::move(events)), term(term) {}

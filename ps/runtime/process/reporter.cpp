@@ -335,12 +335,12 @@ class SocketReporter final : public Reporter {
   void OnDirective(std::string_view bytes) {
     v1::ProcessDirective message;
     if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      log::Warn("sidecar sent a message that cannot be read; telemetry goes on");
+      log::Warn("sidecar sent a message that cannot be read; telemetry continues");
       return;
     }
     if (message.has_refused()) {
       refused_ = true;
-      log::Warn("sidecar refused this process; training goes on without telemetry, which is tried again in 30 s",
+      log::Warn("sidecar refused this process; training continues without telemetry, which is tried again in 30 s",
                 {{"reason", message.refused().reason()}});
     } else if (message.has_directive()) {
       Carry(message.directive());

@@ -64,7 +64,8 @@ class PipeWatcher final : public TerminationWatcher {
 
   ~PipeWatcher() override {
     for (const int number : signals_) Release(number);
-    // The writing end stays open until the thread has read the end mark, so that a handler under way writes somewhere.
+    // The writing end stays open until the thread has read the end mark, so that a handler in progress writes
+    // somewhere.
     const unsigned char end = 0;
     [[maybe_unused]] const ssize_t n = ::write(writer_, &end, 1);
     thread_.join();

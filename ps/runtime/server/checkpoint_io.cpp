@@ -78,7 +78,7 @@ StatusOr<CheckpointIo::LoadedRows> CheckpointIo::LoadNow(const RestorePoint& poi
   LoadedRows loaded;
   if (ranges.size() == 0) return loaded;
   if (checkpoint->manifest.Find(spec.name) == nullptr) {
-    log::Warn("a table is not in the checkpoint and begins anew",
+    log::Warn("a table is not in the checkpoint and is initialized",
               {{"table", spec.name}, {"checkpoint", point.checkpoint}, {"directory", point.directory}});
     return loaded;
   }

@@ -55,7 +55,7 @@ class CheckpointIo {
   // Reads the table's rows that lie in `ranges` into a new store; `done` is called on this object's thread.
   void Load(const RestorePoint& point, const TableSpec& spec, HashRanges ranges, std::function<void(LoadedRows)> done);
 
-  // Writes the snapshots that these stores (by TableId - 1, maybe null) have begun, while the stores go on changing.
+  // Writes the snapshots that these stores (by TableId - 1, maybe null) have begun, while the stores continue changing.
   // Called, and answered by `done`, on the thread that owns them. One at a time.
   void WriteSnapshot(const SnapshotOrder& order, const std::vector<TableStore*>& stores,
                      std::function<void(SnapshotWritten)> done);
@@ -73,7 +73,7 @@ class CheckpointIo {
   const TimeSource& time_;
   const Options options_;
   std::optional<OpenedCheckpoint> opened_;  // of the thread; the last one read
-  std::mutex mutex_;                        // guards throttle_, stopping_ and the calls under way
+  std::mutex mutex_;                        // guards throttle_, stopping_ and the calls in progress
   std::condition_variable called_;
   std::shared_ptr<Throttle> throttle_;
   bool stopping_ = false;

@@ -97,9 +97,8 @@ Status ServerRuntime::Open() {
   events.on_connected = [this](NodeId peer) { Step(PeerConnected{peer}); };
   events.on_disconnected = [this](NodeId peer, const Status& reason) {
     if (reason.code() == StatusCode::kInvalidArgument) {
-      log::Error(
-          "a peer sends what is no frame; its link begins anew, and if that goes on, compare the versions of both",
-          {{"node", peer.value()}, {"reason", reason}});
+      log::Error("malformed frame from peer; resetting the link. If this repeats, compare the versions of both",
+                 {{"node", peer.value()}, {"reason", reason}});
     } else {
       log::Debug("a link ended", {{"node", peer.value()}, {"reason", reason}});
     }
@@ -307,7 +306,7 @@ void ServerRuntime::Restore(const RestoreOrder& order) {
   }
   checkpoints_->Load(order.point, spec, RangesOf(order.shards, shards), [this, order](CheckpointIo::LoadedRows loaded) {
     if (!loaded.status.ok()) {
-      log::Error("lost rows cannot be restored and begin anew", {{"reason", loaded.status}});
+      log::Error("lost rows cannot be restored and are reinitialized", {{"reason", loaded.status}});
     }
     loop_->Post([this, read = RowsRead{.order = order,
                                        .status = loaded.status,
@@ -338,7 +337,8 @@ void ServerRuntime::Step(ServerInput input) {
     log::Warn("rows that were lost with a server went back to a checkpoint", {{"rows", out.rows_restored}});
   }
   if (out.rows_begun_anew > 0) {
-    log::Warn("rows that were lost with a server begin anew; no checkpoint has them", {{"rows", out.rows_begun_anew}});
+    log::Warn("rows that were lost with a server are reinitialized; no checkpoint has them",
+              {{"rows", out.rows_begun_anew}});
   }
   for (const Outgoing& outgoing : out.send) {
     if (outgoing.to == kCoordinator) {

@@ -36,8 +36,8 @@ class ServerRuntime {
     uint16_t port = 0;        // of the data plane; 0: any
     std::string coordinator;  // host:port; ignored when it runs here
     std::optional<CoordinatorRuntime::Options> coordinator_here;
-    // Where the coordinator runs: checkpoints, one of which the job goes on from; empty: none. Every server then loads
-    // the rows of its shards from it.
+    // Where the coordinator runs: checkpoints, one of which the job continues from; empty: none. Every server then
+    // loads the rows of its shards from it.
     std::string load_directory;
     std::optional<uint64_t> load_checkpoint;  // its number; else the newest that is whole
     bool load_best = false;                   // or the one that is marked as the best
@@ -57,7 +57,7 @@ class ServerRuntime {
   static StatusOr<std::unique_ptr<ServerRuntime>> Start(const Options& options, const TimeSource& time);
   ~ServerRuntime();
 
-  // Blocks until the job has finished (OK), cannot go on (its error), or Stop was called (Cancelled).
+  // Blocks until the job has finished (OK), cannot continue (its error), or Stop was called (Cancelled).
   Status Wait();
   // Any thread.
   void Stop(const std::string& reason);

@@ -20,7 +20,7 @@ struct EndedBody {
   bool drain_noticed = false;   // and the program may know: draining() has returned true, or a range has ended for it
 };
 // Items before this count as done, the others go back. A body that ended early looks like one that was through; only a
-// drain makes programs end bodies early and go on with the loop, so while the worker drains the end of a body proves
+// drain makes programs end bodies early and continue with the loop, so while the worker drains the end of a body proves
 // nothing that Advance has not said. A program that never calls Advance and cannot know of the drain had no reason to
 // end early.
 uint64_t DoneAtEndOfBody(const EndedBody& body);

@@ -186,7 +186,7 @@ StatusOr<size_t> RingReader::Poll(Sink& sink, size_t frames_max) {
   while (frames < frames_max) {
     RingSlot& slot = area_.slots[next_slot_ % kRingSlots];
     if (slot.full.load(std::memory_order_acquire) == 0) break;
-    const wire::FrameHeader header = slot.header;  // a copy: the other process may go on writing there
+    const wire::FrameHeader header = slot.header;  // a copy: the other process may continue writing there
     const uint32_t first_unit = slot.first_unit;
     const size_t bytes = slot.bytes;
     const uint32_t values_unit = slot.values_unit;

@@ -20,7 +20,7 @@ namespace attune::ps {
 class NameResolver {
  public:
   struct Answer;
-  // Waits for the question under way.
+  // Waits for the pending question.
   ~NameResolver();
   // `answer` is filled and its bell rung.
   void Ask(std::shared_ptr<Answer> answer);
@@ -52,7 +52,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   void Read(void* to, size_t size, Then then);
   void Write(const void* from, size_t size, Then then);
 
-  // Something else goes on meanwhile; a peer that closes is noticed at the next step.
+  // Something else continues meanwhile; a peer that closes is noticed at the next step.
   void Rest();
   void Fail(const Status& status);
   // The connection, for its owner to be; ends the conversation.

@@ -88,7 +88,7 @@ Status LinkSender::Delivered(uint64_t number) {
 }
 
 Status LinkSender::Resume(uint64_t delivered) {
-  // What was written whole before counts as sent: only that may be confirmed. The frame under way at the break cannot.
+  // What was written whole before counts as sent: only that may be confirmed. The frame in flight at the break cannot.
   if (delivered + 1 < first_number_) {
     return Error(StatusCode::kInvalidArgument, "the peer has forgotten frames that it confirmed");
   }

@@ -235,7 +235,7 @@ void TcpState::Answer(const std::shared_ptr<HandshakeExchange>& exchange) {
                                           .connection = peer == nullptr ? 0 : peer->memory().connection,
                                           .dialing = dial != dials.end() && dial->second.exchange != nullptr});
   if (!chosen.ok()) return Refuse(exchange, chosen);
-  // What the old connection still held is not handled any more: the answer says where the dialer goes on.
+  // What the old connection still held is not handled any more: the answer says where the dialer continues.
   if (connected) {
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }

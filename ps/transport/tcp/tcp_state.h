@@ -1,4 +1,4 @@
-// The inside of TcpTransport: who dials whom, handshakes under way, links that exist. Its parts by file:
+// The inside of TcpTransport: who dials whom, handshakes in flight, links that exist. Its parts by file:
 //
 //   tcp_listener.cpp   accepting, and the listener's side of a handshake
 //   tcp_dialer.cpp     dialing with backoff, and the dialer's side of a handshake
@@ -50,7 +50,7 @@ struct HandshakeExchange {
 struct Dial {
   std::string address;
   Duration backoff = kDialBackoffFirst;
-  std::shared_ptr<HandshakeExchange> exchange;  // under way
+  std::shared_ptr<HandshakeExchange> exchange;  // in flight
   std::unique_ptr<EventLoop::Timer> redial;
   MonotonicTime connected_at{};         // the last time
   StatusCode logged = StatusCode::kOk;  // the refusal that was last logged as news

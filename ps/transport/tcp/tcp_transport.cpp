@@ -182,7 +182,7 @@ class Tcp final : public TcpTransport {
       : state_(std::make_shared<TcpState>(options, loop, std::move(events))) {}
 
   ~Tcp() override {
-    // Links and timers live on the loop; what is under way there ends before this returns.
+    // Links and timers live on the loop; what is in flight there ends before this returns.
     if (state_->loop.InLoop() || state_->loop.stopped()) {
       state_->Stop();
       return;

@@ -1,5 +1,5 @@
 """Checks of the cluster tier: a job without backups whose rows travel in TLS. A server that is lost goes back to the last
-checkpoint; a new job with another number of servers goes on from it."""
+checkpoint; a new job with another number of servers continues from it."""
 import tempfile
 
 from tier_cluster import STATE, command, expect, inside, kubectl, say
@@ -93,7 +93,7 @@ def register(check, namespace):
         resumed.await_("three servers", 120, lambda state: (state.get("servers") or {}).get("ready") == 3)
         first = resumed.await_("a loss", 60, lambda state: (state.get("progress") or {}).get("loss"))
         say(f"    loss at the checkpoint {loss:.4f}, first loss after it {first:.4f}")
-        expect(first < 1.3 * loss, f"it began anew: loss {first}, at the checkpoint {loss}")
+        expect(first < 1.3 * loss, f"it began again: loss {first}, at the checkpoint {loss}")
         resumed.await_success(180)
         resumed.expect_page()
         resumed.delete()

@@ -50,7 +50,7 @@ followers = []
 
 
 def start_inside(log, *arguments):
-    """Starts a program in the cluster's network that goes on beside the checks; what it prints goes to `log`."""
+    """Starts a program in the cluster's network that continues beside the checks; what it prints goes to `log`."""
     with open(log, "w") as file:
         process = subprocess.Popen([str(a) for a in (HERE / "run", *arguments)], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT)
     followers.append(process)

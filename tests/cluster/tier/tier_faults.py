@@ -11,7 +11,7 @@ import cluster_scenarios
 from rounds import Round
 
 NODES = 3
-SCENARIOS = {"node-down-coordinator": "the coordinator's machine is lost; training goes on, all pods come back on the others, the sums are exact",
+SCENARIOS = {"node-down-coordinator": "the coordinator's machine is lost; training continues, all pods come back on the others, the sums are exact",
              "cut-server": "another server's machine is cut off for a minute and healed; no split, the sums are exact"}
 
 

@@ -71,7 +71,7 @@ class Job:
 
     def trains_on(self):
         done = (self.training().get("progress") or {}).get("itemsDone", 0)
-        self.await_("training goes on", 30, lambda state: (state.get("progress") or {}).get("itemsDone", 0) > done)
+        self.await_("training continues", 30, lambda state: (state.get("progress") or {}).get("itemsDone", 0) > done)
 
     def needs(self, *abilities):
         can = self.training().get("abilities") or {}

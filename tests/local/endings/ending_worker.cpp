@@ -1,7 +1,7 @@
 // A training program for tests that ends in the way it is asked for. It adds one to a row per item, evaluates as a data
 // set of one item and saves a model of one line, unless WAY says otherwise.
 //   ending_worker WAY DIRECTORY      (environment as in proto/contract.h)
-// DIRECTORY: where it leaves "evaluating" when its closing work begins, and looks for "go on" while it waits in it.
+// DIRECTORY: where it leaves "evaluating" when its closing work begins, and looks for "continue" while it waits in it.
 #include <unistd.h>
 
 #include <chrono>
@@ -72,7 +72,7 @@ Status Evaluate(Session& session, const Plan& plan) {
     if (plan.way == "aborts in the evaluation") std::abort();
     if (plan.way == "is killed in the evaluation") std::raise(SIGKILL);
     if (plan.way == "waits in the evaluation") {
-      while (!fs::exists(plan.directory / "go on")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (!fs::exists(plan.directory / "continue")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     if (plan.way == "saves on a full disk") RETURN_IF_ERROR(Save(plan.directory / "full"));
     RETURN_IF_ERROR(Save(model));

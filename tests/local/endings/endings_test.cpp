@@ -67,7 +67,7 @@ class Endings : public JobRun, public testing::WithParamInterface<Way> {
       ASSERT_NE(process, 0) << pod;
       kill(process, SIGKILL);
     }
-    std::ofstream(directory_ / "go on") << "yes";
+    std::ofstream(directory_ / "continue") << "yes";
   }
   bool ModelIsThere() const {
     for (const auto& entry : fs::recursive_directory_iterator(directory_ / "attune-runs")) {

@@ -106,7 +106,7 @@ TEST_F(ExampleRun, OnlyWhatNeedsNoOtherPodsIsTurnedAndTheWorkersObey) {
   }));
   EXPECT_THAT(Attune({"explain", "small"}).output,
               AllOf(HasSubstr("tuning InPlaceOnly"), HasSubstr("threads="), HasSubstr("threads each")));
-  // By hand; the tuner leaves what is pinned and goes on with the rest.
+  // By hand; the tuner leaves what is pinned and continues with the rest.
   ASSERT_EQ(Attune({"tune", "pin", "slack=bsp", "small"}).code, 0);
   ASSERT_TRUE(AwaitStatus("what is pinned is in force", [](const Json& status) {
     return status.value(Json::json_pointer("/tuning/slack"), -1) == 0 &&

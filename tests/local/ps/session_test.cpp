@@ -217,7 +217,7 @@ TEST_F(SessionTest, LoadingRefusesADirectoryWithoutManifestAndADamagedFile) {
   EXPECT_EQ(ServerRuntime::Start(options, time_).status().code(), StatusCode::kDataLoss);
 }
 
-// Every push raises all rows at once, so a consistent copy has equal rows, however much goes on while it is written.
+// Every push raises all rows at once, so a consistent copy has equal rows, however much continues while it is written.
 TEST_F(SessionTest, ACheckpointIsOneMomentOfRowsThatGoOnChangingAndTheNextHoldsWhatChanged) {
   const std::vector<Key> keys = KeysFrom(0, 2000);
   const std::vector<float> gradients(keys.size() * 4, 1.0F);
@@ -409,7 +409,7 @@ TEST_F(SessionTest, RowsOfAPullWhoseFutureWasDroppedAreLeftAlone) {
   for (int round = 0; round < 50; ++round) {
     { const Future dropped = table->PullAsync(keys, rows); }
     std::ranges::fill(rows, 7.0F);
-    ASSERT_TRUE(table->Pull(keys, others).ok());  // what was still under way has come before this
+    ASSERT_TRUE(table->Pull(keys, others).ok());  // what was still in flight has come before this
     ASSERT_EQ(static_cast<size_t>(std::ranges::count(rows, 7.0F)), rows.size()) << "round " << round;
     ASSERT_EQ(static_cast<size_t>(std::ranges::count(others, 1.0F)), others.size());
   }

@@ -89,7 +89,7 @@ TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
   run_->Signal(SIGINT);
   run_->AwaitEnd(kPatience);
   StartTraining({.epochs = 50, .servers = 3, .more_words = {"--resume", checkpoints}});
-  ASSERT_TRUE(AwaitFraction(0.25)) << "it goes on from where the checkpoint was";
+  ASSERT_TRUE(AwaitFraction(0.25)) << "it continues from where the checkpoint was";
   EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
 }
 

@@ -17,7 +17,7 @@ Json Pod(const std::string& name, int version) {
       {"metadata", {{"name", name}, {"namespace", "n"}, {"uid", name}, {"resourceVersion", std::to_string(version)}}}};
 }
 
-// Lists what it is told to and lets the test speak through the watch under way.
+// Lists what it is told to and lets the test speak through the watch in progress.
 class ScriptedApi final : public FakeApi {
  public:
   StatusOr<ListResult> List(const ResourceType&, const ListOptions&, const CallOptions&) override {
@@ -40,7 +40,7 @@ class ScriptedApi final : public FakeApi {
   }
   void Tell(WatchSignal signal) {
     std::lock_guard lock(mutex_);
-    ASSERT_TRUE(on_signal_) << "no watch under way";
+    ASSERT_TRUE(on_signal_) << "no watch in progress";
     on_signal_(std::move(signal));
   }
   bool WaitForWatches(size_t count) {

@@ -99,7 +99,7 @@ TEST(AskTellTest, MalformedLinesAreAnsweredAndHarmNothing) {
   }
   EXPECT_FALSE(conversation.Handle("").has_value());
   EXPECT_FALSE(conversation.Handle("  \r").has_value());
-  EXPECT_EQ(Answer(conversation, kAsk)["type"], "decision") << "the job goes on";
+  EXPECT_EQ(Answer(conversation, kAsk)["type"], "decision") << "the job continues";
 }
 
 TEST(AskTellTest, AJobThatEndsAtATimeSaysWhatIsLeftOfIt) {

@@ -1,5 +1,5 @@
 // The machine goes away at every step of writing a checkpoint; what is found afterwards is the checkpoint before or the
-// new one, whole, and writing goes on from there.
+// new one, whole, and writing continues from there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

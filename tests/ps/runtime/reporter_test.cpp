@@ -302,11 +302,11 @@ TEST_F(ReporterTest, CommandsReachTheCoordinatorAndItsAnswersComeBackInAnyOrderA
   EXPECT_EQ(answer.directive_result().id(), 42U);
   EXPECT_TRUE(answer.directive_result().accepted());
   EXPECT_EQ(answer.directive_result().message(), "2 servers");
-  asked[0].second(Error(StatusCode::kFailedPrecondition, "another change is under way"), "");
+  asked[0].second(Error(StatusCode::kFailedPrecondition, "another change is in progress"), "");
   answer = sidecar.NextOf(v1::ProcessMessage::kDirectiveResult);
   EXPECT_EQ(answer.directive_result().id(), 41U);
   EXPECT_FALSE(answer.directive_result().accepted());
-  EXPECT_EQ(answer.directive_result().message(), "another change is under way");
+  EXPECT_EQ(answer.directive_result().message(), "another change is in progress");
   reporter.reset();
   asked[0].second(OkStatus(), "nobody waits for this one any more");
 }

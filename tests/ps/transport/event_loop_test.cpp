@@ -87,7 +87,7 @@ TEST(EventLoopTest, WaitingThreadDoesTheWork) {
     watch.reset();
     done.set_value();
   });
-  ASSERT_EQ(done.get_future().wait_for(kDeadline), std::future_status::ready) << "its own thread goes on afterwards";
+  ASSERT_EQ(done.get_future().wait_for(kDeadline), std::future_status::ready) << "its own thread continues afterwards";
   ::close(pair[0]);
   ::close(pair[1]);
 }

@@ -128,7 +128,7 @@ TEST(LinkStateTest, EveryFrameArrivesOnceInOrderOverBreakingConnections) {
         }
       }
       if (last) break;
-      // Cut: what was under way is gone.
+      // Cut: what was in flight is gone.
       ASSERT_TRUE(senders[0].Resume(ends[1].receiver.delivered()).ok());
       ASSERT_TRUE(senders[1].Resume(ends[0].receiver.delivered()).ok());
     }

@@ -22,7 +22,7 @@ void CoordinatorSimulation::CheckEven() {
 }
 
 // What the last map is compared with. A map that the coordinator before had published, and that no member has heard of,
-// is no map: another coordinator goes on from the newest one that members know.
+// is no map: another coordinator continues from the newest one that members know.
 MapVersion CoordinatorSimulation::MapBefore(const ShardMap& map) const {
   if (map.version.term() == last_map_.term()) return last_map_;
   MapVersion known;
@@ -50,7 +50,7 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
   const auto before = maps_.find(MapBefore(map));
   last_map_ = map.version;
   for (Server& server : servers_) {  // drained: what it had applied is elsewhere, and it applies nothing more
-    // A coordinator that goes on from an older map takes back what the one before did alone.
+    // A coordinator that continues from an older map takes back what the one before did alone.
     if (map.Contains(server.node)) server.released = false;
     if (server.released || server.node == NodeId() || map.Contains(server.node)) continue;
     server.released = true;
@@ -68,7 +68,7 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
     Count("copies completed", was.next_backup != NodeId() && is.backup == was.next_backup ? 1 : 0);
     if (was.home != is.home && was.backup == is.home) Violation("OneChange: a home moves to its own backup");
     if (was.next_backup != NodeId() && is.next_backup != was.next_backup && is.backup != was.next_backup) {
-      Violation("OneChange: a copy under way was dropped without a failure");
+      Violation("OneChange: a copy in progress was dropped without a failure");
     }
     if (is.backup == was.next_backup && was.next_backup != NodeId() && is.backup != was.backup) {
       for (const Server& server : servers_) {

@@ -27,7 +27,7 @@ Suite CoordinatorSuite() {
                       {"14", "adopted leases granted", {.adopted_leases_granted = true}},
                       {"15", "ends of leases forgotten", {.ends_forgotten = true}},
                       {"16", "silence is death", {.silence_is_death = true}},
-                      {"17", "tables numbered anew", {.tables_numbered_anew = true}},
+                      {"17", "tables numbered again", {.tables_numbered_anew = true}},
                       {"18", "half is a majority", {.half_is_a_majority = true}, "OneOffice"},
                       {"19", "support counts from arrival", {.support_counts_from_arrival = true}, "OneOffice"},
                       {"20", "confirms itself", {.confirms_itself = true}, "OneOffice"},

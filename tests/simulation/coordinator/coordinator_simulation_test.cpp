@@ -21,7 +21,7 @@ TEST(CoordinatorSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"checkpoints", 100},
                    {"best checkpoints", 50},
                    {"takeovers", 100},
-                   {"begun anew", 1}});
+                   {"started over", 1}});
 }
 
 TEST(CoordinatorSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(CoordinatorSuite(), 20); }

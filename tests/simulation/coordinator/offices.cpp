@@ -96,7 +96,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
   Tell("server " + std::to_string(servers_[host].index) + " runs the coordinator of term " +
        std::to_string(offices_.back()->term));
   Redirect({true, host}, office);
-  // Those who stay with the old one longest: its own server, another one that lets it go on, and workers.
+  // Those who stay with the old one longest: its own server, another one that lets it continue, and workers.
   const auto stays = [&](Party party) { return party.is_server || random().Chance(0.5); };
   const auto later = [&](Party party) {
     Duration delay = network_.Delay();
@@ -142,10 +142,10 @@ void CoordinatorSimulation::Confirm(size_t office, const Voters& voters) {
   });
 }
 
-// The coordinator's server was lost before the job had formed: its replacement begins the job anew, at the same
+// The coordinator's server was lost before the job had formed: its replacement begins the job again, at the same
 // address.
 void CoordinatorSimulation::BeginAnew() {
-  Count("begun anew");
+  Count("started over");
   appointing_ = false;
   const size_t host = StartServer(servers_[offices_[chief_]->host].index);
   confirmed_.reset();
@@ -153,7 +153,7 @@ void CoordinatorSimulation::BeginAnew() {
   chief_ = offices_.size() - 1;
   for (Server& server : servers_) {
     server.stream.office = chief_;
-    if (!server.alive) server.node = NodeId();  // numbers begin anew too
+    if (!server.alive) server.node = NodeId();  // numbers begin again too
   }
   for (const auto& worker : workers_) worker->stream.office = chief_;
 }

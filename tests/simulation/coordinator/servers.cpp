@@ -220,7 +220,7 @@ bool CoordinatorSimulation::HasServer(uint32_t index) const {
   return std::ranges::any_of(servers_, [&](const Server& server) { return server.alive && server.index == index; });
 }
 
-// Numbers begin anew when a job does: one that died before may have had the same.
+// Numbers begin again when a job does: one that died before may have had the same.
 std::optional<size_t> CoordinatorSimulation::LiveServer(NodeId node) const {
   const auto found =
       std::ranges::find_if(servers_, [&](const Server& server) { return server.alive && server.node == node; });

@@ -207,7 +207,7 @@ class CoordinatorSimulation : public World {
     size_t office;
   };
   std::map<ConnectionId, Connection> connections_;
-  std::set<ConnectionId> left_;  // for another coordinator: what was under way on them arrives late
+  std::set<ConnectionId> left_;  // for another coordinator: what was in progress on them arrives late
   uint64_t next_connection_ = 1, next_command_ = 1;
   uint32_t next_pod_ = 1;
   uint32_t next_worker_index_ = 0;
@@ -225,7 +225,7 @@ class CoordinatorSimulation : public World {
   ItemChecker items_{*this};
   std::vector<PushAccount> pushes_;
   std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
-  CutId marked_;                                                    // the cut under way
+  CutId marked_;                                                    // the cut in progress
   MonotonicTime marked_at_{};                                       // for it
   ShardMap marked_members_;                                         // as the coordinator that marked knew them
   std::set<size_t> copied_;                                         // by it

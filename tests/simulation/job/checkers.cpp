@@ -80,7 +80,7 @@ void JobSimulation::CheckManifest(const CheckpointCommit& order) {
   }
 }
 
-// Others go on without it, and what it was at is done again.
+// Others continue without it, and what it was at is done again.
 bool JobSimulation::Failed(size_t worker, const ShardMap& map) const {
   const Worker& one = *workers_[worker];
   if (one.fate == Fate::kLeft) return false;
@@ -140,7 +140,7 @@ void JobSimulation::CheckEnd() {
   CheckSums();
   CheckReturnedRows();
   CheckClosingIsDoneOnce();
-  for (const auto& server : servers_) {  // one that others went on without may not have learned it, cut off from them
+  for (const auto& server : servers_) {  // one that others continued without may not have learned it, cut off from them
     const bool counts = server->fate == Fate::kRunning && last->core->map().Contains(server->core->node());
     if (counts && server->core->parked() > 0) {
       Violation("AtRest: a pull is still parked at a server");
@@ -162,7 +162,7 @@ void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   for (size_t i = first_server_; i < servers_.size(); ++i) {
     if (servers_[i]->fate != Fate::kRunning) dead.insert(servers_[i]->core->node());
   }
-  for (const auto& server : servers_) {  // of a job that has begun anew, with its numbers
+  for (const auto& server : servers_) {  // of a job that has started over, with its numbers
     if (server->fate == Fate::kRunning) dead.erase(server->core->node());
   }
   for (const auto& server : servers_) {

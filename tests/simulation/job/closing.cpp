@@ -30,7 +30,7 @@ void JobSimulation::EndClosingLease(size_t index) {
   if (worker.fate == Fate::kRunning) Ask(index, Worker::At::kClosingLease);
 }
 
-// A job that goes on from a checkpoint does again what that does not contain.
+// A job that continues from a checkpoint does again what that does not contain.
 void JobSimulation::ResumeClosing(const CutRecord& record) {
   closing_done_.clear();
   for (const CutRecord::DataSet& data_set : record.data_sets) {

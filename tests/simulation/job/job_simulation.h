@@ -18,7 +18,7 @@
 //                  what counts as done is in the rows
 //   SaveComplete   tables saved by a program have all their files
 //   CutExact       a checkpoint holds the pushes of exactly the items its record calls done, also while rows move; a
-//                  job that is resumed from it after a crash of everything goes on from there (all of the above, from
+//                  job that is resumed from it after a crash of everything continues from there (all of the above, from
 //                  what it holds)
 //   ClosingWork    a job with a data set for what follows the goal is finished only when every item of it is done; one
 //                  that a worker which left in order has done is done by no other

@@ -145,7 +145,7 @@ void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
 void OperatedSimulation::BeginAsCoordinator(size_t server, uint32_t servers) {
   Leader* const before = leader_;
   if (before != nullptr || !leaders_.empty()) {
-    Count("jobs begun anew");
+    Count("jobs started over");
     if (platform_->JobStatus().begun) Violation("BegunAnew: that the job had begun was on record");
     for (const Account& account : accounts_) {
       if (!account.sure.empty()) Violation("BegunAnew: pushes had been acknowledged");
@@ -340,7 +340,7 @@ void OperatedSimulation::LookAtOffices() {
 
 // --- what the platform does in the job's simulation
 
-// By the address in the map of who asks: numbers are given anew when a job begins anew.
+// By the address in the map of who asks: numbers are given again when a job begins again.
 std::optional<Place> OperatedSimulation::PlaceOf(Place from, NodeId node) const {
   if (node == kCoordinator || IsLeader(from)) return JobSimulation::PlaceOf(from, node);
   const ShardMap& map = IsServer(from) ? servers_[IndexOf(from)]->core->map() : workers_[IndexOf(from)]->core->map();

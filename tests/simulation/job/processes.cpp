@@ -206,7 +206,7 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
   if (worker.fate == Fate::kDead) return;
   WorkerOutputs out;
   worker.core->Step(std::move(input), now(), out);
-  const bool runs = worker.fate == Fate::kRunning;  // NodeIds are given anew when everything has crashed
+  const bool runs = worker.fate == Fate::kRunning;  // NodeIds are given again when everything has crashed
   if (runs && worker.core->node() != NodeId()) places_[worker.core->node()] = WorkerPlace(index);
   for (Outgoing& message : out.send) {
     if (const auto to = PlaceOf(WorkerPlace(index), message.to)) {

@@ -46,7 +46,7 @@ void JobSimulation::BreakReceiving(Wire wire) {
   std::erase_if(receiving_, [&](const auto& entry) { return entry.second.wire == wire; });
 }
 
-// As FrameReader::Unplace: what is under way there is completed in memory of its own.
+// As FrameReader::Unplace: what is in flight there is completed in memory of its own.
 void JobSimulation::Revoke(std::span<const float> rows) {
   for (auto& [number, receiving] : receiving_) {
     const float* const at = receiving.place.data();

@@ -65,7 +65,7 @@ class JobSimulation : public World {
     std::string machine;
     Fate fate = Fate::kRunning;
     bool may_be_given_up = false;  // a link of it is cut
-    bool taken_for_dead = false;   // others go on without it; it may not know yet
+    bool taken_for_dead = false;   // others continue without it; it may not know yet
     bool released = false;         // drained, whether it has heard so or not
     CutId writing, called_off;     // the part nobody wants any more
     std::optional<MonotonicTime> wake;
@@ -320,7 +320,7 @@ class JobSimulation : public World {
   std::optional<Checkpoint> checkpoint_;  // the newest
   bool resumed_ = false;
   uint32_t life_ = 0;        // of the job: how often everything has crashed
-  size_t first_server_ = 0;  // of this life, in servers_: NodeIds are given anew
+  size_t first_server_ = 0;  // of this life, in servers_: NodeIds are given again
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<Wire, Connection> connections_;

@@ -14,13 +14,13 @@ struct RowParameters {
   uint32_t home_moves = 0, joins = 0, crashes = 0, suspicions = 0, drains = 0;
   bool call_back = false;
   // Bad luck that chance alone would have to wait for:
-  bool chain = false;        // a row goes on and on, its last owner crashes, and one before knows least of it
+  bool chain = false;        // a row continues and on, its last owner crashes, and one before knows least of it
   bool slow_backup = false;  // the home's messages to the backup are the slow ones, and the home is what crashes
   bool slow_spare =
       false;            // a worker's messages to a server are that becomes a backup again and again, and is given rows
   bool detour = false;  // a home's order is slow, and those of the next home overtake it
   bool comes_back = false;    // a home goes, and is back before an order to it of the home in between
-  bool stale_marker = false;  // a join is called off and begun again while a marker of the first is on its way
+  bool stale_marker = false;  // a join is canceled and begun again while a marker of the first is on its way
   double key_share = 0.6;     // of all keys, in one push
   double delay_max = 1.0;     // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;
@@ -29,7 +29,7 @@ struct RowParameters {
   double span = 20;      // milliseconds within which things are begun
   uint32_t pauses = 0, partitions = 0;
   double pause = 0;    // milliseconds that a process does not run, at most
-  uint32_t queue = 0;  // frames under way from one node to another; more are dropped. 0: any
+  uint32_t queue = 0;  // frames in flight from one node to another; more are dropped. 0: any
   uint32_t rows_per_message = 4096;
 
   static RowParameters FromSeed(uint64_t seed);

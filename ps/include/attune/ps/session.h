@@ -35,7 +35,7 @@ namespace attune::ps {
 
 // --- asynchronous results
 
-// Handle to a pull or push under way. Copyable. A pull whose last copy is dropped is given up: nothing is written to
+// Handle to a pull or push in flight. Copyable. A pull whose last copy is dropped is given up: nothing is written to
 // its rows after that. A push continues without its future.
 class Future {
  public:
@@ -52,7 +52,7 @@ class Future {
   std::shared_ptr<State> state_;
 };
 
-// Handle to a Localize under way. Copyable; dropping it does not cancel the operation.
+// Handle to a Localize in flight. Copyable; dropping it does not cancel the operation.
 class LocalizeFuture {
  public:
   LocalizeFuture() = default;
@@ -87,13 +87,13 @@ class Table {
   // the owners have acknowledged. A push past its deadline returns DeadlineExceeded: its outcome is open, the session
   // keeps re-issuing it, and it is applied exactly once or, if the server is gone, not at all.
   Status Push(std::span<const Key> keys, std::span<const float> gradients) const;
-  // The same without waiting; both spans are copied. At most SessionOptions::pushes_in_flight_max are under way; one
+  // The same without waiting; both spans are copied. At most SessionOptions::pushes_in_flight_max are in flight; one
   // more waits for room.
   Future PushAsync(std::span<const Key> keys, std::span<const float> gradients) const;
 
   // Brings rows to this worker, which then owns them: it reads and writes them in its own memory, and other workers'
   // operations on them come here. Worth it for rows that this worker alone will use many times, before it needs them.
-  // Training goes on meanwhile, here and elsewhere; a row that two workers localize goes to one after the other. Rows
+  // Training continues meanwhile, here and elsewhere; a row that two workers localize goes to one after the other. Rows
   // stay until somebody else localizes them or the worker leaves, which gives them back. `keys` are copied and may
   // repeat. Ends when every row has come, with
   //   ResourceExhausted  SessionOptions::row_bytes_max is reached: the rows that fit have come, others stay;
@@ -228,8 +228,8 @@ class Session {
   // Ends a step: advances this worker's clock, adds to the telemetry window, notices directives. Returns when the next
   // step may begin: at once under Async, else (BSP, SSP) when slower workers are near enough, and after a checkpoint
   // that all workers must stand still for. DeadlineExceeded after step_timeout: the step has ended, the next may not
-  // begin yet, and the text says who is waited for; call Step again to go on waiting. DataLease::Advance before Step,
-  // so that a checkpoint at this step holds the step's items.
+  // begin yet, and the text says who is waited for; call Step again to continue waiting. DataLease::Advance before
+  // Step, so that a checkpoint at this step holds the step's items.
   virtual Status Step(const StepReport& report) = 0;
   virtual uint64_t clock() const = 0;
   // The unit of StepReport::samples in displays, e.g. "words". Default "samples".

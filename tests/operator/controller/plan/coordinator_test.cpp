@@ -274,7 +274,7 @@ TEST(CutOffCoordinator, OneThatHasItsOfficeOrAsksToBeConfirmedStays) {
   fewer.SayOffice("a-server-0", 1, false, 5, {1});
   fewer.missing = {"a-server-1", "a-server-2"};
   fewer.Pass(seconds(4));
-  EXPECT_EQ(fewer.term(), 2) << "more servers go on without it than with it";
+  EXPECT_EQ(fewer.term(), 2) << "more servers continue without it than with it";
 
   Story alone(3);
   alone.SayOffice("a-server-0", 1, false);
@@ -435,7 +435,7 @@ TEST(Confirmation, IsForTheCoordinatorInOfficeOnly) {
   EXPECT_FALSE(silent.cluster.status().coordinator_voters) << "what it said is old";
 }
 
-// Two servers, the coordinator's silent: the normal way to go on.
+// Two servers, the coordinator's silent: the normal way to continue.
 TEST(Confirmation, OneThatTakesOverIsConfirmedBeforeItsFirstWordOfTheJob) {
   Story story(2);
   story.Silence("a-server-0");
@@ -513,7 +513,7 @@ TEST(Appointment, GoesRoundAmongServersThatTheLastWordDoesNotName) {
   EXPECT_EQ(story.coordinator(), "a-server-1");
 }
 
-// --- servers that the others went on without
+// --- servers that the others continued without
 
 // Else it would begin to serve its old rows, while the members have newer ones.
 TEST(Appointment, OfAServerThatWasDeclaredLostIsNeverMade) {
@@ -546,7 +546,7 @@ TEST(Appointment, OfAServerThatWasReleasedIsNotMadeWhileAMemberConnects) {
   EXPECT_EQ(story.coordinator(), "a-server-1");
 }
 
-// --- servers that end with 0 while the job goes on
+// --- servers that end with 0 while the job continues
 
 std::string UidOf(Story& story, const std::string& pod) { return std::string(kube::Uid(story.cluster.pod(pod))); }
 

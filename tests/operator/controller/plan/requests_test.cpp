@@ -48,7 +48,7 @@ TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
   unable.job().spec.synchronization.mode = api::SyncMode::kBsp;
   unable.Settle();
   EXPECT_THAT(unable.told(), IsEmpty());
-  EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and go on with Async"));
+  EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and continue with Async"));
 }
 
 // What a worker says it computes with.

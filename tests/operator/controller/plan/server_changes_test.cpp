@@ -39,7 +39,7 @@ TEST(ServerChanges, GrowingCreatesPodsAndAsksTheCoordinatorToFillThem) {
   EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0", "a-server-1", "a-server-2"));
   EXPECT_THAT(cluster.told(), ElementsAre("a-server-0 servers=3"));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/ServersJoining: 2 servers joining"));
-  EXPECT_THAT(cluster.events().back().note, HasSubstr("rows move there while training goes on"));
+  EXPECT_THAT(cluster.events().back().note, HasSubstr("rows move there while training continues"));
   EXPECT_EQ(cluster.budget(), 3) << "drains of nodes spare the new ones too";
   EXPECT_THAT(cluster.pod("a-server-2")["spec"]["containers"][0]["args"], Not(Contains("--coordinator-here")));
   cluster.StartAll();
@@ -100,10 +100,10 @@ TEST(ServerChanges, ARefusalIsToldAndAskedForAgainLater) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   Scale(cluster, 1);
   cluster.Settle();
-  cluster.Answer("servers=1", Outcome::kRefused, "a checkpoint is under way");
+  cluster.Answer("servers=1", Outcome::kRefused, "a checkpoint is in progress");
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kReconfiguring),
-              StartsWith("False/ServerScalingRefused: the job cannot have 1 server now: a checkpoint is under way"));
+              StartsWith("False/ServerScalingRefused: the job cannot have 1 server now: a checkpoint is in progress"));
   EXPECT_TRUE(cluster.HasEvent("ServerScalingRefused"));
   EXPECT_EQ(cluster.told().size(), 1U);
   cluster.Advance(cluster.options.refused_retry + seconds(1));

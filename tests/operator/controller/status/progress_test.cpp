@@ -41,7 +41,7 @@ TEST(ProgressTest, RemainingTimeComesFromTheProgressOfThisRunAlone) {
            {"a job that trains since a while", {100, 110, 120, 130, 140, 150}, 85},
            {"a job whose first steps took long to come", {0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 30}, 97},
            {"a job that has read its checkpoint in the last second", {0, 0, 600}, std::nullopt},
-           {"a job that goes on from its checkpoint", {0, 0, 600, 610, 620}, 38},
+           {"a job that continues from its checkpoint", {0, 0, 600, 610, 620}, 38},
            {"a job that began again without a checkpoint", {600, 700, 800, 0, 10, 20, 30}, 97},
        }) {
     for (const bool by_steps : {false, true}) {

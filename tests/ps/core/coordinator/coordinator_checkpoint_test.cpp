@@ -44,7 +44,7 @@ class CoordinatorCheckpointTest : public testing::Test {
                           .takes_rows = true,
                           .node = NodeId(2)});
   }
-  // Nothing is under way at this server.
+  // Nothing is in progress at this server.
   void Report(ConnectionId server) {
     Say(server, RowsReport{.number = ++report_, .map_version = core_->map().version});
   }

@@ -221,7 +221,7 @@ TEST_F(CoordinatorTakeoverTest, WhoIsSilentCountsAsDeadWhenNobodyCanHaveGivenItT
   EXPECT_EQ(core_->progress().workers, 0U);
 }
 
-// Of two servers each is one half: only the operator can say which of them goes on.
+// Of two servers each is one half: only the operator can say which of them continues.
 TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
   Mirror();
   Follow();
@@ -637,7 +637,7 @@ TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   EXPECT_TRUE(is_opened());
 }
 
-// The job begins anew when its coordinator was lost before it had formed: nobody may bring along what was before.
+// The job begins again when its coordinator was lost before it had formed: nobody may bring along what was before.
 TEST_F(CoordinatorTakeoverTest, OneThatBeginsRefusesWhoKnowsAnEarlierMap) {
   core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 2, .shards = 4, .host_index = 0});
   Say(kServer1, JoinOf(Role::kServer, 1, NodeId(2)));

@@ -242,7 +242,7 @@ TEST(Link, BytesUnderWayAreBoundedAndTheRestWaits) {
   size_t arrived = 0;
   std::vector<Message> delivered;
   while (arrived < kFrames) {
-    ASSERT_LT(arrived, under_way.size()) << "nothing is under way and " << kFrames - arrived << " frames wait";
+    ASSERT_LT(arrived, under_way.size()) << "nothing is in flight and " << kFrames - arrived << " frames wait";
     std::vector<LinkFrame> none;
     peer.Receive(under_way[arrived++], now, delivered, none);
     slow.Receive({.link = {.sequence = 0, .delivered = peer.delivered()}, .message = LinkAck{}}, now, delivered,

@@ -147,7 +147,7 @@ TEST(LeaseLedger, AnEpochThatWorkersKnowToBeDoneIsFinished) {
   EXPECT_TRUE(next_one.AllDone());
 }
 
-// Any history: a ledger that goes on from a record hands out exactly what was not done, each once.
+// Any history: a ledger that continues from a record hands out exactly what was not done, each once.
 TEST(LeaseLedger, AnyRecordGoesOnWithExactlyTheRest) {
   const char* chosen = std::getenv("ATTUNE_SEED");
   const uint64_t first = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);

@@ -94,7 +94,7 @@ const std::vector<Case> kCases = {
 
 std::optional<double> ValueOf(double report) { return report == kNotFinite ? std::nullopt : std::optional(report); }
 
-// The board is thrown away after each report when `survives` is false, and another goes on with its state.
+// The board is thrown away after each report when `survives` is false, and another continues with its state.
 void Check(const Case& expected, bool survives) {
   SCOPED_TRACE(std::string(expected.name) + (survives ? "" : ", another coordinator after each report"));
   MetricBoard board(expected.target, expected.early_stopping);
@@ -196,7 +196,7 @@ TEST(MetricBoard, KeepsNoMoreNamesThanAJobHas) {
   const Status refused = board.Report("one_more", 1, {});
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_NE(std::string(Message(refused)).find("one_more"), std::string::npos);
-  EXPECT_TRUE(board.Report("m0", 2, {}).ok()) << "those that it has go on";
+  EXPECT_TRUE(board.Report("m0", 2, {}).ok()) << "those that it has continue";
   EXPECT_EQ(board.states().size(), contract::kJobMetricsMax);
 }
 

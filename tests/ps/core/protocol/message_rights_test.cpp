@@ -185,7 +185,7 @@ TEST(MessageRightsTest, WhatWaitedForAMapIsCheckedUnderIt) {
   ServerOutputs out;
   constexpr MonotonicTime kNow{seconds(1)};
   ShardMap map = SmallMap();
-  const Member newcomer = {kStranger, Role::kWorker, 2, "127.0.0.1:5", false, true};
+  const Member joining = {kStranger, Role::kWorker, 2, "127.0.0.1:5", false, true};
   core.Step(PeerConnected{kCoordinator}, kNow, out);
   core.Step(Received{.from = kCoordinator, .message = Welcome{.node = kServer, .map = map}, .term = 1}, kNow, out);
   map.version = MapVersion(1, 1);
@@ -193,7 +193,7 @@ TEST(MessageRightsTest, WhatWaitedForAMapIsCheckedUnderIt) {
   core.Step(Received{.from = kStranger, .message = CollectOwners{.map_version = map.version, .recovered_at = {}}}, kNow,
             out);
   EXPECT_TRUE(out.rejected.empty()) << "it may be a server that this one does not know yet";
-  map.members.push_back(newcomer);
+  map.members.push_back(joining);
   out.Clear();
   core.Step(Received{.from = kCoordinator, .message = MapUpdate{.map = map}, .term = 1}, kNow, out);
   ASSERT_EQ(out.rejected.size(), 1U);

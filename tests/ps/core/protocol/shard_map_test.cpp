@@ -65,7 +65,7 @@ TEST(ShardMap, WithoutABackupSomeSurvivorBecomesHome) {
 
 TEST(ShardMap, AServerThatHasNoTablesYetBecomesHomeOnlyWhenThereIsNoOther) {
   ShardMap map = SomeMap(6, 3, false);
-  const NodeId failed[] = {NodeId(2)}, newcomer[] = {NodeId(3)}, all[] = {NodeId(1), NodeId(3)};
+  const NodeId failed[] = {NodeId(2)}, joining[] = {NodeId(3)}, all[] = {NodeId(1), NodeId(3)};
   const auto homes = [&](std::span<const NodeId> without_tables) {  // of what the failed one was home of
     std::set<NodeId> found;
     const ShardMap next = WithoutFailed(map, failed, without_tables);
@@ -75,10 +75,10 @@ TEST(ShardMap, AServerThatHasNoTablesYetBecomesHomeOnlyWhenThereIsNoOther) {
     }
     return found;
   };
-  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)});
+  EXPECT_EQ(homes(joining), std::set{NodeId(1)});
   for (Member& member : map.members) member.leaving = member.node == NodeId(1);
   EXPECT_EQ(homes({}), std::set{NodeId(3)});
-  EXPECT_EQ(homes(newcomer), std::set{NodeId(1)}) << "one that leaves has the rows' table";
+  EXPECT_EQ(homes(joining), std::set{NodeId(1)}) << "one that leaves has the rows' table";
   EXPECT_FALSE(homes(all).empty()) << "somebody has to";
 }
 

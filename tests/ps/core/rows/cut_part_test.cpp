@@ -233,7 +233,7 @@ TEST(CutPartTest, ARowHandedOverAfterItsSendersMarkIsInTheSendersSnapshotOnly) {
   EXPECT_THAT(b.TakeSnapshot(), IsEmpty());
 }
 
-// All have marked and workers go on, but this server has not heard yet that it is to write.
+// All have marked and workers continue, but this server has not heard yet that it is to write.
 TEST(CutPartTest, ARowThatComesBackFromANodeThatOwnsRowsSinceTheMarkIsNotWrittenAgain) {
   Node a(kA), later(kOwner, /*writes=*/false);
   const std::vector<Key> keys = KeysOf(kA, 20);

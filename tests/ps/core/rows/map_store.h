@@ -105,7 +105,7 @@ class MapStore final : public TableStore {
     }
   }
   Status BeginSnapshot() override {
-    if (marked_) return Error(StatusCode::kFailedPrecondition, "a snapshot is under way");
+    if (marked_) return Error(StatusCode::kFailedPrecondition, "a snapshot is in progress");
     marked_ = rows_;
     left_ = rows_;
     return OkStatus();
@@ -166,7 +166,7 @@ class MapStore final : public TableStore {
 
   TableSpec spec_;
   Rows rows_;
-  std::optional<Rows> marked_;  // by the snapshot under way
+  std::optional<Rows> marked_;  // by the snapshot in progress
   std::optional<Rows> kept_;    // the last snapshot
   Rows left_;
 };

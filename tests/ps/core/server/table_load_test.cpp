@@ -1,4 +1,4 @@
-// Tables of a checkpoint that a job goes on from: who reads what, and servers that are lost while they read.
+// Tables of a checkpoint that a job continues from: who reads what, and servers that are lost while they read.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -175,7 +175,7 @@ TEST_F(TableLoadTest, WhatACoordinatorWantedThatIsObeyedNoLongerIsNotInstalled) 
   EXPECT_NE(Sent<TableInstalled>(kCoordinator), nullptr);
 }
 
-// The coordinator of a job that goes on from a checkpoint.
+// The coordinator of a job that continues from a checkpoint.
 class LoadingCoordinatorTest : public CoordinatedJob {
  protected:
   static constexpr ConnectionId kLater{4};

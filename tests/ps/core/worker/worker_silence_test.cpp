@@ -63,7 +63,7 @@ TEST_F(WorkerSilenceTest, TheSessionOutlivesAnySilence) {
   EXPECT_TRUE(std::holds_alternative<Join>(out_.send.front().message));
 }
 
-// The coordinator is lost before the job has formed: the job begins anew, in its first mode.
+// The coordinator is lost before the job has formed: the job begins again, in its first mode.
 TEST(WorkerOfAJobThatBeginsAnewTest, TakesTheModeOfTheCoordinatorThatAdmitsIt) {
   WorkerCore core({.job_uid = "job", .incarnation = 7});
   WorkerOutputs out;
