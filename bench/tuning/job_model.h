@@ -71,7 +71,7 @@ struct JobModel {
   double scale_ = 1;
 };
 
-// Families looked at while developing, and families kept aside; both by name.
+// Families looked at while developing, and validation families; both by name.
 std::vector<std::string> DevelopmentFamilies();
 std::vector<std::string> HoldOutFamilies();
 // `windows` > 0 fixes the length; otherwise it is part of the draw.
