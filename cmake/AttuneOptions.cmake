@@ -43,5 +43,9 @@ if(ATTUNE_SANITIZE)
   if(ATTUNE_SANITIZE MATCHES "thread")
     # The thread sanitizer does not understand fences. Asio's are not needed: its queues hand handlers over under a mutex.
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)
+    # A class of protobuf's headers (MapFieldBase) has two more fields under the compiler's own macro, and the library in the package,
+    # built without it, reads other fields in their place. So the macro is gone, and this project's files look for the other one.
+    add_compile_options(-U__SANITIZE_THREAD__)
+    add_compile_definitions(ATTUNE_THREAD_SANITIZER)
   endif()
 endif()

@@ -5,7 +5,7 @@
 #include <cmath>
 
 // Compiled once for each instruction set; the loader picks. (The thread sanitizer is not ready yet when it does.)
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(__clang__) && !defined(ATTUNE_THREAD_SANITIZER)
 #define ATTUNE_EACH_PROCESSOR [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define ATTUNE_EACH_PROCESSOR

@@ -63,7 +63,8 @@ TEST(Arguments, AJobMayBeLeftOutOfEveryCommandThatTakesOne) {
                                                 {"resume"}}) {
     EXPECT_TRUE(ParseArguments(words).arguments.has_value()) << words.front() << ": " << ParseArguments(words).text;
   }
-  const auto& logs = std::get<LogsArguments>(ParseArguments({"logs", "worker", "3"}).arguments->command);
+  const ParsedArguments parsed = ParseArguments({"logs", "worker", "3"});
+  const auto& logs = std::get<LogsArguments>(parsed.arguments->command);
   EXPECT_EQ(logs.job, "");
   EXPECT_EQ(logs.role, "worker");
   EXPECT_EQ(logs.index, 3U);

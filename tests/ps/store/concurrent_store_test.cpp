@@ -15,7 +15,7 @@
 namespace attune::ps {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(ATTUNE_THREAD_SANITIZER)
 constexpr int kBatches = 150;
 #else
 constexpr int kBatches = 1500;

@@ -369,7 +369,7 @@ TEST(TableStore, OverheadIsAtMost32BytesPerRow) {
     const double per_row = (static_cast<double>(store->memory_bytes()) - static_cast<double>(payload)) / kRows;
     EXPECT_LE(per_row, 32.0);
     EXPECT_GE(per_row, 24.0) << "a key, a slot and a side record alone have 24";
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(ATTUNE_THREAD_SANITIZER)
     const auto resident = static_cast<double>(ResidentBytes() - before);
     const auto reported = static_cast<double>(store->memory_bytes());
     EXPECT_LE(resident, reported * 1.04) << "not all memory is reported";
