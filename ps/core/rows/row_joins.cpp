@@ -163,7 +163,7 @@ bool RowNode::JoinDone(const JoinKey& key, const Join& join) const {
     if (shards_[shard].foreign > 0) return false;
     joining[shard] = true;
   }
-  return std::ranges::none_of(orders_, [&](const auto& entry) { return joining[ShardOf(entry.first.key)]; });
+  return !orders_.AnyRow([&](TableKey row) { return joining[ShardOf(row.key)]; });
 }
 
 void RowNode::CheckJoins(RowOutputs& out) {

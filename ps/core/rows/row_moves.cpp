@@ -141,8 +141,8 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
 
 void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
   if (order.map_version < map_.recovered_at && !Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
-  if (orders_waiting_ + order.keys.size() > options_.orders_max) {
-    return Reject(from, "MoveOrder", std::to_string(orders_waiting_) + " orders wait for rows that have not come", out);
+  if (orders_.size() + order.keys.size() > options_.orders_max) {
+    return Reject(from, "MoveOrder", std::to_string(orders_.size()) + " orders wait for rows that have not come", out);
   }
   OrderHere(order.table, order.keys.view(), order.move_numbers.view(), order.to, now, out);
 }
@@ -166,17 +166,9 @@ void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<cons
     ready_numbers.push_back(move_numbers[at]);
   });
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!is_ready[i] && IsMember(to)) KeepOrder({table, keys[i]}, {.move_number = move_numbers[i], .to = to});
+    if (!is_ready[i] && IsMember(to)) orders_.Add({table, keys[i]}, {.move_number = move_numbers[i], .to = to});
   }
   if (!ready.empty()) HandOver(table, ready, ready_numbers, to, now, out);
-}
-
-// There is one order of each number.
-void RowNode::KeepOrder(TableKey key, Order order) {
-  std::vector<Order>& orders = orders_[key];
-  if (std::ranges::find(orders, order.move_number, &Order::move_number) != orders.end()) return;
-  orders.push_back(order);
-  ++orders_waiting_;
 }
 
 // Rows have arrived: orders that came before them.
@@ -186,23 +178,15 @@ void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime 
   std::map<NodeId, std::pair<std::vector<Key>, std::vector<uint16_t>>> leaving;
   std::vector<Key> with_orders;
   for (const Key key : keys) {
-    if (orders_.contains({table, key})) with_orders.push_back(key);
+    if (orders_.WaitsFor({table, key})) with_orders.push_back(key);
   }
   store.VisitRows(with_orders, [&](const RowView& row) {
-    const auto it = orders_.find({table, row.key});
-    if (it == orders_.end()) return;
-    std::vector<Order>& orders = it->second;
-    const auto order = std::ranges::find_if(orders, [&](const Order& candidate) {
-      return candidate.move_number == static_cast<uint16_t>(row.move_number + 1) ||
-             (Mutant(RowMutation::kOrderWithoutExactMoveNumber) && candidate.move_number > row.move_number);
-    });
-    if (order == orders.end()) return;
+    const auto order =
+        orders_.TakeNext({table, row.key}, row.move_number, Mutant(RowMutation::kOrderWithoutExactMoveNumber));
+    if (!order) return;
     auto& [leaving_keys, numbers] = leaving[order->to];
     leaving_keys.push_back(row.key);
     numbers.push_back(order->move_number);
-    orders.erase(order);
-    --orders_waiting_;
-    if (orders.empty()) orders_.erase(it);
   });
   for (auto& [to, rows] : leaving) {
     if (IsMember(to) && to != self_) HandOver(table, rows.first, rows.second, to, now, out);

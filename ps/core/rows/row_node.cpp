@@ -103,20 +103,16 @@ void RowNode::Send(NodeId to, Message message, RowOutputs& out) {
 bool RowNode::MustStall(NodeId from, const Message& message) const {
   if (from == self_) return false;
   const bool newer = MapVersionOf(message) > map_.version && !Mutant(RowMutation::kNewerMessageUnderOldMap);
-  return newer || stalled_.contains(from);
+  return newer || stalled_.Holds(from);
 }
 
 bool RowNode::HasRoomFor(NodeId from, const Message& message) const {
-  const auto stalled = stalled_.find(from);
-  return stalled == stalled_.end() || !MustStall(from, message) ||
-         (stalled->second.messages.size() < options_.stalled_max && stalled->second.bytes < options_.stalled_bytes_max);
+  return !stalled_.Holds(from) || !MustStall(from, message) || stalled_.HasRoom(from);
 }
 
 void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out) {
   if (MustStall(from, message)) {
-    Stalled& stalled = stalled_[from];
-    stalled.bytes += BytesOf(message);
-    stalled.messages.push_back(std::move(message));
+    stalled_.Add(from, std::move(message));
     out.need_map = true;
     return;
   }
@@ -146,22 +142,11 @@ void RowNode::DrainSelf(MonotonicTime now, RowOutputs& out) {
 }
 
 void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
-  for (auto it = stalled_.begin(); it != stalled_.end();) {
-    auto& [messages, bytes] = it->second;
-    while (!messages.empty() && MapVersionOf(messages.front()) <= map_.version) {
-      Message message = std::move(messages.front());
-      messages.pop_front();
-      bytes -= BytesOf(message);
-      Handle(it->first, std::move(message), now, out);
-      DrainSelf(now, out);
-    }
-    if (messages.empty()) {
-      it = stalled_.erase(it);
-    } else {
-      out.need_map = true;
-      ++it;
-    }
-  }
+  const bool some_wait = stalled_.Release(map_.version, [&](NodeId from, Message message) {
+    Handle(from, std::move(message), now, out);
+    DrainSelf(now, out);
+  });
+  out.need_map = out.need_map || some_wait;
 }
 
 void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
@@ -183,14 +168,14 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
   filter_.ForgetIf([&](NodeId origin) { return !IsMember(origin); });
   for (const Member& member : old.members) {
     if (IsMember(member.node)) continue;
-    parked_.erase(member.node);
+    parked_.Forget(member.node);
     news_sent_.erase(member.node);
     asked_by_.erase(member.node);
     fetch_requests_.erase(member.node);
     if (collect_) collect_->missing.erase(member.node);
     for (auto& [key, join] : joins_) join.markers.erase(member.node);
     if (!Mutant(RowMutation::kRemovedNodeAccepted) && !Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
-      stalled_.erase(member.node);
+      stalled_.Forget(member.node);
     }
   }
 }
@@ -262,7 +247,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   std::vector<Queued> operations;
   if (recovery) {
     ReleaseWithheld(out);
-    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.clear(), orders_waiting_ = 0;
+    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
     claims_.clear();
     asked_by_.clear();
     fetch_requests_.clear();
@@ -344,7 +329,7 @@ RowsReport RowNode::Report() const {
   for (const auto& table : copies_) report.copies += table != nullptr ? table->row_count() : 0;
   report.rows_foreign = foreign_rows_;
   report.handovers_open = handovers_.size();
-  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.size();
+  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.rows();
   if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
     for (const Member& member : map_.members) {
       const bool gives_orders = member.node != self_ && member.may_own_rows();
@@ -361,9 +346,7 @@ RowsReport RowNode::Report() const {
 }
 
 void RowNode::ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const {
-  for (const auto& [from, stalled] : stalled_) {
-    for (const Message& message : stalled.messages) visit(from, message);
-  }
+  stalled_.ForEach(visit);
 }
 
 std::string RowNode::WhatWaits() const {
@@ -374,11 +357,11 @@ std::string RowNode::WhatWaits() const {
   add("keys with waiting operations", waiting_.size());
   add("operations queued at the home", home_queue_.size());
   add("held replicates", held_.size());
-  add("orders", orders_.size());
+  add("orders", orders_.rows());
   add("unacknowledged handovers", handovers_.size());
   add("withheld handover acks", pending_acks_.size());
   add("unanswered installs", installs_.size());
-  add("peers with stalled messages", stalled_.size());
+  add("peers with stalled messages", stalled_.senders());
   add("rows being fetched", fetching_);
   add("recoveries in progress", collect_ ? 1 : 0);
   return text;

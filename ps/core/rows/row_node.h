@@ -39,6 +39,9 @@
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/duplicate_filter.h"
+#include "ps/core/rows/parked_pulls.h"
+#include "ps/core/rows/stalled_messages.h"
+#include "ps/core/rows/waiting_orders.h"
 #include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
 
@@ -116,7 +119,8 @@ struct RowCounters {
 
 class RowNode {
  public:
-  explicit RowNode(RowOptions options) : options_(std::move(options)) {}
+  explicit RowNode(RowOptions options)
+      : options_(std::move(options)), stalled_(options_.stalled_max, options_.stalled_bytes_max) {}
 
   // Before anything else.
   void SetSelf(NodeId self) { self_ = self; }
@@ -136,13 +140,13 @@ class RowNode {
   // All pushes of `origin` up to this one are settled. What a message would say, without one.
   void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out);
   // Drops pulls whose time is over.
-  void OnTimer(MonotonicTime now);
-  MonotonicTime WakeAt() const { return next_deadline_; }
+  void OnTimer(MonotonicTime now) { parked_.Expire(now); }
+  MonotonicTime WakeAt() const { return parked_.next_deadline(); }
 
   const ShardMap& map() const { return map_; }
   const RowCounters& counters() const { return counters_; }
   RowsReport Report() const;
-  size_t parked() const;
+  size_t parked() const { return parked_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
   bool HoldsForeignRows() const { return foreign_rows_ > 0; }
@@ -202,10 +206,6 @@ class RowNode {
     bool called_back = false;  // counted in calling_back_
     bool fetching = false;     // comes from the backup
   };
-  struct Order {
-    uint16_t move_number;
-    NodeId to;
-  };
   struct OpenHandover {
     NodeId to;
     TableId table;
@@ -228,11 +228,6 @@ class RowNode {
     std::shared_ptr<const Replicate> replicate;
     NodeId from;
     uint32_t index;
-  };
-  struct Parked {
-    Pull pull;
-    MonotonicTime deadline;
-    size_t met = 0;  // entries of `after` before this are satisfied
   };
   struct Queued {
     NodeId from;
@@ -321,10 +316,10 @@ class RowNode {
   void Refuse(const Push& push, Status status, RowOutputs& out);
   void Refuse(const Pull& pull, Status status, RowOutputs& out);
   NodeId GuardOf(const Shard& shard) const;
-  bool OwnPushesContained(Parked& parked) const;
+  bool OwnPushesContained(ParkedPull& parked) const;
   void Answer(const Pull& pull, RowOutputs& out);
   Slice<RowVersion> VersionsOf(const Pull& pull, const TableStore& store);
-  void Park(Parked parked, MonotonicTime now, RowOutputs& out);
+  void Park(ParkedPull parked, MonotonicTime now, RowOutputs& out);
   void RetryParked(NodeId origin, RowOutputs& out);
   void TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations);
   void SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
@@ -341,7 +336,6 @@ class RowNode {
   void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
   void OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                  MonotonicTime now, RowOutputs& out);
-  void KeepOrder(TableKey key, Order order);
   void TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                 MonotonicTime now, RowOutputs& out);
@@ -434,19 +428,14 @@ class RowNode {
   uint64_t foreign_rows_ = 0;
 
   std::deque<Message> to_self_;
-  struct Stalled {
-    std::deque<Message> messages;
-    size_t bytes = 0;
-  };
-  std::map<NodeId, Stalled> stalled_;  // for a newer map
+  StalledMessages stalled_;  // for a newer map
 
   // Operations.
   std::map<TableKey, std::vector<WaitingKey>> waiting_;
   std::vector<Queued> home_queue_;
-  std::map<NodeId, std::vector<Parked>> parked_;  // by origin
-  MonotonicTime next_deadline_ = kNever;          // of a parked pull; may be early
-  std::vector<uint64_t> present_;                 // scratch
-  std::vector<RowVersion> versions_;              // scratch
+  ParkedPulls parked_;
+  std::vector<uint64_t> present_;     // scratch
+  std::vector<RowVersion> versions_;  // scratch
 #ifdef ATTUNE_DELIBERATE_MISTAKES
   std::deque<Push> acknowledged_early_;
 #endif
@@ -455,8 +444,7 @@ class RowNode {
   KeySet unique_;  // scratch
   KeyMap<DirectoryEntry> directory_;
   std::vector<uint64_t> directory_rows_;  // by TableId - 1
-  std::map<TableKey, std::vector<Order>> orders_;
-  size_t orders_waiting_ = 0;  // in all
+  WaitingOrders orders_;
   std::map<uint64_t, OpenHandover> handovers_;
   uint64_t next_handover_ = 1;
   std::map<uint64_t, PendingHandoverAck> pending_acks_;

@@ -402,7 +402,7 @@ void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
   if (!IsMember(pull.origin)) return;
   if (Rows(pull.table) == nullptr) return Refuse(pull, NoSuchTable(pull.table), out);
   const MonotonicTime deadline = DeadlineAfter(pull.remaining, now);
-  Parked parked{.pull = std::move(pull), .deadline = deadline};
+  ParkedPull parked{.pull = std::move(pull), .deadline = deadline};
   if (OwnPushesContained(parked)) {
     Answer(parked.pull, out);
   } else {
@@ -411,7 +411,7 @@ void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
 }
 
 // What was decided stays decided while the rows are here, so the search continues where it stopped.
-bool RowNode::OwnPushesContained(Parked& parked) const {
+bool RowNode::OwnPushesContained(ParkedPull& parked) const {
   if (Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
   const std::vector<After>& after = parked.pull.after;
   const NodeId origin = parked.pull.origin;
@@ -446,17 +446,16 @@ Slice<RowVersion> RowNode::VersionsOf(const Pull& pull, const TableStore& store)
   return Slice<RowVersion>::Filled(measured.count, [&](std::span<RowVersion> versions) {
     ReadVersions(store, std::span(keys).first(measured.count), versions);
     if (map_.recoveries == 0) return;
-    for (size_t i = 0; i < versions.size();
-         ++i) {  // a row lost in a recovery is reinitialized, later than what was seen
+    // A row lost in a recovery is reinitialized, later than what was seen.
+    for (size_t i = 0; i < versions.size(); ++i) {
       if (versions[i] == RowVersion() && !store.Contains(keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
     }
   });
 }
 
-void RowNode::Park(Parked parked, MonotonicTime now, RowOutputs& out) {
+void RowNode::Park(ParkedPull parked, MonotonicTime now, RowOutputs& out) {
   if (parked.deadline <= now) return;
-  std::vector<Parked>& pulls = parked_[parked.pull.origin];
-  if (pulls.size() >= kParkedPullsPerOriginMax) {
+  if (!parked_.HasRoom(parked.pull.origin)) {
     return Refuse(
         parked.pull,
         Error(StatusCode::kResourceExhausted, std::to_string(kParkedPullsPerOriginMax) +
@@ -464,32 +463,26 @@ void RowNode::Park(Parked parked, MonotonicTime now, RowOutputs& out) {
         out);
   }
   ++counters_.parked_pulls;
-  if (parked.deadline != kNever) next_deadline_ = std::min(next_deadline_, parked.deadline);
-  pulls.push_back(std::move(parked));
+  parked_.Add(std::move(parked));
 }
 
 void RowNode::RetryParked(NodeId origin, RowOutputs& out) {
-  const auto it = parked_.find(origin);
-  if (it == parked_.end()) return;
-  std::erase_if(it->second, [&](Parked& parked) {
+  parked_.TakeIf(origin, [&](ParkedPull& parked) {
     if (!OwnPushesContained(parked)) return false;
     Answer(parked.pull, out);
     return true;
   });
-  if (it->second.empty()) parked_.erase(it);
 }
 
-// The home of these shards is elsewhere now: parked pulls of rows that nobody has pushed to look for the new one.
+// The home of these shards is elsewhere now: parked pulls of rows that no worker has pushed to look for the new one.
 void RowNode::TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations) {
-  for (auto& [origin, pulls] : parked_) {
-    std::erase_if(pulls, [&](Parked& parked) {
-      const bool elsewhere = std::ranges::any_of(parked.pull.keys, [&](Key key) {
-        return std::ranges::find(shards, ShardOf(key)) != shards.end() && !Rows(parked.pull.table)->Contains(key);
-      });
-      if (elsewhere) operations.push_back({.from = self_, .message = std::move(parked.pull)});
-      return elsewhere;
+  parked_.TakeIf([&](ParkedPull& parked) {
+    const bool elsewhere = std::ranges::any_of(parked.pull.keys, [&](Key key) {
+      return std::ranges::find(shards, ShardOf(key)) != shards.end() && !Rows(parked.pull.table)->Contains(key);
     });
-  }
+    if (elsewhere) operations.push_back({.from = self_, .message = std::move(parked.pull)});
+    return elsewhere;
+  });
 }
 
 // Rows have left for `to`: pulls that wait for pushes to them follow on the same link.
@@ -497,48 +490,22 @@ void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId t
   if (parked_.empty()) return;
   KeyMap<uint8_t> gone;
   for (const Key key : keys) gone[{table, key}] = 1;
-  for (auto& [origin, pulls] : parked_) {
-    std::vector<Parked> kept;
-    for (Parked& parked : pulls) {
-      std::vector<uint32_t> stay, leave;
-      for (uint32_t i = 0; i < parked.pull.keys.size(); ++i) {
-        const bool left = parked.pull.table == table && gone.Contains({table, parked.pull.keys[i]});
-        (left ? leave : stay).push_back(i);
-      }
-      if (leave.empty()) {
-        kept.push_back(std::move(parked));
-        continue;
-      }
-      parked.pull.remaining = parked.deadline - now;
-      parked.pull.by_home = false;
-      Send(to, PartOf(parked.pull, leave), out);
-      if (stay.empty()) continue;
-      Parked rest{.pull = PartOf(parked.pull, stay), .deadline = parked.deadline};
-      if (OwnPushesContained(rest)) {  // it waited for pushes to the rows that left
-        Answer(rest.pull, out);
-      } else {
-        kept.push_back(std::move(rest));
-      }
+  parked_.ReplaceEach([&](ParkedPull parked) -> std::optional<ParkedPull> {
+    std::vector<uint32_t> stay, leave;
+    for (uint32_t i = 0; i < parked.pull.keys.size(); ++i) {
+      const bool left = parked.pull.table == table && gone.Contains({table, parked.pull.keys[i]});
+      (left ? leave : stay).push_back(i);
     }
-    pulls = std::move(kept);
-  }
-  std::erase_if(parked_, [](const auto& entry) { return entry.second.empty(); });
-}
-
-size_t RowNode::parked() const {
-  size_t count = 0;
-  for (const auto& [origin, pulls] : parked_) count += pulls.size();
-  return count;
-}
-
-void RowNode::OnTimer(MonotonicTime now) {
-  if (now < next_deadline_) return;
-  next_deadline_ = kNever;
-  for (auto it = parked_.begin(); it != parked_.end();) {
-    std::erase_if(it->second, [&](const Parked& parked) { return parked.deadline <= now; });
-    for (const Parked& parked : it->second) next_deadline_ = std::min(next_deadline_, parked.deadline);
-    it = it->second.empty() ? parked_.erase(it) : std::next(it);
-  }
+    if (leave.empty()) return parked;
+    parked.pull.remaining = parked.deadline - now;
+    parked.pull.by_home = false;
+    Send(to, PartOf(parked.pull, leave), out);
+    if (stay.empty()) return std::nullopt;
+    ParkedPull rest{.pull = PartOf(parked.pull, stay), .deadline = parked.deadline};
+    if (!OwnPushesContained(rest)) return rest;
+    Answer(rest.pull, out);  // it waited for pushes to the rows that left
+    return std::nullopt;
+  });
 }
 
 void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) {
