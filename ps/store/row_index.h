@@ -102,12 +102,12 @@ class RowIndex {
 
   // visit(key, slot) for every key whose hash lies in [first, last], roughly in the order of hashes. Costs what lies
   // there.
-  template <typename RendezvousClient>
-  void ForEachInRange(uint64_t first, uint64_t last, RendezvousClient&& visit) const {
+  template <typename Visitor>
+  void ForEachInRange(uint64_t first, uint64_t last, Visitor&& visit) const {
     VisitNodes(root_, 0, first, last, visit);
   }
-  template <typename RendezvousClient>
-  void ForEach(RendezvousClient&& visit) const {
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) const {
     ForEachInRange(0, ~uint64_t{0}, visit);
   }
 
@@ -132,8 +132,8 @@ class RowIndex {
     return static_cast<uint32_t>(((hash << shift >> 32) * bucket_count) >> 32);
   }
 
-  template <typename RendezvousClient>
-  static void VisitNodes(const Node* nodes, uint32_t shift, uint64_t first, uint64_t last, RendezvousClient& visit) {
+  template <typename Visitor>
+  static void VisitNodes(const Node* nodes, uint32_t shift, uint64_t first, uint64_t last, Visitor& visit) {
     // The part of the hash above `shift` is the same in first and last.
     const uint64_t rest = shift + kFanBits < 64 ? ~uint64_t{0} >> (shift + kFanBits) : 0;
     const auto from = static_cast<uint32_t>((first << shift) >> (64 - kFanBits));
@@ -150,8 +150,8 @@ class RowIndex {
       }
     }
   }
-  template <typename RendezvousClient>
-  static void VisitLeaf(const Node& leaf, uint32_t shift, uint64_t first, uint64_t last, RendezvousClient& visit) {
+  template <typename Visitor>
+  static void VisitLeaf(const Node& leaf, uint32_t shift, uint64_t first, uint64_t last, Visitor& visit) {
     uint32_t position = Position(first, shift, leaf.bucket_count);
     const uint32_t wanted = Position(last, shift, leaf.bucket_count) - position;
     for (uint32_t walked = 0; walked < leaf.bucket_count; ++walked) {

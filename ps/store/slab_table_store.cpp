@@ -67,8 +67,8 @@ void SlabTableStore<kConcurrent>::PrefetchSlot(uint32_t slot) const {
 }
 
 template <bool kConcurrent>
-template <typename SlabTableStore<kConcurrent>::Prefetch what, typename RendezvousClient>
-void SlabTableStore<kConcurrent>::ForEachSlot(std::span<const Key> keys, RendezvousClient&& visit) const {
+template <typename SlabTableStore<kConcurrent>::Prefetch what, typename Visitor>
+void SlabTableStore<kConcurrent>::ForEachSlot(std::span<const Key> keys, Visitor&& visit) const {
   // Piece by piece: first all slots, asking for the index bucket of kIndexAhead keys later, then all rows, asking for
   // the row of kRowsAhead keys later. One loop for both was slower: it has more misses in flight than a core can track.
   std::array<RowIndex::Start, kIndexAhead> starts;

@@ -61,8 +61,8 @@ class SlabTableStore final : public TableStore {
   enum class Prefetch { kIndex, kSide, kRow, kRowAndSide };
   static constexpr Prefetch kPullPrefetch = kConcurrent ? Prefetch::kRowAndSide : Prefetch::kRow;
   // Calls visit(i, slot or kAbsent) for every key in order.
-  template <Prefetch what, typename RendezvousClient>
-  void ForEachSlot(std::span<const Key> keys, RendezvousClient&& visit) const;
+  template <Prefetch what, typename Visitor>
+  void ForEachSlot(std::span<const Key> keys, Visitor&& visit) const;
   // Inlined always, as RowIndex::Prefetch is.
   template <Prefetch what>
   [[gnu::always_inline]] inline void PrefetchSlot(uint32_t slot) const;

@@ -46,8 +46,8 @@ class Snapshot {
   void Add(const RowView& row);
 
   // Takes one saved row: visit(RowView, changed); false when there is none.
-  template <typename RendezvousClient>
-  bool TakeSaved(RendezvousClient&& visit) {
+  template <typename Visitor>
+  bool TakeSaved(Visitor&& visit) {
     if (saved_.empty()) return false;
     const Saved& row = saved_.front();
     std::vector<float> scratch;

@@ -76,14 +76,14 @@ class KeyMap {
     return true;
   }
 
-  template <typename RendezvousClient>
-  void ForEach(RendezvousClient&& visit) {
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) {
     for (Slot& slot : slots_) {
       if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
     }
   }
-  template <typename RendezvousClient>
-  void ForEach(RendezvousClient&& visit) const {
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) const {
     for (const Slot& slot : slots_) {
       if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
     }

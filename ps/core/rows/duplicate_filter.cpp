@@ -102,8 +102,8 @@ void DuplicateFilter::Clear(PushRecord& record, uint32_t position) {
   --record.decided;
 }
 
-template <typename RendezvousClient>
-void DuplicateFilter::ForEachDecided(TableId table, Held held, RendezvousClient&& visit) {
+template <typename Visitor>
+void DuplicateFilter::ForEachDecided(TableId table, Held held, Visitor&& visit) {
   for (auto& [origin, entry] : origins_) {
     auto& records = entry.records[static_cast<size_t>(held)];
     for (auto it = records.begin(); it != records.end();) {

@@ -83,8 +83,8 @@ class DuplicateFilter {
   };
   const PushRecord* FindRecord(NodeId origin, SequenceNumber sequence, Held held) const;
   // Calls visit(origin, sequence, record, position, key, bits) for decided keys of `table` (0: of all).
-  template <typename RendezvousClient>
-  void ForEachDecided(TableId table, Held held, RendezvousClient&& visit);
+  template <typename Visitor>
+  void ForEachDecided(TableId table, Held held, Visitor&& visit);
   static void Clear(PushRecord& record, uint32_t position);
 
   std::map<NodeId, Origin> origins_;

@@ -164,7 +164,7 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
   if (!finish.empty()) Finish(*replicate, finish, out);
   if (!gap.empty()) {
     for (const uint32_t i : gap) {
-      held_[{replicate->table, replicate->keys[i]}].push_back({.replicate = replicate, .from = from, .index = i});
+      held_.Add({replicate->table, replicate->keys[i]}, {.replicate = replicate, .from = from, .index = i});
     }
     if (!again && !Mutant(RowMutation::kNoInstallWanted)) {
       Send(from, InstallWanted{.map_version = {}, .table = replicate->table, .keys = PartOf(replicate->keys, gap)},
@@ -202,17 +202,13 @@ void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> place
 void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out) {
   for (const Key key : keys) {
     for (bool progress = true; progress;) {  // one may make the next one fit
-      const auto it = held_.find({table, key});
-      if (it == held_.end()) break;
-      std::vector<HeldReplicate> held = std::move(it->second);
-      held_.erase(it);
-      const size_t before = held.size();
+      const std::vector<HeldReplicate> held = held_.Take({table, key});
       for (const HeldReplicate& entry : held) {
         const uint32_t place[] = {entry.index};
         TakeReplicate(entry.from, entry.replicate, place, true, out);
       }
-      const auto left = held_.find({table, key});
-      progress = left != held_.end() && left->second.size() < before;
+      const size_t left = held_.CountOf({table, key});
+      progress = left > 0 && left < held.size();
     }
   }
 }
@@ -240,8 +236,7 @@ void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutpu
 void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out) {
   TableStore* store = Rows(table);
   if (store == nullptr) return;
-  const size_t chunk = std::max<size_t>(
-      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (store->spec().options.dim * 3)));
+  const size_t chunk = RowsPerMessage(*store);
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const std::span<const Key> part = keys.subspan(begin, std::min(chunk, keys.size() - begin));
     Install install{.map_version = {}};
@@ -297,18 +292,13 @@ void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
   for (const TableKey key : KeysOfShards(copies_, shards)) erase[key.table].push_back(key.key);
   for (const auto& [table, keys] : erase) Copies(table)->Erase(keys);
   filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[ShardOf(key)]; });
-  for (auto it = held_.begin(); it != held_.end();) {
-    if (!dropped[ShardOf(it->first.key)]) {
-      ++it;
-      continue;
-    }
-    for (const HeldReplicate& entry : it->second) {
-      if (!entry.replicate->ack_wanted || Mutant(RowMutation::kNoReplicateRefused)) continue;
-      const uint32_t place[] = {entry.index};
-      Send(entry.from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*entry.replicate, place)}, out);
-    }
-    it = held_.erase(it);
-  }
+  held_.EraseRowsIf([&](TableKey row) { return dropped[ShardOf(row.key)]; },
+                    [&](const HeldReplicate& held) {
+                      if (!held.replicate->ack_wanted || Mutant(RowMutation::kNoReplicateRefused)) return;
+                      const uint32_t place[] = {held.index};
+                      Send(held.from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*held.replicate, place)},
+                           out);
+                    });
 }
 
 }  // namespace attune::ps

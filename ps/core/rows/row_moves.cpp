@@ -18,26 +18,15 @@ using Held = DuplicateFilter::Held;
 // --- the directory
 
 void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
-  const auto [place, is_new] = directory_.Insert(key);
-  if (place->called_back && !is_new) --calling_back_;
-  if (place->fetching && !is_new && !entry.fetching) entry.fetching = true;  // still comes here first
-  *place = entry;
-  if (!is_new) return;
-  directory_rows_.resize(std::max<size_t>(directory_rows_.size(), key.table.value()));
-  ++directory_rows_[key.table.value() - 1];
-  ShardState& state = shards_[ShardOf(key.key)];
-  ++state.exceptions;
-  plain_[ShardOf(key.key)] = 0;
+  const uint32_t shard = ShardOf(key.key);
+  directory_.Set(key, shard, entry);
+  plain_[shard] = 0;
 }
 
 void RowNode::EraseEntry(TableKey key) {
-  const DirectoryEntry* entry = directory_.Find(key);
-  if (entry == nullptr) return;
-  if (entry->called_back) --calling_back_;
-  directory_.Erase(key);
-  --directory_rows_[key.table.value() - 1];
-  ShardState& state = shards_[ShardOf(key.key)];
-  if (--state.exceptions == 0) plain_[ShardOf(key.key)] = state.home == HomeState::kActive ? 1 : 0;
+  const uint32_t shard = ShardOf(key.key);
+  if (!directory_.Erase(key, shard) || directory_.InShard(shard) > 0) return;
+  plain_[shard] = shards_[shard].home == HomeState::kActive ? 1 : 0;
 }
 
 // --- the home
@@ -68,7 +57,7 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
     if (place.what == Place::What::kSend) {
       Send(place.to, std::move(part), out);
     } else {
-      home_queue_.push_back({.from = from, .message = std::move(part)});
+      waiting_.Queue({.from = from, .message = std::move(part)});
     }
   }
 }
@@ -87,7 +76,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !Mutant(RowMutation::kRowMovedToBackup)) continue;
-    DirectoryEntry* const entry = directory_.Find({table, keys[i]});
+    const DirectoryEntry* const entry = directory_.Find({table, keys[i]});
     if (entry == nullptr) {
       if (to != self_) here.push_back(keys[i]);
       continue;
@@ -95,8 +84,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
-    *entry = {.owner = to, .move_number = numbers[i], .called_back = call_back, .fetching = entry->fetching};
-    if (call_back) ++calling_back_;
+    directory_.Redirect({table, keys[i]}, to, numbers[i], call_back);
   }
   if (!here.empty()) {
     TableStore& store = *Rows(table);
@@ -304,16 +292,19 @@ void RowNode::CountForeign(TableId table, std::span<const Key> keys) {
 void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                        MonotonicTime now, RowOutputs& out) {
   TableStore& store = *Rows(table);
-  const size_t dim = store.spec().options.dim;
-  const size_t chunk =
-      std::max<size_t>(1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (dim * 3)));
+  const size_t chunk = RowsPerMessage(store);
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
-    Handover message{.map_version = {}, .handover = next_handover_++, .mark = snapshot_.mark};
+    Handover message{.map_version = {}, .handover = {}, .mark = snapshot_.mark};
     message.rows = Gather(store, table, part);
     const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
     message.rows.move_numbers = std::vector<uint16_t>(numbers.begin(), numbers.end());
+    message.handover = handovers_.Add({.to = to,
+                                       .table = table,
+                                       .keys = message.rows.keys,
+                                       .move_numbers = message.rows.move_numbers,
+                                       .sent_under = map_.version});
     const bool stay = Mutant(RowMutation::kRecordsStayAtSource);
     message.records = RecordsOf(table, part, Held::kRow, !stay, to);
     if (Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
@@ -326,17 +317,11 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
       if (map_.shards[shard].home != self_) {
         --state.foreign;
         --foreign_rows_;
-      } else if (DirectoryEntry* entry = directory_.Find({table, part[i]});
-                 entry != nullptr && entry->owner == to && entry->move_number == numbers[i]) {
-        entry->sent_by_me = true;
+      } else {
+        directory_.MarkSent({table, part[i]}, to, numbers[i]);
       }
     }
     counters_.rows_sent += count;
-    handovers_[message.handover] = {.to = to,
-                                    .table = table,
-                                    .keys = message.rows.keys,
-                                    .move_numbers = message.rows.move_numbers,
-                                    .sent_under = map_.version};
     Send(to, std::move(message), out);
     SendParkedAfter(table, part, to, now, out);
   }
@@ -347,10 +332,9 @@ void RowNode::HandoverEnded(const OpenHandover& handover) {
 }
 
 void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
-  const auto it = handovers_.find(ack.handover);
-  if (it == handovers_.end() || it->second.to != from) return;
-  const OpenHandover handover = std::move(it->second);
-  handovers_.erase(it);
+  const std::optional<OpenHandover> acknowledged = handovers_.Take(ack.handover, from);
+  if (!acknowledged) return;
+  const OpenHandover& handover = *acknowledged;
   HandoverEnded(handover);
   const MapVersion arrived_at = Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
   if (map_.recovered_at > MapVersion() && arrived_at >= map_.recovered_at && handover.sent_under < map_.recovered_at) {
@@ -379,14 +363,14 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   Insert(*Rows(table), handover.rows, {}, out);
   AddRecords(table, keys.view(), handover.records.records, Held::kRow);
   out.arrived.push_back({.table = table, .keys = keys});
-  const uint64_t pending = next_pending_ack_++;
+  const uint64_t number = withheld_.Reserve();
   size_t awaited =
-      Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), pending, out);
-  awaited += ArrivedUnmarked(handover, pending, out);
+      Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), number, out);
+  awaited += ArrivedUnmarked(handover, number, out);
   if (awaited == 0) {
     Send(from, ack, out);
   } else {
-    pending_acks_[pending] = {.to = from, .ack = ack, .installs = awaited};
+    withheld_.Add(number, {.to = from, .ack = ack}, awaited);
   }
   Arrive(std::move(handover.rows), handover.records, now, out);
 }
@@ -529,10 +513,10 @@ size_t RowNode::RowsCalledBackMax(TableId table) const {
 void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
   while (!call_back_.empty()) {
     const TableId table = call_back_.front().table;
-    const size_t under_way_max = RowsCalledBackMax(table);
-    if (calling_back_ >= under_way_max) return;
+    const size_t called_back_max = RowsCalledBackMax(table);
+    if (directory_.called_back() >= called_back_max) return;
     std::vector<Key> keys;
-    const size_t room = std::min(under_way_max - calling_back_, options_.rows_per_message_max);
+    const size_t room = std::min(called_back_max - directory_.called_back(), options_.rows_per_message_max);
     while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
       const TableKey key = call_back_.front();
       call_back_.pop_front();

@@ -32,6 +32,12 @@ TableStore* RowNode::Copies(TableId table) const {
   return index < copies_.size() ? copies_[index].get() : nullptr;
 }
 
+// With their state, which may be as long as two rows.
+size_t RowNode::RowsPerMessage(const TableStore& store) const {
+  const size_t floats = size_t{store.spec().options.dim} * 3;
+  return std::max<size_t>(1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / floats));
+}
+
 Status RowNode::InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded) {
   if (table == TableId() || table.value() > kTablesMax) {
     return Error(StatusCode::kResourceExhausted,
@@ -173,7 +179,7 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
     asked_by_.erase(member.node);
     fetch_requests_.erase(member.node);
     if (collect_) collect_->missing.erase(member.node);
-    for (auto& [key, join] : joins_) join.markers.erase(member.node);
+    joins_.Forget(member.node);
     if (!Mutant(RowMutation::kRemovedNodeAccepted) && !Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
       stalled_.Forget(member.node);
     }
@@ -234,15 +240,18 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, map_.marked);
   const uint32_t count = map_.shard_count();
   const bool first = shards_.empty();
-  if (first) shards_.resize(count);
+  if (first) {
+    shards_.resize(count);
+    directory_.SetShards(count);
+  }
   RemoveOrigins(old);
   // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
-  std::erase_if(handovers_, [&](const auto& entry) {
-    if (IsMember(entry.second.to)) return false;
-    HandoverEnded(entry.second);
+  handovers_.EraseIf([&](const OpenHandover& handover) {
+    if (IsMember(handover.to)) return false;
+    HandoverEnded(handover);
     return true;
   });
-  std::erase_if(pending_acks_, [&](const auto& entry) { return !IsMember(entry.second.to); });
+  withheld_.EraseIf([&](NodeId to) { return !IsMember(to); });
 
   std::vector<Queued> operations;
   if (recovery) {
@@ -256,9 +265,8 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     restore_ = {};
     collect_.reset();
     call_back_.clear();
-    calling_back_ = 0;
-    directory_.ForEach([](TableKey, DirectoryEntry& entry) { entry.called_back = entry.fetching = false; });
-    if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = TakeWaiting();
+    directory_.ForgetComing();
+    if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
   std::vector<uint32_t> given_away, dropped;
   const std::vector<NodeId> owners_lost = recovery ? OwnersLostSince(old) : std::vector<NodeId>();
@@ -275,9 +283,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     if (has_copies && (recovery || !had_copies)) shards_[i].absent_era = map_.recoveries;
   }
   if (recovery || !given_away.empty()) {
-    operations.insert(operations.end(), std::make_move_iterator(home_queue_.begin()),
-                      std::make_move_iterator(home_queue_.end()));
-    home_queue_.clear();
+    std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
   }
   if (!given_away.empty()) TakeParkedElsewhere(given_away, operations);
   UpdatePlain();
@@ -303,7 +309,7 @@ void RowNode::UpdatePlain() {
   plain_.resize(shards_.size());
   any_guard_ = false;
   for (size_t i = 0; i < shards_.size(); ++i) {
-    plain_[i] = shards_[i].home == HomeState::kActive && shards_[i].exceptions == 0 ? 1 : 0;
+    plain_[i] = shards_[i].home == HomeState::kActive && directory_.InShard(static_cast<uint32_t>(i)) == 0 ? 1 : 0;
     any_guard_ = any_guard_ || map_.shards[i].backup != NodeId() || map_.shards[i].next_backup != NodeId();
   }
 }
@@ -316,27 +322,20 @@ RowsReport RowNode::Report() const {
     if (state.home != HomeState::kNotHome && state.home != HomeState::kActive) ++report.shards_not_ready;
   }
   if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
-  std::map<MapVersion, bool> joins;
-  for (const auto& [key, join] : joins_) {
-    const bool all = joins.try_emplace(key.first, true).first->second;
-    joins[key.first] = all && join.done;
-    report.copies_to_send += join.to_install.size();
-  }
-  for (const auto& [join_id, done] : joins) {
-    if (done) report.joins_done.push_back(join_id);
-  }
+  report.joins_done = joins_.Done();
+  report.copies_to_send += joins_.rows_to_install();
   for (const auto& table : rows_) report.rows_held += table != nullptr ? table->row_count() : 0;
   for (const auto& table : copies_) report.copies += table != nullptr ? table->row_count() : 0;
   report.rows_foreign = foreign_rows_;
   report.handovers_open = handovers_.size();
-  report.operations_waiting = waiting_.size() + home_queue_.size() + parked() + held_.size() + orders_.rows();
+  report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + held_.rows() + orders_.rows();
   if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
     for (const Member& member : map_.members) {
       const bool gives_orders = member.node != self_ && member.may_own_rows();
       if (gives_orders && !leave_markers_.contains(member.node)) ++report.operations_waiting;
     }
   }
-  report.rows_to_come = call_back_.size() + calling_back_;
+  report.rows_to_come = call_back_.size() + directory_.called_back();
   report.rows_received = counters_.rows_received;
   report.rows_sent = counters_.rows_sent;
   report.shards_restored = shards_restored_;
@@ -354,13 +353,13 @@ std::string RowNode::WhatWaits() const {
   const auto add = [&](const char* what, size_t count) {
     if (count > 0) text += std::string(text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   };
-  add("keys with waiting operations", waiting_.size());
-  add("operations queued at the home", home_queue_.size());
-  add("held replicates", held_.size());
+  add("keys with waiting operations", waiting_.rows());
+  add("operations queued at the home", waiting_.queued());
+  add("held replicates", held_.rows());
   add("orders", orders_.rows());
   add("unacknowledged handovers", handovers_.size());
-  add("withheld handover acks", pending_acks_.size());
-  add("unanswered installs", installs_.size());
+  add("withheld handover acks", withheld_.size());
+  add("unanswered installs", joins_.open_installs());
   add("peers with stalled messages", stalled_.senders());
   add("rows being fetched", fetching_);
   add("recoveries in progress", collect_ ? 1 : 0);

@@ -38,9 +38,14 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
+#include "ps/core/rows/backup_joins.h"
 #include "ps/core/rows/duplicate_filter.h"
+#include "ps/core/rows/held_replicates.h"
+#include "ps/core/rows/open_handovers.h"
 #include "ps/core/rows/parked_pulls.h"
+#include "ps/core/rows/row_directory.h"
 #include "ps/core/rows/stalled_messages.h"
+#include "ps/core/rows/waiting_operations.h"
 #include "ps/core/rows/waiting_orders.h"
 #include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
@@ -195,62 +200,17 @@ class RowNode {
     bool copies_partial = false;      // and they were still being made
     bool owner_lost = false;          // since it was complete, a member was lost that may have owned rows of it
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
-    uint32_t exceptions = 0;          // directory entries
     uint32_t handovers = 0;           // rows sent and not acknowledged
     uint16_t absent_era = 0;          // backup: a copy that is not there begins at this era or later
   };
-  struct DirectoryEntry {
-    NodeId owner;  // this node: the row is on its way here
-    uint16_t move_number = 0;
-    bool sent_by_me = false;   // this very move left from here
-    bool called_back = false;  // counted in calling_back_
-    bool fetching = false;     // comes from the backup
-  };
-  struct OpenHandover {
-    NodeId to;
-    TableId table;
-    Slice<Key> keys;
-    Slice<uint16_t> move_numbers;
-    MapVersion sent_under;
-  };
+  using DirectoryEntry = RowDirectory::Entry;
   struct Claim {
     TableKey key;
     NodeId owner;
     uint16_t move_number;
   };
-  // An operation of which some keys wait for a row.
-  struct WaitingKey {
-    std::shared_ptr<const Message> message;
-    NodeId from;
-    uint32_t index;  // of the key in the message
-  };
-  struct HeldReplicate {
-    std::shared_ptr<const Replicate> replicate;
-    NodeId from;
-    uint32_t index;
-  };
-  struct Queued {
-    NodeId from;
-    Message message;
-  };
-  struct PendingHandoverAck {
-    NodeId to;
-    HandoverAck ack;
-    size_t installs = 0;  // to be answered first
-  };
-  using JoinKey = std::pair<MapVersion, NodeId>;  // join_id, next backup
-  struct Join {
-    std::deque<TableKey> to_install;
-    size_t in_flight = 0;
-    bool marker_sent = false;
-    std::vector<uint32_t> shards;
-    std::set<NodeId> markers;  // next backup: members that have sent all
-    bool done = false;
-  };
-  struct OpenInstall {
-    JoinKey join;
-    std::optional<uint64_t> pending_ack;  // key into pending_acks_
-  };
+  using Queued = WaitingOperations::Queued;
+  using HeldReplicate = HeldReplicates::Held;
   struct Collect {
     std::set<NodeId> missing;
     KeyMap<Claim> reported;
@@ -276,6 +236,7 @@ class RowNode {
   const Shard& ShardAt(Key key) const { return map_.shards[ShardOf(key)]; }
   TableStore* Rows(TableId table) const;
   TableStore* Copies(TableId table) const;
+  size_t RowsPerMessage(const TableStore& store) const;
   void UpdatePlain();
   void Lose(Status status, RowOutputs& out);
   void Reject(NodeId from, const char* kind, const std::string& why, RowOutputs& out);
@@ -325,7 +286,6 @@ class RowNode {
   void SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
   void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
-  std::vector<Queued> TakeWaiting();
 
   // --- row_moves.cpp
   void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
@@ -381,10 +341,9 @@ class RowNode {
   void EndJoins(RowOutputs& out);
   void PumpJoins(RowOutputs& out);
   void CheckJoins(RowOutputs& out);
-  bool JoinDone(const JoinKey& key, const Join& join) const;
-  size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t pending, RowOutputs& out);
-  void InstallEnded(const OpenInstall& install, RowOutputs& out);
-  void StopWithholding(uint64_t pending_ack, RowOutputs& out);
+  bool JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join) const;
+  size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out);
+  void Answered(std::optional<uint64_t> withheld, RowOutputs& out);
 
   // --- row_restore.cpp
   void BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out);
@@ -395,9 +354,9 @@ class RowNode {
   // --- row_snapshot.cpp
   void On(NodeId from, SnapshotRows&& message, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
-  size_t ArrivedUnmarked(const Handover& handover, uint64_t pending_ack, RowOutputs& out);
+  size_t ArrivedUnmarked(const Handover& handover, uint64_t withheld, RowOutputs& out);
   void AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records);
-  size_t SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t pending_ack, RowOutputs& out);
+  size_t SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out);
   void ReleaseWithheld(RowOutputs& out);
   static std::vector<RowView> ViewsOf(const TableStore& store, const RowBatch& rows, std::span<const uint32_t> only);
 
@@ -431,8 +390,7 @@ class RowNode {
   StalledMessages stalled_;  // for a newer map
 
   // Operations.
-  std::map<TableKey, std::vector<WaitingKey>> waiting_;
-  std::vector<Queued> home_queue_;
+  WaitingOperations waiting_;
   ParkedPulls parked_;
   std::vector<uint64_t> present_;     // scratch
   std::vector<RowVersion> versions_;  // scratch
@@ -442,22 +400,16 @@ class RowNode {
 
   // Moves.
   KeySet unique_;  // scratch
-  KeyMap<DirectoryEntry> directory_;
-  std::vector<uint64_t> directory_rows_;  // by TableId - 1
+  RowDirectory directory_;
   WaitingOrders orders_;
-  std::map<uint64_t, OpenHandover> handovers_;
-  uint64_t next_handover_ = 1;
-  std::map<uint64_t, PendingHandoverAck> pending_acks_;
-  uint64_t next_pending_ack_ = 1;
+  OpenHandovers handovers_;
+  WithheldAcks withheld_;
   std::map<NodeId, uint64_t> news_sent_;  // generation of the filter, by peer
-  std::deque<TableKey> call_back_;
-  size_t calling_back_ = 0;
+  std::deque<TableKey> call_back_;        // rows to call back
 
   // Copies.
-  std::map<TableKey, std::vector<HeldReplicate>> held_;
-  std::map<JoinKey, Join> joins_;
-  std::map<uint64_t, OpenInstall> installs_;
-  uint64_t next_install_ = 1;
+  HeldReplicates held_;
+  BackupJoins joins_;
   std::set<NodeId> leave_markers_;  // members whose older orders have all arrived, while this node leaves
 
   // Recovery.
@@ -486,7 +438,7 @@ class RowNode {
     uint64_t first_handover = 1;  // that was sent after the mark
     FilterRecords filter;
     uint64_t next_sent = 1;
-    std::map<uint64_t, uint64_t> unanswered;  // SnapshotRows sent -> key into pending_acks_, 0: none
+    std::map<uint64_t, uint64_t> unanswered;  // SnapshotRows sent -> number in withheld_, 0: none
     std::vector<SnapshotRows> early;          // came before this node's mark
   } snapshot_;
 };

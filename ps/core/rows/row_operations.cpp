@@ -94,7 +94,7 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
     if (place.what == Place::What::kWait) {
       counters_.waited += places.size();
       for (const uint32_t i : places) {
-        waiting_[{operation.table, operation.keys[i]}].push_back({.message = whole, .from = from, .index = i});
+        waiting_.Add({operation.table, operation.keys[i]}, whole, from, i);
       }
       continue;
     }
@@ -102,7 +102,7 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
     if (place.what == Place::What::kHere) {
       Here(std::move(part), now, out);
     } else if (place.what == Place::What::kQueue) {
-      home_queue_.push_back({.from = from, .message = std::move(part)});
+      waiting_.Queue({.from = from, .message = std::move(part)});
     } else {
       ++counters_.forwarded;
       part.by_home = place.by_home;
@@ -113,32 +113,6 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
 
 void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
   Dispatch(from, std::move(wanted), now, out);
-}
-
-std::vector<RowNode::Queued> RowNode::TakeWaiting() {
-  std::vector<Queued> operations;
-  std::map<const Message*, std::pair<WaitingKey, std::vector<uint32_t>>> whole;  // in no order that matters: see below
-  std::vector<const Message*> order;
-  for (auto& [key, waiting] : waiting_) {
-    for (WaitingKey& entry : waiting) {
-      const Message* message = entry.message.get();
-      auto& [first, places] = whole[message];
-      if (places.empty()) order.push_back(message);
-      places.push_back(entry.index);
-      first = std::move(entry);
-    }
-  }
-  waiting_.clear();
-  for (const Message* message : order) {
-    auto& [entry, places] = whole.at(message);
-    std::ranges::sort(places);
-    const auto keep = [&](const auto& operation) -> Message {
-      if constexpr (requires { PartOf(operation, std::span<const uint32_t>()); }) return PartOf(operation, places);
-      return operation;
-    };
-    operations.push_back({.from = entry.from, .message = std::visit(keep, *entry.message)});
-  }
-  return operations;
 }
 
 // What waited under an older map looks for its way again; whoever sent it, it is not trusted any more.
@@ -155,20 +129,8 @@ void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutp
 
 // Rows have arrived: what waited for them, in its order.
 void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
-  if (waiting_.empty()) return;
-  std::vector<std::pair<std::shared_ptr<const Message>, std::vector<uint32_t>>> parts;
-  for (const Key key : keys) {
-    const auto it = waiting_.find({table, key});
-    if (it == waiting_.end()) continue;
-    for (WaitingKey& entry : it->second) {
-      auto same = std::ranges::find(parts, entry.message, [](const auto& part) { return part.first; });
-      if (same == parts.end()) same = parts.insert(parts.end(), {entry.message, {}});
-      same->second.push_back(entry.index);
-    }
-    waiting_.erase(it);
-  }
-  for (auto& [message, places] : parts) {
-    std::ranges::sort(places);
+  if (!waiting_.AnyForRows()) return;
+  for (const auto& [message, places] : waiting_.TakeFor(table, keys)) {
     if (const auto* push = std::get_if<Push>(message.get())) {
       Here(PartOf(*push, places), now, out);
     } else if (const auto* pull = std::get_if<Pull>(message.get())) {
@@ -280,7 +242,7 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
 // Rows homed here that are elsewhere come back one day: they keep their room below rows_max.
 Status RowNode::CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys) {
   const uint64_t rows_max = store.spec().options.rows_max;
-  const uint64_t elsewhere = table.value() <= directory_rows_.size() ? directory_rows_[table.value() - 1] : 0;
+  const uint64_t elsewhere = directory_.InTable(table);
   const uint64_t taken = store.row_count() + elsewhere;
   if (rows_max == 0 || elsewhere == 0 || taken + keys.size() <= rows_max) return OkStatus();
   present_.resize((keys.size() + 63) / 64);

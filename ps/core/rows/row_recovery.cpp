@@ -17,7 +17,7 @@ using Held = DuplicateFilter::Held;
 void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
   // What was asked for may have waited at a node that is gone.
   std::map<std::pair<NodeId, TableId>, std::vector<Key>> ask_again;
-  for (const auto& [key, held] : held_) ask_again[{ShardAt(key.key).home, key.table}].push_back(key.key);
+  held_.ForEachRow([&](TableKey row) { ask_again[{ShardAt(row.key).home, row.table}].push_back(row.key); });
   for (auto& [asked, keys] : ask_again) {
     const auto [home, table] = asked;
     if (home != self_) Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
@@ -73,11 +73,11 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
     };
     if (!Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
     if (Mutant(RowMutation::kReportWithoutHandoverAcks)) {
-      for (const auto& [id, open] : handovers_) {
+      handovers_.ForEach([&](const OpenHandover& open) {
         for (size_t i = 0; i < open.keys.size(); ++i) {
           claim({.key = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
         }
-      }
+      });
     }
     for (const auto& [table, list] : entries) {
       for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
@@ -244,7 +244,7 @@ void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
     copies.Erase(all);
   }
   filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return ShardOf(key) == shard; });
-  std::erase_if(held_, [&](const auto& entry) { return ShardOf(entry.first.key) == shard; });
+  held_.EraseIf([&](TableKey row, const HeldReplicate&) { return ShardOf(row.key) == shard; });
 }
 
 void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
@@ -322,14 +322,11 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
   for (const auto& [table, list] : wanted) SendFetched(from, table, list, out);
   std::vector<bool> asked(shards_.size());
   for (const uint32_t shard : shards) asked[shard] = true;
-  for (auto it = held_.begin(); it != held_.end();) {  // sent by removed owners of rows that have no copy
-    if (asked[ShardOf(it->first.key)] && !known.Contains(it->first)) {
-      std::erase_if(it->second, [&](const HeldReplicate& entry) {
-        return entry.replicate->versions[entry.index].era() < map_.recoveries;
-      });
-    }
-    it = it->second.empty() ? held_.erase(it) : std::next(it);
-  }
+  // Those are of removed owners, and of rows that have no copy.
+  held_.EraseIf([&](TableKey row, const HeldReplicate& held) {
+    return asked[ShardOf(row.key)] && !known.Contains(row) &&
+           held.replicate->versions[held.index].era() < map_.recoveries;
+  });
   Send(from,
        FetchedRows{.map_version = {},
                    .recovered_at = map_.recovered_at,
@@ -342,8 +339,7 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
 
 void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
   TableStore& copies = *Copies(table);
-  const size_t chunk = std::max<size_t>(
-      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (copies.spec().options.dim * 3)));
+  const size_t chunk = RowsPerMessage(copies);
   for (size_t at = 0; at < keys.size(); at += chunk) {
     const std::span<const Key> part = keys.subspan(at, std::min(chunk, keys.size() - at));
     if (!Mutant(RowMutation::kNoEraFenceAtBackup)) copies.RaiseEra(part, map_.recoveries);
@@ -371,8 +367,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
       rows.versions = std::move(versions);
     }
     for (const Key key : rows.keys) {
-      DirectoryEntry* entry = directory_.Find({rows.table, key});
-      if (entry != nullptr && std::exchange(entry->fetching, false)) --fetching_;
+      if (directory_.EndFetch({rows.table, key})) --fetching_;
     }
     CountForeign(rows.table, rows.keys.view());
     Insert(*Rows(rows.table), rows, {}, out);
@@ -390,12 +385,10 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
   }
   // Keys that did not come have no copy: nobody has pushed to those rows, as far as anyone was told.
   std::map<TableId, std::vector<Key>> absent;
-  directory_.ForEach([&](TableKey key, DirectoryEntry& entry) {
-    if (!entry.fetching || ShardAt(key.key).backup != from) return;
-    entry.fetching = false;
+  for (const TableKey row : directory_.EndFetchesIf([&](TableKey row) { return ShardAt(row.key).backup == from; })) {
     --fetching_;
-    absent[key.table].push_back(key.key);
-  });
+    absent[row.table].push_back(row.key);
+  }
   for (const auto& [table, keys] : absent) {
     if (Status status = Rows(table)->CreateRows(keys, RowVersion(map_.recoveries, 0)); !status.ok()) {
       return Lose(std::move(status), out);
@@ -413,7 +406,7 @@ void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowO
   }
   UpdatePlain();
   PlanCallBacks();
-  Requeue(std::exchange(home_queue_, {}), now, out);
+  Requeue(waiting_.TakeQueue(), now, out);
   CallBack(now, out);
   out.report = true;
 }

@@ -24,7 +24,7 @@ Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
   snapshot_.mark = cut;
   snapshot_.open = true;
   snapshot_.sealed = false;
-  snapshot_.first_handover = next_handover_;
+  snapshot_.first_handover = handovers_.next();
   if (options_.snapshots_go_home) {
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i] == nullptr || rows_[i]->row_count() == 0) continue;
@@ -50,8 +50,7 @@ Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
 }
 
 bool RowNode::SnapshotSettled() const {
-  const bool arrived = handovers_.empty() || handovers_.begin()->first >= snapshot_.first_handover;
-  return snapshot_.open && arrived && snapshot_.unanswered.empty();
+  return snapshot_.open && handovers_.AcknowledgedBelow(snapshot_.first_handover) && snapshot_.unanswered.empty();
 }
 
 FilterRecords RowNode::SealSnapshot() {
@@ -71,11 +70,11 @@ void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
 }
 
 // Returns how many answers the HandoverAck has to wait for.
-size_t RowNode::ArrivedUnmarked(const Handover& handover, uint64_t pending_ack, RowOutputs& out) {
+size_t RowNode::ArrivedUnmarked(const Handover& handover, uint64_t withheld, RowOutputs& out) {
   if (!snapshot_.open || snapshot_.sealed || handover.mark >= snapshot_.mark) return 0;
   if (Mutant(RowMutation::kUnmarkedArrivalNotWritten)) return 0;
   if (options_.snapshots_go_home)
-    return SendSnapshotHome(handover.rows.table, handover.rows.keys.view(), pending_ack, out);
+    return SendSnapshotHome(handover.rows.table, handover.rows.keys.view(), withheld, out);
   AddToSnapshot(handover.rows, handover.records.records);
   return 0;
 }
@@ -98,12 +97,11 @@ void RowNode::AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord
 // --- owners that write no files
 
 // Returns how many messages were sent.
-size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t pending_ack, RowOutputs& out) {
+size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out) {
   TableStore& store = *Rows(table);
   std::map<NodeId, std::vector<Key>> by_home;
   for (const Key key : keys) by_home[ShardAt(key).home].push_back(key);
-  const size_t chunk = std::max<size_t>(
-      1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / (store.spec().options.dim * 3)));
+  const size_t chunk = RowsPerMessage(store);
   size_t sent = 0;
   for (const auto& [home, list] : by_home) {
     for (size_t begin = 0; begin < list.size(); begin += chunk, ++sent) {
@@ -111,7 +109,7 @@ size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint6
       SnapshotRows message{.map_version = {}, .cut = snapshot_.mark, .number = snapshot_.next_sent++};
       message.rows = Gather(store, table, part);
       filter_.Collect(table, message.rows.keys.view(), Held::kRow, false, message.records.records);
-      snapshot_.unanswered[message.number] = pending_ack;
+      snapshot_.unanswered[message.number] = withheld;
       Send(home, std::move(message), out);
     }
   }
@@ -120,8 +118,8 @@ size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint6
 
 // The cut has ended, or a recovery has begun, which ends it.
 void RowNode::ReleaseWithheld(RowOutputs& out) {
-  for (const auto& [number, pending_ack] : std::exchange(snapshot_.unanswered, {})) {
-    if (pending_ack != 0) StopWithholding(pending_ack, out);
+  for (const auto& [number, withheld] : std::exchange(snapshot_.unanswered, {})) {
+    if (withheld != 0) Answered(withheld, out);
   }
 }
 
@@ -141,9 +139,9 @@ void RowNode::On(NodeId from, SnapshotRows&& message, MonotonicTime, RowOutputs&
 void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) {
   const auto it = snapshot_.unanswered.find(ack.number);
   if (it == snapshot_.unanswered.end()) return;
-  const uint64_t pending_ack = it->second;
+  const uint64_t withheld = it->second;
   snapshot_.unanswered.erase(it);
-  if (pending_ack != 0) StopWithholding(pending_ack, out);
+  if (withheld != 0) Answered(withheld, out);
 }
 
 }  // namespace attune::ps

@@ -51,8 +51,8 @@ ATTUNE_OPTION_FIELDS(XavierInitializer, OptionField{"fan_in", &T::fan_in}, Optio
 #undef ATTUNE_OPTION_FIELDS
 
 // visit(name, value) for every field, in their order here. `option` may be const.
-template <typename Option, typename RendezvousClient>
-void ForEachField(Option& option, RendezvousClient&& visit) {
+template <typename Option, typename Visitor>
+void ForEachField(Option& option, Visitor&& visit) {
   std::apply([&](const auto&... field) { (visit(field.name, option.*field.member), ...); },
              OptionFields<std::remove_const_t<Option>>::kFields);
 }
