@@ -34,14 +34,9 @@ void CoordinatorCore::TellSync(CoordinatorOutputs& out) {
 // Others wait for one worker: said once per step that takes long.
 void CoordinatorCore::WatchFloor(MonotonicTime now, CoordinatorOutputs& out) {
   const SyncState& state = clocks_.state();
-  if (!clocks_.AnyoneWaits() || state.floor != floor_watch_.floor || state.slowest != floor_watch_.slowest) {
-    floor_watch_ = {.floor = state.floor, .slowest = state.slowest, .since = now};
-    return;
-  }
-  if (floor_watch_.told || now - floor_watch_.since < options_.straggler_after) return;
-  floor_watch_.told = true;
+  if (!straggler_.Update(clocks_.AnyoneWaits(), state.floor, state.slowest, now, options_.straggler_after)) return;
   out.events.push_back(Name(state.slowest) + " has been in step " + std::to_string(state.floor) + " for " +
-                       std::to_string(static_cast<int64_t>(Seconds(now - floor_watch_.since))) +
+                       std::to_string(static_cast<int64_t>(Seconds(now - straggler_.since()))) +
                        " s; others wait for it (" + ToString(state.mode) + ")");
 }
 

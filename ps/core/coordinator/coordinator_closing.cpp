@@ -24,7 +24,7 @@ void CoordinatorCore::NoteClosing(DataSet& data_set) {
   if (goal_reached_.empty() || data_set.follows_goal || data_set.when_due || data_set.closing) return;
   if (data_set.ledger.AllDone()) return;
   data_set.closing = true;
-  record_changed_ = true;
+  mirror_.NoteChange();
 }
 
 void CoordinatorCore::NoteLeft(NodeId worker) {

@@ -30,8 +30,10 @@ void CoordinatorOutputs::Clear() {
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
       links_(options_.link_patience),
+      mirror_(options_.term),
       office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
       clocks_(options_.term, options_.synchronization),
+      loss_(options_.loss_window),
       metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
       best_(options_.goal.best_checkpoint),
       evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
@@ -42,19 +44,17 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
   next_lease_ = LeaseId(terms_before + 1);
   next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
-  record_number_ = mirrored_ = uint64_t{options_.term} << 32;
   taking_over_ = options_.takeover;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
-    restore_steps_ = options_.resume->steps;
     metrics_.Continue(options_.resume->metrics);
     best_.Restore(options_.resume->best);
     // A manifest is a file; what others are sent of it is what counts here.
     options_.resume->metrics = metrics_.states();
     options_.resume->best = best_.kept();
   }
-  restore_point_ = options_.load;
+  recoveries_.SetNewest(options_.load, options_.resume ? options_.resume->steps : 0);
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -64,7 +64,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
     began_ = now;
     next_check_ = now + options_.check_interval;
     next_again_ = now + options_.send_again_after;
-    window_end_ = now + options_.loss_window;
+    loss_.Begin(now);
   }
   SkipPause(now, out);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
@@ -97,7 +97,7 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   last_server_lost_ = MovedBy(pause, last_server_lost_);
   began_ = MovedBy(pause, began_);
   alone_since_ = MovedBy(pause, alone_since_);
-  floor_watch_.since = MovedBy(pause, floor_watch_.since);
+  straggler_.SkipPause(pause);
   out.events.push_back("the coordinator's process stood still for " +
                        std::to_string(static_cast<int64_t>(Seconds(pause))) +
                        " s; that time counts for no member's silence");
@@ -170,7 +170,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
-    record_changed_ = true;  // positions and losses, which nobody waits for
+    mirror_.NoteChange();  // positions and losses, which nobody waits for
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
       SendCutOrder(node, out);
@@ -235,9 +235,12 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
   const bool waits = MirrorHost() != nullptr || !InOffice(now_);
-  if (waits && !options_.mutations.answer_before_mirror) return Hold(id, request, std::move(message));
   Node* node = Find(id);
   if (node == nullptr) return;
+  if (waits && !options_.mutations.answer_before_mirror) {
+    return mirror_.Hold(
+        {.node = id, .connection = node->connection, .request = request, .message = std::move(message)});
+  }
   node->pending.erase(request);
   Send(*node, message, out);
   node->answers.insert_or_assign(request, std::move(message));
@@ -254,8 +257,8 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     last_server_lost_ = kNever;
     out.events.push_back(Name(node.member.node) + " is back");
   }
-  window_loss_sum_ += message.loss_sum - node.last.loss_sum;
-  window_loss_samples_ += message.loss_samples - std::min(message.loss_samples, node.last.loss_samples);
+  loss_.Add(message.loss_sum - node.last.loss_sum,
+            message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
   node.last = message;
   for (const LeasePosition& lease : message.leases) {
     for (DataSet& data_set : data_sets_) {
@@ -294,23 +297,6 @@ uint64_t CoordinatorCore::TotalSteps() const {
   return steps;
 }
 
-// Mean over a window, then exponential smoothing over windows: one noisy step does not end a job.
-void CoordinatorCore::CloseLossWindow(MonotonicTime now) {
-  if (now < window_end_) return;
-  window_end_ = now + options_.loss_window;
-  const double mean = window_loss_sum_ / static_cast<double>(window_loss_samples_);
-  if (window_loss_samples_ == 0 || !std::isfinite(mean)) {
-    window_loss_sum_ = 0;
-    window_loss_samples_ = 0;
-    return;
-  }
-  constexpr double kNewest = 0.3;
-  smoothed_loss_ = smoothed_loss_ ? (1 - kNewest) * *smoothed_loss_ + kNewest * mean : mean;
-  loss_windows_ = CappedSum(loss_windows_, 1);
-  window_loss_sum_ = 0;
-  window_loss_samples_ = 0;
-}
-
 // The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is done
 // with the last of them.
 const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
@@ -325,7 +311,7 @@ const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
 }
 
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
-  CloseLossWindow(now);
+  loss_.CloseWindow(now);
   MakeEvaluationDue(now, out);
   if (!goal_reached_.empty() || !InOffice(now)) return;
   if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
@@ -337,10 +323,9 @@ void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   if (goal.steps && TotalSteps() >= *goal.steps) {
     return ReachGoal(std::to_string(*goal.steps) + " steps done", out);
   }
-  constexpr uint64_t kWindowsMin = 5;  // before that the smoothed loss is mostly its first window
-  if (goal.target_loss && smoothed_loss_ && loss_windows_ >= kWindowsMin && *smoothed_loss_ <= *goal.target_loss) {
+  if (goal.target_loss && loss_.Reaches(*goal.target_loss)) {
     return ReachGoal(
-        "loss " + std::to_string(*smoothed_loss_) + " reached the target " + std::to_string(*goal.target_loss), out);
+        "loss " + std::to_string(*loss_.value()) + " reached the target " + std::to_string(*goal.target_loss), out);
   }
   if (goal.max_duration && first_worker_ != kNever && now - first_worker_ >= *goal.max_duration) {
     return ReachGoal("trained for " + std::to_string(static_cast<int64_t>(Seconds(*goal.max_duration))) + " s", out);
@@ -349,7 +334,7 @@ void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
 
 void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
   goal_reached_ = std::move(reason);
-  record_changed_ = true;
+  mirror_.NoteChange();
   BeginClosing();
   out.goal_reached = goal_reached_;
   out.events.push_back("goal reached: " + goal_reached_);
@@ -374,7 +359,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   }
   finished_ = true;
   out.finished = true;
-  Release(UINT64_MAX, out);  // nobody will follow, and the servers end now
+  ReleaseAnswers(true, out);  // no coordinator will follow, and the servers end now
   AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
@@ -385,7 +370,7 @@ JobProgress CoordinatorCore::progress() const {
                        .floor_clock = clocks_.floor(),
                        .steps = TotalSteps(),
                        .synchronization = ToString(clocks_.mode()),
-                       .smoothed_loss = smoothed_loss_,
+                       .smoothed_loss = loss_.value(),
                        .serving = map_.formed() && failed_.ok(),
                        .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = taking_over_,
@@ -395,13 +380,7 @@ JobProgress CoordinatorCore::progress() const {
   for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
-  const Restored& restored = recovering_ ? restored_before_ : restored_;
-  progress.rows_restored = restored.rows;
-  progress.shards_restored = restored.shards;
-  progress.rows_begun_anew = restored.begun_anew;
-  if (restored.shards > 0) progress.restored_from = restore_taken_, progress.steps_lost = steps_lost_;
-  progress.lost_after_goal = lost_after_goal_;
-  progress.recoveries = recovering_ ? recoveries_before_ : map_.recoveries;
+  recoveries_.Fill(progress, map_.recoveries);
   progress.lost_pods = gone_.LostPods(kLostPodsNamed);
   progress.checkpoints = checkpoints_;
   progress.checkpoint_clock = checkpoint_clock_;
@@ -414,11 +393,11 @@ JobProgress CoordinatorCore::progress() const {
   }
   progress.rows_moved = rows_moved_;
   if (clocks_.AnyoneWaits()) {
-    progress.floor_holder = Name(floor_watch_.slowest);
-    if (const auto slowest = nodes_.find(floor_watch_.slowest); slowest != nodes_.end()) {
+    progress.floor_holder = Name(straggler_.slowest());
+    if (const auto slowest = nodes_.find(straggler_.slowest()); slowest != nodes_.end()) {
       progress.floor_worker = slowest->second.member.index;
     }
-    progress.floor_held_for = now_ - floor_watch_.since;
+    progress.floor_held_for = now_ - straggler_.since();
   }
   progress.metrics = metrics_.states();
   progress.best_checkpoint = best_.kept();

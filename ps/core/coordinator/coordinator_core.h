@@ -19,6 +19,8 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator/coordinator_io.h"
+#include "ps/core/coordinator/record_mirror.h"
+#include "ps/core/coordinator/recovery_ledger.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/membership/gone_members.h"
 #include "ps/core/membership/office.h"
@@ -29,6 +31,8 @@
 #include "ps/core/progress/evaluation_schedule.h"
 #include "ps/core/progress/lease_ledger.h"
 #include "ps/core/progress/metric_board.h"
+#include "ps/core/progress/smoothed_loss.h"
+#include "ps/core/progress/straggler_watch.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/cut_record.h"
 #include "ps/core/protocol/ids.h"
@@ -216,9 +220,6 @@ class CoordinatorCore {
   bool AnyServerBelow(uint32_t index) const;
   bool Reports(const Node& node) const;
   bool AllReady() const;
-  std::string WhatIsRestored(size_t uncovered) const;
-  std::string WhatWasRestored() const;
-  void BeginRecovery();
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
   std::vector<NodeId> ServersWithoutTables() const;
@@ -235,9 +236,8 @@ class CoordinatorCore {
   CoordinatorRecord RecordAll() const;
   std::string MachineOfHost() const;
   const Node* MirrorHost() const;
-  void Hold(NodeId node, RequestId request, Message message);
   void GoOnWithMirror(CoordinatorOutputs& out);
-  void Release(uint64_t up_to, CoordinatorOutputs& out);
+  void ReleaseAnswers(bool all, CoordinatorOutputs& out);
   void DropOlderCopies(CoordinatorOutputs& out);
   void ReleaseMirrored(CoordinatorOutputs& out);
 
@@ -354,7 +354,6 @@ class CoordinatorCore {
   void NoteWorkerLost();
   const DataSet* OpenClosingWork() const;
   bool ClosingIsDone() const;
-  void CloseLossWindow(MonotonicTime now);
   uint64_t TotalSteps() const;
   Node* Find(NodeId id);
   DataSet* Find(DataSetId id);
@@ -388,36 +387,11 @@ class CoordinatorCore {
   size_t shards_to_change_ = 0;
   std::vector<PlacementOrder> placement_orders_;
   std::vector<GoneOrder> gone_orders_;
-  struct Restored {
-    uint64_t shards = 0, rows = 0, begun_anew = 0;
-  } restored_, restored_before_;    // totals; before the recovery that is in progress or was the last
-  uint16_t recoveries_before_ = 0;  // likewise
-  uint64_t rows_moved_ = 0;         // received by members while this one coordinated
-  RestorePoint restore_point_;      // the newest checkpoint
-  uint64_t restore_steps_ = 0;      // of all workers that it contains
-  RestorePoint restore_taken_;      // by the last recovery that needed one
-  uint64_t steps_lost_ = 0;         // by the last recovery that took rows from it
-  bool lost_after_goal_ = false;    // rows were, so that the job's model is not the one that reached it
-  bool recovering_ = false;
+  RecoveryLedger recoveries_;
+  uint64_t rows_moved_ = 0;  // received by members while this one coordinated
   MonotonicTime last_server_lost_ = kNever;
 
-  // Answers that wait until the mirror knows what they tell, and while this coordinator is out of office.
-  struct Held {
-    uint64_t number;
-    NodeId node;
-    std::optional<ConnectionId> connection;  // of a node that has left
-    RequestId request;
-    Message message;
-  };
-  std::deque<Held> held_;
-  uint64_t record_number_ = 0;       // of the last copy sent
-  uint64_t mirrored_ = 0;            // acknowledged
-  bool record_changed_ = false;      // though nobody waits for it
-  NodeId mirror_;                    // who has it
-  uint64_t first_record_there_ = 0;  // the first copy sent to it
-  MapVersion records_told_;          // the map that says so
-  std::set<NodeId> older_copies_;    // who may have one still
-  MonotonicTime mirror_again_ = kNever;
+  RecordMirror mirror_;
 
   // Until all members of the job have answered.
   struct Former {
@@ -452,12 +426,7 @@ class CoordinatorCore {
 
   ClockBoard clocks_;
   std::deque<SwitchOrder> switches_;  // the first is in progress
-  struct {
-    uint64_t floor = 0;
-    NodeId slowest;
-    MonotonicTime since;
-    bool told = false;
-  } floor_watch_;
+  StragglerWatch straggler_;
   uint64_t steps_of_gone_ = 0;
   MonotonicTime first_worker_ = kNever;
   bool any_worker_ = false;
@@ -465,12 +434,7 @@ class CoordinatorCore {
   MonotonicTime next_check_ = kNever;
   MonotonicTime next_again_ = kNever;
 
-  double window_loss_sum_ = 0;
-  uint64_t window_loss_samples_ = 0;
-  MonotonicTime window_end_ = kNever;
-  uint64_t loss_windows_ = 0;
-  std::optional<double> smoothed_loss_;
-
+  SmoothedLoss loss_;
   MetricBoard metrics_;
   BestCheckpointKeeper best_;
   EvaluationSchedule evaluations_;

@@ -259,11 +259,11 @@ void CoordinatorCore::On(CheckpointCommitted input, MonotonicTime, CoordinatorOu
 void CoordinatorCore::RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out) {
   ++checkpoints_;
   checkpoint_clock_ = cut.record.clock;
-  restore_point_ = {.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock};
-  restore_steps_ = cut.record.steps;
-  record_changed_ = true;
+  recoveries_.SetNewest({.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock},
+                        cut.record.steps);
+  mirror_.NoteChange();
   for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = restore_point_}, out);
+    if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
   }
 }
 

@@ -25,7 +25,7 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
 // it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have their
 // only copies.
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
-  if (node.lost || IsHost(node.member) || recovering_ || WouldCostRows(node, now)) return false;
+  if (node.lost || IsHost(node.member) || recoveries_.in_progress() || WouldCostRows(node, now)) return false;
   if (node.member.role == Role::kWorker) return true;
   const auto servers = std::ranges::count_if(
       nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });

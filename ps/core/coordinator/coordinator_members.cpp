@@ -41,7 +41,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     node.connection = from;
     Heard(node, now);
     connections_[from] = id;
-    if (id == mirror_) mirror_again_ = now;
+    mirror_.RepeatTo(id, now);
     if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
       TakeIntoCut(id);
       PublishMembers(out);
@@ -118,7 +118,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   Heard(node, now);
   if (join.role == Role::kWorker) clocks_.Add(id);
   connections_[from] = id;
-  record_changed_ = true;
+  mirror_.NoteChange();
   out.events.push_back(Name(id) + " joined");
   if (join.role == Role::kWorker && first_worker_ == kNever) {
     const double trained = options_.resume ? options_.resume->seconds : 0;
@@ -158,8 +158,8 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
   for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
   // Before any map: a recovery may need it.
-  if (node.member.role == Role::kServer && restore_point_.checkpoint != 0) {
-    Send(node, NewestCheckpoint{.point = restore_point_}, out);
+  if (node.member.role == Role::kServer && recoveries_.newest().checkpoint != 0) {
+    Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
   }
   Send(node,
        Welcome{.node = node.member.node,
@@ -224,7 +224,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
   server_gone_ = true;
-  record_changed_ = true;
+  mirror_.NoteChange();
 }
 
 // A member of another coordinator's time that has left, or was lost, without this one having seen it.
@@ -291,7 +291,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   NoteWorkerLost();
   Remove(id, reason);
   if (held_rows && map_.formed()) {
-    BeginRecovery();
+    recoveries_.Begin(map_.recoveries);
     Publish(WithoutFailed(map_, std::array{id}), out);
   } else {
     PublishMembers(out);

@@ -36,7 +36,7 @@ void CoordinatorCore::MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& o
   }
   const MetricPlace place = PlaceNow();
   if (!asked_for || !evaluations_.Advance(place.epoch, place.step, done)) return;
-  record_changed_ = true;
+  mirror_.NoteChange();
   for (DataSet& data_set : data_sets_) {
     if (data_set.when_due) data_set.ledger.BeginUpTo(evaluations_.state().due);
   }

@@ -1,9 +1,5 @@
-// The copy of what only the coordinator knows, at another server. One copy is in progress at a time, and it holds
-// everything, so nothing is merged; answers wait for the copy that knows what they tell.
-//
-// No server keeps an older one: should the coordinator be lost together with the copy, its successor would take the
-// older one for the newest, and hand out again what has been done since. So when the copy has moved, a map says from
-// which number on copies count, and answers wait, too, until all who had an older one have that map.
+// What the coordinator does with its mirror: which server gets the copies, what they contain, and what a map has to say
+// of them (ps/core/coordinator/record_mirror.h).
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -44,7 +40,7 @@ const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
 }
 
 CoordinatorRecord CoordinatorCore::RecordAll() const {
-  CoordinatorRecord record{.number = record_number_,
+  CoordinatorRecord record{.number = mirror_.number(),
                            .host = {},
                            .goal = options_.goal,
                            .items = options_.items,
@@ -60,13 +56,13 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .nodes = {},
                            .tables = {},
                            .data_sets = {},
-                           .newest = restore_point_,
-                           .newest_steps = restore_steps_,
+                           .newest = recoveries_.newest(),
+                           .newest_steps = recoveries_.newest_steps(),
                            .steps_of_gone = steps_of_gone_,
                            .trained_seconds = {},
-                           .smoothed_loss = smoothed_loss_,
-                           .lost_after_goal = lost_after_goal_,
-                           .loss_windows = loss_windows_,
+                           .smoothed_loss = loss_.value(),
+                           .lost_after_goal = recoveries_.lost_after_goal(),
+                           .loss_windows = loss_.windows(),
                            .goal_reached = goal_reached_,
                            .closing_from = closing_from_,
                            .metrics = metrics_.states(),
@@ -98,83 +94,51 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
 std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
   if (taking_over_ || !failed_.ok() || !map_.formed()) return std::nullopt;
   CoordinatorRecord record = RecordAll();
-  record.number = record_number_ + 1;
+  record.number = mirror_.number() + 1;
   return record;
 }
 
-void CoordinatorCore::Hold(NodeId id, RequestId request, Message message) {
-  const Node* node = Find(id);
-  if (node == nullptr) return;
-  held_.push_back({.number = record_number_ + 1,  // the copy in progress does not know it yet
-                   .node = id,
-                   .connection = node->connection,
-                   .request = request,
-                   .message = std::move(message)});
-}
-
-// Nothing is acknowledged out of office: the next coordinator may not know of it.
-void CoordinatorCore::Release(uint64_t up_to, CoordinatorOutputs& out) {
+// Nothing is acknowledged without the leader lease: the next coordinator may not know of it.
+void CoordinatorCore::ReleaseAnswers(bool all, CoordinatorOutputs& out) {
   if (!InOffice(now_)) return;
-  while (!held_.empty() && held_.front().number <= up_to) {
-    Held held = std::move(held_.front());
-    held_.pop_front();
-    if (Node* node = Find(held.node)) {
-      node->pending.erase(held.request);
-      Send(*node, held.message, out);
-      node->answers.insert_or_assign(held.request, std::move(held.message));
-    } else if (held.connection) {
-      out.send.push_back({.to = *held.connection, .message = std::move(held.message)});
+  mirror_.Release(all, [&](RecordMirror::Answer answer) {
+    if (Node* node = Find(answer.node)) {
+      node->pending.erase(answer.request);
+      Send(*node, answer.message, out);
+      node->answers.insert_or_assign(answer.request, std::move(answer.message));
+    } else if (answer.connection) {
+      out.send.push_back({.to = *answer.connection, .message = std::move(answer.message)});
     }
-  }
+  });
 }
 
 void CoordinatorCore::OnMessage(Node& node, const MirrorAck& message, MonotonicTime, CoordinatorOutputs& out) {
-  if (node.member.node != mirror_ || message.number > record_number_) return;
-  mirrored_ = std::max(mirrored_, message.number);
-  ReleaseMirrored(out);
+  if (mirror_.Acknowledge(node.member.node, message.number)) ReleaseMirrored(out);
 }
 
-// Whose copy is out of date and not dropped yet.
 void CoordinatorCore::DropOlderCopies(CoordinatorOutputs& out) {
-  std::erase_if(older_copies_, [&](NodeId id) {
+  mirror_.ForgetOlderIf([&](NodeId id) {
     const Node* node = Find(id);
-    if (node == nullptr || id == mirror_) return true;
-    return map_.records_from >= first_record_there_ && KnownMap(*node) >= records_told_;
+    return node == nullptr || mirror_.MustHaveDropped(KnownMap(*node), map_.records_from);
   });
-  const bool arrived = mirrored_ >= first_record_there_;
-  if (older_copies_.empty() || !arrived || map_.records_from >= first_record_there_ || !InOffice(now_)) return;
-  map_.records_from = first_record_there_;
+  const auto from = mirror_.ToAnnounce(map_.records_from);
+  if (!from || !InOffice(now_)) return;
+  map_.records_from = *from;
   PublishMembers(out);
-  records_told_ = map_.version;
+  mirror_.Announced(map_.version);
 }
 
 void CoordinatorCore::ReleaseMirrored(CoordinatorOutputs& out) {
   DropOlderCopies(out);
-  if (older_copies_.empty() && mirrored_ >= first_record_there_) Release(mirrored_, out);
+  ReleaseAnswers(false, out);
 }
 
 void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
   const Node* host = MirrorHost();
-  if (host == nullptr) {
-    mirror_ = NodeId();
-    return Release(UINT64_MAX, out);
-  }
-  const NodeId before = std::exchange(mirror_, host->member.node);
-  const bool moved = before != mirror_;
-  if (moved) {
-    if (before != NodeId()) older_copies_.insert(before);
-    first_record_there_ = record_number_ + 1;
-  }
-  ReleaseMirrored(out);  // what waited for the office, or for servers with an older copy
-  const bool under_way = mirrored_ < record_number_;
-  if (under_way && !moved) {
-    if (now_ < mirror_again_) return;  // else the same number again: it may be lost
-  } else {
-    if (!moved && held_.empty() && !record_changed_) return;
-    ++record_number_;
-    record_changed_ = false;
-  }
-  mirror_again_ = now_ + options_.send_again_after;
+  const bool moved = mirror_.SetHost(host == nullptr ? NodeId() : host->member.node);
+  if (host == nullptr) return ReleaseAnswers(true, out);
+  ReleaseMirrored(out);  // what waited for the lease, or for servers with an older copy
+  if (!mirror_.BeginCopy(moved, now_, options_.send_again_after)) return;
   Send(*host, MirrorUpdate{.record = RecordAll()}, out);
 }
 

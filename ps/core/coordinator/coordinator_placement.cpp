@@ -18,9 +18,8 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
   const auto grown = [&](uint64_t RowsReport::*total) {
     return message.*total - std::min(before.*total, message.*total);
   };
-  restored_.shards += grown(&RowsReport::shards_restored);
-  restored_.rows += grown(&RowsReport::rows_restored);
-  restored_.begun_anew += grown(&RowsReport::rows_begun_anew);
+  recoveries_.Add(grown(&RowsReport::shards_restored), grown(&RowsReport::rows_restored),
+                  grown(&RowsReport::rows_begun_anew));
   // Not what a member received before it first spoke to this coordinator, nor less again when a member is gone.
   if (node.rows) rows_moved_ += grown(&RowsReport::rows_received);
   node.rows = message;
@@ -151,8 +150,8 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
     placement_changed_ = true;
     return;
   }
-  if (std::exchange(recovering_, false)) {
-    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + WhatWasRestored());
+  if (recoveries_.End()) {
+    out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + recoveries_.DescribeEnd());
   }
   if (PromoteBackups(out)) return;
   uint64_t under_way = 0;
@@ -261,7 +260,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
   }
   servers_wanted_ = command.servers;
-  record_changed_ = true;
+  mirror_.NoteChange();
   const bool any_stays = AnyServerBelow(command.servers);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != Role::kServer) continue;
@@ -276,7 +275,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
     return Answer(id, Error(StatusCode::kInvalidArgument, "backups: 0 or 1 are allowed"), {}, out);
   }
   options_.backups = command.backups;
-  record_changed_ = true;
+  mirror_.NoteChange();
   placement_changed_ = true;
   Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
 }
@@ -348,35 +347,6 @@ void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutpu
   LoseServer(id, reason, out);
 }
 
-std::string CoordinatorCore::WhatIsRestored(size_t uncovered) const {
-  const std::string shards = "; " + std::to_string(uncovered) + " shards have no copy, ";
-  if (restore_point_.checkpoint == 0) return shards + "and there is no checkpoint: their rows are reinitialized";
-  return shards + "their rows go back to checkpoint " + std::to_string(restore_point_.checkpoint) + " in " +
-         restore_point_.directory + " at step " + std::to_string(restore_point_.clock) + "; " +
-         std::to_string(TotalSteps() - std::min(TotalSteps(), restore_steps_)) + " steps of all workers since then";
-}
-
-std::string CoordinatorCore::WhatWasRestored() const {
-  const uint64_t shards = restored_.shards - restored_before_.shards;
-  if (shards == 0) return "no row was lost";
-  std::string text = std::to_string(shards) + " shards had no copy, " +
-                     std::to_string(restored_.rows - restored_before_.rows) + " rows went back to ";
-  text += restore_taken_.checkpoint == 0 ? "nothing, for there is no checkpoint"
-                                         : "checkpoint " + std::to_string(restore_taken_.checkpoint) + " at step " +
-                                               std::to_string(restore_taken_.clock);
-  if (const uint64_t again = restored_.begun_anew - restored_before_.begun_anew; again > 0) {
-    text += ", " + std::to_string(again) + " rows known to others are reinitialized";
-  }
-  return text;
-}
-
-// One that begins during another ends with it. What they cost is known, and said, when both are complete.
-void CoordinatorCore::BeginRecovery() {
-  if (std::exchange(recovering_, true)) return;
-  restored_before_ = restored_;
-  recoveries_before_ = map_.recoveries;
-}
-
 // Homes go to the backups; shards without one go to other servers, which restore what they can
 // (docs/protocol.md#a-crash).
 void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
@@ -393,13 +363,10 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
   size_t uncovered = 0;
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
-  out.events.push_back(Name(id) + " is lost: " + std::string(attune::Message(reason)) +
-                       (uncovered == 0 ? "; every shard it was home of has a copy" : WhatIsRestored(uncovered)));
-  if (uncovered > 0) {
-    restore_taken_ = restore_point_;
-    steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
-    lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && !goal_reached_.empty());
-  }
+  out.events.push_back(
+      Name(id) + " is lost: " + std::string(attune::Message(reason)) +
+      (uncovered == 0 ? "; every shard it was home of has a copy" : recoveries_.DescribeLoss(uncovered, TotalSteps())));
+  if (uncovered > 0) recoveries_.TakeFromNewest(TotalSteps(), !goal_reached_.empty());
   if (!others) {
     node.lost = true;
     last_server_lost_ = now_;
@@ -407,7 +374,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     return;
   }
   Remove(id, reason);
-  BeginRecovery();
+  recoveries_.Begin(map_.recoveries);
   Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
 }
 
@@ -417,7 +384,7 @@ void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
     if (node.lost) lost.push_back(id);
   }
   last_server_lost_ = kNever;
-  BeginRecovery();
+  recoveries_.Begin(map_.recoveries);
   map_.members = Members();
   for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));
   Publish(WithoutFailed(map_, lost), out);

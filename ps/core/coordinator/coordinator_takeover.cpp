@@ -346,7 +346,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     if (const Member* member = map.Find(node); member->role == Role::kServer) KeepAsFormerVoter(*member);
   }
   map_ = map;
-  if (recovery) BeginRecovery();
+  if (recovery) recoveries_.Begin(map_.recoveries);
   if (!dead.empty()) map_ = WithoutFailed(map, dead, without_tables);
   map_.version = MapVersion(options_.term, 1);
   if (recovery) {
@@ -356,10 +356,9 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     const auto uncovered =
         std::ranges::count_if(map.shards, [&](const Shard& shard) { return lost(shard.home) && lost(shard.backup); });
     if (uncovered > 0) {
-      restore_taken_ = restore_point_;
-      steps_lost_ = TotalSteps() - std::min(TotalSteps(), restore_steps_);
-      lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && !goal_reached_.empty());
-      out.events.push_back("servers were lost with the coordinator" + WhatIsRestored(static_cast<size_t>(uncovered)));
+      recoveries_.TakeFromNewest(TotalSteps(), !goal_reached_.empty());
+      out.events.push_back("servers were lost with the coordinator" +
+                           recoveries_.DescribeLoss(static_cast<size_t>(uncovered), TotalSteps()));
     }
   } else if (!dead.empty()) {  // workers without rows: nothing to recover
     map_.shards = map.shards;
@@ -386,7 +385,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   map_.members = Members();
   AssignVotes(map_);
   placement_changed_ = true;
-  record_changed_ = true;
+  mirror_.NoteChange();
   std::vector<ClockBoard::Standing> standing;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) standing.push_back({id, HasWork(node), node.last.clock, node.last.begun});
@@ -426,7 +425,7 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     node.last = former->second.answer->standing;
     node.uses_leases = recorded != record.nodes.end() && recorded->uses_leases;
     if (node.connection) connections_[*node.connection] = member.node;
-    if (former->second.answer->mirror) older_copies_.insert(member.node);
+    if (former->second.answer->mirror) mirror_.NoteOlderCopy(member.node);
   }
   return recovery;
 }
@@ -439,15 +438,13 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   options_.backups = record.backups;
   options_.load = record.load;
   options_.resume = record.resume;
-  restore_point_ = record.newest;
-  restore_steps_ = record.newest_steps;
+  recoveries_.SetNewest(record.newest, record.newest_steps);
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
   servers_wanted_ = record.servers_wanted;
   next_node_ = std::max(next_node_, record.next_node);
   steps_of_gone_ = record.steps_of_gone;
-  smoothed_loss_ = record.smoothed_loss;
-  lost_after_goal_ = record.lost_after_goal;
-  loss_windows_ = record.loss_windows;
+  loss_.Restore(record.smoothed_loss, record.loss_windows);
+  recoveries_.RestoreLostAfterGoal(record.lost_after_goal);
   goal_reached_ = record.goal_reached;
   closing_from_ = record.closing_from;
   metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping, record.goal.best_checkpoint);

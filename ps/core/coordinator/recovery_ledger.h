@@ -1,0 +1,69 @@
+// What recoveries have cost: rows that had no copy and went back to the newest checkpoint, or to their first values.
+// Externally synchronized.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "ps/core/coordinator/coordinator_io.h"
+#include "ps/core/protocol/control_messages.h"
+
+namespace attune::ps {
+
+class RecoveryLedger {
+ public:
+  // --- the checkpoint that rows would come from
+
+  void SetNewest(RestorePoint newest, uint64_t steps) {
+    newest_ = std::move(newest);
+    newest_steps_ = steps;
+  }
+  const RestorePoint& newest() const { return newest_; }
+  // Of all workers, that it contains.
+  uint64_t newest_steps() const { return newest_steps_; }
+
+  // --- a recovery
+
+  bool in_progress() const { return in_progress_; }
+  // `recoveries`: those of the map before it. One that begins during another ends with it: what they cost is known, and
+  // reported, when both are complete.
+  void Begin(uint16_t recoveries);
+  // False: none was in progress.
+  bool End() { return std::exchange(in_progress_, false); }
+  // Rows without a copy were lost and are taken from the newest checkpoint. `steps`: of all workers by now.
+  void TakeFromNewest(uint64_t steps, bool goal_reached);
+  // What one of the members has newly reported.
+  void Add(uint64_t shards, uint64_t rows, uint64_t reinitialized);
+  // An earlier coordinator has recorded it: rows were lost after the goal was reached.
+  void RestoreLostAfterGoal(bool lost) { lost_after_goal_ = lost; }
+  bool lost_after_goal() const { return lost_after_goal_; }
+
+  // --- for people and programs
+
+  // The beginning of a recovery in which so many shards have no copy; follows on who is lost.
+  std::string DescribeLoss(size_t shards, uint64_t steps) const;
+  // The end of one.
+  std::string DescribeEnd() const;
+  // While a recovery is in progress: what those before it have cost.
+  void Fill(JobProgress& progress, uint16_t recoveries) const;
+
+ private:
+  struct Totals {
+    uint64_t shards = 0, rows = 0, reinitialized = 0;
+  };
+  uint64_t StepsSinceNewest(uint64_t steps) const { return steps - std::min(steps, newest_steps_); }
+
+  RestorePoint newest_;
+  uint64_t newest_steps_ = 0;
+  bool in_progress_ = false;
+  uint16_t recoveries_before_ = 0;  // of the one that is in progress, or was the last
+  Totals totals_, before_;          // now; when that one began
+  RestorePoint taken_;              // by the last recovery that needed one
+  uint64_t steps_lost_ = 0;         // by it
+  bool lost_after_goal_ = false;    // so that the job's model is not the one that reached it
+};
+
+}  // namespace attune::ps
