@@ -1,5 +1,6 @@
 // A step that comes late is no evidence: a process that was stopped itself (SIGSTOP, a frozen cgroup, a hibernated
-// machine, plain starvation) has heard of nobody meanwhile, and must not take its own pause for the silence of others.
+// machine, plain starvation) has heard of no member meanwhile, and must not take its own pause for the silence of
+// others.
 //
 // The rule for state machines that are stepped at the time they ask for: when a step comes later than that by more than
 // a heartbeat, every "last heard of" moves forward by PausedFor() before anything is judged. Rights that this process

@@ -27,7 +27,7 @@ class SystemTime final : public TimeSource {
   WallTime WallNow() const override { return std::chrono::system_clock::now(); }
 };
 
-// For tests and simulation: moves only when told. Not thread-safe.
+// For tests and simulation: moves only when asked to. Not thread-safe.
 class ManualTime final : public TimeSource {
  public:
   MonotonicTime Now() const override { return now_; }

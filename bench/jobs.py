@@ -60,7 +60,7 @@ def standalone(bin_directory):
 
 class SlowClients:
     """A hundred connections to each port, from this process: some silent, some with a byte now and then of what a node
-    or a TLS client would say; whoever is shut out comes back. `clients` 0: none, for the run beside it."""
+    or a TLS client would say; a client that is shut out comes back. `clients` 0: none, for the run beside it."""
 
     SAYS = (b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", struct.pack("<I", 0x484E5441) * 8)
 

@@ -223,7 +223,7 @@ void AddLooking(CLI::App& app, Values& values) {
   logs->add_option("JOB", values.logs_words[0], kJobOrOnly);
   logs->add_option("ROLE", values.logs_words[1], "server or worker");
   logs->add_option("INDEX", values.logs_words[2], "Which one: 0, 1, ...");
-  logs->add_flag("-f,--follow", values.logs.follow, "Go on until the pods end");
+  logs->add_flag("-f,--follow", values.logs.follow, "Continue until the pods end");
   logs->add_option("--tail", values.logs.tail, "Only the last lines")->type_name("LINES")->check(WholeNumber(0));
   logs->add_flag("-p,--previous", values.logs.previous, "Of the run before the last restart");
 }

@@ -33,7 +33,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--context", flags.context, "Context of the kubeconfig")->needs("--kubeconfig");
   app.add_option("--namespace", flags.options.name_space, "Watch this namespace only (default: all)");
   app.add_flag("--release-pods", flags.release_pods,
-               "Let go of all pods of jobs, so that they can be deleted without an operator, and end");
+               "Remove the finalizer from all pods of jobs, so that they can be deleted without an operator, and end");
   app.add_option("--server-image", flags.options.server_image, "Image of parameter servers")->capture_default_str();
   app.add_option("--sidecar-image", flags.options.sidecar_image, "Image of sidecars")->capture_default_str();
   app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
@@ -44,7 +44,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")
       ->capture_default_str();
   app.add_option("--telemetry-address", flags.options.telemetry_address,
-                 "host:port that sidecars are told (default: where it listens)");
+                 "host:port that sidecars are given (default: where it listens)");
   app.add_option("--telemetry-certificates", flags.options.telemetry_certificates,
                  "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
   app.add_flag("--job-network-policies", flags.options.job_policies,
@@ -171,7 +171,7 @@ int Release(const Flags& flags) {
     const StatusOr<int> released = controller::ReleasePods(**api, flags.options.name_space);
     last = released.status();
     if (!released.ok()) log::Warn("pods are not let go yet", {{"reason", last}});
-    if (released.ok() && *released > 0) log::Info("let go of pods", {{"pods", *released}});
+    if (released.ok() && *released > 0) log::Info("removed the finalizer from pods", {{"pods", *released}});
     if (!released.ok() || *released > 0) quiet_since = time.Now();
     if (StopRequested(kTryAgain)) break;
   }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kTokenBytesMax = 64 << 10;
 constexpr int kMessageBytesMax = 1 << 20;
-// gRPC servers allow a ping each five minutes unless told otherwise; it finds a peer that vanished without a word.
+// gRPC servers allow a ping each five minutes unless configured otherwise; it finds a peer that vanished without a
+// word.
 constexpr int kKeepaliveMilliseconds = 330'000;
 
 StatusOr<std::string> ReadToken(const std::string& file) {

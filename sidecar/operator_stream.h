@@ -21,7 +21,7 @@ struct OperatorStreamOptions {
 class OperatorStream {
  public:
   // `post` receives OperatorSaid, MessageSent and StreamEnded of the present stream only; it must be quick and
-  // thread-safe. `generation` tells streams apart: an event that was posted before Cancel may still wait in the
+  // thread-safe. `generation` distinguishes streams: an event that was posted before Cancel may still wait in the
   // receiver's queue.
   using Post = std::function<void(uint64_t generation, RelayInput)>;
   static std::unique_ptr<OperatorStream> Create(OperatorStreamOptions options, Post post);

@@ -40,8 +40,9 @@ class ProcessSocket {
   // Why the sender of this first message is no process of this pod; "" when it is.
   using Admission = std::function<std::string(const v1::ProcessMessage&)>;
 
-  // The directory must exist. A socket file nobody listens on any more is replaced; one somebody listens on, or a file
-  // that is no socket, is an error. Any user of the pod may connect: containers may run under different user ids.
+  // The directory must exist. A socket file that no process listens on any more is replaced; one that a process listens
+  // on, or a file that is no socket, is an error. Any user of the pod may connect: containers may run under different
+  // user ids.
   static StatusOr<std::unique_ptr<ProcessSocket>> Listen(const std::filesystem::path& path, Admission why_refused);
   ~ProcessSocket();  // removes the file
   ProcessSocket(const ProcessSocket&) = delete;
@@ -82,7 +83,7 @@ class ProcessSocket {
   Peer process_;
   uint64_t connection_ = 0;  // of the process
   std::string unsent_;
-  Status broken_;  // found while sending; told by the next Handle
+  Status broken_;  // found while sending; reported by the next Handle
 };
 
 }  // namespace attune::sidecar

@@ -117,12 +117,12 @@ void Relay::OnWindow(const ProcessSaid& said, MonotonicTime now) {
   *report.mutable_window() = said.message.window();
   if (said.usage) *report.mutable_usage() = *said.usage;
   // What a coordinator says of its right to act is waited for.
-  const std::string office = report.window().office().SerializeAsString();
-  if (office == office_said_ && Seconds(now - buffered_at_) < kEarlyShare * Seconds(report_interval_)) {
+  const std::string lease = report.window().leader_lease().SerializeAsString();
+  if (lease == lease_reported_ && Seconds(now - buffered_at_) < kEarlyShare * Seconds(report_interval_)) {
     held_ = std::move(report);
     return;
   }
-  office_said_ = office;
+  lease_reported_ = lease;
   held_.reset();
   buffered_at_ = now;
   Buffer(std::move(report));
@@ -216,7 +216,7 @@ void Relay::OnStreamEnded(const Status& status, MonotonicTime now) {
   if (stream_ == Stream::kDown) return;
   // The operator ends its side cleanly only after it has read ours to the end.
   if (status.ok() && half_closed_ && final_sent_) final_delivered_ = true;
-  // Nobody there: asking costs next to nothing, and the operator may be back any moment.
+  // No operator there: asking costs next to nothing, and the operator may be back any moment.
   if (status.code() == StatusCode::kUnavailable) backoff_ = std::min(backoff_, kBackoffUnreachableMax);
   DropStream(now);
 }

@@ -38,7 +38,8 @@ struct RelayOptions {
 
 inline constexpr Duration kFirstRetry = std::chrono::milliseconds(200);  // after a stream that lasted
 inline constexpr Duration kBackoffMin = std::chrono::milliseconds(500);
-inline constexpr Duration kBackoffUnreachableMax = std::chrono::seconds(3);  // nobody listens, or nobody can be reached
+inline constexpr Duration kBackoffUnreachableMax =
+    std::chrono::seconds(3);  // no process listens, or no process can be reached
 inline constexpr Duration kBackoffMax = std::chrono::seconds(30);
 // A stream that lived this long after `Accepted` is tried again at once; one that breaks sooner keeps the backoff.
 inline constexpr Duration kStableStream = std::chrono::seconds(10);
@@ -141,7 +142,7 @@ class Relay {
   Duration report_interval_{};         // as the operator asked
   MonotonicTime buffered_at_{};        // when a window last went into the buffer
   std::optional<v1::PodReport> held_;  // newest window that came sooner than the operator wants one
-  std::string office_said_;            // of the coordinator, by the window that went into the buffer last
+  std::string lease_reported_;         // of the coordinator, by the window that went into the buffer last
   std::deque<v1::PodReport> reports_;
   std::deque<v1::DirectiveResult> results_;
   std::map<uint64_t, uint64_t> open_directives_;  // id given to the process -> id on the stream

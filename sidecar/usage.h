@@ -19,7 +19,7 @@ struct ProcessStat {
   int parent = 0;
   uint64_t cpu_ticks = 0;  // user and system, of the process and of its children that ended and were waited for
   uint64_t resident_pages = 0;
-  uint64_t start_ticks = 0;  // since boot; tells a process from a later one of the same number
+  uint64_t start_ticks = 0;  // since boot; distinguishes a process from a later one of the same number
 };
 std::optional<ProcessStat> ParseProcessStat(std::string_view text);
 std::vector<int> ParseChildren(std::string_view text);
@@ -40,14 +40,14 @@ std::map<std::string, std::string> ParseCgroupMembership(std::string_view text);
 struct CgroupLimits {
   uint64_t memory_bytes = 0;     // 0: none
   double cpu_cores = 0;          // 0: none
-  double throttled_seconds = 0;  // since the group exists; 0 when not told
+  double throttled_seconds = 0;  // since the group exists; 0 when not reported
 };
 // Version 2: one level; a limit of an ancestor holds too, so combine levels with Tighter. Absent files: "".
 struct CgroupV2Text {
   std::string_view memory_max, cpu_max, cpu_stat;
 };
 CgroupLimits ParseCgroupV2(const CgroupV2Text& text);
-// Version 1: memory.stat tells the limit of all ancestors together.
+// Version 1: memory.stat has the limit of all ancestors together.
 struct CgroupV1Text {
   std::string_view memory_stat, cpu_quota_us, cpu_period_us, cpu_stat;
 };

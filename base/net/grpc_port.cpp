@@ -167,7 +167,7 @@ void LogOfGrpc(gpr_log_func_args* line) {
              {{"what", line->message}});
 }
 
-// Unless someone asked gRPC for more, to look for a fault.
+// Unless the user asked gRPC for more, to look for a fault.
 void KeepGrpcQuiet() {
   static std::once_flag once;
   std::call_once(once, [] {

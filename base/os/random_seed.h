@@ -6,7 +6,7 @@
 
 namespace attune {
 
-// 64 bits nobody can foretell; fit for seeds, incarnations and secrets. Waits only in the first moments after the
+// 64 bits that cannot be foretold; fit for seeds, incarnations and secrets. Waits only in the first moments after the
 // machine has started; aborts when the kernel has no such generator.
 uint64_t RandomSeed();
 

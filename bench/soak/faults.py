@@ -72,7 +72,7 @@ class Stop(OfPod):
         finally:
             processes.resume(target)
         if job.shape.servers == 1 and self.role == "server":
-            began = time.time()  # nobody else could have trained
+            began = time.time()  # no other process could have trained
         return Measure(str(self), began, self.goal_of())
 
 
@@ -326,7 +326,7 @@ class CutLink(OfPod):
 
 class CutPair(OfPod):
     """Nothing passes between a worker and a server that is not the coordinator's; both reach everybody else. Measured is the time in which
-    the other workers, which wait for nobody, have no step: none of them should notice before one of the two is given up."""
+    the other workers, which wait for no other, have no step: none of them should notice before one of the two is given up."""
     role, weight, needs_network = "worker", 6, True
 
     def draw(self, draw):

@@ -38,7 +38,7 @@ def run(*words):
 
 class Cut:
     """While entered, nothing of a machine's processes reaches the network and nothing of it reaches them; nothing is refused either, as with
-    a machine that is silent. `pids` tells its processes: those that begin on it meanwhile are cut off as well. Its address alone would be
+    a machine that is silent. `pids` names its processes: those that begin on it meanwhile are cut off as well. Its address alone would be
     half a cut: connections that a process opens itself leave from 127.0.0.1. Sockets keep the control group that they were made in, so
     those that are open already are known by their ports. With `other`, the address of another machine, nothing passes between these two,
     and both reach everybody else."""

@@ -99,7 +99,7 @@ void JobModel::Finish() {
       best = point;
     }
   }
-  // The plain mean over settings, as somebody picking at random would meet it.
+  // The plain mean over settings, as a user who picks at random would meet it.
   double plain = 0;
   for (const Point& point : settings) plain += Crashes(point) ? 0 : StaticSeconds(point);
   mean_seconds = plain / count;

@@ -18,7 +18,7 @@ class Policy {
   virtual const tuner::Tuner* AsTuner() const { return nullptr; }
 };
 
-// What a policy is told about the job.
+// What a policy knows of the job.
 tuner::JobDescription Describe(const JobModel& job);
 
 std::unique_ptr<Policy> MakeTuner(const JobModel& job, tuner::PriorCache& priors, const tuner::TunerParts& parts);

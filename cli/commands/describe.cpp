@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-void TellWhereItIs(const RunRecord& run) {
+void PrintWhereItIs(const RunRecord& run) {
   std::printf("\nRun %s has ended (%s) and is kept in %s\n", run.name.c_str(), ToString(run.outcome).c_str(),
               run.directory.c_str());
   const std::filesystem::path output = std::filesystem::path(run.directory) / kRunOutput;
@@ -33,7 +33,7 @@ int Describe(const DescribeArguments& arguments, const Target& target) {
   const std::string text = DescriptionText(*object, *pods, events.ok() ? *events : std::vector<JobEvent>(),
                                            ToUnixSeconds(SystemTime().WallNow()));
   std::fputs(text.c_str(), stdout);
-  if (connection->ended) TellWhereItIs(*connection->ended);
+  if (connection->ended) PrintWhereItIs(*connection->ended);
   if (!events.ok()) std::printf("Events: not readable: %s\n", std::string(Message(events.status())).c_str());
   return kExitOk;
 }

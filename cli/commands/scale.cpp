@@ -16,7 +16,7 @@ namespace {
 // How long the operator may take to say that it cannot be.
 constexpr Duration kRefusalWithin = std::chrono::seconds(3);
 
-void Tell(const std::string& job, const char* role, int32_t before, int32_t wanted) {
+void PrintChange(const std::string& job, const char* role, int32_t before, int32_t wanted) {
   if (before == wanted) {
     std::printf("%s has %d %s%s already\n", job.c_str(), wanted, role, wanted == 1 ? "" : "s");
   } else {
@@ -66,9 +66,9 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
   if (const Status status = Patch(*connection->api, key, *request); !status.ok()) {
     return Fail(Annotate(status, "scaling " + key.ToString()));
   }
-  if (request->workers) Tell(job.name, "worker", job.spec.workers.replicas, *request->workers);
+  if (request->workers) PrintChange(job.name, "worker", job.spec.workers.replicas, *request->workers);
   if (!request->servers) return kExitOk;
-  Tell(job.name, "server", job.spec.servers.replicas, *request->servers);
+  PrintChange(job.name, "server", job.spec.servers.replicas, *request->servers);
   if (*request->servers == job.spec.servers.replicas) return kExitOk;
   std::fflush(stdout);
   Interrupts::Install();

@@ -48,7 +48,7 @@ std::optional<WrittenCheckpoint> WriteLastCheckpoint(const JobConnection& connec
   return std::nullopt;
 }
 
-void TellHowToContinue(const JobConnection& connection, const WrittenCheckpoint& written) {
+void PrintHowToContinue(const JobConnection& connection, const WrittenCheckpoint& written) {
   if (!connection.run.empty()) {
     std::printf("  attune resume %s   continues it from the checkpoint\n", connection.run.c_str());
   } else {
@@ -86,7 +86,7 @@ int Stop(const StopArguments& arguments, const Target& target) {
     }
     if (left.empty()) {
       std::printf("%s is gone, and its pods\n", key.name.c_str());
-      if (written) TellHowToContinue(*connection, *written);
+      if (written) PrintHowToContinue(*connection, *written);
       return kExitOk;
     }
     if (Interrupts::Wait(kLook, interrupts)) {

@@ -22,7 +22,7 @@ std::string ClusterVersion(kube::Api& api) {
 }
 
 // False when it does not answer.
-bool TellOf(const Connection& connection) {
+bool PrintVersionOf(const Connection& connection) {
   const auto jobs =
       connection.api->List(kube::kTrainingJobs, {.name_space = connection.name_space}, {std::chrono::seconds(5)});
   if (!jobs.ok()) {
@@ -48,7 +48,7 @@ int Version(const VersionArguments& arguments, const Target& target) {
     return connections.status().code() == StatusCode::kNotFound && !WantsCluster(target) ? kExitOk : kExitFailed;
   }
   bool all_answered = true;
-  for (const Connection& connection : *connections) all_answered = TellOf(connection) && all_answered;
+  for (const Connection& connection : *connections) all_answered = PrintVersionOf(connection) && all_answered;
   return all_answered ? kExitOk : kExitFailed;
 }
 

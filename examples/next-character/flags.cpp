@@ -54,7 +54,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows");
   app.add_option("--trace", f.trace, "A directory: workers write time, loss and samples of every step into it");
   app.add_option("--worker-threads-max", f.worker_threads_max,
-                 "A worker computes with one thread until the job wishes more, at most these")
+                 "A worker computes with one thread until the job asks for more, at most these")
       ->check(WholeNumber(1, 256));
   app.add_flag("--standalone", f.standalone, "Train in this process, without servers");
   app.add_option("--threads", f.threads, "Threads of --standalone")->check(WholeNumber(1, 256));

@@ -24,7 +24,7 @@ struct Flags {
   uint32_t judged_characters = 50'000;
   SamplingOptions sampling;
   bool save_tables = false;
-  uint32_t worker_threads_max = 8;  // a worker begins with one and obeys wishes up to this
+  uint32_t worker_threads_max = 8;  // a worker begins with one and obeys requests up to this
   std::string trace;                // directory; every step leaves a line there
   // Without servers:
   bool standalone = false;

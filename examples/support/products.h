@@ -8,7 +8,7 @@
 
 namespace attune::examples {
 
-// A matrix in somebody else's memory.
+// A matrix in memory of another owner.
 struct Matrix {
   const float* values = nullptr;
   size_t rows = 0, columns = 0;

@@ -9,7 +9,7 @@
 namespace attune::word2vec {
 namespace {
 
-// Row i is key i; rows nobody has pushed to have their initial values.
+// Row i is key i; rows that no worker has pushed to have their initial values.
 StatusOr<std::vector<float>> ReadTable(const ps::OpenedCheckpoint& checkpoint, const char* name, size_t rows,
                                        size_t& dim) {
   ASSIGN_OR_RETURN(const ps::SavedTable table, ps::SavedTable::Open(ps::RealFileSystem(), checkpoint, name));

@@ -255,7 +255,7 @@ struct RecoveryStatus {
   uint64_t steps_lost = 0;  // of all workers, since then
 };
 
-// Servers that decide about the coordinator's office from a map on, by node (docs/decisions/0029).
+// Servers that decide about the coordinator's lease from a map on, by node (docs/decisions/0029).
 struct CoordinatorVoters {
   uint64_t map_version = 0;
   std::vector<uint32_t> nodes;  // ascending
@@ -373,7 +373,7 @@ Display MakeDisplay(const TrainingJobStatus& status);
 const Condition* FindCondition(const TrainingJobStatus& status, std::string_view type);
 bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 
-// Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request tells the last one answered.
+// Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request is the last one answered.
 inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
 
 // Condition types.

@@ -33,8 +33,8 @@ std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
 }
 
 // Training starts once; whenever all are ready in another number afterwards, the job was scaled.
-void TellScale(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next, const Draft::Needs& written,
-               Draft& draft) {
+void ReportScale(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next, const Draft::Needs& written,
+                 Draft& draft) {
   const api::Condition* now = api::FindCondition(next, kTrainingStarted);
   const api::Condition* then = api::FindCondition(before, kTrainingStarted);
   if (now == nullptr || (then != nullptr && then->message == now->message)) return;
@@ -46,12 +46,12 @@ void TellScale(const api::TrainingJobStatus& before, const api::TrainingJobStatu
 }
 
 // Events that go with a change of conditions, so that each is sent once.
-void TellTransitions(const Observed& observed, const api::TrainingJobStatus& next, const Draft::Needs& written,
-                     Draft& draft) {
+void ReportTransitions(const Observed& observed, const api::TrainingJobStatus& next, const Draft::Needs& written,
+                       Draft& draft) {
   const api::TrainingJobStatus& before = observed.job.status;
   const auto became_true = [&](const char* type) { return api::IsTrue(next, type) && !api::IsTrue(before, type); };
   const auto message = [&](const char* type) { return api::FindCondition(next, type)->message; };
-  TellScale(before, next, written, draft);
+  ReportScale(before, next, written, draft);
   if (became_true(api::kSucceeded)) draft.Normal(kEventSucceeded, "Finish", message(api::kSucceeded), written);
   if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed), written);
   for (const char* type : {api::kReady, api::kReconfiguring}) {
@@ -65,8 +65,8 @@ void TellTransitions(const Observed& observed, const api::TrainingJobStatus& nex
 }
 
 // Whom the job waits for, or who is not heard of, once; and that steps end again.
-void TellStandstill(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
-                    const Draft::Needs& written, Draft& draft) {
+void ReportStandstill(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
+                      const Draft::Needs& written, Draft& draft) {
   const api::Condition* now = api::FindCondition(next, api::kProgressing);
   const api::Condition* then = api::FindCondition(before, api::kProgressing);
   if (now == nullptr || (then != nullptr && then->reason == now->reason && then->message == now->message)) return;
@@ -79,8 +79,8 @@ void TellStandstill(const api::TrainingJobStatus& before, const api::TrainingJob
 
 // The coordinator counts a recovery when it is complete, so that what it cost is in the same report. A shard that went
 // back is a loss also when the checkpoint has no row of it. The totals of a coordinator that took over begin again.
-void TellRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& next, const Draft::Needs& written,
-                  Draft& draft) {
+void ReportRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& next, const Draft::Needs& written,
+                    Draft& draft) {
   const bool other_totals = next.restored_shards < before.restored_shards || next.restored_rows < before.restored_rows;
   const api::RecoveryStatus base = other_totals ? api::RecoveryStatus() : before;
   if (next.restored_shards > base.restored_shards || next.restored_rows > base.restored_rows) {
@@ -102,9 +102,9 @@ void TellRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus& 
   }
 }
 
-// What the data plane did of itself, told once because the status remembers it.
-void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
-                   const Draft::Needs& written, Draft& draft) {
+// What the data plane did of itself, reported once because the status remembers it.
+void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
+                     const Draft::Needs& written, Draft& draft) {
   if (before.synchronization && next.synchronization && *before.synchronization != *next.synchronization) {
     draft.Normal(kEventSynchronized, "Synchronize",
                  "Workers keep pace by " + ToString(*next.synchronization) +
@@ -124,11 +124,11 @@ void TellDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobS
                      (is_best ? ", the best so far by " + best->metric + " " + api::FormatFigure(best->value) : ""),
                  written);
   }
-  TellRecovery(before.recovery.value_or(api::RecoveryStatus()), next.recovery.value_or(api::RecoveryStatus()), written,
-               draft);
+  ReportRecovery(before.recovery.value_or(api::RecoveryStatus()), next.recovery.value_or(api::RecoveryStatus()),
+                 written, draft);
 }
 
-// The setting is in the status before it is in the spec, so that a new operator knows whose wish it is.
+// The setting is in the status before it is in the spec, so that a new operator knows who asked for it.
 void PlanTuning(const Observed& observed, Draft& draft) {
   if (!observed.tuning) return;
   const TuningOutput& tuning = *observed.tuning;
@@ -153,7 +153,7 @@ std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& optio
   Draft draft;
   api::TrainingJobStatus next = BuildInvalidStatus(observed, now);
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
-  TellTransitions(observed, next, written, draft);
+  ReportTransitions(observed, next, written, draft);
   return std::move(draft).Finish();
 }
 
@@ -252,10 +252,10 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     draft.Requeue(kLookAgain, "the job's Secret");
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
-  TellTransitions(observed, next, written, draft);
-  TellStandstill(observed.job.status, next, written, draft);
-  TellCoordinator(observed.job.status, progression.coordinator, written, draft);
-  TellDataPlane(observed.job.status, next, written, draft);
+  ReportTransitions(observed, next, written, draft);
+  ReportStandstill(observed.job.status, next, written, draft);
+  ReportCoordinator(observed.job.status, progression.coordinator, written, draft);
+  ReportDataPlane(observed.job.status, next, written, draft);
   return std::move(draft).Finish();
 }
 

@@ -1,7 +1,7 @@
 // Reconcile as a pure function: what was seen -> what to do. A second plan on the same observation, after the first was
 // carried out, does nothing (it may ask to be looked at later).
 //
-//   manifest invalid -> say so        job ended -> let go of pods, clean up, expire
+//   manifest invalid -> say so        job ended -> release pods, clean up, expire
 //   servers (servers.h) -> workers (workers.h) -> the end, if it is one -> status (status.h)
 #pragma once
 

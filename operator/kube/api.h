@@ -44,7 +44,7 @@ struct WatchOptions {
   Duration server_timeout = std::chrono::seconds(270);  // the server ends the watch cleanly then
 };
 
-// One thing a watch tells. Sent in order, from one thread at a time; handlers must not block for long.
+// One thing that a watch delivers. Sent in order, from one thread at a time; handlers must not block for long.
 struct WatchSignal {
   enum class Kind {
     kAdded,

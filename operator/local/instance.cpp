@@ -27,7 +27,7 @@ std::filesystem::path Directory() {
   return "/tmp/attune-" + std::to_string(getuid());
 }
 
-// The files hold tokens: nobody else may have made the directory or look into it.
+// The files hold tokens: no other user may have made the directory or look into it.
 Status CheckDirectory(const std::filesystem::path& directory) {
   struct stat info {};
   if (lstat(directory.c_str(), &info) != 0)

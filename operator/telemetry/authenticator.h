@@ -26,7 +26,7 @@ class Authenticator {
 
   // `source`: the address the stream comes from.
   // Unauthenticated: no or no valid token. PermissionDenied: a valid token of another pod, or a pod of another job.
-  // ResourceExhausted: that source failed too often of late. Unavailable: the API server cannot tell now. After these
+  // ResourceExhausted: that source failed too often of late. Unavailable: the API server cannot answer now. After these
   // two the sidecar tries again.
   Status Check(const std::string& token, const v1::SidecarHello& hello, const std::string& source);
 
@@ -49,7 +49,7 @@ class Authenticator {
   kube::Api& api_;
   const TimeSource& time_;
   std::mutex mutex_;
-  // By the token's SHA-256; the last word of the API server. Guarded by mutex_, as all below.
+  // By the token's SHA-256; the last report of the API server. Guarded by mutex_, as all below.
   ExpiringCache<Identity> reviewed_{kCacheTime, kCacheMax};
   ExpiringCache<Status> refused_{kRefusedTime, kCacheMax};
   FailureBudget failures_;

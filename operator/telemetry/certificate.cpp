@@ -14,7 +14,7 @@ using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 
 Bio Reader(const std::string& text) { return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free}; }
 
-// A key that asks for a passphrase is of no use to a server, and nobody is asked.
+// A key that asks for a passphrase is of no use to a server, and no user is there to type it.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace

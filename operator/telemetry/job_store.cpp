@@ -51,11 +51,11 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
 }
 
 // What the coordinator's right to act is judged by: its own word, and whether another server hears it.
-bool IsNewsOfOffice(const v1::WindowReport& before, const v1::WindowReport& after) {
+bool IsNewsOfLease(const v1::WindowReport& before, const v1::WindowReport& after) {
   const auto said = [](const v1::WindowReport& window) {
-    v1::Office office = window.office();
-    if (office.wanted_voters().empty()) office.clear_map_version();
-    return office.SerializeAsString();
+    v1::LeaderLease lease = window.leader_lease();
+    if (lease.wanted_voters().empty()) lease.clear_map_version();
+    return lease.SerializeAsString();
   };
   return MissesCoordinator(before) != MissesCoordinator(after) || said(before) != said(after);
 }
@@ -165,7 +165,7 @@ class Store final : public JobStore {
       pod->sample.connected = true;
       pod->sample.heard_at = std::max(pod->sample.heard_at, now);
     }
-    TellNews(hello);
+    ReportNews(hello);
     return OkStatus();
   }
 
@@ -178,7 +178,7 @@ class Store final : public JobStore {
       pod->sample.connected = pod->streams > 0;
       if (pod->sample.connected) return;
     }
-    TellNews(hello);
+    ReportNews(hello);
   }
 
   bool Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) override {
@@ -191,7 +191,7 @@ class Store final : public JobStore {
         return false;
       }
       Job& job = jobs_.at(JobOf(hello));
-      news = pod->sample.window.sequence() == 0 || IsNewsOfOffice(pod->sample.window, report.window());
+      news = pod->sample.window.sequence() == 0 || IsNewsOfLease(pod->sample.window, report.window());
       pod->sample.heard_at = pod->sample.reported_at = now;
       pod->sample.window = report.window();
       pod->sample.usage = report.usage();
@@ -216,7 +216,7 @@ class Store final : public JobStore {
         }
       }
     }
-    if (news) TellNews(hello);
+    if (news) ReportNews(hello);
     return true;
   }
 
@@ -235,7 +235,7 @@ class Store final : public JobStore {
                                        [](const auto& a, const auto& b) { return a.second.at < b.second.at; }));
       }
     }
-    TellNews(hello);
+    ReportNews(hello);
   }
 
   bool Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
@@ -247,7 +247,7 @@ class Store final : public JobStore {
       }
       jobs_.at(JobOf(hello)).final_report = report;
     }
-    TellNews(hello);
+    ReportNews(hello);
     return true;
   }
 
@@ -332,7 +332,7 @@ class Store final : public JobStore {
   }
 
   // Outside mutex_, so that the listener may ask the store.
-  void TellNews(const v1::SidecarHello& hello) {
+  void ReportNews(const v1::SidecarHello& hello) {
     const std::lock_guard lock(news_mutex_);
     if (on_news_) on_news_(hello.namespace_(), hello.job());
   }

@@ -105,12 +105,12 @@ std::string ProblemOf(v1::JobWindow& job) {
 }
 
 // They go into the job's status and to other servers.
-std::string ProblemOf(v1::Office& office) {
-  const auto& wanted = office.wanted_voters();
+std::string ProblemOf(v1::LeaderLease& lease) {
+  const auto& wanted = lease.wanted_voters();
   if (wanted.size() > static_cast<int>(kServersMax)) return "wanted_voters: too many entries";
   if (!wanted.empty() && wanted.Get(0) == 0) return "wanted_voters: no number of a node";
   if (std::ranges::adjacent_find(wanted, std::greater_equal<>()) != wanted.end()) return "wanted_voters: not ascending";
-  return FirstProblem(office);
+  return FirstProblem(lease);
 }
 
 std::string ProblemOf(v1::WorkerWindow& worker) {
@@ -224,11 +224,11 @@ std::string KeepPlausible(const v1::SidecarHello& hello, v1::PodReport& report) 
         window.clear_job();
       }
     }
-    if (window.has_office()) {
-      const std::string problem = is_server ? ProblemOf(*window.mutable_office()) : "a worker's window has none";
+    if (window.has_leader_lease()) {
+      const std::string problem = is_server ? ProblemOf(*window.mutable_leader_lease()) : "a worker's window has none";
       if (!problem.empty()) {
-        removed.Add("window.office", problem);
-        window.clear_office();
+        removed.Add("window.leader_lease", problem);
+        window.clear_leader_lease();
       }
     }
     std::string problem = FirstProblem(window);

@@ -34,7 +34,7 @@ class Service {
 
   virtual std::string address() const = 0;  // host:port really bound
   // False when the pod's sidecar is not connected; the controller tries again at its next reconcile. What becomes of a
-  // directive with a key is told to the store under it (JobStore::Answered).
+  // directive with a key is reported to the store under it (JobStore::Answered).
   virtual bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key = "") = 0;
   // Reports of which parts were left out because they cannot be true (plausible.h).
   virtual uint64_t implausible_reports() const = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kSymptoms = {"HotServer",      "StragglingWorker", "MemoryLimit",
                                                        "StarvedWorkers", "StalledLoss",      "NotANumber"};
 constexpr std::array<std::string_view, 6> kRemedies = {"RelocateRows", "MoreServers",    "MorePodMemory",
-                                                       "MovePod",      "CheckpointStop", "TellUser"};
+                                                       "MovePod",      "CheckpointStop", "ReportUser"};
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;

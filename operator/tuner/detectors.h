@@ -19,7 +19,7 @@ enum class Remedy {
   kMoreServers,
   kMorePodMemory,   // resize in place, else a pod with more
   kMovePod,         // to another machine
-  kCheckpointStop,  // keep the last good checkpoint and tell the user
+  kCheckpointStop,  // keep the last good checkpoint and warn the user
   kTellUser,
 };
 std::string_view Name(Remedy remedy);

@@ -60,7 +60,7 @@ struct TunerParts {
   bool structure = true;   // prior from structural models; otherwise Matern on log2 knobs
   bool efficiency = true;  // progress per update depends on staleness
   bool collapse = true;    // hypotheses of a collapse of progress
-  bool probe = true;       // a probe at low staleness where the loss cannot tell
+  bool probe = true;       // a probe at low staleness where the loss cannot show
   bool medians = true;     // blocks are medians of windows
   bool memory = true;      // memory telemetry
   bool crash_rule = true;  // any crash rule

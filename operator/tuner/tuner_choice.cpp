@@ -21,8 +21,8 @@ constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0
 
 }  // namespace
 
-// Where to look first, as positions in the ranges in octaves: the middle is safe and tells about memory. More points
-// cost short jobs more than they teach, the prior being informed.
+// Where to look first, as positions in the ranges in octaves: the middle is safe and shows the use of memory. More
+// points cost short jobs more than they teach, the prior being informed.
 struct DesignPoint {
   double servers, workers, threads;
 };
@@ -44,9 +44,9 @@ double Tuner::CostOfTrial(const View& view, int candidate, const Gain& gain, dou
   return cost;
 }
 
-// Adding pods takes a lead time at the old speed, removing them none. Whoever tries a setting of medium size first and
-// a larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may be
-// better.
+// Adding pods takes a lead time at the old speed, removing them none. A tuner that tries a setting of medium size first
+// and a larger one later pays twice. For each setting: seconds expected to be lost in leads to what is larger and may
+// be better.
 std::vector<double> Tuner::LeadsToCome(const View& view) const {
   constexpr double kEarlyWindows = 80;  // later the surface is known
   std::vector<double> leads(static_cast<size_t>(space_.size()), 0);
@@ -94,7 +94,7 @@ std::vector<double> Tuner::LeadsToCome(const View& view) const {
 // How much more a trial must promise than it costs: more after a row of trials that were not taken, and when a job has
 // changed more often than its age warrants (noise that looks like drift would keep the search open for ever).
 double Tuner::Caution() const {
-  constexpr double kPatience = 6, kChanges = 12, kWindowsPerChange = 40;
+  constexpr double kFailuresFree = 6, kChanges = 12, kWindowsPerChange = 40;
   double failed = 0;
   for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
     if (record->verdict == Verdict::kKept) break;
@@ -102,7 +102,7 @@ double Tuner::Caution() const {
   }
   const double age = (last_time_ - started_.value_or(last_time_)) / job_.window_seconds;
   const double excess = static_cast<double>(next_number_ - 1) / (kChanges + age / kWindowsPerChange);
-  return kCaution * (1 + std::max(0.0, failed - kPatience) / kPatience) * std::max(1.0, excess * excess);
+  return kCaution * (1 + std::max(0.0, failed - kFailuresFree) / kFailuresFree) * std::max(1.0, excess * excess);
 }
 
 // A bound on the lead makes workers wait and rows fresher: nothing is gained where updates count whatever they are

@@ -1,9 +1,9 @@
-// A probe: some windows at another staleness, where the loss cannot tell what progress per update is worth.
+// A probe: some windows at another staleness, where the loss cannot show what progress per update is worth.
 //
-// A job that went to many workers before it had seen its loss fall cannot tell a collapse of progress from a curve that
-// is flat by itself; one that left a collapse does not know how many workers it may have. Single windows teach nothing
-// about it. A probe is planned like an experiment: where and as long as it takes to be convinced, and made if the
-// chance of that, times what it would save, exceeds its cost.
+// A job that went to many workers before it had seen its loss fall cannot distinguish a collapse of progress from a
+// curve that is flat by itself; one that left a collapse does not know how many workers it may have. Single windows
+// teach nothing about it. A probe is planned like an experiment: where and as long as it takes to be convinced, and
+// made if the chance of that, times what it would save, exceeds its cost.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -111,7 +111,7 @@ double Tuner::WorthOfProbe(const View& view, const Doubts& doubts, int setting, 
 }
 
 bool Tuner::MayProbe(const View& view) const {
-  // A curve's walk has octaves of updates as its time: what one probe could not tell, the next can when the job is
+  // A curve's walk has octaves of updates as its time: what one probe could not show, the next can when the job is
   // twice as old, or has moved.
   const double staleness = view.staleness[static_cast<size_t>(view.incumbent)];
   const bool older = windows_since_probe_ >= 0.5 * view.now / job_.window_seconds;

@@ -12,7 +12,7 @@ namespace attune::ps {
 class BackgroundThread {
  public:
   BackgroundThread();
-  // Waits for the task in progress; those that wait are dropped. Whoever posted cancels what could take long.
+  // Waits for the task in progress; those that wait are dropped. The owner of the task cancels what could take long.
   ~BackgroundThread();
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;

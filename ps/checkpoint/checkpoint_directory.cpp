@@ -196,7 +196,7 @@ Status CheckpointDirectory::Commit(const Manifest& manifest) const {
 }
 
 // The newest readable manifests of this job, its best ones, all of others, and unreadable ones: their files may still
-// serve somebody.
+// be of use to another program.
 StatusOr<CheckpointDirectory::Kept> CheckpointDirectory::ManifestsToKeep(const Listing& listing, uint32_t retained,
                                                                          std::string_view job_uid) const {
   Kept kept;

@@ -37,7 +37,7 @@ class RowCodec {
 };
 
 // What the writer of a checkpoint takes rows from. Used by one thread, which is not the one that changes the rows; a
-// source gives a consistent view by itself (a snapshot, or rows nobody changes meanwhile).
+// source gives a consistent view by itself (a snapshot, or rows no thread changes meanwhile).
 class RowSource {
  public:
   virtual ~RowSource() = default;
@@ -48,7 +48,7 @@ class RowSource {
   virtual Status ForEach(const std::function<Status(const StoredRow&)>& visit) = 0;
 };
 
-// All rows of a store that nobody changes meanwhile.
+// All rows of a store that no thread changes meanwhile.
 class StoreRowSource final : public RowSource {
  public:
   explicit StoreRowSource(const TableStore& store) : store_(store) {}

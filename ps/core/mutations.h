@@ -108,7 +108,7 @@ struct Mutations {
   Mistake answer_before_mirror{};    // leases and ends of leases are known to the worker before the copy
   Mistake mirror_ignored{};          // the new coordinator takes all items for free that no worker names
   Mistake adopted_leases_granted{};  // and those too that workers still hold
-  Mistake ends_forgotten{};          // leases whose end is not confirmed are not told to the new coordinator
+  Mistake ends_forgotten{};          // leases whose end is not confirmed are not reported to the new coordinator
   Mistake tables_numbered_anew{};    // tables that servers have and the copy does not know are forgotten
   Mistake late_step_is_evidence{};   // a coordinator that was stopped takes that time for the silence of others
   Mistake silence_is_death{};        // members count as dead although the old coordinator may be giving them time
@@ -117,11 +117,11 @@ struct Mutations {
   Mistake copies_on_any_machine{};  // also on that of the home
   Mistake links_not_watched{};      // two members that do not reach each other both stay
 
-  // The coordinator's office.
+  // The coordinator's lease.
   Mistake half_is_a_majority{};
   Mistake support_counts_from_arrival{};  // of the answer, not from when the question left
   Mistake confirms_itself{};              // without the operator's record
-  Mistake grants_outlast_the_office{};
+  Mistake grants_outlast_the_lease{};
 
   // Checkpoints.
   Mistake mark_before_all_stand{};     // workers are still in steps below the cut

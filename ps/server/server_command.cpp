@@ -127,9 +127,10 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
       ->check(WholeNumber(0, 1))
       ->capture_default_str();
-  app.add_option("--bind", flags.bind,
-                 "IP address to listen at and to tell others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
-                 "certificates, loopback only");
+  app.add_option(
+      "--bind", flags.bind,
+      "IP address to listen at and to announce to others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
+      "certificates, loopback only");
   app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")
       ->capture_default_str()
       ->check(WholeNumber(0, 65535));

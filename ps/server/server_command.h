@@ -10,10 +10,10 @@ namespace attune::ps {
 
 class ServerCommand {
  public:
-  // The exit code when there is nothing to run: --help (0), or bad input, which is told on standard error (2).
+  // The exit code when there is nothing to run: --help (0), or bad input, which is reported on standard error (2).
   std::optional<int> Parse(int argc, const char* const* argv);
-  // Serves until the job is finished (0), it cannot continue (1, told in the log) or the process is asked to end (143,
-  // as for any program ended by SIGTERM, so that 0 always means a finished job). Returns the exit code.
+  // Serves until the job is finished (0), it cannot continue (1, reported in the log) or the process is asked to end
+  // (143, as for any program ended by SIGTERM, so that 0 always means a finished job). Returns the exit code.
   int Run();
 
   const ServerRuntime::Options& options() const { return options_; }

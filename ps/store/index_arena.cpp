@@ -77,7 +77,7 @@ void* IndexArena::Allocate(uint64_t bytes) {
   if (block->memory == nullptr) return nullptr;
   block->is_small = blocks_.size() < small_blocks_;
   if (!block->is_small) {
-    ::madvise(block->memory, kBlockBytes, MADV_HUGEPAGE);  // a wish; refusal costs speed only
+    ::madvise(block->memory, kBlockBytes, MADV_HUGEPAGE);  // a hint; refusal costs speed only
     block_bytes_ += kBlockBytes;
   }
   Mark(*block, 0, units, true);

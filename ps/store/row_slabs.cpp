@@ -55,7 +55,7 @@ std::unique_ptr<std::byte, RowSlabs::Unmap> RowSlabs::AllocateRows() const {
   }
   const uint64_t bytes = RoundUpTo(slab_bytes(), kHugePage);
   std::unique_ptr<std::byte, Unmap> rows(MapAligned(bytes), Unmap{bytes});
-  if (rows && !slabs_.empty()) ::madvise(rows.get(), bytes, MADV_HUGEPAGE);  // a wish; refusal costs speed only
+  if (rows && !slabs_.empty()) ::madvise(rows.get(), bytes, MADV_HUGEPAGE);  // a hint; refusal costs speed only
   return rows;
 }
 

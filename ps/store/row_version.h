@@ -13,7 +13,7 @@ class RowVersion {
  public:
   static constexpr uint32_t kCounterBits = 48;
 
-  constexpr RowVersion() = default;  // 0: nobody has pushed to the row
+  constexpr RowVersion() = default;  // 0: no worker has pushed to the row
   constexpr explicit RowVersion(uint64_t value) : value_(value) {}
   // `counter` below 2^48.
   constexpr RowVersion(uint16_t era, uint64_t counter) : value_((uint64_t{era} << kCounterBits) | counter) {}

@@ -1,7 +1,7 @@
 // The store of table_store.h, for one thread or for several. Row data lies in RowSlabs, the way to it is RowIndex.
 //
-// For several threads: `structure_` is held shared by whoever reads or updates rows that exist, and exclusively by
-// whoever adds or removes some or visits a piece of a snapshot; a row's lock byte is held while the row is copied or
+// For several threads: `structure_` is held shared by threads that read or update rows that exist, and exclusively by
+// threads that add or remove some or visit a piece of a snapshot; a row's lock byte is held while the row is copied or
 // updated.
 #pragma once
 

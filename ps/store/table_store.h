@@ -10,7 +10,7 @@
 // a line). A row costs about 30 bytes beside its values and state: side record 12, index about 18. No allocation per
 // row; the room of erased rows is used again.
 // Threads: a store made for one thread is externally synchronized (several threads may call const functions at once
-// while nobody changes it). One made with StoreOptions::concurrent may be used by any number: every row is read and
+// while no thread changes it). One made with StoreOptions::concurrent may be used by any number: every row is read and
 // written whole, and a batch sees or makes its changes row by row. A visitor must not call the store it visits.
 #pragma once
 
@@ -66,7 +66,7 @@ struct PushOptions {
   // Of PushIfPresent: empty, or the version each row shall have after this push; nullopt unless that is its next one.
   std::span<const RowVersion> expected = {};
   bool is_checked =
-      false;  // whoever applied this push first has found its gradients finite, or skips those that are not
+      false;  // the owner that applied this push first has found its gradients finite, or skips those that are not
 };
 
 struct PushResult {

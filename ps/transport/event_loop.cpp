@@ -28,7 +28,7 @@ constexpr Duration kSleepMax = std::chrono::hours(1);
 // After a thread has driven the loop while it waited, the loop's own thread gives way for so long: the next wait is
 // likely to follow.
 constexpr Duration kGiveWay = std::chrono::milliseconds(1);
-constexpr Duration kGiveWayLong = std::chrono::milliseconds(2);  // while somebody drives
+constexpr Duration kGiveWayLong = std::chrono::milliseconds(2);  // while a thread drives
 // An answer that comes within this time is cheaper to wait for awake. Only where a second core can bring it.
 constexpr Duration kSpin = std::chrono::microseconds(40);
 constexpr int kSpinScoreMax = 64;
@@ -238,7 +238,8 @@ void EpollLoop::Run() {
       driver_ = std::this_thread::get_id();
       driven_ = true;
       waiters_seen_ = false;
-      // Whoever waits now is served; when the last of them has got its answer, the next wait may be spent driving.
+      // A caller that waits now is served; when the last of them has got its answer, the next wait may be spent
+      // driving.
       Drive([this] {
         const int waiting = waiters_;
         waiters_seen_ = waiters_seen_ || waiting > 0;
@@ -251,7 +252,7 @@ void EpollLoop::Run() {
   }
 }
 
-// Until nobody has driven for a moment, or somebody asks.
+// Until no thread has driven for a moment, or a caller asks.
 void EpollLoop::GiveWay() {
   std::unique_lock lock(way_mutex_);
   giving_way_ = true;

@@ -3,7 +3,7 @@
 //
 // The loop has a thread of its own, which sleeps while nothing is due. A thread that waits for something the loop will
 // bring about may do the loop's work itself meanwhile (WaitFor): the answer it waits for then needs no second thread to
-// be woken. At any time one thread does the loop's work ("drives" it); "on the loop" means: by whoever drives.
+// be woken. At any time one thread does the loop's work ("drives" it); "on the loop" means: by the thread that drives.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ class EventLoop {
   virtual bool stopped() const = 0;
 
   // Any thread but not on the loop: returns when `done()`, which must be thread-safe, cheap and stay true. Drives the
-  // loop while nobody else does; else blocks in `sleep`, which returns when done() holds. Whoever makes done() true
-  // outside the loop calls Wake.
+  // loop while no other thread does; else blocks in `sleep`, which returns when done() holds. The thread that makes
+  // done() true outside the loop calls Wake.
   virtual void WaitFor(const std::function<bool()>& done, const std::function<void()>& sleep) = 0;
   // Any thread. A thread that drives within WaitFor looks at its done() again.
   virtual void Wake() = 0;
@@ -56,7 +56,7 @@ class EventLoop {
   using Ready = std::function<void(bool readable, bool writable)>;
   virtual std::unique_ptr<Watch> WatchFile(int fd, Ready ready) = 0;
 
-  // Something with work that no file descriptor tells of while the loop is awake (queues in shared memory), and with
+  // Something with work that no file descriptor reports while the loop is awake (queues in shared memory), and with
   // work to do before it sleeps. Called on the loop.
   class Participant {
    public:

@@ -44,7 +44,7 @@ size_t PayloadBytes(const wire::FrameHeader& header);
 struct FramePayload {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> block;  // PayloadBytes(header), without the values when they lie elsewhere; aligned to 8
-  const float* placed_values = nullptr;  // kept alive by `owner` too, or by whoever gave the place
+  const float* placed_values = nullptr;  // kept alive by `owner` too, or by the owner of the place
 };
 // `header` passed CheckHeader. The message has passed CheckMessage (ps/core/check/message_check.h).
 StatusOr<Message> DecodeFrame(const wire::FrameHeader& header, const FramePayload& payload);

@@ -8,7 +8,7 @@ namespace attune::ps {
 struct DataSetOptions {
   uint64_t items = 0;  // 0: as the manifest says. All workers must say the same
   // 0: training, as the job's goal says and until it is reached. Otherwise closing or side work (evaluation, export):
-  // the goal does not end it, and once the goal is reached it begins only when nobody holds a lease of the training
+  // the goal does not end it, and once the goal is reached it begins only when no worker holds a lease of the training
   // data.
   uint64_t epochs = 0;
   uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`

@@ -220,7 +220,7 @@ TEST_F(AgentTest, LastWordsBeforeTerminateReachAnOperatorThatComesBackLate) {
 }
 
 TEST_F(AgentTest, WithoutAnOperatorItEndsWithinItsDeadlineAndTheProcessIsNotDisturbed) {
-  AgentOptions options = Options(1);  // nobody listens there
+  AgentOptions options = Options(1);  // no process listens there
   Start(options);
   TestProcess process(directory_ / "sidecar.sock");
   process.Hello("uid", "worker", 0);

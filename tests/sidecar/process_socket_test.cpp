@@ -175,7 +175,7 @@ TEST_F(ProcessSocketTest, PathsThatCannotBeAreNamed) {
   EXPECT_EQ(Listen(directory_ / std::string(200, 'x')).status().code(), StatusCode::kInvalidArgument);
   std::ofstream(path_) << "a file";
   EXPECT_EQ(Listen(path_).status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(fs::exists(path_)) << "somebody's file is left alone";
+  EXPECT_TRUE(fs::exists(path_)) << "another program's file is left alone";
 }
 
 }  // namespace

@@ -378,24 +378,24 @@ TEST_F(RelayTest, AnOperatorThatWantsFewerReportsGetsTheNewestOfEachInterval) {
   }
   EXPECT_EQ(SentWindows(), (Windows{1, 6, 11}));
   Do(ProcessGone{});
-  EXPECT_EQ(SentWindows(), (Windows{1, 6, 11, 12})) << "the last one tells how it ended";
+  EXPECT_EQ(SentWindows(), (Windows{1, 6, 11, 12})) << "the last one says how it ended";
 }
 
-TEST_F(RelayTest, WhatACoordinatorSaysOfItsOfficeDoesNotWaitForTheInterval) {
+TEST_F(RelayTest, AChangeOfTheLeaderLeaseDoesNotWaitForTheInterval) {
   ConnectProcess();
   ConnectOperator(5);
-  const auto with_office = [](uint64_t sequence, bool held) {
+  const auto with_lease = [](uint64_t sequence, bool held) {
     ProcessSaid said = Window(sequence);
-    said.message.mutable_window()->mutable_office()->set_term(1);
-    said.message.mutable_window()->mutable_office()->set_held(held);
+    said.message.mutable_window()->mutable_leader_lease()->set_term(1);
+    said.message.mutable_window()->mutable_leader_lease()->set_held(held);
     return said;
   };
-  Do(with_office(1, true));
-  Do(with_office(2, true));
+  Do(with_lease(1, true));
+  Do(with_lease(2, true));
   EXPECT_EQ(SentWindows(), (Windows{1}));
-  Do(with_office(3, false));
+  Do(with_lease(3, false));
   EXPECT_EQ(SentWindows(), (Windows{1, 3}));
-  Do(with_office(4, false));
+  Do(with_lease(4, false));
   EXPECT_EQ(SentWindows(), (Windows{1, 3}));
 }
 

@@ -41,7 +41,7 @@ TEST_F(UsageMeterTest, MeasuresTheProcessAndItsDescendantsBetweenTwoWindows) {
   Put("proc/10/task/10/children", "11 ");
   Put("proc/11/stat", Stat(11, 10, 200, 5));
   Put("proc/11/task/11/children", "");
-  Put("proc/12/stat", Stat(12, 1, 9999, 9999));  // somebody else
+  Put("proc/12/stat", Stat(12, 1, 9999, 9999));  // another process
   Put("proc/10/cgroup", "4:memory:/pod\n1:cpu:/pod\n");
   Put("cgroup/memory/pod/memory.stat", "hierarchical_memory_limit 1048576\n");
   Put("cgroup/cpu/pod/cpu.cfs_quota_us", "200000\n");

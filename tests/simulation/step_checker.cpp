@@ -37,7 +37,7 @@ void StepChecker::BeginsStep(size_t number) {
   const SyncMode mode = gate.ModeAt(step);
   world_.Count("steps");
   Begun& begun = modes_.try_emplace(step, Begun{mode, number}).first->second;
-  // Who is lost, or may count as lost, does not take part any more: steps that only it had begun are nobody's.
+  // Who is lost, or may count as lost, does not take part any more: steps that only it had begun belong to none.
   const auto other = workers_.find(begun.worker);
   if (other == workers_.end() || !other->second.core->MayAct(world_.now())) begun = {mode, number};
   const std::string what =

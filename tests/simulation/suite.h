@@ -18,7 +18,7 @@ struct Mutant {
   std::string number;  // of the protocol's list where it has one
   std::string name;
   Mutations mutations;
-  std::string checker;  // who must see it, whoever else does: "VersionsRise"; empty: anyone
+  std::string checker;  // who must see it, whatever others do: "VersionsRise"; empty: anyone
   // A mistake outside the cores: how a run with it goes. Empty: with `mutations`.
   std::function<Outcome(uint64_t seed, bool keep_history)> run = {};
 };
@@ -33,8 +33,8 @@ struct Suite {
 // With this mistake; null: with none.
 Outcome RunSeed(const Suite& suite, uint64_t seed, const Mutant* mutant, bool keep_history);
 
-// Drawn by every run that is not told where to begin: seeds that are looked at again and again are mended one by one,
-// and say nothing about the others. From the machine's entropy, of at most 12 digits; whoever draws one prints it.
+// Drawn by every run that is not given its first seed: seeds that are looked at again and again are mended one by one,
+// and say nothing about the others. From the machine's entropy, of at most 12 digits; a run that draws one prints it.
 uint64_t FreshSeed();
 
 struct SeedsResult {

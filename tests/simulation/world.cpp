@@ -11,7 +11,7 @@ constexpr size_t kHistoryMax = 2000000;  // lines
 }  // namespace
 
 void World::Violation(const std::string& text) {
-  Tell("VIOLATION: " + text);
+  Trace("VIOLATION: " + text);
   if (outcome_.violations.size() < kViolationsMax) {
     outcome_.violations.push_back("at " + std::to_string(Time() * 1e3) + " ms: " + text);
   }
@@ -27,7 +27,7 @@ void World::WakeAt(std::optional<MonotonicTime>& alarm, MonotonicTime at, std::f
   });
 }
 
-void World::Tell(const std::string& text) {
+void World::Trace(const std::string& text) {
   if (!keeps_history_ || outcome_.history.size() >= kHistoryMax) return;
   char time[32];
   std::snprintf(time, sizeof time, "%12.3f ms  ", Time() * 1e3);

@@ -61,7 +61,7 @@ class World {
   void Violation(const std::string& text);
   bool violated() const { return !outcome_.violations.empty(); }
   // A line of the history. Ask keeps_history() before composing a long one.
-  void Tell(const std::string& text);
+  void Trace(const std::string& text);
   bool keeps_history() const { return keeps_history_; }
   void Digest(uint64_t value) { outcome_.digest = SplitMix64(outcome_.digest ^ value); }
   void Count(std::string_view what, uint64_t by = 1) { outcome_.counts[what] += by; }

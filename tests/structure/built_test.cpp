@@ -1,4 +1,4 @@
-// A source that nobody compiles says nothing, and a test in it passes for ever.
+// A source that is not compiled says nothing, and a test in it passes for ever.
 #include <gtest/gtest.h>
 
 #include <fstream>

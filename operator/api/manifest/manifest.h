@@ -1,4 +1,4 @@
-// YAML manifests with places: reads files a user wrote and tells every mistake with file, line and field path.
+// YAML manifests with places: reads files a user wrote and reports every mistake with file, line and field path.
 #pragma once
 
 #include <filesystem>

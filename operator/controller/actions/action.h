@@ -18,8 +18,8 @@
 
 namespace attune::controller {
 
-// Created, not applied: an object of that name that belongs to somebody else is never taken over, and a pod's fields
-// cannot change afterwards anyway. The name being taken is an error the status tells.
+// Created, not applied: an object of that name that belongs to another owner is never taken over, and a pod's fields
+// cannot change afterwards anyway. The name being taken is an error that the status shows.
 struct CreatePod {
   kube::Json pod;
   std::string reason;

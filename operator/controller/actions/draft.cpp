@@ -37,7 +37,7 @@ Draft::Ref Draft::Drain(const ObservedPod& pod, std::string reason, Needs needs)
   return Add(Urgency::kDirective, SendDrain{pod.name, pod.uid, std::move(reason)}, std::move(needs));
 }
 
-Draft::Ref Draft::Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason) {
+Draft::Ref Draft::Direct(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason) {
   return Add(Urgency::kDirective,
              SendDirective{pod.name, pod.uid, std::move(key), std::move(directive), std::move(reason)});
 }
@@ -88,7 +88,7 @@ void Draft::Requeue(Duration delay, std::string reason) {
 }
 
 std::vector<Step> Draft::Finish() && {
-  // Nobody is more urgent than what it needs, so a stable order keeps each after its needs.
+  // Nothing is more urgent than what it needs, so a stable order keeps each after its needs.
   std::vector<Ref> order(entries_.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](Ref entry) { return entries_[entry].urgency; });

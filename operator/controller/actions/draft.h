@@ -29,8 +29,8 @@ class Draft {
   // What no pod of the job can do without: every pod created needs it.
   Ref CreateForPods(Action create);
   Ref Drain(const ObservedPod& pod, std::string reason, Needs needs = {});
-  Ref Tell(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
-  // Lets go of the pod (our finalizer) and, unless it is being deleted already, deletes it. One that had not started
+  Ref Direct(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
+  // Removes our finalizer from the pod and, unless it is being deleted already, deletes it. One that had not started
   // when it was seen goes only if that still holds: it may be at work by now.
   Needs Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
   Needs Release(const ObservedPod& pod, std::string reason);

@@ -36,7 +36,7 @@ Status Carrier::Create(const kube::ResourceType& type, const Json& object) {
   return OnNameInUse(type, key);
 }
 
-// The cache may lag behind our own creation, an earlier job's object may still be going, or the name is somebody
+// The cache may lag behind our own creation, an earlier job's object may still be going, or the name is another
 // else's.
 Status Carrier::OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key) {
   ASSIGN_OR_RETURN(const Json present, api_.Get(type, key, kCall));
@@ -121,7 +121,7 @@ Status Carrier::CarryOut(const DeletePod& action) {
     options.resource_version = patched == pod_versions_.end() ? action.resource_version : patched->second;
   }
   const Status status = api_.Delete(kube::kPods, key, options, kCall);
-  // Of one that was to be as it was seen, another version is as likely as another pod: the next look tells.
+  // Of one that was to be as it was seen, another version is as likely as another pod: the next look shows it.
   const bool done = status.ok() || IsGone(status) || (IsReplaced(status) && !as_seen);
   if (!done) return Annotate(status, "deleting pod " + key.ToString());
   done_.expectations.ExpectDeleted(kube::kPods, key, action.uid, time_.Now());

@@ -115,7 +115,7 @@ class Executor::Round {
            std::holds_alternative<SendDrain>(action);
   }
 
-  // An Event that reports several acts is told how many were done.
+  // An Event about several acts says how many were done.
   static bool IsReady(Step& step, const std::vector<bool>& succeeded) {
     const auto done = std::ranges::count_if(step.needs, [&](size_t need) { return succeeded[need]; });
     const auto all = static_cast<std::ptrdiff_t>(step.needs.size());

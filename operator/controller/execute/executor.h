@@ -67,7 +67,7 @@ class Executor {
     CheckpointClock checkpoints;
     std::map<std::string, int32_t> failures_in_a_row;  // by pod name, as long as the job may have such a pod
     std::optional<TuningLoop> tuning;
-    std::vector<TuningOutput::Event> events;  // of the tuner, until they are told
+    std::vector<TuningOutput::Event> events;  // of the tuner, until they are reported
   };
   class Round;
 

@@ -200,7 +200,7 @@ class OperatorImpl final : public Operator {
     return jobs_.HasSynced() && pods_.HasSynced() && services_.HasSynced() && budgets_.HasSynced();
   }
 
-  // Absence means nothing before the first lists: nobody acts until all are in.
+  // Absence means nothing before the first lists: no process acts until all are in.
   bool WaitForSync() const {
     constexpr Duration kSlice = std::chrono::milliseconds(200);
     for (const kube::WatchCache* cache : {&jobs_, &pods_, &services_, &budgets_}) {

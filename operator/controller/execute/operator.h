@@ -19,7 +19,7 @@ struct OperatorOptions {
   std::string image_pull_policy = "IfNotPresent";
   std::string default_model_claim;  // for jobs without model.claim; "": an emptyDir per pod
   std::string telemetry_listen = "0.0.0.0:7410";
-  std::string telemetry_address;  // what pods are told; "": the address really bound
+  std::string telemetry_address;  // what pods are given; "": the address really bound
   // With tls.crt, tls.key and ca.crt: telemetry speaks TLS, and pods are given ca.crt to check it. "": plain.
   std::string telemetry_certificates;
   bool job_policies = false;               // a NetworkPolicy per job (job_policy.h)

@@ -1,5 +1,5 @@
-// Letting go of every pod that operators hold: after the last operator is gone, nobody records ends of pods any more,
-// and a pod that is deleted would stay for ever.
+// Removing the finalizer from every pod that operators hold: after the last operator is gone, no process records ends
+// of pods any more, and a pod that is deleted would stay for ever.
 #pragma once
 
 #include <string>

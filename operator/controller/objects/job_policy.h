@@ -2,12 +2,13 @@
 // of the job proves; it does something where the cluster's network plugin enforces it.
 //
 //   pods of the job             reach each other on every port: programs may talk among themselves, too
-//   whoever scrapes metrics     reaches the sidecars' metrics port
+//   a scraper of metrics         reaches the sidecars' metrics port
 //   everyone else               reaches nothing
 //
 // What the pods connect to is not restricted: data comes from anywhere. Like the job's Secret it is created and never
 // read, so the operator needs no other right; its name carries the job's uid, so one that exists already is the one
-// that was meant. One that somebody deletes is not seen to be gone either, so it is created again from time to time.
+// that was meant. One that another process deletes is not seen to be gone either, so it is created again from time to
+// time.
 #pragma once
 
 #include <string>

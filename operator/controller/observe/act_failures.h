@@ -67,7 +67,7 @@ class ActFailures {
   std::map<std::string, Kind> kinds_;
 };
 
-// Why an object of somebody else is in the way; marks the status so that it is told as such.
+// Why an object of another owner is in the way; marks the status so that it is reported as such.
 Status NameTaken(const std::string& text);
 
 }  // namespace attune::controller

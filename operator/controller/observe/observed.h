@@ -90,7 +90,7 @@ struct Observed {
   std::optional<MonotonicTime> policy_seen_at;  // likewise when the job's NetworkPolicy was there for certain
   telemetry::JobSample sample;
   std::map<std::string, std::string> log_tails;  // by pod uid, of pods named by PodsWhoseLogIsNeeded
-  std::set<std::string> drain_sent;              // uids of pods whose sidecar has been told in this process' life
+  std::set<std::string> drain_sent;              // uids of pods whose sidecar has been sent one in this process' life
   std::map<std::string, MonotonicTime> sent;     // directives by key, in this process' life
   std::optional<int32_t> budget_min_available;   // of the disruption budget
   // What machines have left beside this operator's pods, as far as it may read them.

@@ -13,7 +13,7 @@ struct PlanOptions {
   std::string sidecar_image = "attune/sidecar:dev";
   std::string image_pull_policy = "IfNotPresent";
   std::string default_model_claim;  // "": an emptyDir per pod
-  std::string telemetry_address;    // host:port told to sidecars
+  std::string telemetry_address;    // host:port given to sidecars
   std::string tuner_history;        // file of what the tuner learned of finished jobs; "": kept in memory only
   bool job_policies = false;        // a NetworkPolicy per job (job_policy.h)
   // How often a job's NetworkPolicy is created, should it be gone: one that was deleted comes back within this time.
@@ -29,12 +29,12 @@ struct PlanOptions {
   // sidecars need a moment to come back.
   Duration drain_connect_grace = std::chrono::seconds(5);
   // How long a directive may stay without an answer before it is sent again: above the two minutes a coordinator takes.
-  Duration answer_patience = std::chrono::seconds(150);
+  Duration answer_timeout = std::chrono::seconds(150);
   Duration refused_retry = std::chrono::seconds(30);  // how soon what was refused is asked for again
   // An order to run the coordinator sooner, since the job stands: twice as long after each refusal, at most that long.
   Duration appointment_retry = std::chrono::seconds(2);
-  // How long the end of a server is to be told to the coordinator before its successor is made regardless.
-  Duration gone_patience = std::chrono::seconds(10);
+  // How long the end of a server is reported to the coordinator before its successor is made regardless.
+  Duration gone_timeout = std::chrono::seconds(10);
   // How long workers may run on after the servers have ended by themselves, the goal being reached: one that has
   // trained may be writing its result.
   Duration servers_ended_grace = std::chrono::seconds(60);
@@ -43,7 +43,7 @@ struct PlanOptions {
   Duration late_workers_grace = std::chrono::seconds(5);
   // What is said so long after an end is newer than it: clocks of two machines may differ.
   Duration word_is_newer = std::chrono::seconds(5);
-  // A pod still there this long after its grace period ended may sit on a machine nobody hears from.
+  // A pod still there this long after its grace period ended may sit on a machine no process hears from.
   Duration lost_node_grace = std::chrono::seconds(5);
   // A process that has reported nothing for so long is silent; it reports every second.
   Duration lost_silence = std::chrono::seconds(8);
@@ -60,8 +60,8 @@ struct PlanOptions {
   Duration coordinator_silence_without_backups = std::chrono::seconds(10);
   // Workers are made when the coordinator has said that all servers have joined, or when it was not heard for so long.
   Duration begin_unheard_after = std::chrono::seconds(10);
-  // A worker that says it has had no word of the coordinator for so long, while this operator hears both, waits for one
-  // that it does not know of.
+  // A worker that says it has had no message from the coordinator for so long, while this operator hears both, waits
+  // for one that it does not know of.
   Duration astray_after = std::chrono::seconds(60);
   // No step has ended for so long, or a process that has joined has reported nothing for so long: it is said (a step of
   // a few times the usual length is waited for, however long that is).
@@ -71,9 +71,9 @@ struct PlanOptions {
   // A process that has reported within this time is heard.
   Duration heard_within = std::chrono::milliseconds(2500);
   // A coordinator that was appointed has that long to gather half of the servers.
-  Duration takeover_patience = std::chrono::seconds(15);
+  Duration takeover_timeout = std::chrono::seconds(15);
   // An order to the coordinator that is carried out at once is given again when it is not answered within this time.
-  Duration prompt_patience = std::chrono::seconds(5);
+  Duration prompt_timeout = std::chrono::seconds(5);
 };
 
 }  // namespace attune::controller

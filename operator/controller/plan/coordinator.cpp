@@ -20,7 +20,7 @@ struct Need {
   std::string why;                        // "which is gone"; "": there is none
   bool alive = false;                     // it continues until another one has taken over
   bool must_hear = false;                 // the next one must be heard of by this operator
-  bool without_office = false;            // it never got the one that it was appointed to
+  bool without_lease = false;             // it never got the one that it was appointed to
   bool refused = false;                   // by the one that was appointed
   std::vector<const ObservedPod*> among;  // empty: any server
 };
@@ -76,34 +76,34 @@ class CoordinatorPlanner {
     const Duration silence = covered ? options_.coordinator_silence : options_.coordinator_silence_without_backups;
     const CoordinatorSigns signs = SignsOfCoordinator(observed_, *host_, silence, options_, now_);
     if (servers_.begun && servers_.survivable) {
-      if (signs.any()) draft_.Requeue(kLookSoon, "word of the coordinator or of those that do not hear it");
+      if (signs.any()) draft_.Requeue(kLookSoon, "a report of the coordinator or of those that do not hear it");
       if (signs.is_lost()) return {.why = "which is silent: " + Describe(signs), .must_hear = true};
       if (signs.is_behind() && HadTime()) {
         return {.why = "which does not know the newest members: " + Describe(signs),
                 .must_hear = true,
-                .without_office = directives_.window() == nullptr,
+                .without_lease = directives_.window() == nullptr,
                 .among = signs.ahead};
       }
       if (signs.is_cut_off() && HadTime()) {
         return {.why = "which is cut off: " + Describe(signs),
                 .must_hear = true,
-                .without_office = directives_.window() == nullptr,
+                .without_lease = directives_.window() == nullptr,
                 .among = signs.missed_by};
       }
     }
-    if (HasRefused()) return {.why = "which refuses", .must_hear = true, .without_office = true, .refused = true};
-    // One that is in office hands over. One that was appointed because no other may know the job's rows has to begin
+    if (HasRefused()) return {.why = "which refuses", .must_hear = true, .without_lease = true, .refused = true};
+    // One that is leading hands over. One that was appointed because no other may know the job's rows has to begin
     // first.
     const bool leaves = std::ranges::find(servers_.leaving, host_) != servers_.leaving.end();
     if (leaves && directives_.window() != nullptr) return {.why = "which is to leave", .alive = true};
     return {};
   }
 
-  // One that has been appointed has no office before it has heard from half of the servers.
+  // One that has been appointed has no lease before it has heard from half of the servers.
   bool HadTime() const {
     if (directives_.window() != nullptr) return true;
     const auto sent = observed_.sent.find(KeyOf(status_.coordinator_term));
-    return sent != observed_.sent.end() && now_.monotonic - sent->second >= options_.takeover_patience;
+    return sent != observed_.sent.end() && now_.monotonic - sent->second >= options_.takeover_timeout;
   }
 
   // It was released, or cannot run one for another reason: a member that has not joined yet gets some time.
@@ -137,7 +137,7 @@ class CoordinatorPlanner {
       });
       return found == pods.end() ? nullptr : *found;
     };
-    // Where nobody knows who is a member, each is asked in turn; it may be that only one that is to leave is one.
+    // Where it is not known who is a member, each is asked in turn; it may be that only one that is to leave is one.
     std::vector<const ObservedPod*> pods = servers_.by_index;
     if (need.refused) {
       pods.insert(pods.end(), servers_.leaving.begin(), servers_.leaving.end());
@@ -150,9 +150,9 @@ class CoordinatorPlanner {
       });
     }
     const ObservedPod* found = find(pods, true, true);
-    // The last word of the members may be older than the server that is the only one left of them.
-    if (found == nullptr && need.without_office) found = find(pods, true, false);
-    // One in office is not given up for one that would refuse.
+    // The last report of the members may be older than the server that is the only one left of them.
+    if (found == nullptr && need.without_lease) found = find(pods, true, false);
+    // A leading one is not given up for one that would refuse.
     const bool any_will_do = !need.must_hear;
     if (found == nullptr && any_will_do) found = find(pods, false, true);
     if (found == nullptr && any_will_do) found = find(pods, false, false);
@@ -171,7 +171,7 @@ class CoordinatorPlanner {
     draft_.Requeue(kLookSoon, "the record of the appointment");
   }
 
-  // --- the one in office
+  // --- the leading one
 
   void GoOn() {
     Confirm();
@@ -191,7 +191,7 @@ class CoordinatorPlanner {
                       name + " has no process any more");
     }
     view_.moving = true;
-    draft_.Requeue(kLookAgain, "first word of the coordinator");
+    draft_.Requeue(kLookAgain, "first report of the coordinator");
   }
 
   // It names voters that it would continue with. They are in the status before it may, so that every later coordinator
@@ -199,13 +199,13 @@ class CoordinatorPlanner {
   void Confirm() {
     const telemetry::PodSample* sample = SampleOf(observed_, *host_);
     if (sample == nullptr || !IsHeard(observed_, *host_, options_, now_)) return;
-    const v1::Office& office = sample->window.office();
+    const v1::LeaderLease& lease = sample->window.leader_lease();
     const int64_t term = std::max(kFirstTerm, status_.coordinator_term);
-    if (office.wanted_voters().empty() || office.term() != static_cast<uint64_t>(term)) return;
+    if (lease.wanted_voters().empty() || lease.term() != static_cast<uint64_t>(term)) return;
     if (SignsOfCoordinator(observed_, *host_, options_.coordinator_silence, options_, now_).newer_map) return;
     const api::CoordinatorVoters wanted{
-        .map_version = office.map_version(),
-        .nodes = {office.wanted_voters().begin(), office.wanted_voters().end()},
+        .map_version = lease.map_version(),
+        .nodes = {lease.wanted_voters().begin(), lease.wanted_voters().end()},
     };
     if (status_.coordinator_voters == wanted) return PassOn(wanted, term);
     if (status_.coordinator_voters && status_.coordinator_voters->map_version > wanted.map_version) return;
@@ -218,8 +218,8 @@ class CoordinatorPlanner {
 
   void PassOn(const api::CoordinatorVoters& voters, int64_t term) {
     v1::Directive directive;
-    directive.mutable_confirm_office()->set_term(static_cast<uint64_t>(term));
-    *directive.mutable_confirm_office()->mutable_voters() = ToProto(voters);
+    directive.mutable_confirm_leader()->set_term(static_cast<uint64_t>(term));
+    *directive.mutable_confirm_leader()->mutable_voters() = ToProto(voters);
     std::string key = "confirmed in term " + std::to_string(term) + " from map " + std::to_string(voters.map_version);
     for (const uint32_t node : voters.nodes) key += "," + std::to_string(node);
     const Reply reply = directives_.Ask(*host_, key, directive, "the status records it");
@@ -282,8 +282,8 @@ CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& ser
   return CoordinatorPlanner(observed, servers, options, now, directives, draft).Run();
 }
 
-void TellCoordinator(const api::TrainingJobStatus& before, const CoordinatorView& coordinator,
-                     const Draft::Needs& written, Draft& draft) {
+void ReportCoordinator(const api::TrainingJobStatus& before, const CoordinatorView& coordinator,
+                       const Draft::Needs& written, Draft& draft) {
   if (coordinator.why.empty()) return;
   if (before.coordinator_term != coordinator.term) {
     draft.Warn(kEventCoordinatorAppointed, "AppointCoordinator", coordinator.why, written);

@@ -16,7 +16,7 @@
 namespace attune::controller {
 
 struct CoordinatorView {
-  std::string pod;  // in office from now on; "" before the job has formed
+  std::string pod;  // that leads from now on; "" before the job has formed
   int64_t term = 0;
   std::optional<api::CoordinatorVoters> voters;  // confirmed last, now or under an earlier term
   bool moving = false;                           // appointed and not heard of yet, or none can be appointed now
@@ -27,7 +27,7 @@ CoordinatorView CoordinatorOf(const api::TrainingJobStatus& status);
 CoordinatorView PlanCoordinator(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                 Now now, Directives& directives, Draft& draft);
 // The Event of what has been written down.
-void TellCoordinator(const api::TrainingJobStatus& before, const CoordinatorView& coordinator,
-                     const Draft::Needs& written, Draft& draft);
+void ReportCoordinator(const api::TrainingJobStatus& before, const CoordinatorView& coordinator,
+                       const Draft::Needs& written, Draft& draft);
 
 }  // namespace attune::controller

@@ -8,7 +8,7 @@ namespace {
 
 // The job stands until it is carried out, and that takes no time.
 bool IsUrgent(const v1::Directive& directive) {
-  return directive.has_host_coordinator() || directive.has_confirm_office();
+  return directive.has_host_coordinator() || directive.has_confirm_leader();
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
   const auto sent = observed_.sent.find(key);
   const bool any_answer = answer != observed_.sample.answers.end();
   const bool answered = any_answer && (sent == observed_.sent.end() || answer->second.at > sent->second);
-  const Duration patience = IsUrgent(directive) ? options_.prompt_patience : options_.answer_patience;
+  const Duration timeout = IsUrgent(directive) ? options_.prompt_timeout : options_.answer_timeout;
   Reply reply{Reply::State::kWaiting, ""};
   if (any_answer && answer->second.outcome == Outcome::kRefused) {
     reply = {Reply::State::kRefused, answer->second.message};  // stands until there is a newer one
@@ -59,14 +59,14 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
     }
   } else if (!answered && sent != observed_.sent.end()) {
     const Duration waited = now_.monotonic - sent->second;
-    if (waited < patience) {
-      draft_.Requeue(patience - waited, "answer to " + key);
+    if (waited < timeout) {
+      draft_.Requeue(timeout - waited, "answer to " + key);
       return reply;
     }
   }
   if (!IsAlive(pod) || !IsConnected(observed_, pod)) return {Reply::State::kUnreachable, ""};
-  draft_.Tell(pod, key, directive, reason);
-  draft_.Requeue(patience, "answer to " + key);
+  draft_.Direct(pod, key, directive, reason);
+  draft_.Requeue(timeout, "answer to " + key);
   return reply;
 }
 

@@ -1,6 +1,6 @@
-// What a plan asks of running processes: each wish has a key, is sent once, and again when its answer was lost or its
-// refusal is old. What was sent and answered is part of the observation; a restarted operator simply asks again, and
-// the other side takes a repetition as such.
+// What a plan asks of running processes: each request has a key, is sent once, and again when its answer was lost or
+// its refusal is old. What was sent and answered is part of the observation; a restarted operator simply asks again,
+// and the other side takes a repetition as such.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attune::controller {
 
-// What the coordinator in office said last; null before it has, and while a newly appointed one has not yet.
+// What the leading coordinator said last; null before it has, and while a newly appointed one has not yet.
 const v1::JobWindow* CurrentWindow(const Observed& observed);
 // Of a server, as the coordinator sees it; nullopt: no member.
 std::optional<v1::ServerState::State> StateOf(const v1::JobWindow& window, int32_t index);
@@ -21,7 +21,7 @@ std::optional<v1::ServerState::State> StateOf(const v1::JobWindow& window, int32
 uint32_t MemberCount(const v1::JobWindow& window);
 bool IsMember(const v1::JobWindow& window, int32_t index);
 
-// Runs, and nobody has asked it to end.
+// Runs, and no user has asked it to end.
 bool IsAlive(const ObservedPod& pod);
 // Its sidecar's stream is open.
 bool IsConnected(const Observed& observed, const ObservedPod& pod);
@@ -30,7 +30,7 @@ const ObservedPod* CoordinatorPod(const Observed& observed);
 
 struct Reply {
   enum class State {
-    kUnreachable,  // nobody to ask now: no such pod, or its sidecar is away
+    kUnreachable,  // no process to ask now: no such pod, or its sidecar is away
     kWaiting,
     kDone,
     kRefused,  // `message` says why; asked again after a while

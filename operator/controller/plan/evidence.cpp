@@ -69,7 +69,7 @@ bool IsAstray(const Observed& observed, const ObservedPod& pod, const PlanOption
   if (pod.role != RoleName::kWorker || coordinator == nullptr || CurrentWindow(observed) == nullptr) return false;
   if (!IsHeard(observed, pod, options, now) || !IsHeard(observed, *coordinator, options, now)) return false;
   const v1::WindowReport& of_coordinator = SampleOf(observed, *coordinator)->window;
-  if (of_coordinator.has_office() && !of_coordinator.office().held()) return false;
+  if (of_coordinator.has_leader_lease() && !of_coordinator.leader_lease().held()) return false;
   const telemetry::PodSample& sample = *SampleOf(observed, pod);
   return sample.window.worker().coordinator_silent_seconds() >= Seconds(options.astray_after) &&
          !WasStopped(sample, options);
@@ -88,7 +88,7 @@ void LookAtOthers(const Observed& observed, const ObservedPod& coordinator, cons
     const bool newer = MapVersionOf(observed, pod) > MapVersionOf(observed, coordinator);
     const bool is_heard = IsHeard(observed, pod, options, now);
     // Of one that is not heard any more only a later coordinator's map counts: the coordinator that is followed now may
-    // have published its last map to nobody.
+    // have published its last map to no member.
     const bool later_term = TermOf(MapVersionOf(observed, pod)) > TermOf(MapVersionOf(observed, coordinator));
     signs.newer_map = signs.newer_map || (is_heard ? newer : later_term);
     if (!is_heard) continue;
@@ -117,7 +117,7 @@ bool IsDeclaredLost(const Observed& observed, const ObservedPod& pod) {
 uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod) {
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   if (sample == nullptr) return 0;
-  return std::max(sample->window.server().map_version(), sample->window.office().map_version());
+  return std::max(sample->window.server().map_version(), sample->window.leader_lease().map_version());
 }
 
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now) {
@@ -149,9 +149,10 @@ CoordinatorSigns SignsOfCoordinator(const Observed& observed, const ObservedPod&
   CoordinatorSigns signs;
   signs.silent = IsSilentFor(observed, pod, silence, std::max(silence, options.coordinator_never_heard), now);
   signs.node_lost = IsNodeLost(observed, pod);
-  if (const telemetry::PodSample* sample = SampleOf(observed, pod); sample != nullptr && sample->window.has_office()) {
-    signs.without_office = !sample->window.office().held();
-    signs.supporters = static_cast<size_t>(sample->window.office().wanted_voters_size());
+  if (const telemetry::PodSample* sample = SampleOf(observed, pod);
+      sample != nullptr && sample->window.has_leader_lease()) {
+    signs.without_lease = !sample->window.leader_lease().held();
+    signs.supporters = static_cast<size_t>(sample->window.leader_lease().wanted_voters_size());
   }
   LookAtOthers(observed, pod, options, now, signs);
   return signs;
@@ -164,7 +165,7 @@ std::string Describe(const CoordinatorSigns& signs) {
   };
   add(signs.silent, "nothing is heard of its process");
   add(signs.node_lost, "its node is not ready");
-  add(!signs.silent && signs.without_office, "too few servers support it");
+  add(!signs.silent && signs.without_lease, "too few servers support it");
   for (const ObservedPod* pod : signs.missed_by) add(true, pod->name + " does not hear it");
   return text;
 }
@@ -190,7 +191,7 @@ std::string Describe(const Signs& signs, const ObservedPod& pod) {
   add(signs.expelled, "the coordinator does not count it any more");
   add(signs.silent, "nothing is heard of its process");
   add(signs.stalls, "the job has waited for it for longer than runPolicy.progressDeadlineSeconds");
-  add(signs.astray, "it has had no word of the coordinator for long, which is heard");
+  add(signs.astray, "it has had no message from the coordinator for long, which is heard");
   return text;
 }
 

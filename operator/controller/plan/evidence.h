@@ -16,13 +16,13 @@ struct Signs {
   bool silent = false;     // its process has reported nothing to this operator for a while
   bool expelled = false;   // the coordinator, which is heard, has declared it lost or does not count it any more
   bool overdue = false;    // it is being deleted, and its machine has not confirmed its end in time
-  // A worker that says it has had no word of the coordinator for long, which this operator hears and which is in
-  // office. One that had joined a coordinator which was lost at once may know no server that is still there.
+  // A worker that says it has had no message from the coordinator for long, which this operator hears and which is in
+  // the lease. One that had joined a coordinator which was lost at once may know no server that is still there.
   bool astray = false;
   // The job has stood still for runPolicy.progressDeadlineSeconds and waits for it, which is on record (standstill.h).
   bool stalls = false;
 
-  // Its machine is gone: nobody will confirm the end of the pod.
+  // Its machine is gone: no process will confirm the end of the pod.
   bool machine_is_gone() const { return (node_lost && silent) || (overdue && (node_lost || silent)); }
   // The process does nothing while its machine may be well: asked to end first.
   bool is_hung() const { return (expelled && silent) || astray || stalls; }
@@ -35,10 +35,10 @@ Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOption
 // What speaks for another coordinator being needed although the pod of this one says that it runs. Whether it is safe
 // to appoint one is not decided here: the servers' votes see to that (docs/decisions/0029).
 struct CoordinatorSigns {
-  bool silent = false;          // its process has reported nothing to this operator for a while
-  bool node_lost = false;       // its node is not ready, or no longer there
-  bool without_office = false;  // it says itself that it may not act
-  size_t supporters = 0;        // with so many servers it asks to continue
+  bool silent = false;         // its process has reported nothing to this operator for a while
+  bool node_lost = false;      // its node is not ready, or no longer there
+  bool without_lease = false;  // it says itself that it may not act
+  size_t supporters = 0;       // with so many servers it asks to continue
   // Other servers that report to this operator and say that it does not answer them; empty unless they are at least
   // half of those that report.
   std::vector<const ObservedPod*> missed_by;
@@ -46,13 +46,13 @@ struct CoordinatorSigns {
   // another one that has gone on without it, so that what it knows of the job is old. Of one that is not heard any more
   // only the map of a later coordinator counts.
   bool newer_map = false;
-  // Those of them that do not hear it; all, when it never got its office: they may hear the one before.
+  // Those of them that do not hear it; all, when it never got its lease: they may hear the one before.
   std::vector<const ObservedPod*> ahead;
 
   bool is_lost() const { return silent && (node_lost || !missed_by.empty()); }
-  bool is_cut_off() const { return !silent && without_office && missed_by.size() > supporters; }
-  bool is_behind() const { return !silent && without_office && !ahead.empty(); }
-  bool any() const { return silent || node_lost || without_office || !missed_by.empty(); }
+  bool is_cut_off() const { return !silent && without_lease && missed_by.size() > supporters; }
+  bool is_behind() const { return !silent && without_lease && !ahead.empty(); }
+  bool any() const { return silent || node_lost || without_lease || !missed_by.empty(); }
 };
 
 // Of the pod that runs the coordinator. `silence`: after which its process counts as silent.
@@ -91,7 +91,7 @@ bool IsOnCordonedNode(const Observed& observed, const ObservedPod& pod);
 bool IsProvenEnded(const ObservedPod& pod);
 
 // The pod was ended by something else than its program: evicted, preempted, its node shut down, refused by its node.
-// Nobody's failure, and counted as none.
+// Not a failure of the program, and counted as none.
 bool WasDisrupted(const ObservedPod& pod);
 
 }  // namespace attune::controller

@@ -47,7 +47,7 @@ std::string SignalText(int number) {
 }  // namespace
 
 std::string DescribeEnd(const ObservedPod& pod) {
-  constexpr int kSignalBase = 128;  // a shell's and container runtime's way to tell a signal
+  constexpr int kSignalBase = 128;  // a shell's and container runtime's code for a signal
   constexpr int kSignalMax = 64;
   const RoleContainer& container = pod.container;
   if (container.reason == "OOMKilled") {
@@ -68,8 +68,8 @@ std::string DescribeEnd(const ObservedPod& pod) {
   } else {
     text = "exited with code " + std::to_string(container.exit_code);
   }
-  const bool telling = !container.reason.empty() && container.reason != "Error" && container.reason != "Completed";
-  if (telling) text += " (" + container.reason + ")";
+  const bool specific = !container.reason.empty() && container.reason != "Error" && container.reason != "Completed";
+  if (specific) text += " (" + container.reason + ")";
   if (!container.message.empty()) text += ": " + container.message;
   if (!pod.reason.empty()) text += "; pod: " + pod.reason + (pod.message.empty() ? "" : ": " + pod.message);
   return text;

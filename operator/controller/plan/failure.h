@@ -1,4 +1,4 @@
-// What counts as a failure, how it is told, and how long to wait before the next try.
+// What counts as a failure, how it is reported, and how long to wait before the next try.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace attune::controller {
 inline constexpr int kLogTailLines = 20;
 inline constexpr size_t kLogTailBytesMax = 2048;
 
-// Pods that ended in a way that will be told with the end of their log, and are not yet counted: read it while they
+// Pods that ended in a way that will be reported with the end of their log, and are not yet counted: read it while they
 // exist.
 std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed);
 

@@ -48,7 +48,7 @@ void PlanSynchronization(const Observed& observed, const v1::JobWindow& window, 
   }
 }
 
-// By what each worker says it does, so that one that came later is told like the others.
+// By what each worker says it does, so that one that came later is asked like the others.
 void PlanThreads(const Observed& observed, Directives& directives, RequestsView& view) {
   const std::optional<int32_t>& wanted = observed.job.spec.worker_threads;
   if (!wanted) return;
@@ -94,7 +94,7 @@ void PlanCheckpoint(const Observed& observed, const v1::JobWindow& window, Direc
   if (reply.state == Reply::State::kRefused) view.checkpoint = {request, reply.message};
 }
 
-// A checkpoint that nobody has asked for and that failed is not tried again before its time.
+// A checkpoint that no user has asked for and that failed is not tried again before its time.
 std::optional<Duration> UntilNextAttempt(const Observed& observed, const CheckpointSchedule& schedule,
                                          const std::string& key, Now now) {
   const auto answer = observed.sample.answers.find(key);
@@ -173,8 +173,8 @@ RequestsView PlanRequests(const Observed& observed, const ServersView& servers, 
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "The checkpoint asked for was not written: " + view.checkpoint->problem);
   }
-  const std::string told = observed.job.status.checkpoint ? observed.job.status.checkpoint->regular_message : "";
-  if (!view.regular_checkpoint_problem.empty() && view.regular_checkpoint_problem != told) {
+  const std::string reported = observed.job.status.checkpoint ? observed.job.status.checkpoint->regular_message : "";
+  if (!view.regular_checkpoint_problem.empty() && view.regular_checkpoint_problem != reported) {
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
                "A regular checkpoint was not written: " + view.regular_checkpoint_problem);
   }

@@ -47,9 +47,9 @@ class ServerPlanner {
         draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
       }
     }
-    TellNumber();
+    ReportNumber();
     MoveFromCordonedNode();
-    TellEvents();
+    ReportEvents();
     return changes_;
   }
 
@@ -58,9 +58,9 @@ class ServerPlanner {
     return servers_.finished > 0 || servers_.closed;
   }  // the closing work is done; nothing is made any more
 
-  // Without a coordinator in office it is unknown which servers the job needs: a new one would look like a lost one,
+  // Without a coordinator that leads it is unknown which servers the job needs: a new one would look like a lost one,
   // and one whose machine does not answer may have the only rows, or the only vote that lets a coordinator begin.
-  bool NoneInOffice() const {
+  bool NoneLeads() const {
     return !ended_by_itself() && ((window_ == nullptr && servers_.begun) || coordinator_.moving);
   }
 
@@ -68,16 +68,16 @@ class ServerPlanner {
     if (ended_by_itself() || !(servers_.elastic || servers_.survivable)) return;
     const std::string name = PodName(observed_.job.name, RoleName::kServer, index);
     if (NameInUse(observed_, name)) return;  // its end wakes us
-    if (NoneInOffice()) return draft_.Requeue(kLookAgain, "a coordinator in office");
+    if (NoneLeads()) return draft_.Requeue(kLookAgain, "a coordinator that leads");
     created_.push_back(
         draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
                                 .reason = "the job has " + Counted(servers_.count, "server"),
                                 .if_job_unchanged = !servers_.begun}));
   }
 
-  // Tells the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
+  // Reports to the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
   // proof of that it gets no word, and waits for the process' lease to run out.
-  bool IsToldGone(const ObservedPod& pod, Duration since) {
+  bool ReportGone(const ObservedPod& pod, Duration since) {
     if (pod.name == coordinator_.pod || !HasStarted(pod) || !IsProvenEnded(pod)) return true;
     if (!servers_.formed) return true;  // its successor takes its place when it joins
     v1::Directive directive;
@@ -86,8 +86,8 @@ class ServerPlanner {
     directive.mutable_node_gone()->set_pod_uid(pod.uid);
     const Reply reply = directives_.AskCoordinator("gone=" + pod.uid, directive, pod.name + " has ended");
     if (reply.state == Reply::State::kDone || reply.state == Reply::State::kRefused) return true;
-    if (since >= options_.gone_patience) return true;
-    draft_.Requeue(std::min<Duration>(kLookAgain, options_.gone_patience - since), "the coordinator's answer");
+    if (since >= options_.gone_timeout) return true;
+    draft_.Requeue(std::min<Duration>(kLookAgain, options_.gone_timeout - since), "the coordinator's answer");
     return false;
   }
 
@@ -95,17 +95,17 @@ class ServerPlanner {
     if (ended_by_itself()) return;
     const Duration delay = RestartDelay(options_, std::max(pod.failures_in_a_row, 1));
     const Duration waited =
-        pod.container.finished_at ? now_.wall - *pod.container.finished_at : std::max(delay, options_.gone_patience);
-    const bool told = IsToldGone(pod, waited);
+        pod.container.finished_at ? now_.wall - *pod.container.finished_at : std::max(delay, options_.gone_timeout);
+    const bool reported = ReportGone(pod, waited);
     if (WasDisrupted(pod) && !pod.failure_number) {
-      if (told) ReplaceDisrupted(pod);
+      if (reported) ReplaceDisrupted(pod);
       return;
     }
     if (!pod.failure_number) return CountFailure(pod);
     if (observed_.job.status.servers.failed < *pod.failure_number) return;  // counted by this plan's status
     if (waited < delay) {
       draft_.Requeue(std::min(delay, delay - waited), "replacement of " + pod.name);
-    } else if (told) {
+    } else if (reported) {
       draft_.Remove(pod, 0, "its failure is recorded; a new server follows");
     }
   }
@@ -131,7 +131,7 @@ class ServerPlanner {
     draft_.Requeue(RestartDelay(options_, in_a_row), "replacement of " + pod.name);
   }
 
-  // Nobody's failure.
+  // Not a failure of the program.
   void ReplaceDisrupted(const ObservedPod& pod) {
     draft_.Warn(kEventServerReplaced, "ReplaceServer",
                 pod.name + " " + DescribeEnd(pod) + "; a new server follows, and no failure is counted",
@@ -169,13 +169,13 @@ class ServerPlanner {
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
-  // Its pod says that it runs, or is about to. The coordinator's own is replaced once another one is in office
+  // Its pod says that it runs, or is about to. The coordinator's own is replaced once another one is leading
   // (coordinator.h), and without anything that brings its rows back a server is waited for.
   void PlanSilent(const ObservedPod& pod) {
     if (!servers_.survivable || ended_by_itself() || pod.name == coordinator_.pod) return;
     const Signs signs = SignsOf(observed_, pod, options_, now_);
-    if ((signs.machine_is_gone() || signs.is_hung()) && NoneInOffice()) {
-      draft_.Requeue(kLookAgain, "a coordinator in office");
+    if ((signs.machine_is_gone() || signs.is_hung()) && NoneLeads()) {
+      draft_.Requeue(kLookAgain, "a coordinator that leads");
     } else if (signs.machine_is_gone()) {
       ++changes_.replaced;
       draft_.Warn(kEventNodeLost, "ReplaceServer",
@@ -207,8 +207,8 @@ class ServerPlanner {
     // Of a job that has not formed nothing is to be recorded.
     const bool ended = HasFailed(pod) || HasSucceeded(pod) || !HasStarted(pod) || !servers_.formed;
     if (!ended) return PlanOverdue(pod);
-    const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
-    if (!IsToldGone(pod, since)) return;
+    const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_timeout;
+    if (!ReportGone(pod, since)) return;
     const Draft::Needs released = PlanGoing(pod);
     if (!pod.held) return;
     draft_.Warn(
@@ -219,7 +219,7 @@ class ServerPlanner {
 
   void PlanOverdue(const ObservedPod& pod) {
     const Signs signs = SignsOf(observed_, pod, options_, now_);
-    if (!signs.machine_is_gone() || NoneInOffice()) return LookAtDeletion(pod, signs);
+    if (!signs.machine_is_gone() || NoneLeads()) return LookAtDeletion(pod, signs);
     PlanGoing(pod);
   }
 
@@ -229,7 +229,7 @@ class ServerPlanner {
                    "deletion of " + pod.name);
   }
 
-  // Nothing more to record: let go of it, and see to it that its name gets free.
+  // Nothing more to record: remove its finalizer, and see to it that its name gets free.
   Draft::Needs PlanGoing(const ObservedPod& pod) {
     Draft::Needs released = draft_.Release(pod, "nothing more to record of it");
     const Signs signs = SignsOf(observed_, pod, options_, now_);
@@ -256,7 +256,7 @@ class ServerPlanner {
     } else if (HasSucceeded(pod)) {
       PlanReleased(pod);
     } else if (HasFailed(pod)) {
-      if (!IsToldGone(pod, pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience))
+      if (!ReportGone(pod, pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_timeout))
         return;
       draft_.Warn(kEventServerLeft, "DeleteServer",
                   pod.name + " " + DescribeEnd(pod) + " while leaving." + LogTail(observed_, pod),
@@ -274,8 +274,8 @@ class ServerPlanner {
     const ObservedPod* host = CoordinatorPod(observed_);
     const bool is_named = window_ != nullptr && IsMember(*window_, pod.index) && !servers_.closed;
     const bool is_heard = host != nullptr && IsHeard(observed_, *host, options_, now_);
-    const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_patience;
-    if (is_named && (!is_heard || since < options_.gone_patience)) {
+    const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_timeout;
+    if (is_named && (!is_heard || since < options_.gone_timeout)) {
       return draft_.Requeue(kLookAgain, "the coordinator's word that it has released " + pod.name);
     }
     Leave(pod, "its rows have moved to the others", 0);
@@ -294,8 +294,8 @@ class ServerPlanner {
     if (HeardFromCoordinator(observed_, options_, now_) == nullptr) {
       return draft_.Requeue(kLookAgain, "the coordinator's report of its members");
     }
-    if (since >= options_.gone_patience) return Leave(pod, "was no member", std::nullopt);
-    draft_.Requeue(options_.gone_patience - since, "end of " + pod.name);
+    if (since >= options_.gone_timeout) return Leave(pod, "was no member", std::nullopt);
+    draft_.Requeue(options_.gone_timeout - since, "end of " + pod.name);
   }
 
   // It stays when the coordinator has taken it up again; until that is sure it may still end as one that has left.
@@ -315,7 +315,7 @@ class ServerPlanner {
   }
 
   // The coordinator moves rows to who joins and away from who leaves.
-  void TellNumber() {
+  void ReportNumber() {
     if (!servers_.elastic || !servers_.begun || window_ == nullptr || coordinator_.moving || ended_by_itself()) return;
     const ObservedPod* host = CoordinatorPod(observed_);
     if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
@@ -339,7 +339,7 @@ class ServerPlanner {
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
-  void TellEvents() {
+  void ReportEvents() {
     const auto count = [](const Draft::Needs& acts) { return static_cast<int64_t>(acts.size()); };
     if (!created_.empty() && !servers_.formed) {
       draft_.Normal(kEventServersCreated, "CreateServers", "Created " + Counted(count(created_), "server pod"),

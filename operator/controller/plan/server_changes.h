@@ -1,5 +1,5 @@
 // Servers that a job begins with, and those that join, leave and are replaced while it runs. A server is emptied by the
-// coordinator before its pod goes; one that is lost is told to the coordinator before its successor, a new node, is
+// coordinator before its pod goes; one that is lost is reported to the coordinator before its successor, a new node, is
 // made.
 #pragma once
 

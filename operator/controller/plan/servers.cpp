@@ -21,8 +21,8 @@ bool IsOurs(const Observed& observed, const ObservedPod& pod) {
   return pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid;
 }
 
-// The number the job was started with, as its pods tell, the coordinator's before all others: it waits for so many. The
-// spec's while there are none.
+// The number the job was started with, as its pods report, the coordinator's before all others: it waits for so many.
+// The spec's while there are none.
 int32_t FirstCount(const Observed& observed) {
   for (const ObservedPod& pod : observed.pods) {
     const bool waits = IsOurs(observed, pod) && pod.index == 0 && pod.servers.value_or(0) > 0;
@@ -97,7 +97,7 @@ bool AllWorkersCameTooLate(const Observed& observed, bool never_seen_is_late) {
   });
 }
 
-// Somebody could run the coordinator in place of `lost`.
+// Another server could run the coordinator in place of `lost`.
 bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
   const auto abilities = AbilitiesOf(observed);
   return (!abilities || abilities->coordinator_failover) &&
@@ -142,7 +142,7 @@ bool IsClosedByEnds(const Observed& observed, const ServersView& view, const Pla
 
 enum class End { kUnknown, kReleased, kTooEarly };
 
-// Of a server that ended with 0, by the word of a coordinator that continues: one that is heard after that end.
+// Of a server that ended with 0, as reported by a coordinator that continues: one that is heard after that end.
 End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
   if (window == nullptr || IsClosedByWord(observed) || CoordinatorPod(observed) == &pod) return End::kUnknown;
@@ -259,9 +259,9 @@ bool HasFailedAsReported(const Observed& observed, const ObservedPod& pod) {
 
 // A worker that took part, and whose program has failed since the goal was reached. Without a data set for the closing
 // work only its end says that something was left undone. One that had left in order, by the word that its process has
-// left behind, was at work that no other process sees, however it ended and whoever was away. One that was killed
-// before that, or lost by the coordinator, is made up for by another, which the coordinator waits for; one that never
-// joined came too late.
+// left behind, was at work that no other process sees, however it ended and whichever process was away. One that was
+// killed before that, or lost by the coordinator, is made up for by another, which the coordinator waits for; one that
+// never joined came too late.
 const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options) {
   if (HasDeclaredClosingWork(observed)) return nullptr;
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);

@@ -37,12 +37,12 @@ struct ServersView {
   // Highest index first: beyond `count`, asked to leave before, or released before it was wanted again.
   std::vector<const ObservedPod*> leaving;
   int32_t existing = 0, started = 0, ready = 0;
-  int32_t finished = 0;  // ended by themselves with 0, and nobody has said that the job continues without them
+  int32_t finished = 0;  // ended by themselves with 0, and no process has said that the job continues without them
   // With 0, although the coordinator continues and has not released them.
   std::vector<const ObservedPod*> ended_early;
   int32_t marked_failures = 0;  // so far, as the status and marked pods say
   int32_t failures = 0;         // those included that are not marked yet
-  // All servers were seen running at the same time once: from then on they hold state (status.coordinator tells so).
+  // All servers were seen running at the same time once: from then on they hold state (status.coordinator says so).
   bool formed = false;
   // The coordinator has said that all servers have joined, or was not heard for long. Until that is on record
   // (status.begun) there are no workers and nothing has been trained: whatever is lost starts over.
@@ -54,7 +54,7 @@ struct ServersView {
   bool closed = false;
   bool all_started() const { return started == count; }
   // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
-  // begun. Of one that continues its coordinator tells.
+  // begun. For one that continues its coordinator says it.
   bool HasEndedBadly(const ObservedPod& pod) const;
 };
 
@@ -64,7 +64,7 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
 // telemetry.
 bool BeginsUnheard(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now);
 
-// What the job's servers can do, as the status or their coordinator says; nullopt: nobody has said it yet.
+// What the job's servers can do, as the status or their coordinator says; nullopt: no process has said it yet.
 std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
 
 // What the coordinator said last of the closing work, however long ago; null: nothing.
@@ -75,9 +75,9 @@ bool HasDeclaredClosingWork(const Observed& observed);
 // " The last checkpoint is ...: `attune run --resume ...` continues from there."; "" when there is none.
 std::string HowToResume(const Observed& observed);
 
-// The job cannot continue: a server ended, is being deleted, or is gone, and nobody can take its place. A server ends
-// by itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers have
-// left; their processes may take a moment longer, and get it. From then on servers may end in any way.
+// The job cannot continue: a server ended, is being deleted, or is gone, and no process can take its place. A server
+// ends by itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers
+// have left; their processes may take a moment longer, and get it. From then on servers may end in any way.
 std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
                                     Now now);
 

@@ -114,7 +114,7 @@ class WorkerPlanner {
   void Create(int32_t index) {
     // On record before anybody can train: a job that is not on record as begun has nothing to lose.
     if (!observed_.job.status.begun) return;
-    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // nobody to connect to
+    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // no process to connect to
     // Training is over. While others are at the closing work it needs no more workers.
     const v1::JobWindow* window = directives_.window();
     if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
@@ -130,7 +130,7 @@ class WorkerPlanner {
   }
 
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
-    TellGone(pod);
+    ReportGone(pod);
     if (servers_.closed) return;  // it stays as it is: its end is part of the verdict
     if (WasDisrupted(pod) && !pod.failure_number) return PlanDisrupted(pod);
     if (!pod.failure_number) {
@@ -181,7 +181,7 @@ class WorkerPlanner {
 
   bool MayFinishWithout() const { return servers_.goal_reached && !HasDeclaredClosingWork(observed_); }
 
-  // Nobody's failure: a new worker follows at once.
+  // Not a failure of the program: a new worker follows at once.
   void PlanDisrupted(const ObservedPod& pod) {
     draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
                 pod.name + " " + DescribeEnd(pod) + "; a new worker follows, and no failure is counted",
@@ -205,8 +205,8 @@ class WorkerPlanner {
     }
   }
 
-  // So that nobody waits for its lease to run out, least of all workers that keep pace with it.
-  void TellGone(const ObservedPod& pod) {
+  // So that no caller waits for its lease to run out, least of all workers that keep pace with it.
+  void ReportGone(const ObservedPod& pod) {
     const v1::JobWindow* window = directives_.window();
     if (window == nullptr || !window->has_abilities() || !HasStarted(pod) || !IsProvenEnded(pod)) return;
     v1::Directive directive;
@@ -230,7 +230,7 @@ class WorkerPlanner {
                 released);
   }
 
-  // Being deleted: let go of it, and see to it that its name gets free even when its machine is not heard from.
+  // Being deleted: remove its finalizer, and see to it that its name gets free even when its machine is not heard from.
   Draft::Needs PlanGoing(const ObservedPod& pod) {
     Draft::Needs released = draft_.Release(pod, "nothing more to record of it");
     const Signs signs = SignsOf(observed_, pod, options_, now_);

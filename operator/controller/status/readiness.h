@@ -1,4 +1,4 @@
-// Why a role is not ready, from its pods: the scheduler's, the kubelet's and our own reasons, the most telling first.
+// Why a role is not ready, from its pods: the scheduler's, the kubelet's and our own reasons, the most specific first.
 #pragma once
 
 #include <string>

@@ -210,10 +210,10 @@ void SetProgressing(const Observed& observed, const Standstill& standstill, Trai
   }
   const char* reason = standstill.since ? kReasonNoProgress : kReasonNotHeard;
   const std::string what = Describe(standstill) + ", since ";
-  const bool told = known != nullptr && known->reason == reason && known->message.starts_with(what);
+  const bool reported = known != nullptr && known->reason == reason && known->message.starts_with(what);
   const MonotonicTime since = standstill.since.value_or(now.monotonic);
   SetCondition(status, api::kProgressing, !standstill.since, reason,
-               told ? known->message : what + ToRfc3339(now.wall - (now.monotonic - since)), generation, now.wall);
+               reported ? known->message : what + ToRfc3339(now.wall - (now.monotonic - since)), generation, now.wall);
 }
 
 // A restart is on record before it happens.
@@ -414,7 +414,7 @@ void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::
     found->type = type;
   }
   if (found->status != text) found->last_transition_time = ToRfc3339(now);
-  // The kubelet tells a failing pull in changing words; one of them is enough.
+  // The kubelet reports a failing pull in changing words; one of them is enough.
   const bool same_story = found->status == text && found->reason == reason && reason == kReasonImage;
   found->status = text;
   found->reason = std::move(reason);

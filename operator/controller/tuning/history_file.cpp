@@ -30,7 +30,7 @@ Status HistoryFile::Add(tuner::HistoryEntry entry) {
   if (auto others = Read(); others.ok()) {
     history_ = *std::move(others);
   } else {
-    std::error_code ignored;  // writing tells what is wrong, if anything still is
+    std::error_code ignored;  // writing says what is wrong, if anything still is
     std::filesystem::rename(path_, path_.string() + ".damaged", ignored);
   }
   history_.Add(std::move(entry));

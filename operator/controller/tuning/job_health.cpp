@@ -107,15 +107,16 @@ void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Event>&
         if (gone == known_.end()) continue;
         known_.erase(gone);
       }
-      known_.push_back({.finding = finding, .told_at = input.time});
+      known_.push_back({.finding = finding, .reported_at = input.time});
       events.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
       continue;
     }
-    if (known->present) continue;  // its figures stay as they were told: a status that moves all the time tells nobody
+    if (known->present)
+      continue;  // its figures stay as they were reported: a status that moves all the time is of no use
     known->finding = finding;
     known->present = true;
-    if (input.time - known->told_at < kQuietSeconds) continue;
-    known->told_at = input.time;
+    if (input.time - known->reported_at < kQuietSeconds) continue;
+    known->reported_at = input.time;
     events.push_back({true, std::string(tuner::Name(finding.symptom)), TextOf(finding)});
   }
 }

@@ -32,7 +32,7 @@ class JobHealth {
   static constexpr size_t kFindingsMax = 16;
   // A finding is gone when so many windows in a row do not show it.
   static constexpr int kWindowsUntilGone = 4;
-  // One that comes back sooner is not told again.
+  // One that comes back sooner is not reported again.
   static constexpr double kQuietSeconds = 600;
   // So many windows with steps but without a loss, after losses were seen: it is no number any more.
   static constexpr int kWindowsWithoutLoss = 3;
@@ -40,7 +40,7 @@ class JobHealth {
  private:
   struct Known {
     tuner::Finding finding;
-    double told_at = 0;
+    double reported_at = 0;
     int absent = 0;  // windows in a row
     bool present = true;
   };

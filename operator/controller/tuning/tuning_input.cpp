@@ -70,7 +70,8 @@ bool AllWorkersTrain(const Observed& observed, const WorkersView& workers, Now n
   });
 }
 
-// The least that a worker says, of those that compute with as many threads as they are told: how many, and the most.
+// The least that a worker reports, of those that compute with as many threads as they are given: how many, and the
+// most.
 struct Threads {
   int32_t used = 0, most = 0;
 };
@@ -86,7 +87,7 @@ Threads ThreadsOf(const Observed& observed, Now now) {
   return threads;
 }
 
-// Nobody is still on the way to the spec's number of threads or pace.
+// No worker is still on the way to the spec's number of threads or pace.
 bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
   const api::TrainingJobSpec& spec = observed.job.spec;
   if (window.abilities().synchronization_modes() && FromProto(window.synchronization()) != spec.synchronization)

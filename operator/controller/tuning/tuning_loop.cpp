@@ -150,13 +150,13 @@ void TuningLoop::Retire(TuningOutput& output) {
       named.record.number += numbered_;
       if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
       // Every change that Events announce has its outcome among them.
-      if (named.record.number > told_) output.events.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
+      if (named.record.number > reported_) output.events.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
       story_.push_back(std::move(named));
     }
     if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;
     if (story_.size() > kStoryMax) story_.erase(story_.begin(), story_.end() - static_cast<std::ptrdiff_t>(kStoryMax));
   }
-  told_ = numbered_;
+  reported_ = numbered_;
   tuner_.reset();
 }
 
@@ -337,7 +337,7 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
       output.change = here_;  // not written yet
       return;
     }
-    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
     Leave(input);
     here_ = input.wanted;
     trial_ = false;
@@ -346,8 +346,8 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
   if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
     CloseWindow(input, true);
   const double waited = input.time - moving_since_;
-  if (input.settled && (!input.rows_moving || waited > kRowsPatience)) return Settle(input);
-  if (waited <= kMovingPatience) return;
+  if (input.settled && (!input.rows_moving || waited > kRowsTimeout)) return Settle(input);
+  if (waited <= kMovingTimeout) return;
   if (from_ == here_) return Settle(input);  // nowhere to go back to: measure what there is
   Crashed(input, here_, "it had not come about after " + api::FormatSeconds(waited), output);
 }
@@ -373,7 +373,7 @@ void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, cons
 
 void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
   if (input.wanted != here_) {
-    message_ = "somebody chose " + ToString(input.wanted) + "; measuring that";
+    message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
     CloseWindow(input, true);
     Leave(input);
     here_ = from_ = input.wanted;
@@ -414,7 +414,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
-  TellOutcomes(output);
+  ReportOutcomes(output);
   const JobSetting target = FromSetting(decision.setting);
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
   stay_seconds_ = decision.seconds;
@@ -463,10 +463,10 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
 }
 
 // Changes whose worth is known now, each once.
-void TuningLoop::TellOutcomes(TuningOutput& output) {
+void TuningLoop::ReportOutcomes(TuningOutput& output) {
   for (const tuner::DecisionRecord& record : tuner_->records()) {
-    if (record.number + numbered_ <= told_ || record.verdict == tuner::Verdict::kOpen) continue;
-    told_ = record.number + numbered_;
+    if (record.number + numbered_ <= reported_ || record.verdict == tuner::Verdict::kOpen) continue;
+    reported_ = record.number + numbered_;
     output.events.push_back(
         {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
   }

@@ -40,9 +40,9 @@ class TuningLoop {
   // A job that ends within so many windows is left alone.
   static constexpr double kShortJobWindows = 20;
   // A setting that has not come about after this long is given up.
-  static constexpr double kMovingPatience = 180;
+  static constexpr double kMovingTimeout = 180;
   // How long measuring waits for rows that still move.
-  static constexpr double kRowsPatience = 30;
+  static constexpr double kRowsTimeout = 30;
   // A report that is late for less than this spoils no window.
   static constexpr double kLateSeconds = 3;
   // After a change, before the first window begins.
@@ -52,7 +52,7 @@ class TuningLoop {
   static constexpr size_t kStoryMax = 60;
   // At the end of the key of a space in which nothing is tried.
   static constexpr char kRecommends[] = "recommend";
-  // Of a knob whose greatest value nobody named.
+  // Of a knob whose greatest value the user has not named.
   static constexpr int32_t kHighestByDefault = 16;
 
  private:
@@ -86,7 +86,7 @@ class TuningLoop {
   void OpenWindow(const TuningInput& input, double begin);
   void CloseWindow(const TuningInput& input, bool during_change);
   void Crashed(const TuningInput& input, const JobSetting& where, const std::string& what, TuningOutput& output);
-  void TellOutcomes(TuningOutput& output);
+  void ReportOutcomes(TuningOutput& output);
   void FillStatus(const TuningInput& input, TuningOutput& output) const;
 
   std::string saved_, state_;
@@ -106,7 +106,7 @@ class TuningLoop {
   bool trial_ = false;
   bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
   int32_t failures_ = 0;
-  uint64_t changes_ = 0, told_ = 0;
+  uint64_t changes_ = 0, reported_ = 0;
   std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
   uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
   std::optional<tuner::Remaining> remaining_;

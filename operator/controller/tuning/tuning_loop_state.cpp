@@ -34,7 +34,7 @@ Json SaveStory(const std::vector<tuner::NamedRecord>& story, size_t count) {
   return json;
 }
 
-// What cannot be read is passed over: it is told, nothing is decided from it.
+// What cannot be read is passed over: it is reported, nothing is decided from it.
 std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
   std::vector<tuner::NamedRecord> story;
   for (const Json& record : json.is_array() ? json : Json::array()) {
@@ -61,7 +61,7 @@ std::string TuningLoop::Save() const {
                {"trial", trial_},
                {"failures", failures_},
                {"changes", changes_},
-               {"told", told_},
+               {"told", reported_},
                {"numbered", numbered_},
                {"findings", findings_},
                {"message", message_}};
@@ -129,7 +129,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.trial_ = json.at("trial").get<bool>();
     read.failures_ = json.at("failures").get<int32_t>();
     read.changes_ = json.at("changes").get<uint64_t>();
-    read.told_ = json.at("told").get<uint64_t>();
+    read.reported_ = json.at("told").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
     read.findings_ = json.value("findings", "[]");
     read.numbered_ = json.value("numbered", uint64_t{0});
@@ -146,7 +146,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.state_ = text;
     *this = std::move(read);
   } catch (const Json::exception&) {
-    // Somebody wrote into the status: learn again.
+    // Another writer wrote into the status: learn again.
   }
 }
 

@@ -28,7 +28,7 @@ constexpr size_t kHttpThreads = 4;                            // shared by all t
 constexpr int kCallsInFlightMax = 8;                          // per transport; each is a connection at worst
 constexpr int kRepeatsMax = 10;                               // more than the dead connections a pool can hold
 constexpr auto kUnaryIdleTimeout = std::chrono::seconds(30);  // behind the deadline of each call
-constexpr auto kShutdownPatience = std::chrono::seconds(2);   // for calls given up at their deadline
+constexpr auto kShutdownTimeout = std::chrono::seconds(2);    // for calls given up at their deadline
 constexpr uint64_t kEarlyBytesMax = 8 << 20;                  // of a stream's body, seen before its head
 
 // cpprestsdk writes body bytes into this as they arrive; what it must never do is throw.
@@ -208,9 +208,9 @@ class Gate {
     --inside_;
     changed_.notify_all();
   }
-  bool WaitEmpty(Duration patience) {
+  bool WaitEmpty(Duration timeout) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return inside_ == 0; });
+    return changed_.wait_for(lock, timeout, [&] { return inside_ == 0; });
   }
 
  private:
@@ -290,7 +290,7 @@ class CpprestTransport final : public HttpTransport {
         unary_(target.server, MakeConfig(target, kUnaryIdleTimeout)) {}
 
   ~CpprestTransport() override {
-    if (!gate_->WaitEmpty(kShutdownPatience)) {
+    if (!gate_->WaitEmpty(kShutdownTimeout)) {
       log::Warn("HTTP calls still in flight at shutdown", {{"server", target_.server}});
     }
   }
@@ -401,7 +401,7 @@ void StartHttpThreads() {
     try {
       crossplat::threadpool::initialize_with_threads(kHttpThreads);
     } catch (const std::exception& e) {
-      log::Warn("HTTP threads were set up by someone else", {{"reason", e.what()}});
+      log::Warn("HTTP threads were set up by another component", {{"reason", e.what()}});
     }
   });
 }

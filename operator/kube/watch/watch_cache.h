@@ -19,7 +19,7 @@ namespace attune::kube {
 using Snapshot = std::shared_ptr<const Json>;
 
 // `before` is null for a new object, `after` for one that is gone; an object replaced under the same name by another
-// one (different uid) is told as gone and then as new.
+// one (different uid) is reported as gone and then as new.
 struct CacheChange {
   ObjectKey key;
   Snapshot before, after;

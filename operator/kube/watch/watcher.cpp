@@ -40,8 +40,8 @@ WatcherOutput Watcher::OnSignal(WatchSignal signal, MonotonicTime now) {
     case Kind::kBroken:
       break;
   }
-  // A watch that told something and ended is the normal course; one that told nothing must not be repeated in a tight
-  // loop.
+  // A watch that reported something and ended is the normal course; one that reported nothing must not be repeated in a
+  // tight loop.
   if (heard_in_this_watch_) return Watch(now);
   return Pause(/*then_list=*/false, signal.status, now);
 }
@@ -68,7 +68,7 @@ WatcherOutput Watcher::OnError(const Status& status, MonotonicTime now) {
       ++failures_;
       return List();
     case StatusCode::kInvalidArgument:  // a version from before the server's data was replaced
-    case StatusCode::kNotFound:         // the kind was removed: listing tells when it is back
+    case StatusCode::kNotFound:         // the kind was removed: listing shows when it is back
       return Pause(/*then_list=*/true, status, now);
     default:
       return Pause(/*then_list=*/false, status, now);
@@ -96,7 +96,7 @@ WatcherOutput Watcher::Watch(MonotonicTime now) {
   ++counts_.watches;
   state_ = State::kWatching;
   heard_in_this_watch_ = false;
-  // Silence is counted across watches: resuming again and again does not make a deaf version hear.
+  // Silence is counted across watches: resuming again and again does not make a stalled version deliver.
   wake_at_ = std::max(now, heard_at_ + options_.silence_max);
   WatcherOutput output;
   output.command.kind = WatchCommand::Kind::kWatch;

@@ -24,8 +24,8 @@ namespace attune::kube {
 
 struct WatcherOptions {
   BackoffOptions backoff{.first = std::chrono::milliseconds(500), .max = std::chrono::seconds(30), .jitter = 0.5};
-  // Servers send a bookmark every 60 s. A watch silent for two of them is deaf: one from a version the server has not
-  // reached yet is accepted and says nothing.
+  // Servers send a bookmark every 60 s. A watch silent for two of them is stalled: one from a version the server has
+  // not reached yet is accepted and says nothing.
   Duration silence_max = std::chrono::seconds(150);
   // The server ends a watch after a time drawn from this range, so that many watchers do not come back together.
   Duration watch_min = std::chrono::seconds(240);
@@ -68,7 +68,7 @@ class Watcher {
   WatcherOutput OnTime(MonotonicTime now);
   // The answer to kList.
   WatcherOutput OnListed(StatusOr<ListResult> list, MonotonicTime now);
-  // Of the watch started last. A watch that could not be started is told as kBroken.
+  // Of the watch started last. A watch that could not be started is reported as kBroken.
   WatcherOutput OnSignal(WatchSignal signal, MonotonicTime now);
 
   // When OnTime has something to do; kNever while a list is in progress.

@@ -73,7 +73,7 @@ class FollowerThreads {
     return true;
   }
 
-  // Waits for all; they must have been told to end.
+  // Waits for all; they must have been asked to end.
   void Join() {
     std::list<Follower> last;
     {

@@ -20,7 +20,7 @@ namespace attune::local {
 struct ApiServerOptions {
   std::string listen = "127.0.0.1:0";  // address:port; port 0: chosen
   std::string token;                   // every request carries it, else 401; not empty
-  std::vector<KindInfo> kinds;         // what discovery tells and paths may name
+  std::vector<KindInfo> kinds;         // what discovery lists and paths may name
   size_t connections_max = 256;        // that have shown the token; of those that have not, the oldest give way
   std::chrono::milliseconds proof_timeout{10'000};  // for the head of a first request, which carries the token
   size_t body_bytes_max = 3 << 20;                  // of a request

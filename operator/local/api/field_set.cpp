@@ -324,7 +324,7 @@ void RecordUpdate(const Json& before, Json& after, const Manager& manager, const
   const FieldSet changed = ChangedFields(before, after);
   std::vector<Entry> entries = EntriesOf(before);
   for (Entry& entry : entries) {
-    // Who changes a value owns it; fields that are gone are nobody's.
+    // Who changes a value owns it; fields that are gone belong to none.
     std::erase_if(entry.fields, [&](const FieldPath& path) {
       return (path.back() != "." && changed.contains(path)) || Find(after, path) == nullptr;
     });

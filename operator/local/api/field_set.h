@@ -35,8 +35,9 @@ struct Manager {
 };
 
 // What apply makes of `live`: `config`'s fields set, the manager's earlier fields that `config` no longer states and
-// nobody else owns removed. Fields of other managers with another value are Aborted unless `force`, which takes them
-// over. metadata.managedFields of the result is up to date, with `time` on the manager's entry when its fields changed.
+// no other process owns removed. Fields of other managers with another value are Aborted unless `force`, which takes
+// them over. metadata.managedFields of the result is up to date, with `time` on the manager's entry when its fields
+// changed.
 StatusOr<kube::Json> ServerSideApply(const kube::Json& live, const kube::Json& config, const Manager& manager,
                                      bool force, const std::string& time);
 

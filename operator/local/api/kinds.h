@@ -43,7 +43,8 @@ struct KindInfo {
 // Pods, services, nodes, namespaces, events, token reviews and the small kinds that manifests and controllers touch.
 std::vector<KindInfo> BuiltInKinds();
 
-// attune.dev/v1alpha1 TrainingJob with status and scale on its workers. `validate` comes from whoever knows its schema.
+// attune.dev/v1alpha1 TrainingJob with status and scale on its workers. `validate` comes from the room that knows its
+// schema.
 KindInfo TrainingJobKind(std::function<Status(const kube::Json&)> validate = {});
 
 // RFC 1123 label and subdomain, RFC 1035 label: the three forms of object names.

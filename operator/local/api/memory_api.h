@@ -56,7 +56,7 @@ class MemoryApi final : public kube::Api {
  public:
   // `time` must outlive the API.
   explicit MemoryApi(const TimeSource& time, MemoryApiOptions options = {});
-  // Cancels what is left of watches; nobody may be inside a call.
+  // Cancels what is left of watches; no thread may be inside a call.
   ~MemoryApi() override;
   MemoryApi(const MemoryApi&) = delete;
   MemoryApi& operator=(const MemoryApi&) = delete;

@@ -26,8 +26,8 @@ struct MemoryApi::WatchState {
   MonotonicTime end;
 
   // Guarded by the API's mutex.
-  std::deque<ObjectPointer> initial;  // state to tell first
-  uint64_t cursor = 0;                // changes up to this version are told
+  std::deque<ObjectPointer> initial;  // state to report first
+  uint64_t cursor = 0;                // changes up to this version are reported
   MonotonicTime next_bookmark;
   bool finished = false;
 

@@ -15,7 +15,7 @@ namespace attune::local {
 class CoreLimits {
  public:
   // "0.25" for all pods; "0.25,server=0.1,worker-0=0.05" with other numbers for a role and for one pod of it, the most
-  // exact name counts; "server=0.1" leaves workers without a limit. InvalidArgument tells what may be written.
+  // exact name counts; "server=0.1" leaves workers without a limit. InvalidArgument: the text says what may be written.
   static StatusOr<CoreLimits> Parse(std::string_view text);
 
   bool empty() const { return cores_.empty(); }

@@ -162,7 +162,7 @@ bool Process::Poll(int& exit_code) {
   if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
   shim_ = -1;
   if (ended < 0 || WIFSIGNALED(status)) {
-    // Somebody killed the shim: its main process died with it, what that had forked did not.
+    // Another process killed the shim: its main process died with it, what that had forked did not.
     KillMarked(container_id_);
     exit_code = 128 + (ended < 0 ? SIGKILL : WTERMSIG(status));
     return true;

@@ -43,7 +43,7 @@ class Process {
   // True once the container has ended; `exit_code` is then 0-255, 128 + n for signal n.
   bool Poll(int& exit_code);
   void Terminate();  // SIGTERM to the main process
-  void Kill();       // ends everything; Poll tells when it is done
+  void Kill();       // ends everything; Poll says when it is done
 
  private:
   Process(pid_t shim, int socket, std::string container_id)

@@ -45,7 +45,7 @@ void WarnOnce(const std::filesystem::path& where) {
       {{"where", where.string()}});
 }
 
-// Path of this process's group in hierarchy `controller` ("memory"; "" for version 2), as /proc/self/cgroup tells it in
+// Path of this process's group in hierarchy `controller` ("memory"; "" for version 2), as /proc/self/cgroup names it in
 // lines "4:cpu,cpuacct:/path".
 std::string OwnGroup(const ControlGroups& groups, const std::string& controller) {
   std::ifstream file(groups.own);
@@ -60,7 +60,7 @@ std::string OwnGroup(const ControlGroups& groups, const std::string& controller)
   return "";
 }
 
-// A killed platform cannot remove its groups; whoever comes next does. Those in use refuse to go.
+// A killed platform cannot remove its groups; the next one does. Those in use refuse to go.
 void RemoveLeftovers(const std::filesystem::path& parent) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -160,7 +160,7 @@ ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::strin
   };
   const std::optional<double> memory = quantity("memory");
   std::optional<double> cpu = quantity("cpu");
-  if (pod != nullptr && cpu) cpu = std::min(*cpu, pod->cores_);  // whoever reads one group reads the truth
+  if (pod != nullptr && cpu) cpu = std::min(*cpu, pod->cores_);  // so that one group shows the truth
   const std::string name = GroupName(container_id);
   const std::string bytes = std::to_string(static_cast<int64_t>(memory.value_or(0)));
   const auto joins = [&](const std::filesystem::path& group, bool is_own) {

@@ -24,7 +24,7 @@ struct ControlGroups {
 // of each tenth of a second. Removed with Remove(), after the groups of its containers.
 class PodLimits {
  public:
-  // FailedPrecondition tells what is missing and what to do.
+  // FailedPrecondition says what is missing and what to do.
   static StatusOr<PodLimits> Make(double cores, const std::string& pod_id, const ControlGroups& groups = {});
   void Remove();
 

@@ -20,7 +20,7 @@ std::filesystem::path LogFile(const std::filesystem::path& pod_directory, const 
 // The last lines of `file` and its predecessor, at most `bytes_max`.
 StatusOr<std::string> ReadLogTail(const std::filesystem::path& file, std::optional<int64_t> lines, uint64_t bytes_max);
 
-// Tells what is there (the last `lines`) and what is added until `ended()` says that no more will come, `on_text`
+// Delivers what is there (the last `lines`) and what is added until `ended()` says that no more will come, `on_text`
 // returns false or the deadline (DeadlineExceeded).
 Status FollowLog(const std::filesystem::path& file, std::optional<int64_t> lines,
                  const std::function<bool(std::string_view)>& on_text, const std::function<bool()>& ended,

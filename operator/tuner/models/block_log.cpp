@@ -92,7 +92,7 @@ void BlockLog::Absorb(const SpeedWindow& window) {
   Block* open = nullptr;
   if (!blocks_.empty() && blocks_.back().source == 0 && !blocks_.back().closed) {
     Block& last = blocks_.back();
-    // Blocks stay short against the job's age, so that drift can be told.
+    // Blocks stay short against the job's age, so that drift can be seen.
     const bool full =
         last.values.size() >= kValuesMax ||
         (last.values.size() >= 3 && last.end - last.begin > std::max(8 * window_seconds_, 0.06 * last.end));

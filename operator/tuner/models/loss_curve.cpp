@@ -25,7 +25,7 @@ constexpr double kNoisePrior = 0.05;                        // relative, of a wi
 constexpr double kMisfit = 0.004;                           // of the loss: no real curve is exactly one of ours
 constexpr double kLengthWindows = 400, kLengthSigma = 1.2;  // prior of the whole job, log-normal
 constexpr double kUnreachablePrior = 0.05;
-constexpr double kDoubtful = 0.25;  // probability of never getting there above which no time is told
+constexpr double kDoubtful = 0.25;  // probability of never getting there above which no time is reported
 
 std::vector<Point> MakePoints(const std::vector<LossCurve::Segment>& segments, double noise, double updates) {
   const size_t n = segments.size();
@@ -97,7 +97,7 @@ void LossCurve::Absorb(const LossWindow& window) {
 }
 
 // The neighbors that together are shortest against how far the job was become one. A change of staleness between them
-// is what tells the hypotheses apart: it is given up only where one side of it was too short to tell anything.
+// is what distinguishes the hypotheses: it is given up only where one side of it was too short to show anything.
 void LossCurve::Shrink() {
   size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
@@ -152,7 +152,7 @@ CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& se
       }
       candidates.Add({.made = made, .shape = shape, .hypothesis = h}, curve::Sum(shapes, filters[0]), filters[0],
                      kStrays[0]);
-      // A curve that may stray anyway needs no fine time scale.
+      // A curve that may be misspecified anyway needs no fine time scale.
       for (size_t s = 1; s < kStrays.size(); ++s)
         candidates.Add({.made = made, .shape = shape, .hypothesis = h}, curve::Sum(some, filters[s]), filters[s],
                        kStrays[s]);

@@ -19,7 +19,7 @@ enum class Verdict {
   kRolledBack,  // an adopted setting was left again for the one before
   kRejected,    // a trial that did not beat the incumbent
   kCrashed,
-  kUnjudged,  // the tuner was told to do something else before it was measured
+  kUnjudged,  // the tuner was asked to do something else before it was measured
 };
 std::string_view Name(DecisionKind kind);
 std::string_view Name(Verdict verdict);

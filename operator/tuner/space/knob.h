@@ -39,7 +39,7 @@ struct KnobRecord {
 std::span<const KnobRecord> Knobs();
 const KnobRecord* FindKnob(std::string_view name);  // nullptr: not a knob of Attune
 
-inline constexpr int kSlackAsync = 1'000'000;  // of the knob slack: nobody waits
+inline constexpr int kSlackAsync = 1'000'000;  // of the knob slack: no worker waits
 // A value as people write it: "4"; of slack "bsp", "ssp:4", "async".
 std::string ValueText(std::string_view knob, int value);
 // The other way round; nothing for what is no value of that knob.

@@ -92,12 +92,12 @@ Status ExportTable::ForEach(RowMerge::Columns columns, const std::function<Statu
   const RowCodec codec(spec());
   std::vector<float> values(spec().options.dim);
   StoredRow row;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   for (;;) {
     const StatusOr<bool> more = merge.Next(row);
     if (!more.ok()) return table_.Explain(more.status());
-    if (merge.bytes_read() > told)
-      RETURN_IF_ERROR(progress_(merge.bytes_read() - std::exchange(told, merge.bytes_read())));
+    if (merge.bytes_read() > reported)
+      RETURN_IF_ERROR(progress_(merge.bytes_read() - std::exchange(reported, merge.bytes_read())));
     if (!*more) return OkStatus();
     if (columns == RowMerge::Columns::kRows) {
       codec.Read(row.values, values.data());

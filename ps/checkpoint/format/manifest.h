@@ -63,7 +63,7 @@ StatusOr<Manifest> DecodeManifest(std::string_view text);
 std::string Difference(const TableSpec& found, const TableSpec& wanted);
 
 // "in/out" -> "in%2Fout": letters, digits, '-', '_', '.' stay. Reversible. Names that would be long are cut and end
-// with a number that tells them apart.
+// with a number that distinguishes them.
 std::string EscapeForFileName(std::string_view name);
 
 }  // namespace attune::ps

@@ -24,7 +24,7 @@ bool CoordinatorCore::HasWork(const Node& node) const {
 
 void CoordinatorCore::UpdateCounted(Node& node) { clocks_.SetCounted(node.member.node, HasWork(node)); }
 
-void CoordinatorCore::TellSync(CoordinatorOutputs& out) {
+void CoordinatorCore::SendSync(CoordinatorOutputs& out) {
   if (!clocks_.TakeChanged()) return;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) Send(node, SyncUpdate{.sync = clocks_.state()}, out);
@@ -60,7 +60,7 @@ void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutpu
   if (!failed_.ok()) return Answer(input.id, failed_, {}, out);
   if (finished_) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
   if (taking_over_ && !std::holds_alternative<NodeGone>(input.command) &&
-      !std::holds_alternative<ConfirmOffice>(input.command)) {
+      !std::holds_alternative<ConfirmLeader>(input.command)) {
     return Answer(input.id, Error(StatusCode::kUnavailable, "a new coordinator takes over; ask again"), {}, out);
   }
   const MonotonicTime deadline = input.timeout < kNever - now ? now + input.timeout : kNever;
@@ -75,7 +75,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetSynchronization& command,
   switches_.push_back({.id = id, .mode = command.mode, .deadline = deadline});
 }
 
-// The first order of the queue: hold all workers before a common step, then tell the mode from there on.
+// The first order of the queue: hold all workers before a common step, then announce the mode from there on.
 void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out) {
   while (!switches_.empty()) {
     SwitchOrder& order = switches_.front();

@@ -35,7 +35,7 @@ void CoordinatorCore::NoteLeft(NodeId worker) {
 void CoordinatorCore::NoteWorkerLost() {
   if (goal_reached_.empty()) return;
   closing_from_ = next_node_;
-  told_to_wait_ = false;
+  reported_waiting_ = false;
 }
 
 const CoordinatorCore::DataSet* CoordinatorCore::OpenClosingWork() const {

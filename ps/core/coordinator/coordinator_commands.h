@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/membership/office.h"
+#include "ps/core/membership/leader_lease.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/protocol/sync_mode.h"
@@ -20,7 +20,7 @@ namespace attune::ps {
 using CommandId = StrongId<struct CommandIdTag, uint64_t>;  // chosen by the shell, unique per coordinator
 
 // Switches at a step that no worker has begun. Done when all workers have promised to stop there and the switch is
-// told.
+// reported.
 struct SetSynchronization {
   SyncMode mode;
 };
@@ -38,11 +38,11 @@ struct DrainServer {
 struct SetServers {
   uint32_t servers = 0;
 };
-// 0 or 1 second copies of every shard. Done when it is told; copies are made as fast as moves are allowed.
+// 0 or 1 second copies of every shard. Done when it is announced; copies are made as fast as moves are allowed.
 struct SetBackups {
   uint32_t backups = 0;
 };
-// Proof by the platform that the process is gone for good: nobody need wait for its liveness lease.
+// Proof by the platform that the process is gone for good: no caller need wait for its liveness lease.
 struct NodeGone {
   Role role = Role::kServer;
   uint32_t index = 0;
@@ -50,8 +50,8 @@ struct NodeGone {
 };
 
 // The operator has recorded, before anything else was appointed, that the coordinator of this term continues with these
-// voters (ps/core/membership/office.h).
-struct ConfirmOffice {
+// voters (ps/core/membership/leader_lease.h).
+struct ConfirmLeader {
   uint32_t term = 0;
   Voters voters;
 };
@@ -63,7 +63,7 @@ struct HostCoordinator {
 };
 
 using Command = std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone,
-                             ConfirmOffice, HostCoordinator>;
+                             ConfirmLeader, HostCoordinator>;
 
 struct CommandResult {
   CommandId id;

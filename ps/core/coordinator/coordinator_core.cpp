@@ -29,9 +29,9 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
-      links_(options_.link_patience),
+      links_(options_.link_timeout),
       mirror_(options_.term),
-      office_(options_.term, options_.office_lease, options_.mutations.half_is_a_majority),
+      lease_(options_.term, options_.leader_lease, options_.mutations.half_is_a_majority),
       clocks_(options_.term, options_.synchronization),
       loss_(options_.loss_window),
       metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
@@ -75,17 +75,17 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
     AnswerGoneOrders(now, out);
     return GoOnWithTakeover(now, out);
   }
-  if (InOffice(now)) {  // else another coordinator may be at work
+  if (HoldsLease(now)) {  // else another coordinator may be at work
     GoOnWithCut(now, out);
     GoOnWithSwitch(now, out);
-    TellSync(out);
+    SendSync(out);
     GoOnWithPlacement(now, out);
     AnswerGoneOrders(now, out);
   }
   GoOnWithMirror(out);
 }
 
-// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). Its office is not
+// This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). Its lease is not
 // moved: that runs out while it sleeps.
 void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
@@ -111,13 +111,13 @@ void CoordinatorCore::ForgiveSilence(Duration time) {
   links_.Forgive(time, now_);
 }
 
-// While nobody at all is heard it is this process that is cut off, or its machine that starves: those that come back a
-// moment later than the first have been no more silent than that one.
+// While no other member at all is heard it is this process that is cut off, or its machine that starves: those that
+// come back a moment later than the first have been no more silent than that one.
 void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
   if (node.member.node == given_up_) return;
   if (!IsHost(node.member)) {
-    const Duration deaf = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
-    if (deaf > options_.pause_tolerance) ForgiveSilence(deaf);
+    const Duration unheard = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
+    if (unheard > options_.pause_tolerance) ForgiveSilence(unheard);
     others_heard_ = now;
   }
   node.silent_since = now;
@@ -166,11 +166,11 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
   WatchFloor(now, out);
-  TellOpenersToWait(now, out);
+  AskOpenersToWait(now, out);
   AnswerPlacementOrders(now, out);
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
-    mirror_.NoteChange();  // positions and losses, which nobody waits for
+    mirror_.NoteChange();  // positions and losses, which no caller waits for
     for (const auto& [id, node] : nodes_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
       SendCutOrder(node, out);
@@ -234,7 +234,7 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
-  const bool waits = MirrorHost() != nullptr || !InOffice(now_);
+  const bool waits = MirrorHost() != nullptr || !HoldsLease(now_);
   Node* node = Find(id);
   if (node == nullptr) return;
   if (waits && !options_.mutations.answer_before_mirror) {
@@ -253,7 +253,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
   NoteLinks(node, message, now);
   if (node.member.node == given_up_) return;
   Heard(node, now);
-  if (std::exchange(node.lost, false)) {  // the last server, and nobody has taken its place
+  if (std::exchange(node.lost, false)) {  // the last server, and no process has taken its place
     last_server_lost_ = kNever;
     out.events.push_back(Name(node.member.node) + " is back");
   }
@@ -267,13 +267,13 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
       }
     }
   }
-  if (node.member.role == Role::kWorker && InOffice(now)) {  // or steps would continue without the next one's workers
+  if (node.member.role == Role::kWorker && HoldsLease(now)) {  // or steps would continue without the next one's workers
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
   if (node.member.role == Role::kServer) {
     OnSupport(node.member.node, message.supports, message.map_version);
-    if (suspended_) CheckOffice(now, out);
+    if (suspended_) CheckLease(now, out);
   }
   Send(node,
        HeartbeatAck{.number = message.number,
@@ -313,7 +313,7 @@ const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   loss_.CloseWindow(now);
   MakeEvaluationDue(now, out);
-  if (!goal_reached_.empty() || !InOffice(now)) return;
+  if (!goal_reached_.empty() || !HoldsLease(now)) return;
   if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
   const JobGoal& goal = options_.goal;
   if (const DataSet* trained = TrainedToTheEnd()) {
@@ -339,18 +339,18 @@ void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
   out.goal_reached = goal_reached_;
   out.events.push_back("goal reached: " + goal_reached_);
   for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
-  ServeLeases(now_, out);  // all who wait are told that there is no more
+  ServeLeases(now_, out);  // all who wait are informed that there is no more
   FinishWhenEmpty(out);
 }
 
 void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
-  if (goal_reached_.empty() || finished_ || !InOffice(now_)) return;
+  if (goal_reached_.empty() || finished_ || !HoldsLease(now_)) return;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
   }
   if (CutsTheBest()) return;  // mostly of the value that reached the goal; it has a deadline
   if (!ClosingIsDone()) {
-    if (std::exchange(told_to_wait_, true)) return;
+    if (std::exchange(reported_waiting_, true)) return;
     const DataSet* open = OpenClosingWork();
     out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
                                          : "the goal is reached and the closing work \"" + open->name +
@@ -375,9 +375,9 @@ JobProgress CoordinatorCore::progress() const {
                        .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = taking_over_,
                        .goal_reached = goal_reached_};
-  progress.office.held = taking_over_ ? alone_since_ != kNever : InOffice(now_);
-  progress.office.map_version = !wanted_voters_.empty() ? wanted_map_ : taking_over_ ? takeover_map_ : map_.version;
-  for (const NodeId node : wanted_voters_) progress.office.wanted.push_back(node.value());
+  progress.lease.held = taking_over_ ? alone_since_ != kNever : HoldsLease(now_);
+  progress.lease.map_version = !wanted_voters_.empty() ? wanted_map_ : taking_over_ ? takeover_map_ : map_.version;
+  for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = shards_to_change_;
   recoveries_.Fill(progress, map_.recoveries);

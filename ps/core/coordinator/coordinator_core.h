@@ -23,7 +23,7 @@
 #include "ps/core/coordinator/recovery_ledger.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/membership/gone_members.h"
-#include "ps/core/membership/office.h"
+#include "ps/core/membership/leader_lease.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/membership/reachability.h"
 #include "ps/core/progress/best_checkpoint.h"
@@ -54,7 +54,7 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
-  bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && InOffice(now); }
+  bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && HoldsLease(now); }
   const ShardMap& map() const { return map_; }
   // Whether every shard lay where it is to lie when that was looked at last.
   bool settled() const { return settled_; }
@@ -137,7 +137,7 @@ class CoordinatorCore {
     MonotonicTime deadline;
     NodeId leaving;  // 0: until nothing is left to change
   };
-  // Words of the platform: answered when the process has no part in the job any more.
+  // Reports of the platform: answered when the process has no part in the job any more.
   struct GoneOrder {
     CommandId id;
     NodeGone process;
@@ -145,7 +145,7 @@ class CoordinatorCore {
     MapVersion done_by = {};  // the map that says so; 0: not yet
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
-  // What nobody could have said, or nobody heard, for so long is no evidence against anybody.
+  // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
   void ForgiveSilence(Duration time);
   void Heard(Node& node, MonotonicTime now);
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
@@ -184,16 +184,16 @@ class CoordinatorCore {
   bool IsReachedByAll(NodeId joining) const;
   std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
 
-  // coordinator_office.cpp
-  bool OfficeCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
-  bool InOffice(MonotonicTime now) const { return !OfficeCounts() || office_.Held(now); }
+  // coordinator_lease.cpp
+  bool LeaseCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
+  bool HoldsLease(MonotonicTime now) const { return !LeaseCounts() || lease_.Held(now); }
   bool MayLose(const std::set<NodeId>& silent, MonotonicTime now) const {
-    return !OfficeCounts() || office_.HeldWithout(silent, now);
+    return !LeaseCounts() || lease_.HeldWithout(silent, now);
   }
   SupportQuestion AskForSupport(NodeId node, Role role);
   void OnSupport(NodeId node, uint64_t number, MapVersion knows);
   Duration GrantedLiveness(MonotonicTime now) const;
-  void CheckOffice(MonotonicTime now, CoordinatorOutputs& out);
+  void CheckLease(MonotonicTime now, CoordinatorOutputs& out);
   void AssignVotes(ShardMap& map);
   bool MayVote(NodeId node) const;
   void KeepAsFormerVoter(const Member& server);
@@ -204,7 +204,7 @@ class CoordinatorCore {
     return member.role == Role::kServer && member.index == options_.host_index;
   }
   void ConfirmItself();
-  void OnCommand(CommandId id, const ConfirmOffice& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const ConfirmLeader& command, MonotonicTime deadline, CoordinatorOutputs& out);
 
   // coordinator_placement.cpp
   void OnMessage(Node& node, const RowsReport& message, MonotonicTime now, CoordinatorOutputs& out);
@@ -254,11 +254,11 @@ class CoordinatorCore {
   bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
   bool IsProven(const Member& member) const;
   void ConfigureTakeover(const ShardMap& map);
-  void WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now);
+  void WantConfirmationOfTakeover(const ShardMap& map, bool old_lease_ended, MonotonicTime now);
   bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
-  bool OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
-  bool OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
-                         const CoordinatorRecord* record, MonotonicTime now) const;
+  bool OldLeaseEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  bool OldLeaseEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
+                        const CoordinatorRecord* record, MonotonicTime now) const;
   bool IsCovered(const ShardMap& map) const;
   bool MayStillCome(NodeId host, MonotonicTime now) const;
   std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
@@ -305,7 +305,7 @@ class CoordinatorCore {
   bool HasWork(const Node& node) const;
   void UpdateCounted(Node& node);
   void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
-  void TellSync(CoordinatorOutputs& out);
+  void SendSync(CoordinatorOutputs& out);
   void WatchFloor(MonotonicTime now, CoordinatorOutputs& out);
 
   // Messages of members.
@@ -332,7 +332,7 @@ class CoordinatorCore {
   void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
   bool Loads(const TableEntry& table) const;
   bool IsLoading() const;
-  void TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
+  void AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
   void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
   bool TrainingIsEnding(const DataSet& asked) const;
   const DataSet* TrainedToTheEnd() const;
@@ -369,7 +369,7 @@ class CoordinatorCore {
   std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
   Status failed_;
 
-  bool server_gone_ = false;        // somebody may wait for it
+  bool server_gone_ = false;        // a caller may wait for it
   std::vector<TableEntry> tables_;  // by TableId - 1
   std::vector<DataSet> data_sets_;  // by DataSetId - 1
   std::optional<DataSetId> current_data_set_;
@@ -408,14 +408,14 @@ class CoordinatorCore {
   bool taking_over_ = false;
   MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
   MonotonicTime began_ = kNever;         // with its first step
-  MonotonicTime alone_since_ = kNever;   // no other coordinator has been in office since
+  MonotonicTime alone_since_ = kNever;   // no other coordinator has been leading since
   MonotonicTime last_said_ = kNever;
 
-  Office office_;
+  LeaderLease lease_;
   std::vector<Member> former_voters_;  // ascending NodeId, as in the map
   std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
   MapVersion wanted_map_;              // of the map that they were chosen by
-  bool suspended_ = false;             // out of office: another coordinator may be at work
+  bool suspended_ = false;             // without the leader lease: another coordinator may be at work
   bool superseded_ = false;            // one is
 
   std::deque<Cut> cuts_;
@@ -438,12 +438,12 @@ class CoordinatorCore {
   MetricBoard metrics_;
   BestCheckpointKeeper best_;
   EvaluationSchedule evaluations_;
-  bool told_of_metrics_refused_ = false;  // once
+  bool reported_metrics_refused_ = false;  // once
 
   std::string goal_reached_;
   // A worker of this number or a later one has yet to leave in order before the job is finished; 0: none has to.
   NodeId closing_from_;
-  bool told_to_wait_ = false;  // for a worker that does what is left of the closing work; said once
+  bool reported_waiting_ = false;  // for a worker that does what is left of the closing work; said once
   bool finished_ = false;
 };
 

@@ -1,5 +1,5 @@
 // Checkpoints: all workers stand before a step, all nodes copy their rows, workers continue, nodes write
-// (docs/protocol.md#checkpoints). Under Async nobody stands; then only items known to be done before the first mark
+// (docs/protocol.md#checkpoints). Under Async no worker stands; then only items known to be done before the first mark
 // count as contained. What a program saves goes the same way, but waits for no step and says nothing about data.
 #include <algorithm>
 #include <utility>
@@ -69,7 +69,7 @@ bool CoordinatorCore::HasOpenPart(NodeId node) const {
   return part != cuts_.front().parts.end() && !part->second;
 }
 
-// Who has written its part may leave. Once the shell is told to commit, the answer is the shell's alone.
+// Who has written its part may leave. Once the shell is asked to commit, the answer is the shell's alone.
 bool CoordinatorCore::BreaksCut(NodeId gone, const Status& why) const {
   if (cuts_.empty() || cuts_.front().phase == Cut::Phase::kCommitting) return false;
   return HasOpenPart(gone) || (!why.ok() && cuts_.front().parts.contains(gone));
@@ -192,14 +192,14 @@ void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   Cut& cut = cuts_.front();
   cut.phase = Cut::Phase::kWriting;
   cut.unmarked.clear();
-  marked_ = cut.id;  // whoever may own rows from now on is told so by the map
+  marked_ = cut.id;  // a node that may own rows from now on is informed by the map
   if (std::exchange(cut.holds, false)) clocks_.Release();
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
   placement_changed_ = true;
   ServeLeases(now, out);
 }
 
-// What this node has been told about the cut and has not answered.
+// What this node has been sent about the cut and has not answered.
 void CoordinatorCore::SendCutOrder(const Node& node, CoordinatorOutputs& out) {
   if (!HasOpenPart(node.member.node)) return;
   const Cut& cut = cuts_.front();

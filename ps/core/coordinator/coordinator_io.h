@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator/coordinator_commands.h"
-#include "ps/core/membership/office.h"
+#include "ps/core/membership/leader_lease.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/cut_record.h"
@@ -45,12 +45,12 @@ struct CoordinatorOptions {
   // A node may act for so long after a heartbeat that was answered; then it is proven dead
   // (docs/protocol.md#another-coordinator).
   Duration liveness_lease = std::chrono::seconds(3);
-  // A server's support of this coordinator lasts for so long (ps/core/membership/office.h).
-  Duration office_lease = std::chrono::milliseconds(4500);
+  // A server's support of this coordinator lasts for so long (ps/core/membership/leader_lease.h).
+  Duration leader_lease = std::chrono::milliseconds(4500);
   // A link between two members, both of which are heard, is missing for so long: one of the two has to go.
-  Duration link_patience = std::chrono::seconds(10);
+  Duration link_timeout = std::chrono::seconds(10);
   // A silent server whose rows have no copy elsewhere is waited for this long: its loss would cost them.
-  Duration uncovered_patience = std::chrono::seconds(10);
+  Duration uncovered_timeout = std::chrono::seconds(10);
   Duration replacement_grace = std::chrono::seconds(60);  // the last server is lost: so long another one may join
   // Moved or copied at a time; the next when their rows are there, which takes some round trips however few they are.
   // More shards where they hold fewer rows than this together: a small table changes its place at once.
@@ -59,7 +59,7 @@ struct CoordinatorOptions {
   // The tables begin with the rows of this checkpoint, if that is one, and the job continues where it was cut.
   RestorePoint load;
   std::optional<CutRecord> resume;
-  Duration load_timeout = std::chrono::hours(1);     // a table; whoever opens it is told to wait for so long
+  Duration load_timeout = std::chrono::hours(1);     // a table; a program that opens it is asked to wait for so long
   Duration mark_timeout = std::chrono::seconds(30);  // all nodes copy their rows; training stands meanwhile
   std::optional<uint32_t> host_index;                // of the server this coordinator runs in
   Duration check_interval = std::chrono::milliseconds(500);
@@ -160,10 +160,10 @@ struct JobProgress {
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
   struct {
-    bool held = true;              // it may act (ps/core/membership/office.h)
+    bool held = true;              // it may act (ps/core/membership/leader_lease.h)
     MapVersion map_version;        // of the map that it leads, or that `wanted` was chosen by
     std::vector<uint32_t> wanted;  // ask to be confirmed with these voters, by node id, ascending; empty: no need
-  } office;
+  } lease;
   bool serving = false;
   double trained_seconds = 0;  // what max_duration limits
   bool taking_over = false;    // members have not answered yet: nothing else is known

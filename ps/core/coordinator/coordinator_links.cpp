@@ -20,16 +20,16 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
   if (had_all != links_.HasAllLinks(id) || heartbeat.map_version != node.last.map_version) placement_changed_ = true;
 }
 
-// Rows come before training: nobody is given up with rows that have no copy, nor with a vote that is needed, unless the
-// operator can take its place: with half of the votes the coordinator continues once that is confirmed. The server that
-// it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have their
-// only copies.
+// Rows come before training: no member is given up with rows that have no copy, nor with a vote that is needed, unless
+// the operator can take its place: with half of the votes the coordinator continues once that is confirmed. The server
+// that it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have
+// their only copies.
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
   if (node.lost || IsHost(node.member) || recoveries_.in_progress() || WouldCostRows(node, now)) return false;
   if (node.member.role == Role::kWorker) return true;
   const auto servers = std::ranges::count_if(
       nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });
-  return servers >= 2 && (office_.HasHalfOfTheVotes(node.member.node) || MayLose({node.member.node}, now));
+  return servers >= 2 && (lease_.HasHalfOfTheVotes(node.member.node) || MayLose({node.member.node}, now));
 }
 
 // Among equals the one that was given up less often, since the last choice may not have helped; then a server that
@@ -54,7 +54,7 @@ void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
   const Node* const before = given_up_ ? Find(*given_up_) : nullptr;
   const bool still = before != nullptr && MayGiveUp(*before, now) && links_.Missing(now).contains(*given_up_);
   if (!still || finished_) given_up_.reset();
-  if (given_up_ || !map_.formed() || finished_ || !InOffice(now) || options_.mutations.links_not_watched) return;
+  if (given_up_ || !map_.formed() || finished_ || !HoldsLease(now) || options_.mutations.links_not_watched) return;
   given_up_ = links_.ToGo(WhoMayBeGivenUp(now), now);
   if (!given_up_) return;
   const Member& member = nodes_.at(*given_up_).member;
@@ -76,7 +76,7 @@ std::string CoordinatorCore::WhyGivenUp(NodeId id, MonotonicTime now) const {
   constexpr size_t kNamed = 3;
   const std::vector<NodeId> missing = links_.Missing(now)[id];
   std::string text = Name(id) + " has had no connection for " +
-                     std::to_string(static_cast<int64_t>(Seconds(options_.link_patience))) + " s to ";
+                     std::to_string(static_cast<int64_t>(Seconds(options_.link_timeout))) + " s to ";
   for (size_t i = 0; i < std::min(missing.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + Name(missing[i]);
   if (missing.size() > kNamed) text += " and " + std::to_string(missing.size() - kNamed) + " more";
   return text;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
-#include "ps/core/membership/coordinator_words.h"
+#include "ps/core/membership/coordinator_notices.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
@@ -21,7 +21,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(status)}});
   };
   if (join.term > options_.term) {
-    if (join.job_uid != options_.job_uid || !WordsOfCoordinators::IsNear(options_.term, join.term)) return;
+    if (join.job_uid != options_.job_uid || !CoordinatorNotices::IsNear(options_.term, join.term)) return;
     superseded_ = true;
     return;
   }
@@ -53,7 +53,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
   }
   if (join.node != NodeId()) {
     if (Find(join.node) != nullptr) return refuse(NoLongerMember());  // another process has that number
-    // Lost or released under another coordinator, which nobody here knows. A worker asks for what it left open; a
+    // Lost or released under another coordinator, which no member here knows. A worker asks for what it left open; a
     // server asks nothing, and would wait for ever.
     if (options_.takeover && join.role == Role::kServer) return refuse(NoLongerMember());
     if (options_.takeover) return ForgetFormer(from, join);
@@ -178,7 +178,7 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
     if (node.member.role == Role::kServer) servers.push_back(node.member);
   }
   if (servers.size() < options_.servers) return;
-  std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, whoever joined first
+  std::ranges::sort(servers, {}, &Member::index);  // the same shards on the same index, no matter who joined first
   std::vector<NodeId> ids;
   for (const Member& server : servers) ids.push_back(server.node);
   map_.version = MapVersion(options_.term, 0);
@@ -218,7 +218,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   if (MayVote(id)) KeepAsFormerVoter(it->second.member);
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
-  office_.Forget(id);
+  lease_.Forget(id);
   links_.Forget(id);
   if (given_up_ == id) given_up_.reset();
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
@@ -354,7 +354,7 @@ bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
   });
 }
 
-// Proven gone, or silent for longer than any lease that the node can have. Outside of office no member is declared
+// Proven gone, or silent for longer than any lease that the node can have. Without the lease no member is declared
 // lost: another coordinator may know better.
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
   if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
@@ -363,17 +363,17 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
                          "again from its last checkpoint"),
                    out);
   }
-  CheckOffice(now, out);
+  CheckLease(now, out);
   LoseTheGone(now, out);
   CheckLinks(now, out);
-  // While nobody is heard it may be this machine that is cut off: its office ends soon then, and who is its only
+  // While no member is heard it may be this machine that is cut off: its lease ends soon then, and who is its only
   // partner is given more time.
-  const bool deaf = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
+  const bool unheard = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
   std::set<NodeId> silent, lost;
   for (const auto& [id, node] : nodes_) {
     if (node.lost || now - node.silent_since < options_.liveness_lease) continue;
     silent.insert(id);
-    if (now - node.silent_since < options_.uncovered_patience && (deaf || WouldCostRows(node, now))) continue;
+    if (now - node.silent_since < options_.uncovered_timeout && (unheard || WouldCostRows(node, now))) continue;
     lost.insert(id);
   }
   if (!MayLose(silent, now)) lost.clear();
@@ -402,7 +402,7 @@ void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
   bool excluded = false;
   for (const NodeId id : gone) {
     const Node& node = nodes_.at(id);
-    excluded = (node.proven_gone && node.member.role == Role::kServer && office_.Exclude(id)) || excluded;
+    excluded = (node.proven_gone && node.member.role == Role::kServer && lease_.Exclude(id)) || excluded;
   }
   if (!MayLose({gone.begin(), gone.end()}, now)) {
     if (excluded) PublishMembers(out);

@@ -17,7 +17,7 @@ void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, Monoton
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
   if (Status status = metrics_.Report(message.name, message.value, PlaceNow()); !status.ok()) {
-    if (!std::exchange(told_of_metrics_refused_, true)) out.events.push_back(std::string(attune::Message(status)));
+    if (!std::exchange(reported_metrics_refused_, true)) out.events.push_back(std::string(attune::Message(status)));
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(status)}, out);
   }
   best_.Note(message.name, metrics_, now);
@@ -27,7 +27,7 @@ void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, Monoton
 
 // All data sets that are evaluated on the way have the same evaluations: the next is due when all have done the last.
 void CoordinatorCore::MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out) {
-  if (!evaluations_.any() || !goal_reached_.empty() || !InOffice(now)) return;
+  if (!evaluations_.any() || !goal_reached_.empty() || !HoldsLease(now)) return;
   bool asked_for = false, done = true;
   for (const DataSet& data_set : data_sets_) {
     if (!data_set.when_due) continue;

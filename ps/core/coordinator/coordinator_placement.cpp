@@ -12,7 +12,7 @@
 namespace attune::ps {
 
 void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
-  office_.Knows(node.member.node, message.map_version);
+  lease_.Knows(node.member.node, message.map_version);
   if (node.rows && message.number <= node.rows->number) return;
   const RowsReport before = node.rows.value_or(RowsReport());
   const auto grown = [&](uint64_t RowsReport::*total) {
@@ -26,7 +26,7 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
   placement_changed_ = true;
 }
 
-// Whoever may hold rows says where it stands with them.
+// A node that may hold rows says where it stands with them.
 bool CoordinatorCore::Reports(const Node& node) const { return node.member.may_own_rows(); }
 
 bool CoordinatorCore::AnyServerBelow(uint32_t index) const {
@@ -185,7 +185,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
 }
 
 void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
-  const bool acts = InOffice(now);
+  const bool acts = HoldsLease(now);
   bool any_leaves = false;  // and is still here
   uint32_t servers = 0;
   std::string apart;
@@ -303,7 +303,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
 
 // A coordinator that is lost itself takes the word along, so it is answered only when it has done what it can: the
 // process is no member, and no voter, and every server, in which the next one may run, has the map that says so. The
-// operator tells the next coordinator what the last one has not answered. While this one takes over it has done nothing
+// operator sends the next coordinator what the last one has not answered. While this one takes over it has done nothing
 // yet.
 void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
   const auto knows = [&](MapVersion map) {

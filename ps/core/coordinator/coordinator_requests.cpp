@@ -115,7 +115,7 @@ bool CoordinatorCore::IsLoading() const {
   return std::ranges::any_of(tables_, [&](const TableEntry& table) { return Loads(table); });
 }
 
-void CoordinatorCore::TellOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
+void CoordinatorCore::AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
   for (const TableEntry& table : tables_) {
     if (!Loads(table) || now - table.asked_at >= options_.load_timeout) continue;
     for (const auto& [asker, request] : table.waiting) {
@@ -281,7 +281,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   ServeLeases(now, out);
 }
 
-// Closing work sees the trained model: it waits until nobody holds a lease of the data the goal has ended.
+// Closing work sees the trained model: it waits until no worker holds a lease of the data the goal has ended.
 bool CoordinatorCore::TrainingIsEnding(const DataSet& asked) const {
   return !asked.follows_goal && !goal_reached_.empty() && std::ranges::any_of(data_sets_, [](const DataSet& data_set) {
     return data_set.follows_goal && !data_set.ledger.leases().empty();
@@ -293,7 +293,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
   std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
     DataSet& data_set = *Find(waiting.data_set);
     Message answer;
-    // While a hold is in progress nobody comes to work who has not promised to stop.
+    // While a hold is in progress no worker begins that has not promised to stop.
     const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
     if (data_set.ledger.AllDone() || (data_set.when_due && !evaluations_.any())) {
       answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
@@ -342,7 +342,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, Monotoni
   CheckGoals(now, out);
 }
 
-// Everything this server has been told to do and has not reported: after a reconnect, and now and then.
+// Everything this server has been asked to do and has not reported: after a reconnect, and now and then.
 void CoordinatorCore::SendOpenOrders(const Node& server, CoordinatorOutputs& out) {
   const NodeId id = server.member.node;
   for (const TableEntry& table : tables_) {

@@ -20,8 +20,8 @@ std::string HowToGoOn(const RestorePoint& newest) {
 
 // Whether the server that runs this coordinator has answered: others may be quicker, with a map that is older than its
 // joining and without the copy that it keeps.
-bool HostHasAnswered(const auto& formers, std::optional<uint32_t> host_index) {
-  return !host_index || std::ranges::any_of(formers, [&](const auto& entry) {
+bool HostHasAnswered(const auto& previous, std::optional<uint32_t> host_index) {
+  return !host_index || std::ranges::any_of(previous, [&](const auto& entry) {
     const auto& former = entry.second;
     return former.answer && former.join.role == Role::kServer && former.join.index == *host_index;
   });
@@ -34,10 +34,10 @@ bool WasRemovedBefore(const CoordinatorRecord& record, NodeId node) {
 }
 
 // A server hears where the coordinator is from the others, and those only from maps that it is there: the last map may
-// have reached nobody but the server that joined with it. Not the map of a recovery, before which a server has to hear
-// of the newest checkpoint.
-void PassOnMap(const ShardMap& map, auto& formers, CoordinatorOutputs& out) {
-  for (auto& [id, former] : formers) {
+// have reached no member but the server that joined with it. Not the map of a recovery, before which a server has to
+// hear of the newest checkpoint.
+void PassOnMap(const ShardMap& map, auto& previous, CoordinatorOutputs& out) {
+  for (auto& [id, former] : previous) {
     if (!former.connection || !former.answer || former.join.role != Role::kServer) continue;
     ShardMap& known = former.answer->map;
     if (known.version >= map.version || known.version < map.recovered_at || !map.Contains(id)) continue;
@@ -75,7 +75,8 @@ void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, Mon
     if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
     std::optional<CoordinatorRecord> copy = former.answer ? std::move(former.answer->mirror) : std::nullopt;
     former.answer = message;
-    // It drops an old copy with the map that it is passed on. Nobody has been told then what that one does not know.
+    // It drops an old copy with the map that it is passed on. No caller has been answered then with what that one does
+    // not know.
     if (!former.answer->mirror) former.answer->mirror = std::move(copy);
     former.support_ends = now + message.support_left;
     OnSupport(id, message.standing.supports, message.map.version);
@@ -97,7 +98,7 @@ void CoordinatorCore::RecognizeMembers(const ShardMap& map, CoordinatorOutputs& 
 
 void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out) {
   if (now < next_again_) return;
-  next_again_ = now + options_.office_lease / 4;  // what servers have answered ages
+  next_again_ = now + options_.leader_lease / 4;  // what servers have answered ages
   for (const auto& [id, former] : formers_) {
     if (!former.connection || (former.answer && former.join.role == Role::kWorker)) continue;
     out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(id, former.join.role)}});
@@ -166,28 +167,28 @@ bool CoordinatorCore::IsProven(const Member& member) const {
   return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
 }
 
-// Who decides about the office of the coordinators before: the voters that the newest map names, or those that the
+// Who decides about the lease of the coordinators before: the voters that the newest map names, or those that the
 // operator has confirmed since.
 void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
   if (takeover_map_ < map.version) {
     takeover_map_ = map.version;
-    office_.Adopt(VotersOf(map));
-    if (options_.voters) office_.Confirm(*options_.voters);
+    lease_.Adopt(VotersOf(map));
+    if (options_.voters) lease_.Confirm(*options_.voters);
   }
   for (const std::vector<Member>* servers : {&map.members, &map.former_voters}) {
     for (const Member& member : *servers) {
-      if (member.role == Role::kServer && IsProven(member)) office_.Exclude(member.node);
+      if (member.role == Role::kServer && IsProven(member)) lease_.Exclude(member.node);
     }
   }
 }
 
-// Only once no earlier coordinator can be in office: what the operator records stands for all of them from then on.
-void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_office_ended, MonotonicTime now) {
+// Only once no earlier coordinator can be leading: what the operator records stands for all of them from then on.
+void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_lease_ended, MonotonicTime now) {
   wanted_voters_.clear();
-  if (!OfficeCounts() || !old_office_ended) return;
+  if (!LeaseCounts() || !old_lease_ended) return;
   std::vector<NodeId> servers = ServersToGoOnWith(map);
   std::erase_if(servers, [&](NodeId node) { return AnswerOf(node) == nullptr; });
-  wanted_voters_ = office_.Wanted(servers, now, options_.uncovered_patience);
+  wanted_voters_ = lease_.Wanted(servers, now, options_.uncovered_timeout);
   wanted_map_ = map.version;
   ConfirmItself();
 }
@@ -199,20 +200,20 @@ bool CoordinatorCore::HasEnded(uint32_t term, const ShardMap& map, const Coordin
   return AnswerOf(record->host) != nullptr || (host != nullptr && IsProven(*host));
 }
 
-// Whether no coordinator before this one can be in office any more: at least half of the votes of each configuration
+// Whether no coordinator before this one can be leading any more: at least half of the votes of each configuration
 // have promised to obey this one, and none of their support for earlier ones counts any longer. A strict majority of
-// each is what those would need, and one configuration they have in common (ps/core/membership/office.h).
-bool CoordinatorCore::OldOfficeEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
+// each is what those would need, and one configuration they have in common (ps/core/membership/leader_lease.h).
+bool CoordinatorCore::OldLeaseEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
   if (options_.mutations.silence_is_death) return true;
   const bool last_has_ended =
       record != nullptr && record->number >> 32 >= map.version.term() && HasEnded(record->number >> 32, map, record);
-  return std::ranges::all_of(office_.configurations(), [&](const Voters& voters) {
-    return OldOfficeEndedFor(voters, last_has_ended, map, record, now);
+  return std::ranges::all_of(lease_.configurations(), [&](const Voters& voters) {
+    return OldLeaseEndedFor(voters, last_has_ended, map, record, now);
   });
 }
 
-bool CoordinatorCore::OldOfficeEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
-                                        const CoordinatorRecord* record, MonotonicTime now) const {
+bool CoordinatorCore::OldLeaseEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
+                                       const CoordinatorRecord* record, MonotonicTime now) const {
   uint64_t voters = 0, free = 0;  // votes
   for (size_t i = 0; i < configuration.nodes.size(); ++i) {
     const NodeId node = configuration.nodes[i];
@@ -229,7 +230,7 @@ bool CoordinatorCore::OldOfficeEndedFor(const Voters& configuration, bool last_h
     const auto gone = member == nullptr ? proven_gone_.end()
                                         : proven_gone_.find({member->role, member->index, PodOf(member->incarnation)});
     const bool counts_no_more = gone != proven_gone_.end() && IsProven(*member) &&
-                                (last_has_ended || now - gone->second >= options_.office_lease);
+                                (last_has_ended || now - gone->second >= options_.leader_lease);
     if (!counts_no_more) voters += votes;
   }
   return 2 * free >= voters;
@@ -243,23 +244,23 @@ bool CoordinatorCore::IsCovered(const ShardMap& map) const {
 }
 
 // The old coordinator's own server. It lives when it has been here: its connection has broken. Until it has had the
-// time to hear of this one and to come, nobody knows whether the change is an orderly one.
+// time to hear of this one and to come, it is not known whether the change is an orderly one.
 bool CoordinatorCore::MayStillCome(NodeId host, MonotonicTime now) const {
-  return formers_.contains(host) || now - began_ < options_.office_lease / 3;
+  return formers_.contains(host) || now - began_ < options_.leader_lease / 3;
 }
 
-// Who is still to answer, of those who can. Once the old office has ended, so have all leases that it has given: silent
+// Who is still to answer, of those who can. Once the old lease has ended, so have all leases that it has given: silent
 // members get a lease's time to answer, the old coordinator's server less, if nothing has been heard of it, and more
 // where rows depend on it.
 std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
   const bool covered = IsCovered(map);
   const bool alone = alone_since_ != kNever;
-  const Duration patience = covered ? options_.liveness_lease : options_.uncovered_patience;
-  const bool silent_are_dead = alone && now - alone_since_ >= patience;
+  const Duration timeout = covered ? options_.liveness_lease : options_.uncovered_timeout;
+  const bool silent_are_dead = alone && now - alone_since_ >= timeout;
   std::string missing;
   for (const Member& member : map.members) {
     if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
-    if (record != nullptr && WasRemovedBefore(*record, member.node)) continue;  // nobody there to answer
+    if (record != nullptr && WasRemovedBefore(*record, member.node)) continue;  // no process there to answer
     const bool was_host = record != nullptr && member.node == record->host;
     if (alone && covered && was_host && !MayStillCome(member.node, now)) continue;
     if (options_.mutations.act_before_all_promises && record != nullptr) continue;
@@ -280,7 +281,7 @@ std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecor
   return missing;
 }
 
-// Acts when no earlier coordinator can be in office, this one is, and every member of the newest map has answered or
+// Acts when no earlier coordinator can be leading, this one is, and every member of the newest map has answered or
 // counts as lost.
 void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
@@ -291,9 +292,9 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   if (HasLostItsServer(*map, out)) return;
   const CoordinatorRecord* record = NewestRecord(*map);
   ConfigureTakeover(*map);
-  const bool ended = OldOfficeEnded(*map, record, now);
+  const bool ended = OldLeaseEnded(*map, record, now);
   WantConfirmationOfTakeover(*map, ended, now);
-  if (!ended || !InOffice(now)) {
+  if (!ended || !HoldsLease(now)) {
     alone_since_ = kNever;
   } else if (alone_since_ == kNever) {
     alone_since_ = now;
@@ -308,10 +309,11 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   if (record == nullptr) {
     taking_over_ = false;
     map_ = *map;
-    const Status why = Error(StatusCode::kDataLoss,
-                             "the coordinator and the server with the copy of its state are both lost, so nobody knows "
-                             "which data is done; " +
-                                 HowToGoOn(options_.newest_checkpoint));
+    const Status why =
+        Error(StatusCode::kDataLoss,
+              "the coordinator and the server with the copy of its state are both lost, so no process knows "
+              "which data is done; " +
+                  HowToGoOn(options_.newest_checkpoint));
     for (const auto& [id, former] : formers_) {
       if (former.connection) out.send.push_back({.to = *former.connection, .message = SessionLost{.status = why}});
     }
@@ -458,25 +460,25 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   }
 }
 
-// From what members have been told. One that is none any more, and has gone on under a coordinator that is followed no
+// From what members have been sent. One that is none any more, and has gone on under a coordinator that is followed no
 // longer, says nothing about where the others are.
 void CoordinatorCore::RestoreSteps() {
-  SyncState told;
+  SyncState reported;
   for (const auto& [id, node] : nodes_) {
     const SyncState& sync = AnswerOf(id)->sync;
-    if (sync.revision > told.revision) told = sync;
+    if (sync.revision > reported.revision) reported = sync;
   }
-  if (told.revision == 0) return;
+  if (reported.revision == 0) return;
   for (const auto& [id, node] : nodes_) {
     const SyncState& sync = AnswerOf(id)->sync;
-    told.floor = std::max(told.floor, sync.floor);
-    told.hold_at = std::max(told.hold_at, sync.hold_at);
+    reported.floor = std::max(reported.floor, sync.floor);
+    reported.hold_at = std::max(reported.hold_at, sync.hold_at);
   }
-  clocks_.Restore(told);
+  clocks_.Restore(reported);
 }
 
-// Servers may have installed tables that no opener was told of: their ids are taken. A table that was not open yet is
-// loaded by those that have not installed it.
+// Servers may have installed tables that no opener was informed of: their ids are taken. A table that was not open yet
+// is loaded by those that have not installed it.
 void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
   std::set<NodeId> servers;
   for (const auto& [id, node] : nodes_) {
@@ -509,7 +511,7 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
 }
 
 // Done > Leased > Free. A lease that its worker does not know has never reached it, or was ended there: the end is
-// answered only when the copy knows it, so nobody has processed such items.
+// answered only when the copy knows it, so no worker has processed such items.
 void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
   for (const CoordinatorRecord::DataSet& kept : record.data_sets) {
     CutRecord::DataSet progress = kept.progress;

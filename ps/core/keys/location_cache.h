@@ -1,6 +1,6 @@
 // Which node was last seen owning a row, for rows that do not lie at their home (docs/protocol.md#one-pull: own table,
 // else this, else the home). Bounded: two places per bucket, the older entry of a full bucket makes room. An entry may
-// be wrong at any time; whoever gets an operation for a row it does not have sends it on.
+// be wrong at any time; a node that gets an operation for a row it does not have sends it on.
 //
 // Pure. Externally synchronized.
 #pragma once

@@ -56,7 +56,7 @@ std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
 void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
   out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
                  .message = queue_[static_cast<size_t>(sequence - first_queued_)]});
-  told_ = delivered_;
+  reported_ = delivered_;
   tell_at_ = kNever;
 }
 
@@ -137,12 +137,12 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   } else if (sequence > delivered_) {
     KeepAhead(sequence, std::move(frame.message));
   } else {
-    told_ = std::min(told_, delivered_ - 1);  // it did not hear that this arrived
+    reported_ = std::min(reported_, delivered_ - 1);  // it did not hear that this arrived
   }
-  if (told_ >= delivered_) return;
-  if (delivered_ - told_ >= options_.acknowledge_every && connected_) {
+  if (reported_ >= delivered_) return;
+  if (delivered_ - reported_ >= options_.acknowledge_every && connected_) {
     out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
-    told_ = delivered_;
+    reported_ = delivered_;
     tell_at_ = kNever;
   } else if (tell_at_ == kNever) {
     tell_at_ = now + options_.acknowledge_after;
@@ -168,8 +168,8 @@ void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
   resend_after_ = options_.resend_after;
   SendAllAgain();
   if (options_.mutations.forget_on_reconnect) delivered_ = 0;
-  told_ = std::min(told_, delivered_ == 0 ? 0 : delivered_ - 1);
-  if (delivered_ > told_) tell_at_ = now;
+  reported_ = std::min(reported_, delivered_ == 0 ? 0 : delivered_ - 1);
+  if (delivered_ > reported_) tell_at_ = now;
   FillWindow(now, out);
 }
 
@@ -190,7 +190,7 @@ void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
   }
   if (now >= tell_at_) {
     out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
-    told_ = delivered_;
+    reported_ = delivered_;
     tell_at_ = kNever;
   }
 }

@@ -110,7 +110,7 @@ class Link {
   uint64_t delivered_ = 0;
   std::map<uint64_t, Message> ahead_;
   size_t ahead_bytes_ = 0;
-  uint64_t told_ = 0;  // delivered_ as last told to the peer
+  uint64_t reported_ = 0;  // delivered_ as last confirmed to the peer
   MonotonicTime tell_at_ = kNever;
 };
 

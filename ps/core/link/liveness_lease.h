@@ -17,7 +17,7 @@ class LivenessLease {
     sent_.push_back({heartbeat, now});
     if (sent_.size() > kRemembered) sent_.pop_front();
   }
-  // `lease` 0: the coordinator is out of office and gives none.
+  // `lease` 0: the coordinator is without the leader lease and gives none.
   void Answered(uint64_t heartbeat, Duration lease) {
     while (!sent_.empty() && sent_.front().number < heartbeat) sent_.pop_front();
     if (sent_.empty() || sent_.front().number != heartbeat) return;

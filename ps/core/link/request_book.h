@@ -14,7 +14,7 @@ namespace attune::ps {
 class RequestBook {
  public:
   struct Open {
-    uint64_t call = 0;       // the asker's own number; 0: nobody waits
+    uint64_t call = 0;       // the asker's own number; 0: no caller waits
     MonotonicTime deadline;  // of the asker; the request itself stays open until answered
     Message message;
     MonotonicTime send_again;
@@ -35,7 +35,7 @@ class RequestBook {
     if (it == open_.end() || !(std::holds_alternative<Kinds>(it->second.message) || ...)) return std::nullopt;
     return Answered(request);
   }
-  // The open request of `call`, if any, is kept but nobody waits for it any more.
+  // The open request of `call`, if any, is kept but no caller waits for it any more.
   void Abandon(uint64_t call);
   // All requests up to this are answered.
   RequestId answered_below() const;

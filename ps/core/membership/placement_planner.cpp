@@ -82,7 +82,7 @@ class Planner {
     return best;
   }
 
-  // Copies that nobody asked for, and those in the way of a home that can go nowhere else.
+  // Copies that were not asked for, and those in the way of a home that can go nowhere else.
   void DropCopies() {
     for (size_t i = 0; i < shards_.size() && !Full(); ++i) {
       Shard& shard = shards_[i];

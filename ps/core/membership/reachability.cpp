@@ -36,7 +36,7 @@ bool Reachability::HasAllLinks(NodeId member) const {
 std::map<NodeId, std::vector<NodeId>> Reachability::Missing(MonotonicTime now) const {
   std::map<NodeId, std::set<NodeId>> others;
   for (const auto& [link, since] : missing_) {
-    if (now - since < patience_) continue;
+    if (now - since < timeout_) continue;
     others[link.first].insert(link.second);
     others[link.second].insert(link.first);
   }

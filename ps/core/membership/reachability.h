@@ -1,10 +1,10 @@
 // Who cannot reach whom. The coordinator may hear two members that have no link to each other: a firewall, a broken
-// switch, a path that fails in one direction. Calls between them would wait for ever, and with them whoever waits for
+// switch, a path that fails in one direction. Calls between them would wait for ever, and with them all that wait for
 // those, so one of the two has to go.
 //
 // Each member says with its heartbeats to which others it has no link. Of the links that have been missing for a
 // while, the member goes that misses most of them, because the fewest go then (the greedy cover of the edges of a graph
-// by its vertices). One that may not go and misses more than all that may: nobody goes, it would not help.
+// by its vertices). One that may not go and misses more than all that may: none goes, it would not help.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -29,8 +29,8 @@ class Reachability {
     std::pair<uint32_t, uint32_t> cost;
   };
 
-  // `patience`: a link is dialed again for so long before one of its ends has to go.
-  explicit Reachability(Duration patience) : patience_(patience) {}
+  // `timeout`: a link is dialed again for so long before one of its ends has to go.
+  explicit Reachability(Duration timeout) : timeout_(timeout) {}
 
   // What a member has said last replaces what it said before.
   void Said(NodeId member, const std::vector<NodeId>& unreached, MonotonicTime now);
@@ -40,13 +40,13 @@ class Reachability {
 
   // No link of this member is missing, not even for a moment.
   bool HasAllLinks(NodeId member) const;
-  // Members that have had no link to others for longer than the patience, each with those others, ascending.
+  // Members that have had no link to others for longer than the timeout, each with those others, ascending.
   std::map<NodeId, std::vector<NodeId>> Missing(MonotonicTime now) const;
   // Which one is to go.
   std::optional<NodeId> ToGo(const std::vector<Candidate>& candidates, MonotonicTime now) const;
 
  private:
-  Duration patience_;
+  Duration timeout_;
   std::map<std::pair<NodeId, NodeId>, MonotonicTime> missing_;  // by who says it and of whom; since
 };
 

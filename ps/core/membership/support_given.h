@@ -1,5 +1,5 @@
 // Which coordinator a server supports, and for how long questions that it has had from coordinators of lower terms may
-// yet count for them (ps/core/membership/office.h). A coordinator counts an answer from when the question left, which
+// yet count for them (ps/core/membership/leader_lease.h). A coordinator counts an answer from when the question left, which
 // is before it arrived here: so its support has ended one lease after the arrival of the last question, whenever it was
 // answered. Pure; externally synchronized.
 #pragma once
@@ -29,7 +29,7 @@ class SupportGiven {
     number_ = number;
     newest_.ends = std::max(newest_.ends, now + lasts);
   }
-  // A map of this term has come: its coordinator has acted, so all before it were out of office by then.
+  // A map of this term has come: its coordinator has acted, so all before it were without the leader lease by then.
   void OnMap(uint32_t term) {
     std::erase_if(former_, [&](const Given& given) { return given.term < term; });
   }

@@ -69,7 +69,7 @@ void ClockBoard::UpdateFloor() {
     lowest = worker.Clock();
     slowest = id;
   }
-  // With nobody at work the next one begins beyond whatever was decided.
+  // With no worker at work the next one begins beyond whatever was decided.
   const uint64_t floor = std::max(state_.floor, lowest.value_or(std::max(highest, state_.hold_at)));
   if (floor == state_.floor && slowest == state_.slowest) return;
   const bool risen = floor > state_.floor;
@@ -131,12 +131,12 @@ void ClockBoard::Restore(SyncMode mode, uint64_t floor) {
   Changed();
 }
 
-void ClockBoard::Restore(const SyncState& told) {
-  state_.mode = told.mode;
-  state_.mode_before = told.mode_before;
-  state_.mode_from = told.mode_from;
-  state_.floor = std::max(state_.floor, told.floor);
-  state_.hold_at = std::max(state_.hold_at, told.hold_at);
+void ClockBoard::Restore(const SyncState& reported) {
+  state_.mode = reported.mode;
+  state_.mode_before = reported.mode_before;
+  state_.mode_from = reported.mode_from;
+  state_.floor = std::max(state_.floor, reported.floor);
+  state_.hold_at = std::max(state_.hold_at, reported.hold_at);
   Changed();
 }
 

@@ -2,8 +2,8 @@
 // that stop every worker before a common step X, for a switch of the mode or for a checkpoint.
 //
 // A worker is counted in the floor while it has work: it holds a lease of training data or, if it never asks for
-// leases, once it has ended a step. One without work holds nobody up; when it gets work again it stands at the floor. A
-// worker steps at its own pace under Async, so clocks drift apart; the switch to a bounded mode at X lifts all to X.
+// leases, once it has ended a step. One without work holds up no other; when it gets work again it stands at the floor.
+// A worker steps at its own pace under Async, so clocks drift apart; the switch to a bounded mode at X lifts all to X.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -52,8 +52,8 @@ class ClockBoard {
 
   // Starts from a checkpoint.
   void Restore(SyncMode mode, uint64_t floor);
-  // Starts from what workers have been told by another coordinator; a hold of its is over.
-  void Restore(const SyncState& told);
+  // Starts from what workers have been sent by another coordinator; a hold of its is over.
+  void Restore(const SyncState& reported);
   // All workers as they answered, at once: the floor follows from all of them.
   struct Standing {
     NodeId worker;
@@ -79,7 +79,7 @@ class ClockBoard {
     uint64_t promised = 0;
     uint64_t Clock() const { return clock > lifted ? clock : lifted; }
   };
-  void Raise();  // a new hold at a step that nobody has begun as far as known
+  void Raise();  // a new hold at a step that no worker has begun as far as known
   void UpdateFloor();
   void Changed();
 

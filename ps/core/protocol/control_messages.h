@@ -32,7 +32,7 @@ struct RequestHeader {
 };
 
 // coordinator -> server: your next message that names this number supports me for so long, counted from here on
-// (ps/core/membership/office.h). Workers are asked nothing: number 0.
+// (ps/core/membership/leader_lease.h). Workers are asked nothing: number 0.
 struct SupportQuestion {
   uint64_t number = 0;
   Duration lasts{};
@@ -107,8 +107,8 @@ struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-// Where a node stands with its rows, under the map it names: sent with every heartbeat and when an entry that somebody
-// may wait for becomes zero or joins_done grows. Stateless: the newest one (by `number`) counts.
+// Where a node stands with its rows, under the map it names: sent with every heartbeat and when an entry that another
+// node may wait for becomes zero or joins_done grows. Stateless: the newest one (by `number`) counts.
 struct RowsReport {
   uint64_t number = 0;
   MapVersion map_version;
@@ -176,7 +176,7 @@ struct InstallTable {
 };
 struct TableInstalled {
   TableId table;
-  Status status;  // not OK: the server cannot; openers are told
+  Status status;  // not OK: the server cannot; openers are informed
   bool operator==(const TableInstalled&) const = default;
 };
 
@@ -235,7 +235,7 @@ struct LeaseDone {
   LeaseId lease;
   bool operator==(const LeaseDone&) const = default;
 };
-// Items before `position` are done, the others go to somebody else. Answered by Done.
+// Items before `position` are done, the others go to another worker. Answered by Done.
 struct LeaseReturn {
   RequestHeader header;
   LeaseId lease;

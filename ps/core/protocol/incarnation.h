@@ -1,5 +1,5 @@
 // Which process of a job this is: its pod in the upper half, by which the platform knows it, and a random number in the
-// lower one, which tells a reconnect from a restart.
+// lower one, which distinguishes a reconnect from a restart.
 #pragma once
 
 #include <cstdint>

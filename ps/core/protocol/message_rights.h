@@ -5,7 +5,7 @@
 //
 // The role of a node is the one that the receiver's own map names, never what the sender says of itself. A link may be
 // older than the map of its receiver: a node that the map does not name (yet) may say what some member may, which then
-// waits for the map (RowNode, WordsOfCoordinators). RowNode asks again when the role is known.
+// waits for the map (RowNode, CoordinatorNotices). RowNode asks again when the role is known.
 //
 // Constant; the class at the end is externally synchronized.
 #pragma once

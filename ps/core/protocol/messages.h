@@ -60,7 +60,8 @@ bool operator==(const Message& a, const Message& b);
 // "Push", for logs and errors.
 const char* NameOf(const Message& message);
 bool IsRowMessage(const Message& message);
-// PushAck, PushRefused, PullReply, PullRefused, Moved: from whoever has the row (or its copy) to the asking worker.
+// PushAck, PushRefused, PullReply, PullRefused, Moved: from the node that has the row (or its copy) to the asking
+// worker.
 bool IsAnswer(const Message& message);
 // Row messages only: the field `map_version`; 0 for a LinkAck.
 MapVersion MapVersionOf(const Message& message);

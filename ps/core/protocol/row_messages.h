@@ -3,7 +3,7 @@
 //
 // Row messages arrive in order and exactly once while both nodes are members. A push is re-issued with the same
 // (origin, sequence) when a recovery may have lost it; a pull with the same request. A Slice may be sent from where it
-// lies: it keeps its memory alive, and nobody changes what a message holds.
+// lies: it keeps its memory alive, and no thread changes what a message holds.
 #pragma once
 
 #include <cstdint>
@@ -327,7 +327,7 @@ struct SnapshotRowsAck {
 
 // --- the coordinator's place
 
-// server -> whoever it is linked with: that server runs the coordinator of this term; join there.
+// server -> every node that it is linked with: that server runs the coordinator of this term; join there.
 struct CoordinatorAt {
   uint32_t term = 0;
   NodeId host;

@@ -31,14 +31,14 @@ struct Member {
 // One hash partition of the keys. A NodeId of 0 means none.
 struct Shard {
   NodeId home;               // keeps the directory; owns every row that the directory does not name
-  NodeId backup;             // holds a copy of every row of the shard, whoever owns it
+  NodeId backup;             // holds a copy of every row of the shard, no matter who owns it
   NodeId next_backup;        // is being given copies; becomes the backup when they are complete
   MapVersion join_id;        // version that set next_backup
   MapVersion routing_since;  // last version that changed the home or recovered
   bool operator==(const Shard&) const = default;
 };
 
-// Who decides about the coordinator's office, from this map on (ps/core/membership/office.h).
+// Who decides about the coordinator's lease, from this map on (ps/core/membership/leader_lease.h).
 struct Voters {
   MapVersion map_version;
   std::vector<NodeId> nodes;  // servers, ascending; some may be gone

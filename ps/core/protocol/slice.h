@@ -1,5 +1,5 @@
-// A read-only piece of an array that somebody keeps alive: how keys, gradients and rows travel through messages without
-// being copied. Copying a Slice shares the memory.
+// A read-only piece of an array that the sender keeps alive: how keys, gradients and rows travel through messages
+// without being copied. Copying a Slice shares the memory.
 #pragma once
 
 #include <algorithm>

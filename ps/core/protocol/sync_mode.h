@@ -29,7 +29,7 @@ struct SyncMode {
 struct SyncState {
   uint64_t revision = 0;  // term of the coordinator in the upper 32 bits; an older state is ignored
   uint64_t floor = 0;     // steps that every worker with work has finished
-  NodeId slowest;         // who holds it; 0: nobody has work
+  NodeId slowest;         // who holds it; 0: no worker has work
   SyncMode mode;          // of steps from mode_from on
   SyncMode mode_before;   // of steps before it
   uint64_t mode_from = 0;

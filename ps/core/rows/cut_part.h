@@ -3,7 +3,7 @@
 // Embedded in the cores of nodes that hold rows. Externally synchronized.
 //
 //   Mark            snapshots begin; MarkDone when rows that were handed over before have arrived
-//   WriteSnapshot   the shell is told to write; SnapshotDone when it has
+//   WriteSnapshot   the shell is asked to write; SnapshotDone when it has
 //   CutEnded        what is still in progress is called off
 //
 // What checkers may demand when the coordinator commits a cut (CheckpointCommit), taking of each key the highest
@@ -51,7 +51,7 @@ class CutPart {
   struct Outputs {
     std::vector<Message> to_coordinator;
     std::optional<SnapshotOrder> write;
-    bool call_off = false;  // nobody wants what is being written any more
+    bool call_off = false;  // the coordinator no longer wants what is being written
     RowOutputs rows;
   };
 

@@ -1,4 +1,4 @@
-// Pulls that wait until the rows contain their worker's own earlier pushes. Each has a deadline, after which nobody
+// Pulls that wait until the rows contain their worker's own earlier pushes. Each has a deadline, after which no caller
 // waits for its answer any more. Bounded per worker. Externally synchronized.
 #pragma once
 

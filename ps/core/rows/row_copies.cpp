@@ -62,7 +62,7 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
 
 RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
   const RowVersion version = replicate.versions[index];
-  if (copy == nullptr) {  // the copy of a row that nobody has pushed to
+  if (copy == nullptr) {  // the copy of a row that no worker has pushed to
     const uint16_t begins = shards_[ShardOf(replicate.keys[index])].absent_era;
     const bool first = version.counter() == 1 && !replicate.probe &&
                        (version.era() >= begins || Mutant(RowMutation::kNoEraFenceAtBackup));
@@ -216,7 +216,7 @@ void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& ou
 // The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
 void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
   Replicate& replicate = refused.replicate;
-  if (!IsMember(replicate.origin)) {  // nobody waits, but the copy should have it
+  if (!IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
     return On(self_, InstallWanted{.map_version = map_.version, .table = replicate.table, .keys = replicate.keys}, now,
               out);
   }
@@ -250,7 +250,8 @@ void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, 
 void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) {
   const TableId table = install.rows.table;
   TableStore* copies = Copies(table);
-  if (copies == nullptr) return Learn(install.records);  // of a table that not all servers have nobody has rows to copy
+  if (copies == nullptr)
+    return Learn(install.records);  // of a table that not all servers have, no node has rows to copy
   if (!FitsTable(from, "Install", install.rows, out)) return;
   Learn(install.records);
   const Slice<Key>& keys = install.rows.keys;

@@ -90,7 +90,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     TableStore& store = *Rows(table);
     Status status = CheckRoom(store, table, here);
     if (status.ok()) status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
-    if (!status.ok()) {  // no room for rows that nobody has pushed to: they stay where they are
+    if (!status.ok()) {  // no room for rows that no worker has pushed to: they stay where they are
       std::erase_if(here, [&](Key key) { return !store.Contains(key); });
     }
     here_numbers.resize(here.size());
@@ -392,8 +392,8 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
 
 // --- the home changes
 
-// Without `tell` (a recovery asks everybody anyway) only this node's own books change.
-void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out) {
+// Without `announce` (a recovery asks all members anyway) only this node's own books change.
+void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out) {
   if (shards.empty()) return;
   std::map<std::pair<NodeId, TableId>, std::vector<std::pair<Key, std::pair<NodeId, uint16_t>>>> entries;
   std::vector<bool> gone(shards_.size());
@@ -429,7 +429,7 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOu
       });
     }
   }
-  if (!tell) return;
+  if (!announce) return;
   for (const auto& [target, list] : entries) {
     for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
       const size_t end = std::min(list.size(), begin + kKeysPerMessageMax);
@@ -487,7 +487,7 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
 
 // --- rows come home
 
-// Called when somebody new should hold no rows of shards homed here: who leaves, becomes backup, or is a server.
+// Called when a new node should hold no rows of shards homed here: who leaves, becomes backup, or is a server.
 void RowNode::PlanCallBacks() {
   call_back_.clear();
   directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {

@@ -96,8 +96,8 @@ struct LoadedTable {
 
 struct RowOutputs {
   std::vector<Outgoing> send;  // to itself: answers to operations this node began
-  bool need_map = false;       // somebody has a newer map: ask for it
-  bool report = false;         // the report says something somebody may wait for
+  bool need_map = false;       // another node has a newer map: ask for it
+  bool report = false;         // the report says something a caller may wait for
   std::vector<ArrivedRows> arrived;
   std::vector<RestoreOrder> restore;
   uint64_t rows_restored = 0;    // rows a recovery found no copy of, which came from a checkpoint
@@ -310,7 +310,7 @@ class RowNode {
   Records RecordsOf(TableId table, std::span<const Key> keys, DuplicateFilter::Held held, bool take, NodeId to);
   void SetEntry(TableKey key, DirectoryEntry entry);
   void EraseEntry(TableKey key);
-  void SendHandoffs(const std::vector<uint32_t>& shards, bool tell, RowOutputs& out);
+  void SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out);
   void PlanCallBacks();
   size_t RowsCalledBackMax(TableId table) const;
   void CallBack(MonotonicTime now, RowOutputs& out);

@@ -115,7 +115,7 @@ void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutp
   Dispatch(from, std::move(wanted), now, out);
 }
 
-// What waited under an older map looks for its way again; whoever sent it, it is not trusted any more.
+// What waited under an older map looks for its way again; whatever sent it is not trusted any more.
 void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out) {
   for (Queued& queued : operations) {
     std::visit(

@@ -118,7 +118,7 @@ void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutpu
   Resolve(now, out);
 }
 
-// The directory of shards whose home survived: what nobody reported comes from the backup, or is reinitialized.
+// The directory of shards whose home survived: what no member reported comes from the backup, or is reinitialized.
 void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
                                std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted) {
   std::vector<bool> collecting(shards_.size());
@@ -128,7 +128,7 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
     const uint32_t shard = ShardOf(key.key);
     if (!collecting[shard]) return;
     erase.push_back(key);
-    if (Rows(key.table) == nullptr) return;  // not installed here: whoever reports it has it
+    if (Rows(key.table) == nullptr) return;  // not installed here: the member that reports it has it
     if (Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
     if (!shards_[shard].directory_complete) return;
     if (map_.shards[shard].backup != NodeId()) {
@@ -213,7 +213,7 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
   if (!restored.empty()) BeginRestore(restored, now, out);
 }
 
-// Copies held here become the rows, unless somebody holds the row.
+// Copies held here become the rows, unless a member holds the row.
 void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
   const uint32_t only[] = {shard};
   std::map<TableId, std::pair<std::vector<Key>, std::vector<Key>>> tables;  // promoted, all
@@ -289,7 +289,7 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
   if (fetch.recovered_at != map_.recovered_at) return;
   if (!fetch.all_but) {
     if (TableStore* copies = Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
-      // A row that nobody has pushed to has a copy as well from here on: its era fences what a removed owner sent.
+      // A row that no worker has pushed to has a copy as well from here on: its era fences what a removed owner sent.
       if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) {
         return Lose(std::move(status), out);
       }
@@ -383,7 +383,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
     fetching_all_.erase(it);
     return Activate(shards, now, out);
   }
-  // Keys that did not come have no copy: nobody has pushed to those rows, as far as anyone was told.
+  // Keys that did not come have no copy: no worker has pushed to those rows, as far as any member knows.
   std::map<TableId, std::vector<Key>> absent;
   for (const TableKey row : directory_.EndFetchesIf([&](TableKey row) { return ShardAt(row.key).backup == from; })) {
     --fetching_;

@@ -5,7 +5,7 @@
 //   arrives later, sent after its sender's mark    in the sender's snapshot; its Handover carries that mark
 // A node that owns rows only since all have marked has the mark from its map (ShardMap::marked): its rows may come back
 // to a node that has marked and has not heard yet that all have.
-// A row may be in two (sent by a marked node to one that is not yet): both hold the same pushes, and whoever reads them
+// A row may be in two (sent by a marked node to one that is not yet): both hold the same pushes, and the reader of them
 // takes the higher version. So nothing has to stand still but the workers, and rows may move at any time.
 #include <algorithm>
 #include <utility>

@@ -91,7 +91,7 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     // What has waited here runs when a map or rows come. Without a lease others may have taken this server's place: it
-    // acknowledges and shows nothing, and whoever waits asks again.
+    // acknowledges and shows nothing, and a caller that waits asks again.
     if (IsAnswer(outgoing.message) && !lease_.Valid(now)) continue;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
     return Lose(
@@ -134,7 +134,7 @@ void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) 
   if (input.peer != kCoordinator) {
     linked_.insert(input.peer);
     HeartbeatSoon(now);
-    TellCoordinatorsPlace(input.peer, out);
+    ReportCoordinatorsPlace(input.peer, out);
     return links_.Connected(input.peer, now, out.send);
   }
   coordinator_connected_ = true;
@@ -234,7 +234,7 @@ void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Se
   lease_.Answered(message.number, message.liveness);
   TakeUpWhatWaited(now, out);
   OnQuestion(message.support, now);
-  // A coordinator that is out of office returns to it with the next answers: they need not wait for the usual time.
+  // A coordinator without the leader lease gets it again with the next answers: they need not wait for the usual time.
   if (message.liveness == Duration::zero() && message.support.number != 0) HeartbeatSoon(now);
 }
 

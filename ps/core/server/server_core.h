@@ -19,7 +19,7 @@
 #include "ps/core/link/fenced_inbox.h"
 #include "ps/core/link/liveness_lease.h"
 #include "ps/core/link/row_links.h"
-#include "ps/core/membership/coordinator_words.h"
+#include "ps/core/membership/coordinator_notices.h"
 #include "ps/core/membership/support_given.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
@@ -51,7 +51,7 @@ struct ServerOptions {
   Mutations mutations;
 };
 
-// The coordinator of this term runs in this process from now on; others are told.
+// The coordinator of this term runs in this process from now on; others are informed.
 struct CoordinatorHere {
   uint32_t term = 0;
   uint16_t port = 0;
@@ -87,7 +87,7 @@ using ServerInput = std::variant<Received, PeerConnected, PeerDisconnected, Snap
 struct ServerOutputs {
   std::vector<Outgoing> send;
   std::vector<Member> connect;     // servers to keep a link to, from now on
-  std::vector<NodeId> disconnect;  // members no longer: their links are forgotten, whoever dialed
+  std::vector<NodeId> disconnect;  // members no longer: their links are forgotten, no matter who dialed
   std::optional<SnapshotOrder> write_snapshot;
   bool call_off_snapshot = false;  // the one being written
   std::vector<LoadOrder> load;
@@ -164,7 +164,7 @@ class ServerCore {
   void OnMessage(NodeId from, MirrorUpdate&& message, MonotonicTime now, ServerOutputs& out);
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, ServerOutputs& out);
   void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out);
-  void TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
+  void ReportCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, ServerOutputs& out);
   void OnQuestion(const SupportQuestion& question, MonotonicTime now);
 
@@ -191,7 +191,7 @@ class ServerCore {
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
   RightsCheck rights_{Party::kServer};
-  WordsOfCoordinators words_;
+  CoordinatorNotices words_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
   FencedInbox fenced_;  // while the lease has run out

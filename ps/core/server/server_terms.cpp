@@ -49,7 +49,7 @@ void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
   if (ended_ || input.term <= coordinator_at_.term || input.term < term_) return;
   term_ = input.term;
   coordinator_at_ = {.term = input.term, .host = node_, .port = input.port, .address = options_.address};
-  TellCoordinatorsPlace({}, out);
+  ReportCoordinatorsPlace({}, out);
 }
 
 void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out) {
@@ -59,11 +59,11 @@ void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, Serv
   coordinator_at_ = message;
   term_ = message.term;
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};
-  TellCoordinatorsPlace({}, out);
+  ReportCoordinatorsPlace({}, out);
 }
 
 // To one peer, or to all.
-void ServerCore::TellCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out) {
+void ServerCore::ReportCoordinatorsPlace(std::optional<NodeId> only, ServerOutputs& out) {
   if (coordinator_at_.host == NodeId()) return;
   if (only) return out.send.push_back({.to = *only, .message = coordinator_at_});
   for (const NodeId peer : linked_) out.send.push_back({.to = peer, .message = coordinator_at_});

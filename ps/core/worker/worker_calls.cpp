@@ -139,7 +139,7 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
   const auto request = requests_.AnsweredAs<LeaseRequest>(message.request);
   if (!request) return;
   if (request->abandoned || !calls_.contains(CallId(request->call))) {
-    // Nobody waits for it any more.
+    // No caller waits for it any more.
     Request(0, kNever, LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
     return;
   }
@@ -148,7 +148,7 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
   leases_[message.lease] = {.begin = message.begin,
                             .end = message.end,
                             .acknowledged = message.begin,
-                            .told = message.begin,
+                            .reported = message.begin,
                             .marks = {},
                             .ended = false,
                             .when_due = when_due_.contains(message.data_set)};
@@ -182,8 +182,8 @@ void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::MarkLease(OpenLease& lease, uint64_t position) {
-  position = std::clamp(position, lease.told, lease.end);
-  lease.told = position;
+  position = std::clamp(position, lease.reported, lease.end);
+  lease.reported = position;
   const SequenceNumber issued(next_sequence_.value() - 1);
   if (!lease.marks.empty() && lease.marks.back().after == issued) {
     lease.marks.back().position = position;
@@ -273,7 +273,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   }
   std::vector<LeaseId> held;
   for (const auto& [id, lease] : leases_) held.push_back(id);
-  for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).told}, now, out);
+  for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).reported}, now, out);
   LeaveWhenSettled(now, out);
 }
 

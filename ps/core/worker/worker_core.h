@@ -6,8 +6,8 @@
 //   // send out.send, answer out.completions, connect to out.connect; call Step(Timer{}) at core.WakeAt()
 //
 // Externally synchronized: one Step at a time. `now` never goes back. Each call ends in exactly one Completion, by its
-// deadline (given that the shell steps at WakeAt()). A core never sends to a peer it was not told is connected, and
-// takes up what is open when told PeerConnected.
+// deadline (given that the shell steps at WakeAt()). A core never sends to a peer before the shell has reported it as
+// connected, and takes up what is open at PeerConnected.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@
 #include "ps/core/link/liveness_lease.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/link/row_links.h"
-#include "ps/core/membership/coordinator_words.h"
+#include "ps/core/membership/coordinator_notices.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/limits.h"
@@ -134,7 +134,7 @@ struct ReportMetricCall {
 // checkpoint). DeadlineExceeded: the step has ended, the next one may not begin yet; a further StepCall only waits for
 // that.
 struct StepCall {
-  CallId call;  // 0: nobody waits, no completion
+  CallId call;  // 0: no caller waits, no completion
   MonotonicTime deadline;
   double loss = 0;  // mean over the samples; NaN: none
   uint64_t samples = 0;
@@ -228,7 +228,7 @@ class WorkerCore {
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
-  // Of this node's data plane, as others reach it; empty: nobody does. Before the first step.
+  // Of this node's data plane, as others reach it; empty: no process does. Before the first step.
   void SetAddress(std::string address) { options_.address = std::move(address); }
 
   // Where the rows of an answer of `from` to this pull belong when they belong in one piece, `values` of them; else
@@ -307,7 +307,7 @@ class WorkerCore {
   struct OpenLease {
     uint64_t begin = 0, end = 0;
     uint64_t acknowledged = 0;  // position whose pushes are settled
-    uint64_t told = 0;          // position the program has named last
+    uint64_t reported = 0;      // position the program has named last
     // Positions not yet covered by acknowledgements: `position` holds once all pushes up to `after` are settled.
     struct Mark {
       uint64_t position;
@@ -419,7 +419,7 @@ class WorkerCore {
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
   OpenPush* FindPush(SequenceNumber sequence);
   void IndexOpenPushes();
-  SequenceNumber AckedBelow() const;    // as told to others
+  SequenceNumber AckedBelow() const;    // as reported to others
   SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
   void GroupByRoute(TableId table, const Slice<Key>& keys);  // fills order_, routes_ and route_begin_
@@ -562,7 +562,7 @@ class WorkerCore {
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
   RightsCheck rights_{Party::kWorker};
-  WordsOfCoordinators words_;
+  CoordinatorNotices words_;
   LivenessLease lease_;
   FencedInbox fenced_;   // while the lease has run out
   MonotonicTime now_{};  // of the step in progress

@@ -48,7 +48,7 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
     if (to == node_) {
       to_self_.push_back(std::move(outgoing.message));
     } else if (IsAnswer(outgoing.message) && !lease_.Valid(now)) {
-      continue;  // others may have taken its place; whoever waits asks again
+      continue;  // others may have taken its place; a caller that waits asks again
     } else if (map_.Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
       rows.lost =
           Error(StatusCode::kResourceExhausted, Describe(map_, to) + " takes too little of what this worker sends it");
@@ -65,7 +65,7 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
   if (rows.lost && rows_lost_.ok()) rows_lost_ = std::move(*rows.lost);
 }
 
-// Not at once: whoever asked is still at it.
+// Not at once: the caller that asked is still at it.
 void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
   if (!rows_lost_.ok()) LoseSession(std::exchange(rows_lost_, OkStatus()), out);
   while (!to_self_.empty() && lost_.ok()) {
@@ -159,7 +159,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
   return store->PullIfPresent(keys, rows);
 }
 
-// Nobody else knows of such a push and nobody will send it again, so it needs neither number nor record.
+// No other process knows of such a push and no process will send it again, so it needs neither number nor record.
 std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
   TableStore* const store = StoreOf(table);
   if (store == nullptr || rows_.HasGuards() || !lost_.ok() || leaving_) return std::nullopt;
@@ -205,7 +205,7 @@ uint64_t WorkerCore::RowBytesUsed() const {
   return bytes;
 }
 
-// Somebody has answered for these keys. Homes need not be remembered.
+// Another node has answered for these keys. Homes need not be remembered.
 void WorkerCore::Learn(TableId table, std::span<const Key> keys, NodeId owner) {
   const Member* const member = map_.Find(owner);
   if (member == nullptr || owner == node_) return;

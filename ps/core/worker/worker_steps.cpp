@@ -83,7 +83,7 @@ std::string WorkerCore::WhatHoldsTheStep() const {
   const SyncState& sync = gate_.state();
   const std::string step = "step " + std::to_string(gate_.clock());
   if (!Connected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
-  if (!lease_.Valid(now_)) return step + " needs a word of the coordinator, which has not answered for long";
+  if (!lease_.Valid(now_)) return step + " needs the coordinator, which has not answered for long";
   if (sync.hold != 0 && gate_.clock() >= sync.hold_at) {
     return step + " waits for a checkpoint or a switch of the synchronization, which needs all workers; step again";
   }

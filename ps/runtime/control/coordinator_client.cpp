@@ -104,7 +104,7 @@ class GrpcClient final : public CoordinatorClient {
   };
 
   template <typename Call>
-  void Tell(Call call) {
+  void Notify(Call call) {
     loop_.Post([shared = shared_, call = std::move(call)]() mutable {
       if (shared->alive) call(shared->events);
     });
@@ -146,7 +146,7 @@ class GrpcClient final : public CoordinatorClient {
       connected_ = true;
       last_error_ = OkStatus();
     }
-    Tell([](Events& events) { events.on_connected(); });
+    Notify([](Events& events) { events.on_connected(); });
     std::thread writer([&] { WriteQueue(*stream); });
     const bool heard = ReadAll(*stream, context);
     {
@@ -168,7 +168,7 @@ class GrpcClient final : public CoordinatorClient {
       last_error_ = reason;
     }
     LogRefusal(refused, reason);
-    Tell([reason](Events& events) { events.on_disconnected(reason); });
+    Notify([reason](Events& events) { events.on_disconnected(reason); });
     return heard;
   }
 
@@ -216,7 +216,7 @@ class GrpcClient final : public CoordinatorClient {
         return heard;
       }
       heard = true;
-      Tell([message = *std::move(message), term = encoded.term()](Events& events) mutable {
+      Notify([message = *std::move(message), term = encoded.term()](Events& events) mutable {
         events.on_message(std::move(message), term);
       });
     }

@@ -55,7 +55,7 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
 CoordinatorRuntime::CoordinatorRuntime(const Options& options, const TimeSource& time)
     : time_(time),
       term_(options.core.term),
-      on_office_changed_(options.on_office_changed),
+      on_lease_changed_(options.on_lease_changed),
       core_(options.core),
       loop_(EventLoop::Start("attune-coord", time)),
       timer_(loop_->NewTimer()),
@@ -89,27 +89,27 @@ JobProgress CoordinatorRuntime::progress() const {
   return core_.progress();
 }
 
-OfficeTelemetry CoordinatorRuntime::OfficeOf(const JobProgress& progress) const {
+LeaderTelemetry CoordinatorRuntime::LeaderTelemetryOf(const JobProgress& progress) const {
   return {.term = term_,
-          .held = progress.office.held,
-          .map_version = progress.office.map_version.value(),
-          .wanted = progress.office.wanted};
+          .held = progress.lease.held,
+          .map_version = progress.lease.map_version.value(),
+          .wanted = progress.lease.wanted};
 }
 
 // Under mutex_. Not after every step: a job of many workers takes thousands of steps a second, and a look passes over
 // all members.
-bool CoordinatorRuntime::LookAtOffice(MonotonicTime now) {
+bool CoordinatorRuntime::CheckLeaseOf(MonotonicTime now) {
   constexpr Duration kEvery = std::chrono::milliseconds(100);
-  if (now - office_looked_at_ < kEvery) return false;
-  office_looked_at_ = now;
+  if (now - leases_checked_ < kEvery) return false;
+  leases_checked_ = now;
   const JobProgress progress = core_.progress();
-  OfficeTelemetry office = OfficeOf(progress);
+  LeaderTelemetry lease = LeaderTelemetryOf(progress);
   const bool goal_reached = !progress.goal_reached.empty(), closed = progress.closing.done;
   const bool formed = core_.map().formed();
   // A newer map alone can wait for the end of the window; the first one cannot, for the job's workers wait for it.
-  const bool changed = office.held != office_.held || office.wanted != office_.wanted || formed != formed_ ||
+  const bool changed = lease.held != lease_.held || lease.wanted != lease_.wanted || formed != formed_ ||
                        goal_reached != goal_reached_ || closed != closed_;
-  office_ = std::move(office);
+  lease_ = std::move(lease);
   formed_ = formed;
   goal_reached_ = goal_reached;
   closed_ = closed;
@@ -152,7 +152,7 @@ void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
-  bool office_changed = false;
+  bool lease_changed = false;
   JobEnd end;
   {
     std::lock_guard lock(mutex_);
@@ -161,14 +161,14 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     core_.Step(std::move(input), now, out);
     superseded_ = out.superseded;
     wake = core_.WakeAt();
-    office_changed = LookAtOffice(now);
+    lease_changed = CheckLeaseOf(now);
     if (out.finished) {
       const JobProgress progress = core_.progress();
       end = {.closing_work = progress.closing.declared, .lost_rows = ModelLostRows(progress)};
     }
   }
   if (out.finished) NoteJobFinished(end);
-  if (office_changed && on_office_changed_) on_office_changed_();
+  if (lease_changed && on_lease_changed_) on_lease_changed_();
   if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);

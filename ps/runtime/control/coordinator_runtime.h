@@ -30,8 +30,8 @@ class CoordinatorRuntime {
     uint16_t port = 0;  // 0: any
     uint32_t retained_checkpoints = kRetainedDefault;
     ControlSecurity security;
-    // What it says of its office has changed. On the coordinator's loop, at the end of a step; must not block.
-    std::function<void()> on_office_changed;
+    // What it says of its lease has changed. On the coordinator's loop, at the end of a step; must not block.
+    std::function<void()> on_lease_changed;
   };
 
   using OnResult = std::function<void(const CommandResult& result)>;
@@ -41,7 +41,7 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
-  OfficeTelemetry OfficeOf(const JobProgress& progress) const;
+  LeaderTelemetry LeaderTelemetryOf(const JobProgress& progress) const;
   uint32_t term() const { return term_; }
   // Another coordinator is obeyed: this one does nothing from now on, and hands over what it knows. Any thread.
   std::optional<CoordinatorRecord> Supersede();
@@ -57,7 +57,7 @@ class CoordinatorRuntime {
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  bool LookAtOffice(MonotonicTime now);
+  bool CheckLeaseOf(MonotonicTime now);
   void Arm(MonotonicTime wake);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
@@ -65,15 +65,15 @@ class CoordinatorRuntime {
   const TimeSource& time_;
   const uint32_t term_;
   RejectionLog rejections_;
-  const std::function<void()> on_office_changed_;
+  const std::function<void()> on_lease_changed_;
   mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
   bool superseded_ = false;
   CoordinatorCore core_;
   std::optional<JobTelemetry::Checkpoint> checkpoint_;
-  OfficeTelemetry office_;                      // as looked at last; guarded by mutex_
+  LeaderTelemetry lease_;                      // as looked at last; guarded by mutex_
   bool formed_ = false;                         // likewise: whether all servers have joined once
   bool goal_reached_ = false, closed_ = false;  // likewise
-  MonotonicTime office_looked_at_{};            // guarded by mutex_
+  MonotonicTime leases_checked_{};            // guarded by mutex_
   CommandId last_command_;                      // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;

@@ -94,7 +94,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
       return Close();
     }
     // The next one is read when the loop has handled this one: a node that sends faster fills its own connection.
-    Tell([hub = hub_, id = id_, message = *std::move(message)](const CoordinatorService::Events& events) mutable {
+    Notify([hub = hub_, id = id_, message = *std::move(message)](const CoordinatorService::Events& events) mutable {
       events.on_message(id, std::move(message));
       hub->ReadNext(id);
     });
@@ -125,13 +125,13 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
       std::lock_guard lock(hub_->mutex);
       hub_->connections.erase(id_);
     }
-    Tell([id = id_](const CoordinatorService::Events& events) { events.on_closed(id); });
+    Notify([id = id_](const CoordinatorService::Events& events) { events.on_closed(id); });
     delete this;
   }
 
  private:
   template <typename Call>
-  void Tell(Call call) {
+  void Notify(Call call) {
     if (!hub_->alive) return;
     hub_->loop.Post([hub = hub_, call = std::move(call)]() mutable {
       if (hub->alive) call(hub->events);

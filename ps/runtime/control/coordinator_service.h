@@ -31,7 +31,7 @@ class CoordinatorService {
 
   // Listens at `bind_address`:`port` (0: any free port). A port in use is ResourceExhausted and named in the text.
   // Nodes of other jobs, and nodes without the job's secret where it has one, are refused here and learn nothing; nodes
-  // of another protocol version are told so; any other message that makes no sense ends its stream. Certificates that
+  // of another protocol version are informed; any other message that makes no sense ends its stream. Certificates that
   // cannot be used are FailedPrecondition, and so is an address that other machines can reach where `security` has
   // neither a token nor certificates (ps/transport/tcp/listen_rule.h). `loop` must outlive the service. Every message
   // it sends carries `term`.

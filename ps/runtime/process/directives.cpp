@@ -67,8 +67,8 @@ StatusOr<Command> FromHostCoordinator(const v1::HostCoordinator& wanted) {
   return Command(std::move(command));
 }
 
-StatusOr<Command> FromConfirmOffice(const v1::ConfirmOffice& confirmed) {
-  ConfirmOffice command;
+StatusOr<Command> FromConfirmLeader(const v1::ConfirmLeader& confirmed) {
+  ConfirmLeader command;
   ASSIGN_OR_RETURN(command.term, FromTerm(confirmed.term()));
   ASSIGN_OR_RETURN(command.voters, FromVoters(confirmed.voters()));
   return Command(std::move(command));
@@ -95,8 +95,8 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
     }
     case v1::Directive::kHostCoordinator:
       return FromHostCoordinator(directive.host_coordinator());
-    case v1::Directive::kConfirmOffice:
-      return FromConfirmOffice(directive.confirm_office());
+    case v1::Directive::kConfirmLeader:
+      return FromConfirmLeader(directive.confirm_leader());
     default:
       return Error(StatusCode::kUnimplemented, "this process does not know the directive; use images of one release");
   }

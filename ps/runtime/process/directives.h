@@ -21,7 +21,7 @@ namespace attune::ps {
 // process itself.
 StatusOr<Command> ToCommand(const v1::Directive& directive);
 
-// May be called from any thread, once; also when nobody waits for it any more.
+// May be called from any thread, once; also when no caller waits for it any more.
 using AnswerCommand = std::function<void(const Status& status, const std::string& text)>;
 
 // Answers on their way from the coordinator's threads to the reporter's. Bounded: the sidecar has at most that many

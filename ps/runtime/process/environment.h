@@ -1,4 +1,4 @@
-// Reads the environment that the operator gives to pods (proto/contract.h) and tells everything that is wrong with it
+// Reads the environment that the operator gives to pods (proto/contract.h) and reports everything that is wrong with it
 // at once.
 #pragma once
 

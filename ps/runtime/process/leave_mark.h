@@ -1,7 +1,7 @@
-// What a process leaves behind for whoever judges its end, while or without an operator. Of the coordinator's: that the
-// job is finished, whether there was a data set for the closing work, and whether rows of the model were lost. Of a
-// worker's: that its session has left the job in order. A program that fails after that has left something undone which
-// no other process sees; one that fails before it is lost to the coordinator, which waits for another
+// What a process leaves behind for the process that judges its end, while or without an operator. Of the coordinator's:
+// that the job is finished, whether there was a data set for the closing work, and whether rows of the model were lost.
+// Of a worker's: that its session has left the job in order. A program that fails after that has left something undone
+// which no other process sees; one that fails before it is lost to the coordinator, which waits for another
 // (docs/decisions/0037).
 //
 // It is a line of the container's termination message. A process without one (started by hand) leaves nothing behind,

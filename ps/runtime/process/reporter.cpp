@@ -76,7 +76,7 @@ void Fill(const ServerTelemetry& from, v1::ServerWindow* to) {
   to->set_coordinator_silent_seconds(std::max(0.0, Seconds(from.coordinator_silent)));
 }
 
-void Fill(const OfficeTelemetry& from, v1::Office* to) {
+void Fill(const LeaderTelemetry& from, v1::LeaderLease* to) {
   to->set_term(from.term);
   to->set_held(from.held);
   to->set_map_version(from.map_version);
@@ -293,7 +293,7 @@ class SocketReporter final : public Reporter {
     if (window.worker) Fill(*window.worker, report->mutable_worker());
     if (window.server) Fill(*window.server, report->mutable_server());
     if (window.job) Fill(*window.job, report->mutable_job());
-    if (window.office) Fill(*window.office, report->mutable_office());
+    if (window.leader_lease) Fill(*window.leader_lease, report->mutable_leader_lease());
     if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
   }
 
@@ -351,9 +351,10 @@ class SocketReporter final : public Reporter {
     const uint64_t id = directive.id();
     if (directive.has_drain()) return answers_->Put(id, callbacks_.drain(directive.drain().reason()), "");
     if (directive.has_set_threads()) {
-      const Status told = callbacks_.threads ? callbacks_.threads(directive.set_threads().threads())
-                                             : Error(StatusCode::kFailedPrecondition, "this process is not a worker");
-      return answers_->Put(id, told, "from the next step on");
+      const Status reported = callbacks_.threads
+                                  ? callbacks_.threads(directive.set_threads().threads())
+                                  : Error(StatusCode::kFailedPrecondition, "this process is not a worker");
+      return answers_->Put(id, reported, "from the next step on");
     }
     StatusOr<Command> command = ToCommand(directive);
     if (command.ok() && !callbacks_.command) {

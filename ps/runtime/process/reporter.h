@@ -51,13 +51,13 @@ struct ServerTelemetry {
   bool goal_reached = false;
 };
 
-// Whether the coordinator that this process runs may act (ps/core/membership/office.h).
-struct OfficeTelemetry {
+// Whether the coordinator that this process runs may act (ps/core/membership/leader_lease.h).
+struct LeaderTelemetry {
   uint64_t term = 0;
   bool held = true;
   uint64_t map_version = 0;
   std::vector<uint32_t> wanted;  // voters to be confirmed with; empty: no need
-  bool operator==(const OfficeTelemetry&) const = default;
+  bool operator==(const LeaderTelemetry&) const = default;
 };
 
 // Where the job stands, said by the process that runs the coordinator.
@@ -128,7 +128,7 @@ struct TelemetryWindow {
   std::optional<WorkerTelemetry> worker;
   std::optional<ServerTelemetry> server;
   std::optional<JobTelemetry> job;
-  std::optional<OfficeTelemetry> office;  // also while the coordinator takes over
+  std::optional<LeaderTelemetry> leader_lease;  // also while the coordinator takes over
 };
 
 struct ReporterOptions {
@@ -146,7 +146,7 @@ class Reporter {
     std::function<TelemetryWindow(MonotonicTime now)> take_window;
     // The operator asks this process to leave. An error is sent back as a refusal. Called on the reporter's thread.
     std::function<Status(const std::string& reason)> drain;
-    // The operator wishes that this worker computes with so many threads; empty where no worker runs. An error is sent
+    // The operator asks that this worker computes with so many threads; empty where no worker runs. An error is sent
     // back as a refusal. Called on the reporter's thread.
     std::function<Status(uint32_t threads)> threads;
     // The operator asks something of the coordinator; empty where none can run. Called on the reporter's thread; the

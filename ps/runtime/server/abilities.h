@@ -1,5 +1,5 @@
-// What this release's servers can do beside serving, as they tell the operator, which asks for nothing else. A flag is
-// true when the whole way from the coordinator's command to the rows is there.
+// What this release's servers can do beside serving, as they report to the operator, which asks for nothing else. A
+// flag is true when the whole way from the coordinator's command to the rows is there.
 #pragma once
 
 #include "ps/runtime/process/reporter.h"

@@ -73,7 +73,7 @@ Status ServerRuntime::Open() {
   if (options_.coordinator_here) {
     CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
     coordinator.security = security;
-    coordinator.on_office_changed = [this] { ReportSoon(); };
+    coordinator.on_lease_changed = [this] { ReportSoon(); };
     if (!options_.load_directory.empty()) {
       ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
                        OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
@@ -174,7 +174,7 @@ void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, co
       checkpoint != nullptr && checkpoint->directory.empty()) {
     checkpoint->directory = options_.checkpoint_directory;
   }
-  constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's patience (answer_patience)
+  constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's timeout (answer_timeout)
   coordinator.Execute(std::move(command), kCommandTimeout,
                       [answer](const CommandResult& result) { answer(result.status, result.text); });
 }
@@ -213,7 +213,7 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   options.port = options_.coordinator_port;
   options.retained_checkpoints = options_.retained_checkpoints;
   options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
-  options.on_office_changed = [this] { ReportSoon(); };
+  options.on_lease_changed = [this] { ReportSoon(); };
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
   const std::string address = started->address();
   {
@@ -444,7 +444,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
   TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
   const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
   const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
-  if (coordinator != nullptr) window.office = coordinator->OfficeOf(progress);
+  if (coordinator != nullptr) window.leader_lease = coordinator->LeaderTelemetryOf(progress);
   if (coordinator != nullptr && !progress.taking_over) {
     window.job = JobTelemetry{.data_set = progress.data_set,
                               .epoch = progress.epoch,

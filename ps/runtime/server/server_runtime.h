@@ -110,7 +110,7 @@ class ServerRuntime {
   std::condition_variable ended_;
   std::optional<Status> end_;
 
-  // Of the reporter's thread: words of processes that are gone, from before this server was told to run the
+  // Of the reporter's thread: reports of processes that are gone, from before this server was asked to run the
   // coordinator; then what the last window ended with.
   std::vector<std::pair<NodeGone, AnswerCommand>> early_words_;
   ServerCounters reported_;

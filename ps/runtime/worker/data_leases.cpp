@@ -18,7 +18,7 @@ void DataLease::Advance(uint64_t position) const {
   do {
     if (position <= before) return;
   } while (!state_->position.compare_exchange_weak(before, position, std::memory_order_relaxed));
-  state_->runtime->Tell(AdvanceLease{state_->lease, position});
+  state_->runtime->Submit(AdvanceLease{state_->lease, position});
 }
 
 const DataLease& DataLeaseRange::Iterator::operator*() const { return *state_->current; }
@@ -89,7 +89,7 @@ void DataLeaseRange::State::Next() {
 }
 
 void DataLeaseRange::State::EndCurrent(uint64_t position) {
-  runtime->Tell(EndLease{current_state->lease, position});
+  runtime->Submit(EndLease{current_state->lease, position});
   current_state = nullptr;
   current.reset();
 }
@@ -140,7 +140,7 @@ void DataLeaseRange::State::Take(const LeaseResult& lease) {
 void DataLeaseRange::State::TakeDue() {
   const std::unique_lock lock(due->mutex, std::try_to_lock);
   if (!lock.owns_lock() || due->ended) return;
-  if (runtime->draining()) return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot tell that by it
+  if (runtime->draining()) return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot see that by it
   if (!due->opened) {
     if (const Status status = Open(); !status.ok()) {
       log::Error("no data leases", {{"data_set", data_set}, {"reason", status}});
@@ -171,7 +171,7 @@ void ReturnAhead(DueLeases& due, WorkerRuntime& runtime) {
   const std::shared_ptr<Future::State> pending = std::exchange(due.ahead, nullptr);
   if (pending == nullptr || pending->Abandon() || !pending->status.ok()) return;
   const auto& lease = std::get<LeaseResult>(pending->result);
-  runtime.Tell(EndLease{lease.lease, lease.begin});
+  runtime.Submit(EndLease{lease.lease, lease.begin});
 }
 
 void DataLeaseRange::State::ReturnAhead() {
@@ -181,7 +181,7 @@ void DataLeaseRange::State::ReturnAhead() {
   if (pending == nullptr || pending->Abandon()) return;
   if (!pending->status.ok()) return;
   const auto& lease = std::get<LeaseResult>(pending->result);
-  runtime->Tell(EndLease{lease.lease, lease.begin});
+  runtime->Submit(EndLease{lease.lease, lease.begin});
 }
 
 }  // namespace attune::ps

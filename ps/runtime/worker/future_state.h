@@ -37,7 +37,7 @@ struct Future::State {
     uint32_t expected = kPending;
     if (phase.compare_exchange_strong(expected, kInterrupted)) phase.notify_all();
   }
-  // Nobody will look at the result; false when it is there already.
+  // No caller will look at the result; false when it is there already.
   bool Abandon() {
     uint32_t seen = phase.load(std::memory_order_acquire);
     while (seen != kDone) {

@@ -139,7 +139,7 @@ class WorkerSession final : public Session {
         log::Warn("a metric without a finite value is left out", {{"metric", text}, {"value", std::to_string(value)}});
       }
     }
-    runtime_->Tell(ReportMetricCall{.name = text, .value = finite ? std::optional(value) : std::nullopt});
+    runtime_->Submit(ReportMetricCall{.name = text, .value = finite ? std::optional(value) : std::nullopt});
     return OkStatus();
   }
 

@@ -41,11 +41,11 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   timer_ = loop_->NewTimer();
   Transport::Events events;
   events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
-    Tell(Received{.from = from, .message = std::move(message), .link = link});
+    Submit(Received{.from = from, .message = std::move(message), .link = link});
   };
-  events.on_connected = [this](NodeId peer) { Tell(PeerConnected{peer}); };
+  events.on_connected = [this](NodeId peer) { Submit(PeerConnected{peer}); };
   // Whatever the reason: only the coordinator's word ends a session.
-  events.on_disconnected = [this](NodeId peer, const Status&) { Tell(PeerDisconnected{peer}); };
+  events.on_disconnected = [this](NodeId peer, const Status&) { Submit(PeerDisconnected{peer}); };
   events.place = [this](NodeId from, RequestId request, size_t values) -> std::span<float> {
     std::lock_guard at_core(mutex_);
     return stopped_ ? std::span<float>() : core_.PlaceOf(from, request, values);
@@ -62,11 +62,11 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   core_.SetAddress(transport_->address());
   coordinator_ = CoordinatorClient::Start(
       options.coordinator, *loop_,
-      {.on_connected = [this] { Tell(PeerConnected{kCoordinator}); },
-       .on_disconnected = [this](const Status&) { Tell(PeerDisconnected{kCoordinator}); },
+      {.on_connected = [this] { Submit(PeerConnected{kCoordinator}); },
+       .on_disconnected = [this](const Status&) { Submit(PeerDisconnected{kCoordinator}); },
        .on_message =
            [this](Message message, uint32_t term) {
-             Tell(Received{.from = kCoordinator, .message = std::move(message), .term = term});
+             Submit(Received{.from = kCoordinator, .message = std::move(message), .term = term});
            }},
       {.job_uid = options.job_uid, .token = options.token, .tls_directory = options.tls_directory});
   return OkStatus();
@@ -118,7 +118,7 @@ std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key
   return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients);
 }
 
-void WorkerRuntime::Tell(WorkerInput input) {
+void WorkerRuntime::Submit(WorkerInput input) {
   std::unique_lock lock(mutex_);
   if (!stopped_) StepAndDispatch(std::move(lock), std::move(input));
 }
@@ -139,7 +139,7 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
   }
   if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
   if (waiting_for_room_ > 0) room_.notify_all();
-  ++dispatching_;  // Stop waits for whoever is past this point
+  ++dispatching_;  // Stop waits for callers that are past this point
   lock.unlock();
 
   Dispatch(out);
@@ -154,7 +154,7 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
 void WorkerRuntime::Dispatch(WorkerOutputs& out) {
   for (const RevokeRows& revoke : out.revoke) {
     transport_->Unplace(revoke.rows);
-    Tell(RowsRevoked{revoke.request});
+    Submit(RowsRevoked{revoke.request});
   }
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
   for (const NodeId server : out.disconnect) transport_->Disconnect(server);
@@ -178,13 +178,13 @@ void WorkerRuntime::Dispatch(WorkerOutputs& out) {
   }
 }
 
-// A lease that nobody waits for any more goes back whole.
+// A lease that no caller waits for any more goes back whole.
 void WorkerRuntime::Finish(const Pending& state, Completion completion) {
   const auto* lease = std::get_if<LeaseResult>(&completion.result);
   const LeaseResult granted = lease == nullptr ? LeaseResult{} : *lease;
   const bool is_lease = lease != nullptr;
   if (Complete(state, std::move(completion.status), std::move(completion.result)) && is_lease) {
-    Tell(EndLease{granted.lease, granted.begin});
+    Submit(EndLease{granted.lease, granted.begin});
   }
 }
 
@@ -195,7 +195,7 @@ bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult res
 
 void WorkerRuntime::GiveUp(const Pending& pull) {
   if (pull->done()) return;
-  Tell(CancelPull{pull->call});
+  Submit(CancelPull{pull->call});
   pull->Sleep();  // another thread may be completing it, and has to revoke its place first
 }
 
@@ -204,7 +204,7 @@ void WorkerRuntime::OnTimer() {
     std::lock_guard lock(mutex_);
     armed_ = kNever;
   }
-  Tell(Timer{});
+  Submit(Timer{});
 }
 
 std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {

@@ -52,10 +52,10 @@ class WorkerRuntime {
   // Any thread of the program: nothing is written to the rows of this pull any more. Waits for a reader that is at it.
   void GiveUp(const Pending& pull);
   // Inputs without a completion.
-  void Tell(WorkerInput input);
+  void Submit(WorkerInput input);
 
   // Ends the session for good with this error; every open and later call gets it.
-  void Fail(const Status& status) { Tell(Received{kCoordinator, SessionLost{status}}); }
+  void Fail(const Status& status) { Submit(Received{kCoordinator, SessionLost{status}}); }
 
   // Any thread. Memory for the gradients of a push, from where they need not be copied again; null: any will do.
   std::shared_ptr<void> PushMemory(size_t bytes);

@@ -70,7 +70,7 @@ class WaitMeter {
     std::lock_guard lock(mutex_);
     if (threads_max_ == 0) {
       return Error(StatusCode::kFailedPrecondition,
-                   "this worker's program chooses its threads itself; one that calls OfferThreads can be told");
+                   "this worker's program chooses its threads itself; one that calls OfferThreads can be asked");
     }
     if (count < 1 || count > threads_max_) {
       return Error(StatusCode::kInvalidArgument, "this worker computes with 1 to " + std::to_string(threads_max_) +
@@ -79,7 +79,7 @@ class WaitMeter {
     threads_wanted_ = count;
     return OkStatus();
   }
-  // By the program: what it is told counts as what it computes with.
+  // By the program: what it is given counts as what it computes with.
   uint32_t TakeThreads() {
     std::lock_guard lock(mutex_);
     return threads_ = threads_wanted_;

@@ -28,7 +28,7 @@ struct RowParts {
   float* row_state = nullptr;  // one
 };
 
-// The state of a row nobody has pushed to; its values are set already.
+// The state of a row no worker has pushed to; its values are set already.
 void InitializeState(const Optimizer& optimizer, const RowParts& row, size_t n);
 
 // beta^t for t = 0, 1, 2 ... without the math library, so that every machine computes the same.

@@ -36,7 +36,8 @@ Status CheckHello(const wire::Hello& hello);
 
 wire::Challenge MakeChallenge(const JobSecret& secret, const wire::Hello& hello, const KeyBytes& nonce);
 wire::Challenge RefuseStranger();
-// Unauthenticated: refused, or whoever answers does not know the job's secret. InvalidArgument: it is no node at all.
+// Unauthenticated: refused, or the process that answers does not know the job's secret. InvalidArgument: it is no node
+// at all.
 Status CheckChallenge(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge);
 
 wire::Handshake MakeHandshake(const HandshakeIdentity& identity, NodeId peer, uint64_t connection,

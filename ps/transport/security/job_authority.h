@@ -1,7 +1,7 @@
 // Certificates of a job without files: every process derives the key of the job's certificate authority from the job's
 // token and issues itself a certificate, in memory, at its start. All of them trust that authority alone, so exactly
-// the processes that know the token can talk in TLS, and nothing is handed out, stored or renewed. Whoever has the
-// token can make such a certificate; the token can prove no more than that anyway.
+// the processes that know the token can talk in TLS, and nothing is handed out, stored or renewed. A process that has
+// the token can make such a certificate; the token can prove no more than that anyway.
 #pragma once
 
 #include "base/status.h"

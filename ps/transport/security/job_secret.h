@@ -18,7 +18,7 @@ using KeyBytes = std::array<unsigned char, 32>;
 // A value; const functions may be called by any thread.
 class JobSecret {
  public:
-  // Proofs can be compared with guesses in peace by whoever has seen one, so a token must be beyond guessing.
+  // Proofs can be compared with guesses offline by a process that has seen one, so a token must be beyond guessing.
   static constexpr size_t kTokenBytesMin = 16, kTokenBytesMax = 4096;
 
   // An empty token: the job has none. Proofs then only show that two processes mean the same job, which keeps out

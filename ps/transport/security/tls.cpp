@@ -107,7 +107,7 @@ class TlsStream final : public Stream {
       if (flushed.outcome != IoResult::kEnded) flushed.outcome = IoResult::kAgain;
       return flushed;
     }
-    // Certificates are wrong until somebody changes them; a connection that just ends may be a process that starts.
+    // Certificates are wrong until they are changed; a connection that just ends may be a process that starts.
     const bool refused = why == SSL_ERROR_SSL;
     return {.outcome = IoResult::kEnded,
             .error = Error(refused ? StatusCode::kUnauthenticated : StatusCode::kUnavailable, text)};

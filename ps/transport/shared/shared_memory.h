@@ -1,5 +1,5 @@
 // How two processes come to share memory. The listener of a connection has a rendezvous, an abstract Unix socket
-// that only processes of its network namespace can reach; whoever reaches it with the token that went over the
+// that only processes of its network namespace can reach; a process that reaches it with the token that went over the
 // connection is the peer on the other end, on the same machine. It brings a sealed memory file and gets in return what
 // it needs to wake the other side. Nothing is left behind in a file system.
 #pragma once
@@ -41,7 +41,7 @@ class Rendezvous {
  public:
   static constexpr size_t kVisitorsMax = 256;
 
-  // Whether somebody waits for this token; it is asked once.
+  // Whether a process waits for this token; it is asked once.
   using Expected = std::function<bool(const RendezvousToken& token)>;
   using Arrived = std::function<void(const RendezvousToken& token, SharedMemory memory)>;
 

@@ -59,7 +59,7 @@ std::shared_ptr<void> RingWriter::Reserve(size_t bytes) {
   std::shared_ptr<Block> block = Find(bytes);
   if (block == nullptr) return nullptr;
   block->kept = true;
-  // The area lives as long as somebody holds a piece of it.
+  // The area lives as long as a reader holds a piece of it.
   void* const memory = Memory(*block);
   return {memory,
           [block = std::move(block), area = area_](void*) { block->kept.store(false, std::memory_order_release); }};

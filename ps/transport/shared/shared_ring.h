@@ -7,7 +7,7 @@
 //
 // The other process is not trusted: whatever it writes is copied, then checked, before it is used, and neither side
 // follows a number of the other's without a bound. A process that dies leaves its half as it is; the connection beside
-// the memory tells.
+// the memory shows.
 //
 // Waking: a side that is about to sleep says so in the area, then looks once more; the other side rings (an eventfd)
 // only when it finds that mark.
@@ -70,7 +70,7 @@ class RingWriter {
  private:
   struct Block {
     uint32_t first = 0, units = 0;
-    std::atomic<bool> kept = false;  // somebody here holds the memory
+    std::atomic<bool> kept = false;  // a caller here holds the memory
     bool sent = false;
   };
 

@@ -85,7 +85,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   }
 
   void Read() {
-    // Held while handlers run too: Unplace, by another thread, waits until this one has let go of the rows. A handler
+    // Held while handlers run too: Unplace, by another thread, waits until this one has released the rows. A handler
     // may call it as well.
     std::lock_guard lock(read_mutex_);
     for (int turn = 0; turn < kReadsPerTurn; ++turn) {
@@ -99,7 +99,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
       if (result.outcome == IoResult::kEnded) return Fail(result.error);
       if (result.outcome == IoResult::kAgain) return;
     }
-    // More may be waiting, also where the socket would not tell again (inside TLS).
+    // More may be waiting, also where the socket would not report again (inside TLS).
     peer_->loop().Post([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Read();
     });

@@ -39,7 +39,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   using Then = std::function<void()>;
   using Failed = std::function<void(const Status& status)>;
 
-  // `failed` is called once, never after Take or Cancel. What `then` and `failed` hold is let go of at the end.
+  // `failed` is called once, never after Take or Cancel. What `then` and `failed` hold is released at the end.
   static std::shared_ptr<Conversation> Start(EventLoop& loop, Duration timeout, Failed failed);
   ~Conversation();
 

@@ -27,7 +27,7 @@ class Channel {
  public:
   virtual ~Channel() = default;
   virtual void Start() = 0;
-  // Without telling anyone.
+  // Without a message to the other side.
   virtual void Close() = 0;
   // Requires the peer's mutex; any thread. Moves on what the peer's sender has.
   virtual void Write() = 0;
@@ -35,7 +35,7 @@ class Channel {
   virtual std::shared_ptr<void> Reserve(size_t) { return nullptr; }
   // Any thread: nothing more is written into `rows`.
   virtual void Unplace(std::span<const float>) {}
-  // Work that no file descriptor tells of (EventLoop::Participant).
+  // Work that no file descriptor reports (EventLoop::Participant).
   virtual bool Poll() { return false; }
   virtual bool PrepareSleep() { return true; }
   virtual void Awake() {}
@@ -44,9 +44,10 @@ class Channel {
 
 class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer> {
  public:
-  static constexpr size_t kKeptBytesMax = 64 << 20;      // waiting to be sent, or to be confirmed
-  static constexpr size_t kFlushBytes = 16 << 10;        // more than this is sent before the turn ends
-  static constexpr uint64_t kUnconfirmedFramesMax = 64;  // then the other side is told, if nothing else is to say
+  static constexpr size_t kKeptBytesMax = 64 << 20;  // waiting to be sent, or to be confirmed
+  static constexpr size_t kFlushBytes = 16 << 10;    // more than this is sent before the turn ends
+  static constexpr uint64_t kUnconfirmedFramesMax =
+      64;  // then the other side gets a confirmation, if nothing else is to say
   static constexpr size_t kUnconfirmedBytesMax = 1 << 20;
 
   // What the transport does for its peers, on the loop except where said.
@@ -84,7 +85,7 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
   void Forget();
   void SetDialError(const Status& status);
   void Attach(std::shared_ptr<Channel> channel);
-  // Ends the present connection without telling. What is kept stays.
+  // Ends the present connection without a message. What is kept stays.
   void Detach();
   void Flush();
 
@@ -125,7 +126,7 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
 };
 
 std::shared_ptr<Channel> NewStreamChannel(const std::shared_ptr<Peer>& peer, std::unique_ptr<Stream> stream);
-// The stream only tells whether the peer is alive.
+// The stream only says whether the peer is alive.
 std::shared_ptr<Channel> NewRingChannel(const std::shared_ptr<Peer>& peer, std::unique_ptr<Stream> stream,
                                         std::shared_ptr<RingArea> out, std::shared_ptr<RingArea> in,
                                         std::function<void()> ring_peer);

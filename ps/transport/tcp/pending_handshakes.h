@@ -1,4 +1,4 @@
-// Which connections may wait for their handshake. Whoever dials has one before it has shown anything, so there is a
+// Which connections may wait for their handshake. A dialer has one before it has shown anything, so there is a
 // limit per source address and one for all; at a limit the oldest of the source that has most must go. A member needs
 // milliseconds, so it gets through while others hold their connections open and say nothing.
 //

@@ -143,7 +143,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   PendingHandshakes pending{TcpTransport::kStrangersPerSourceMax, TcpTransport::kStrangersMax};
   MonotonicTime log_strangers_again{};
   uint64_t strangers_unlogged = 0;
-  std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that nobody dials from here, and when their links ended
+  std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that this node does not dial, and when their links ended
   std::unique_ptr<EventLoop::Timer> forget_timer;
   std::vector<std::shared_ptr<Peer>> to_flush;
   std::vector<std::shared_ptr<Peer>> polled;  // through shared memory

@@ -1,7 +1,7 @@
-// Transport over TCP with the frames of proto/frame.h: one connection per pair of nodes, whoever dialed it; inside TLS
-// where the job has certificates; and through shared memory where both processes can reach the same, in which case the
-// connection only tells whether the peer lives. Payloads are not copied on their way to a socket, and pulled rows are
-// received into their asker's memory.
+// Transport over TCP with the frames of proto/frame.h: one connection per pair of nodes, no matter who dialed it;
+// inside TLS where the job has certificates; and through shared memory where both processes can reach the same, in
+// which case the connection only says whether the peer lives. Payloads are not copied on their way to a socket, and
+// pulled rows are received into their asker's memory.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attune::ps {
 
 struct TcpOptions {
   std::string job_uid;
-  NodeId self;                // may be given later, see SetSelf; until then dialers are told to try again
+  NodeId self;                // may be given later, see SetSelf; until then dialers are asked to try again
   std::string bind_address;   // listens here; empty: a node that none dials
   uint16_t port = 0;          // 0: any free port
   uint64_t seed = 1;          // of the jitter
@@ -25,7 +25,7 @@ struct TcpOptions {
       false;  // also without them, by certificates that the token gives (ps/transport/security/job_authority.h)
   bool shared_memory = true;  // use it where both processes can reach it
   // A link that was not dialed from here and has had no connection for so long is forgotten, with what waits for it:
-  // the node may be gone, and this end may never be told. One that comes back begins a new link.
+  // the node may be gone, and this end may never learn it. One that comes back begins a new link.
   Duration forget_after = std::chrono::minutes(1);
 };
 

@@ -60,7 +60,7 @@ def register(check, namespace):
     def kept_start(run):
         directory = STATE / "models"
         directory.mkdir(exist_ok=True)
-        directory.chmod(0o777)  # pods are nobody in particular
+        directory.chmod(0o777)  # pods run as no particular user
         kubectl("apply", "-f", "-", text_in=VOLUME.format(path=directory, claim=CLAIM, namespace=namespace))
         kept.run(run.build, spec(kept, 2, 110))
         make_secrets(kept)
@@ -75,7 +75,7 @@ def register(check, namespace):
         kept.needs("serverRecovery", "checkpoints")
         kept.lose_server()
         kept.await_("rows of the checkpoint", 60, lambda state: (state.get("recovery") or {}).get("restoredRows", 0) > 0)
-        expect("RowsRestored" in kept.reasons(), "no Event tells what went back")
+        expect("RowsRestored" in kept.reasons(), "no Event says what went back")
         kept.trains_on()
 
     @check("a checkpoint that was asked for is resumed by another number of servers", needs=["kept_start"])

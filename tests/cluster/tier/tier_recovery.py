@@ -42,7 +42,7 @@ def register(check, namespace):
         safe.await_("another coordinator", 60, lambda now: now.get("coordinator") != host and now.get("coordinatorTerm", 0) > term)
         safe.await_another(host, before)
         safe.trains_on()
-        expect("CoordinatorAppointed" in safe.reasons(), "no Event tells who took over")
+        expect("CoordinatorAppointed" in safe.reasons(), "no Event says who took over")
 
     @check("the pace is switched while it trains", needs=["safe_start"])
     def safe_pace(run):
@@ -77,5 +77,5 @@ def register(check, namespace):
         say(f"    {state.get('changes')} changes, at the end {state.get('servers')} servers, {state.get('workers')} workers: {state.get('message')}")
         expect(all(1 <= s <= 2 and 1 <= w <= 3 for s, w in seen), f"outside its limits: {seen}")
         reasons = tuned.reasons()
-        expect("TuningTrial" in reasons or "TuningMove" in reasons, f"no Event tells what the tuner did: {sorted(set(reasons))}")
+        expect("TuningTrial" in reasons or "TuningMove" in reasons, f"no Event says what the tuner did: {sorted(set(reasons))}")
         tuned.delete()

@@ -36,7 +36,7 @@ TEST(Graph, NothingHeldOutIsTrainedNotEvenBackwardsOrUnderAnotherRelation) {
   }
   for (const Link& link : graph->held_out) {
     EXPECT_FALSE(trained.contains(std::minmax(link.head, link.tail)));
-    EXPECT_TRUE(seen.contains(link.head) && seen.contains(link.tail)) << "nobody can know what was never seen";
+    EXPECT_TRUE(seen.contains(link.head) && seen.contains(link.tail)) << "what was never seen cannot be known";
   }
 }
 

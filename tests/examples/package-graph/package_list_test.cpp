@@ -56,7 +56,7 @@ TEST(PackageList, LineEndsOfOtherSystemsAndBlankLinesWithSpacesSeparateStanzas) 
 TEST(PackageList, WhatMakesNoSenseIsPassedOver) {
   EXPECT_THAT(Links(""), IsEmpty());
   EXPECT_THAT(Links("\n\n:\n: x\n continued\nno colon here\n"), IsEmpty());
-  EXPECT_THAT(Links("Depends: b\nSection: net\n"), IsEmpty()) << "nobody's fields";
+  EXPECT_THAT(Links("Depends: b\nSection: net\n"), IsEmpty()) << "fields of no package";
   EXPECT_THAT(Links("Package: two words\nDepends: b\n"), IsEmpty());
   EXPECT_THAT(Links("Package: a\nDepends: , | ,(>= 1),b\n"), ElementsAre("a depends b"));
   EXPECT_THAT(Links("Package: a\nConflicts: a, b\n"), ElementsAre("a conflicts b")) << "nothing conflicts with itself";

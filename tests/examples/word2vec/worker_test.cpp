@@ -52,7 +52,7 @@ TEST_F(WorkerTest, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   ASSERT_TRUE(world.result);
   EXPECT_EQ(world.result->metrics.at("vocabulary"), 40);
   EXPECT_NEAR(world.losses.front(), 6 * std::log(2.0), 0.05);
-  EXPECT_LT(world.result->metrics.at("held_out_loss"), 3.9) << "telling the topics apart is worth 0.3";
+  EXPECT_LT(world.result->metrics.at("held_out_loss"), 3.9) << "distinguishing the topics is worth 0.3";
   const std::string summary = world.result->summary;
   EXPECT_THAT(summary, HasSubstr("a3: a"));
   EXPECT_THAT(summary, HasSubstr("b7: b"));

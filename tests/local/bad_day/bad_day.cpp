@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::chrono::seconds kPatience{60};  // with one case, on a busy machine
+constexpr std::chrono::seconds kTimeout{60};  // with one case, on a busy machine
 
 // Ports and addresses of other processes do not matter, nor do ours to them; without the right it is the machine's
 // loopback.
@@ -49,7 +49,7 @@ TEST_P(BadDay, IsAnsweredAndLeavesTheRestAlone) {
   std::map<std::string, std::string> environment = place.Environment();
   for (const auto& [name, value] : given.environment) environment[name] = value;
   const Outcome outcome =
-      Program(given.command, place.path(), environment, given.limits, given.surroundings).AwaitEnd(kPatience);
+      Program(given.command, place.path(), environment, given.limits, given.surroundings).AwaitEnd(kTimeout);
   if (given.surroundings.own_network && outcome.code == kNoNetworkOfItsOwn) GTEST_SKIP() << "no right to a namespace";
   EXPECT_EQ(outcome.code, given.code) << outcome.output;
   for (const std::string& text : given.appears) EXPECT_THAT(outcome.output, HasSubstr(text));

@@ -136,7 +136,7 @@ const Case kCases[] = {
     Refused("a run to show that is not named", {"runs", "show"}, {"write: attune runs show RUN"}),
     Refused("one run to compare", {"runs", "diff", "a"}, {"write: attune runs diff RUN RUN"}),
     Refused("a run to remove that is not named", {"runs", "rm"}, {"write: attune runs rm RUN..., or rm --keep N"}),
-    Refused("something the tuner cannot be told", {"tune", "fast", "toy"},
+    Refused("something that the tuner cannot be asked", {"tune", "fast", "toy"},
             {"\"fast\" is nothing that the tuner does", "off, recommend, initial, inplaceonly, auto"}),
     Refused("a knob that does not exist", {"tune", "pin", "speed=2", "toy"},
             {"\"speed\" cannot be pinned; servers, workers, threads and slack can"}),

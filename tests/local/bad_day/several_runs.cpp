@@ -15,7 +15,7 @@ using kube::Json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kTimeout{60};
 
 struct Question {
   std::string name;
@@ -34,7 +34,7 @@ class World : public ::testing::Test {
  protected:
   static Outcome Attune(const std::vector<std::string>& command, const std::string& standard_output = "") {
     return Program(command, world_->path(), world_->Environment(), {}, {.standard_output = standard_output})
-        .AwaitEnd(kPatience);
+        .AwaitEnd(kTimeout);
   }
 
   static void SetUpTestSuite() {
@@ -45,7 +45,7 @@ class World : public ::testing::Test {
       const Outcome started = Attune({"run", std::string(job) + ".yaml", "--detach", "--name", run});
       ASSERT_EQ(started.code, 0) << started.output;
     }
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
     for (std::string seen; std::chrono::steady_clock::now() < deadline;) {
       seen = Attune({"get"}).output;
       size_t ready = 0;
@@ -74,7 +74,7 @@ class World : public ::testing::Test {
            "}\n  workers: " + pod("{name: worker, command: [/bin/sh, -c, \"" + script + "\"]}") +
            ", replicas: 2, max: 4}\n";
   }
-  // Of all jobs that run, each with its run: what nobody may change by mistake.
+  // Of all jobs that run, each with its run: what may not be changed by mistake.
   static std::string Specs() {
     const Json list = Json::parse(Attune({"get", "-o", "json"}).output, nullptr, false);
     std::string specs;
@@ -155,7 +155,7 @@ const Question kQuestions[] = {
     Unnamed("a scale of no job of three", {"scale", "workers=3"}),
     Unnamed("another pace of no job of three", {"sync", "bsp"}),
     Unnamed("a tuner of no job of three", {"tune", "pause"}),
-    {"a job that nobody trains",
+    {"a job that no worker trains",
      {"scale", "ccc", "workers=2"},
      1,
      {"there is no job or run ccc; there are: "},
@@ -253,7 +253,7 @@ const Question kQuestions[] = {
      "/dev/full"},
 };
 
-// In the background nobody can press it.
+// In the background there is no key to press.
 TEST_F(OfThree, TheOutputOfARunInTheBackgroundNamesNoCtrlC) {
   const std::string output = ContentOf(world_->path() / "attune-runs/first/output.log");
   EXPECT_THAT(output, HasSubstr("`attune stop aaa` ends it"));

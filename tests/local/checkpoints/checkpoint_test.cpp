@@ -61,7 +61,7 @@ TEST_F(CheckpointRun, CtrlCWritesACheckpointFromWhichTheRunIsContinuedExactly) {
   Start(2, 10, "", {"--name", "first"});
   ASSERT_TRUE(AwaitFraction(0.1));
   run_->Signal(SIGINT);
-  const Outcome ended = run_->AwaitEnd(kPatience);
+  const Outcome ended = run_->AwaitEnd(kTimeout);
   EXPECT_EQ(ended.code, 130) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("\"type\":\"stopped\""));
   EXPECT_THAT(ended.output, HasSubstr("\"checkpoint\":{\"directory\":\"" + checkpoints())) << ended.output;
@@ -86,7 +86,7 @@ TEST_F(CheckpointRun, StopWritesACheckpointUnlessItIsToldNotTo) {
   EXPECT_EQ(stopped.code, 0) << stopped.output;
   EXPECT_THAT(stopped.output, HasSubstr("checkpoint 1 in " + checkpoints() + " at step "));
   EXPECT_THAT(stopped.output, HasSubstr("attune resume first"));
-  (void)run_->AwaitEnd(kPatience);
+  (void)run_->AwaitEnd(kTimeout);
   EXPECT_THAT(Attune({"runs"}).output, HasSubstr("Stopped at"));
 
   Start(2, 10, "", {"--name", "second", "--resume", checkpoints()});
@@ -143,7 +143,7 @@ TEST_F(CheckpointRun, FiveServersGoOnFromOneAndACheckpointThatCannotBeReadIsName
   std::filesystem::copy_file(file, directory_ / "whole");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   Start(5, 0, "", {"--resume", checkpoints()});
-  const Outcome refused = run_->AwaitEnd(kPatience);
+  const Outcome refused = run_->AwaitEnd(kTimeout);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.output, HasSubstr("00000001.counts.0.rows"));
 

@@ -35,7 +35,7 @@ void JobRun::SetUp() {
 }
 
 void JobRun::TearDown() {
-  if (directory_.empty()) return;  // set-up failed, and no process can be told by it
+  if (directory_.empty()) return;  // set-up failed, and no process can be found by it
   run_.reset();
   KillEverything();
   std::filesystem::remove_all(directory_);
@@ -69,7 +69,7 @@ Json JobRun::GetStatus() const {
 }
 
 bool JobRun::AwaitStatus(const std::string& what, const std::function<bool(const Json&)>& wanted) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   Json status;
   while (std::chrono::steady_clock::now() < deadline) {
     status = GetStatus();
@@ -97,7 +97,7 @@ bool JobRun::AwaitReady(const std::string& role, size_t count) {
 }
 
 Json JobRun::AwaitResult() {
-  const Outcome outcome = run_->AwaitEnd(kPatience);
+  const Outcome outcome = run_->AwaitEnd(kTimeout);
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_THAT(Processes(""), testing::IsEmpty()) << "left behind";
   std::istringstream lines(outcome.output);

@@ -20,7 +20,7 @@ using kube::Json;
 
 class JobRun : public testing::Test {
  protected:
-  static constexpr std::chrono::seconds kPatience{150};  // with a whole run, on a busy machine
+  static constexpr std::chrono::seconds kTimeout{150};  // with a whole run, on a busy machine
 
   void SetUp() override;
   void TearDown() override;

@@ -63,16 +63,16 @@ bool Program::ReadSome(Clock::time_point deadline) {
   return true;
 }
 
-bool Program::AwaitOutput(const std::string& text, std::chrono::seconds patience) {
-  const auto deadline = Clock::now() + patience;
+bool Program::AwaitOutput(const std::string& text, std::chrono::seconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   while (output_.find(text) == std::string::npos) {
     if (!ReadSome(deadline)) return false;
   }
   return true;
 }
 
-Outcome Program::AwaitEnd(std::chrono::seconds patience) {
-  const auto deadline = Clock::now() + patience;
+Outcome Program::AwaitEnd(std::chrono::seconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   while (ReadSome(deadline)) {
   }
   Outcome outcome;

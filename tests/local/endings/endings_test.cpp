@@ -88,7 +88,7 @@ TEST_P(NoFalseSuccess, TheJobFailsAndSaysWhy) {
     GTEST_SKIP() << "no right to mount a file system of its own";
   Begin(way);
   if (!way.kills.empty()) Kill(way.kills);
-  const Outcome outcome = run_->AwaitEnd(kPatience);
+  const Outcome outcome = run_->AwaitEnd(kTimeout);
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr(way.reason));
   EXPECT_THAT(outcome.output, Not(HasSubstr("\"outcome\":\"Succeeded\"")));
@@ -215,7 +215,7 @@ TEST_F(Endings, AReportThatCannotBeWrittenAtTheEndIsNoSuccessOfTheCommand) {
          "dd if=/dev/zero of=$here/full/ballast bs=1k count=64 2>/dev/null; exec $worker good $here",
          "",
          {.words = {"--report", (directory_ / "full" / "page.html").string()}}});
-  const Outcome outcome = run_->AwaitEnd(kPatience);
+  const Outcome outcome = run_->AwaitEnd(kTimeout);
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("\"outcome\":\"Succeeded\"")) << "of the job";
   EXPECT_THAT(outcome.output, HasSubstr("page.html"));

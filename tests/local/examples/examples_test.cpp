@@ -30,7 +30,8 @@ class ExampleRun : public JobRun {
              << more;
     StartRun("small", manifest.str());
   }
-  // A directory of text: of four characters one is a toss, which only who looks three back can tell from the others.
+  // A directory of text: of four characters one is a toss, which only a model that looks three back can distinguish
+  // from the others.
   std::string WriteTosses() const {
     std::filesystem::create_directory(directory_ / "text");
     Random random(1);

@@ -28,7 +28,7 @@ class ProcessTest : public ::testing::Test {
     options.container_id = id;
     options.program = "/bin/sh";
     options.arguments = {"-c", script};
-    options.environment = {"PATH=/usr/bin:/bin", "GREETING=hello"};
+    options.environment = {"PATH=/usr/bin:/bin", "WELCOME=hello"};
     options.directory = directory.path();
     options.log_file = log;
     options.log_bytes_max = 1000;
@@ -51,7 +51,7 @@ class ProcessTest : public ::testing::Test {
 };
 
 TEST_F(ProcessTest, RunsWithItsEnvironmentAndDirectoryAndReturnsItsCode) {
-  Process process = Start("echo $GREETING; pwd; echo oops >&2; exit 7");
+  Process process = Start("echo $WELCOME; pwd; echo oops >&2; exit 7");
   EXPECT_EQ(Wait(process), 7);
   EXPECT_EQ(Contents(log), "hello\n" + directory.path().string() + "\noops\n");
   EXPECT_TRUE(Left().empty());

@@ -3,7 +3,7 @@
 //   counting_worker ITEMS PAUSE_MILLISECONDS [localize]     (environment as in proto/contract.h)
 // With "localize" it fetches the rows around its items, those of other workers too, so that they go to and fro.
 // Prints "lease BEGIN END" when it takes a lease and "left" at the end. In a job with an operator one worker ends by
-// telling how often the items were counted (metrics counts_min, counts_max).
+// reporting how often the items were counted (metrics counts_min, counts_max).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -67,7 +67,7 @@ TEST_F(LocalizeTest, AWorkerThatLeavesGivesItsRowsBack) {
   ExpectAll(Open(*reader), keys, 2.0F);
 }
 
-// The sum of all pushes, whoever owned the row when.
+// The sum of all pushes, no matter who owned the row when.
 void PushWhileRowsMove(SessionTest* test, const std::function<std::unique_ptr<Session>(uint32_t)>& connect) {
   constexpr int kWorkers = 3, kRounds = 60;
   const std::vector<Key> keys = KeysFrom(0, 300);

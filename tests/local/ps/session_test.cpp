@@ -36,7 +36,7 @@ TEST_F(SessionTest, OwnPushesAreReadBackAtOnce) {
   const std::vector<Key> keys = KeysFrom(0, 1000);
   std::vector<float> rows(keys.size() * 8), gradients(keys.size() * 8, -1.0F);
   ASSERT_TRUE(table->Pull(keys, rows).ok());
-  EXPECT_EQ(rows.front(), 2.0F) << "a row nobody has pushed to has its initial values";
+  EXPECT_EQ(rows.front(), 2.0F) << "a row no worker has pushed to has its initial values";
   for (int round = 1; round <= 20; ++round) {
     const Future pushed = table->PushAsync(keys, gradients);
     ASSERT_TRUE(table->Pull(keys, rows).ok());

@@ -27,7 +27,7 @@ class ClosingRun : public Word2vecRun {
   }
   // The end of a run that must not have ended well.
   std::string Failure() {
-    const Outcome outcome = run_->AwaitEnd(kPatience);
+    const Outcome outcome = run_->AwaitEnd(kTimeout);
     EXPECT_EQ(outcome.code, 1) << outcome.output;
     EXPECT_THAT(outcome.output, Not(HasSubstr("\"outcome\":\"Succeeded\"")));
     EXPECT_TRUE(Processes("").empty());

@@ -90,7 +90,7 @@ TEST_F(MetricsRun, TheBestCheckpointIsKeptBesideNewerOnesAndARunContinuesFromIt)
   EXPECT_FALSE(std::filesystem::exists(manifest(best + 1))) << "keep: 1";
   EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr(" in " + checkpoints + ", held_out_loss "));
   EXPECT_EQ(Attune({"stop", "topics", "--no-checkpoint"}).code, 0);
-  (void)run_->AwaitEnd(kPatience);
+  (void)run_->AwaitEnd(kTimeout);
   EXPECT_THAT(Attune({"inspect", checkpoints}).output, HasSubstr("whole, best by held_out_loss "));
   const Outcome exported = Attune(
       {"export", checkpoints, "--best", "--format", "npz", "--to", (directory_ / "best.npz").string(), "-o", "json"});
@@ -110,7 +110,7 @@ TEST_F(MetricsRun, TheBestCheckpointIsKeptBesideNewerOnesAndARunContinuesFromIt)
   const Json job = Json::parse(Attune({"get", "topics", "-o", "json"}).output, nullptr, false);
   EXPECT_EQ(job.value(Json::json_pointer("/spec/checkpoint/resumeAt"), ""), "Best");
   EXPECT_EQ(Attune({"stop", "topics", "--no-checkpoint"}).code, 0);
-  (void)run_->AwaitEnd(kPatience);
+  (void)run_->AwaitEnd(kTimeout);
 }
 
 TEST_F(MetricsRun, TrainingEndsWhenAFigureIsGoodEnough) {

@@ -87,7 +87,7 @@ TEST_F(SteeredRun, ACheckpointIsResumedByAnotherNumberOfServers) {
   ASSERT_EQ(written.code, 0) << written.output;
   EXPECT_THAT(Attune({"describe", "topics"}).output, HasSubstr("CheckpointWritten"));
   run_->Signal(SIGINT);
-  run_->AwaitEnd(kPatience);
+  run_->AwaitEnd(kTimeout);
   StartTraining({.epochs = 50, .servers = 3, .more_words = {"--resume", checkpoints}});
   ASSERT_TRUE(AwaitFraction(0.25)) << "it continues from where the checkpoint was";
   EXPECT_NEAR(HeldOutLoss(AwaitResult()), BestLoss(), 0.05);
@@ -122,7 +122,7 @@ TEST_F(SteeredRun, ARecommendationTouchesNothing) {
   EXPECT_EQ(Processes("attune-word2vec").size(), 2U);
   EXPECT_EQ(Processes("attune-server").size(), 2U);
   run_->Signal(SIGINT);
-  run_->AwaitEnd(kPatience);
+  run_->AwaitEnd(kTimeout);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class Word2vecRun : public JobRun {
   static double HeldOutLoss(const Json& result) { return Metric(result, "held_out_loss"); }
 };
 
-// Of a model that tells the topics apart and no more. Of the pairs, a part is of different topics, across the ends of
+// Of a model that distinguishes the topics and no more. Of the pairs, a part is of different topics, across the ends of
 // lines; of the 5 negatives of a pair, drawn from all words, one in kTopics is of its topic. The best score for a kind
 // of pair says how many of those met are true.
 inline double BestLoss() {

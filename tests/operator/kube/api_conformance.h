@@ -1,4 +1,4 @@
-// What every kube::Api must do, told by a real API server. Instantiate for an implementation by linking
+// What every kube::Api must do, as observed of a real API server. Instantiate for an implementation by linking
 // attune_api_conformance and
 //   INSTANTIATE_TEST_SUITE_P(Memory, ApiConformance, ::testing::Values(ConformanceTarget{.make = ...}), TargetName);
 // A difference between two implementations is a bug of the one that is not the real server.

@@ -78,13 +78,13 @@ TEST_P(ClusterTest, ReflectorFollowsARealServer) {
   ASSERT_TRUE(api_->Create(kConfigMaps, Map("a")).ok());
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   WatchCache cache({.on_change = [&](const CacheChange& change) {
     std::lock_guard lock(mutex);
-    told.push_back((change.before == nullptr  ? "new "
-                    : change.after == nullptr ? "gone "
-                                              : "changed ") +
-                   change.key.name.substr(label_.size()));
+    reported.push_back((change.before == nullptr  ? "new "
+                        : change.after == nullptr ? "gone "
+                                                  : "changed ") +
+                       change.key.name.substr(label_.size()));
     changed.notify_all();
   }});
   Reflector reflector(*api_, kConfigMaps, {.name_space = "default", .label_selector = "test=" + label_}, cache, time_);
@@ -93,8 +93,8 @@ TEST_P(ClusterTest, ReflectorFollowsARealServer) {
   ASSERT_TRUE(api_->Patch(kConfigMaps, {"default", label_ + "a"}, PatchType::kMerge, {{"data", {{"x", "y"}}}}).ok());
   ASSERT_TRUE(api_->Delete(kConfigMaps, {"default", label_ + "a"}).ok());
   std::unique_lock lock(mutex);
-  ASSERT_TRUE(changed.wait_for(lock, seconds(20), [&] { return told.size() >= 4; }));
-  EXPECT_THAT(told, ::testing::ElementsAre("new a", "new b", "changed a", "gone a"));
+  ASSERT_TRUE(changed.wait_for(lock, seconds(20), [&] { return reported.size() >= 4; }));
+  EXPECT_THAT(reported, ::testing::ElementsAre("new a", "new b", "changed a", "gone a"));
 }
 
 TEST_P(ClusterTest, ListsLongerThanAPageAreWhole) {

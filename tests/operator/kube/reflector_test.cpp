@@ -17,7 +17,7 @@ Json Pod(const std::string& name, int version) {
       {"metadata", {{"name", name}, {"namespace", "n"}, {"uid", name}, {"resourceVersion", std::to_string(version)}}}};
 }
 
-// Lists what it is told to and lets the test speak through the watch in progress.
+// Lists what it is asked to and lets the test speak through the watch in progress.
 class ScriptedApi final : public FakeApi {
  public:
   StatusOr<ListResult> List(const ResourceType&, const ListOptions&, const CallOptions&) override {
@@ -38,7 +38,7 @@ class ScriptedApi final : public FakeApi {
     std::lock_guard lock(mutex_);
     list_ = std::move(list);
   }
-  void Tell(WatchSignal signal) {
+  void Emit(WatchSignal signal) {
     std::lock_guard lock(mutex_);
     ASSERT_TRUE(on_signal_) << "no watch in progress";
     on_signal_(std::move(signal));
@@ -112,8 +112,8 @@ TEST_F(ReflectorTest, FillsTheCacheAndFollowsTheWatch) {
   Start();
   ASSERT_TRUE(cache_.WaitForSync(seconds(20)));
   ASSERT_TRUE(api_.WaitForWatches(1));
-  api_.Tell({WatchSignal::Kind::kAdded, Pod("b", 6), OkStatus()});
-  api_.Tell({WatchSignal::Kind::kDeleted, Pod("a", 7), OkStatus()});
+  api_.Emit({WatchSignal::Kind::kAdded, Pod("b", 6), OkStatus()});
+  api_.Emit({WatchSignal::Kind::kDeleted, Pod("a", 7), OkStatus()});
   EXPECT_THAT(ToldAfter(3), ElementsAre("new a", "new b", "gone a"));
   EXPECT_THAT(api_.versions(), ElementsAre("5"));
 }
@@ -122,8 +122,8 @@ TEST_F(ReflectorTest, ResumesFromTheLastVersionAfterALostConnection) {
   api_.Set(ListResult{{}, "5"});
   Start();
   ASSERT_TRUE(api_.WaitForWatches(1));
-  api_.Tell({WatchSignal::Kind::kAdded, Pod("b", 6), OkStatus()});
-  api_.Tell({WatchSignal::Kind::kBroken, {}, Error(StatusCode::kUnavailable, "reset")});
+  api_.Emit({WatchSignal::Kind::kAdded, Pod("b", 6), OkStatus()});
+  api_.Emit({WatchSignal::Kind::kBroken, {}, Error(StatusCode::kUnavailable, "reset")});
   ASSERT_TRUE(api_.WaitForWatches(2));
   EXPECT_THAT(api_.versions(), ElementsAre("5", "6"));
 }
@@ -134,7 +134,7 @@ TEST_F(ReflectorTest, ExpiredVersionRelistsAndTellsWhatWasMissed) {
   ASSERT_TRUE(api_.WaitForWatches(1));
   ASSERT_EQ(ToldAfter(2).size(), 2U);
   api_.Set(ListResult{{Pod("b", 4), Pod("c", 8)}, "9"});
-  api_.Tell({WatchSignal::Kind::kError, {}, Error(StatusCode::kOutOfRange, "too old resource version")});
+  api_.Emit({WatchSignal::Kind::kError, {}, Error(StatusCode::kOutOfRange, "too old resource version")});
   EXPECT_THAT(ToldAfter(4), ElementsAre("new a", "new b", "gone a", "new c"));
   ASSERT_TRUE(api_.WaitForWatches(2));
   EXPECT_THAT(api_.versions(), ElementsAre("5", "9"));
@@ -157,7 +157,7 @@ TEST_F(ReflectorTest, AFloodOfSignalsIsBoundedAndResumed) {
   // The cache's handler is held, so that nothing is taken from the queue.
   std::unique_lock hold(mutex_);
   for (int i = 0; i < 30'000 && api_.watching(); ++i)
-    api_.Tell({WatchSignal::Kind::kModified, Pod("p", 6 + i), OkStatus()});
+    api_.Emit({WatchSignal::Kind::kModified, Pod("p", 6 + i), OkStatus()});
   hold.unlock();
   ASSERT_TRUE(api_.WaitForWatches(2));
   EXPECT_LT(std::stoi(api_.versions()[1]), 6 + 30'000) << "resumed from what was handled, not from what was dropped";

@@ -1,4 +1,4 @@
-// Collects what a watch tells, for tests that wait for it.
+// Collects what a watch delivers, for tests that wait for it.
 #pragma once
 
 #include <chrono>
@@ -23,9 +23,9 @@ class SignalLog {
   }
   // Waits until `done` holds for all signals so far; false at the deadline.
   bool WaitUntil(const std::function<bool(const std::vector<WatchSignal>&)>& done,
-                 std::chrono::seconds patience = std::chrono::seconds(20)) {
+                 std::chrono::seconds timeout = std::chrono::seconds(20)) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return done(signals_); });
+    return changed_.wait_for(lock, timeout, [&] { return done(signals_); });
   }
   bool WaitForChanges(size_t count) {
     return WaitUntil([count](const auto& signals) { return Changes(signals).size() >= count; });

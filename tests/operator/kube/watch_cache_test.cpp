@@ -40,13 +40,13 @@ std::vector<std::string> NamesOf(const std::vector<Snapshot>& objects) {
 
 // "new a", "changed a", "gone a".
 struct Changes {
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   std::function<void(const CacheChange&)> Handler() {
     return [this](const CacheChange& change) {
-      told.push_back((change.before == nullptr  ? "new "
-                      : change.after == nullptr ? "gone "
-                                                : "changed ") +
-                     change.key.name);
+      reported.push_back((change.before == nullptr  ? "new "
+                          : change.after == nullptr ? "gone "
+                                                    : "changed ") +
+                         change.key.name);
     };
   }
 };
@@ -64,10 +64,10 @@ TEST(WatchCache, RelistTellsDifferencesOnlyDeletionsIncluded) {
   Changes changes;
   WatchCache cache({.on_change = changes.Handler()});
   cache.Take(Replaced({Pod("a", 1), Pod("b", 2), Pod("c", 3)}));
-  EXPECT_THAT(changes.told, ElementsAre("new a", "new b", "new c"));
-  changes.told.clear();
+  EXPECT_THAT(changes.reported, ElementsAre("new a", "new b", "new c"));
+  changes.reported.clear();
   cache.Take(Replaced({Pod("b", 2), Pod("c", 9), Pod("d", 10)}));
-  EXPECT_THAT(changes.told, ElementsAre("gone a", "changed c", "new d"));
+  EXPECT_THAT(changes.reported, ElementsAre("gone a", "changed c", "new d"));
   EXPECT_THAT(NamesOf(cache.All()), ElementsAre("b", "c", "d"));
 }
 
@@ -75,9 +75,9 @@ TEST(WatchCache, AnotherObjectUnderTheSameNameIsGoneAndNew) {
   Changes changes;
   WatchCache cache({.on_change = changes.Handler()});
   cache.Take(Replaced({Pod("a", 1, "", "first")}));
-  changes.told.clear();
+  changes.reported.clear();
   cache.Take(Replaced({Pod("a", 7, "", "second")}));
-  EXPECT_THAT(changes.told, ElementsAre("gone a", "new a"));
+  EXPECT_THAT(changes.reported, ElementsAre("gone a", "new a"));
 }
 
 TEST(WatchCache, IndexesFollowChanges) {
@@ -99,7 +99,7 @@ TEST(WatchCache, DeletionOfAnUnknownObjectTellsNothing) {
   Changes changes;
   WatchCache cache({.on_change = changes.Handler()});
   cache.Take(Deleted(Pod("a", 1)));
-  EXPECT_THAT(changes.told, ElementsAre());
+  EXPECT_THAT(changes.reported, ElementsAre());
 }
 
 TEST(WatchCache, SnapshotsSurviveTheObject) {

@@ -20,7 +20,7 @@ Json Object(const std::string& name, const std::string& version) {
 WatchSignal Change(Kind kind, const std::string& name, const std::string& version) {
   return {kind, Object(name, version), OkStatus()};
 }
-WatchSignal Refused(StatusCode code) { return {Kind::kError, {}, Error(code, "told by the server")}; }
+WatchSignal Refused(StatusCode code) { return {Kind::kError, {}, Error(code, "reported by the server")}; }
 Status Later(Duration after) {
   Status status = Error(StatusCode::kUnavailable, "too many requests");
   SetRetryAfter(status, after);
@@ -28,7 +28,7 @@ Status Later(Duration after) {
 }
 
 // "list", "watch 7", "" and events as "replaced a b", "applied a", "deleted a".
-std::string Told(const WatcherOutput& output) {
+std::string Reported(const WatcherOutput& output) {
   std::string text;
   for (const WatchEvent& event : output.events) {
     text += event.kind == WatchEvent::Kind::kReplaced  ? "replaced"
@@ -88,7 +88,7 @@ TEST_P(WatcherTable, Follows) {
     } else {
       output = watcher.OnSignal(std::get<WatchSignal>(step.input), now);
     }
-    ASSERT_EQ(Told(output), step.want);
+    ASSERT_EQ(Reported(output), step.want);
   }
 }
 
@@ -100,7 +100,7 @@ const Case kCases[] = {
       {Change(Kind::kModified, "c", "7"), "applied c; "},
       {Change(Kind::kDeleted, "c", "8"), "deleted c; "},
       {WatchSignal{Kind::kEnded, {}, OkStatus()}, "watch 8"}}},
-    {"a bookmark moves the version and tells the cache nothing",
+    {"a bookmark moves the version and does not change the cache",
      {Begins(),
       ListGives("5"),
       {Change(Kind::kBookmark, "", "90"), ""},
@@ -228,7 +228,7 @@ TEST(Watcher, PausesNeverExceedTheLimitAndWatchLengthsSpread) {
     EXPECT_GT(watcher.wake_at(), now);
     EXPECT_LE(watcher.wake_at() - now, seconds(45));
     now = watcher.wake_at();
-    ASSERT_EQ(Told(watcher.OnTime(now)), "list");
+    ASSERT_EQ(Reported(watcher.OnTime(now)), "list");
   }
   std::set<Duration> lengths;
   for (int n = 0; n < 20; ++n) {

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using testing::Key;
 using testing::MakePod;
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 
 class ApiServerTest : public ::testing::Test {
  protected:
@@ -39,7 +39,7 @@ class ApiServerTest : public ::testing::Test {
   // Whether the server's end comes in time; if not, the test's thread waits in the future's destructor and ctest ends
   // it.
   bool EndsInTime() {
-    return std::async(std::launch::async, [this] { server.reset(); }).wait_for(kPatience) == std::future_status::ready;
+    return std::async(std::launch::async, [this] { server.reset(); }).wait_for(kTimeout) == std::future_status::ready;
   }
 
   const SystemTime time;
@@ -69,7 +69,7 @@ class RawConnection {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval limit{kPatience.count(), 0};
+    const timeval limit{kTimeout.count(), 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
@@ -145,7 +145,7 @@ TEST_F(ApiServerTest, EndsWhileAWatchAndAnIdleConnectionAreOpen) {
                                           if (first.exchange(false)) seen.set_value();
                                         });
   ASSERT_TRUE(watch.ok()) << ToString(watch.status());
-  ASSERT_EQ(seen.get_future().wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(seen.get_future().wait_for(kTimeout), std::future_status::ready);
   ASSERT_TRUE(client->Get(kube::kPods, Key("a")).ok());  // its connection stays open for the next request
   EXPECT_TRUE(EndsInTime());
 }
@@ -167,15 +167,15 @@ TEST_F(ApiServerTest, EndsWhileLogsAreFollowedAndBoundsTheirNumber) {
                                if (std::exchange(first, false)) promise.set_value();
                                return true;
                              },
-                             {.timeout = kPatience});
+                             {.timeout = kTimeout});
     }));
   }
-  for (auto& promise : hello) ASSERT_EQ(promise.get_future().wait_for(kPatience), std::future_status::ready);
+  for (auto& promise : hello) ASSERT_EQ(promise.get_future().wait_for(kTimeout), std::future_status::ready);
   const Status third =
-      client->ReadLog(Key("a"), {.follow = true}, [](std::string_view) { return true; }, {.timeout = kPatience});
+      client->ReadLog(Key("a"), {.follow = true}, [](std::string_view) { return true; }, {.timeout = kTimeout});
   EXPECT_EQ(third.code(), StatusCode::kUnavailable) << ToString(third);
   EXPECT_TRUE(EndsInTime());
-  for (auto& reader : readers) EXPECT_EQ(reader.wait_for(kPatience), std::future_status::ready);
+  for (auto& reader : readers) EXPECT_EQ(reader.wait_for(kTimeout), std::future_status::ready);
 }
 
 TEST_F(ApiServerTest, EventsAreServedTheWayDescribeAsksForThem) {

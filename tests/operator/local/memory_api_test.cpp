@@ -45,7 +45,7 @@ TEST_F(MemoryApiTest, ErrorsHaveTheServersCodesAndWords) {
             Error(StatusCode::kAlreadyExists, "pods \"a\" already exists"));
   EXPECT_EQ(api.Get(kube::kTrainingJobs, Key("b")).status(),
             Error(StatusCode::kNotFound, "trainingjobs.attune.dev \"b\" not found"));
-  EXPECT_EQ(api.Get({"nobody.dev", "v1", "things", "Thing"}, Key("b")).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(api.Get({"unknown.dev", "v1", "things", "Thing"}, Key("b")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(api.Create(kube::kPods, MakeJob("x")).status().code(), StatusCode::kInvalidArgument);
 }
 

@@ -39,16 +39,16 @@ class WatchTest : public ::testing::Test {
  protected:
   std::unique_ptr<kube::Watch> Start(const kube::WatchOptions& options) {
     auto watch = api.StartWatch(kube::kPods, options, [this](const WatchSignal& signal) {
-      told.push_back(KindName(signal.kind) +
-                     (signal.object.is_null() ? "" : " " + std::string(kube::Name(signal.object))));
+      reported.push_back(KindName(signal.kind) +
+                         (signal.object.is_null() ? "" : " " + std::string(kube::Name(signal.object))));
       last = signal;
     });
     EXPECT_TRUE(watch.ok()) << ToString(watch.status());
     return std::move(watch).value();
   }
-  std::vector<std::string> Told() {
+  std::vector<std::string> Reported() {
     api.DeliverSignals();
-    return std::exchange(told, {});
+    return std::exchange(reported, {});
   }
   std::string Version() { return api.List(kube::kPods, {}).value().resource_version; }
   void Label(const std::string& name, const Json& value) {
@@ -59,7 +59,7 @@ class WatchTest : public ::testing::Test {
 
   ManualTime time;
   MemoryApi api{time, {.history_max = 8, .own_thread = false}};
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   WatchSignal last;
 };
 
@@ -72,8 +72,8 @@ TEST_F(WatchTest, TellsChangesAfterAVersionInOrder) {
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
   Label("a", "x");
   ASSERT_TRUE(api.Delete(kube::kPods, Key("a")).ok());
-  EXPECT_THAT(Told(), ElementsAre("added a", "modified a", "deleted a"));
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reported(), ElementsAre("added a", "modified a", "deleted a"));
+  EXPECT_THAT(Reported(), IsEmpty());
 }
 
 TEST_F(WatchTest, WithoutAVersionTellsTheStateFirst) {
@@ -81,7 +81,7 @@ TEST_F(WatchTest, WithoutAVersionTellsTheStateFirst) {
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
   const auto watch = Start({});
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("c")).ok());
-  EXPECT_THAT(Told(), ElementsAre("added a", "added b", "added c"));
+  EXPECT_THAT(Reported(), ElementsAre("added a", "added b", "added c"));
 }
 
 TEST_F(WatchTest, ObjectsEnterAndLeaveASelection) {
@@ -90,7 +90,7 @@ TEST_F(WatchTest, ObjectsEnterAndLeaveASelection) {
   Label("a", "x");
   Label("a", "y");
   ASSERT_TRUE(api.Delete(kube::kPods, Key("a")).ok());
-  EXPECT_THAT(Told(), ElementsAre("added a", "deleted a"));
+  EXPECT_THAT(Reported(), ElementsAre("added a", "deleted a"));
 }
 
 TEST_F(WatchTest, AnOldVersionIsExpiredAndTheWatchEnds) {
@@ -98,10 +98,10 @@ TEST_F(WatchTest, AnOldVersionIsExpiredAndTheWatchEnds) {
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
   for (int i = 0; i < 10; ++i) Label("a", "v" + std::to_string(i));
   const auto watch = Start({.resource_version = version});
-  EXPECT_THAT(Told(), ElementsAre("error"));
+  EXPECT_THAT(Reported(), ElementsAre("error"));
   EXPECT_EQ(last.status.code(), StatusCode::kOutOfRange);
   Label("a", "z");
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reported(), IsEmpty());
 }
 
 TEST_F(WatchTest, AWatchThatFallsBehindIsExpiredButAQuietOneIsNot) {
@@ -109,20 +109,20 @@ TEST_F(WatchTest, AWatchThatFallsBehindIsExpiredButAQuietOneIsNot) {
   const auto quiet = Start({.label_selector = "app=none", .resource_version = Version()});
   for (int i = 0; i < 30; ++i) {
     Label("a", "v" + std::to_string(i));
-    EXPECT_THAT(Told(), IsEmpty()) << "events of others keep it current";
+    EXPECT_THAT(Reported(), IsEmpty()) << "events of others keep it current";
   }
   for (int i = 0; i < 30; ++i) Label("a", "w" + std::to_string(i));
-  EXPECT_THAT(Told(), ElementsAre("error"));
+  EXPECT_THAT(Reported(), ElementsAre("error"));
 }
 
 TEST_F(WatchTest, BookmarksComeAndTheWatchEndsInTime) {
   const auto watch = Start({.resource_version = Version(), .server_timeout = std::chrono::seconds(100)});
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reported(), IsEmpty());
   time.Advance(std::chrono::seconds(61));
-  EXPECT_THAT(Told(), ElementsAre("bookmark "));
+  EXPECT_THAT(Reported(), ElementsAre("bookmark "));
   EXPECT_EQ(kube::ResourceVersion(last.object), Version());
   time.Advance(std::chrono::seconds(40));
-  EXPECT_THAT(Told(), ElementsAre("ended"));
+  EXPECT_THAT(Reported(), ElementsAre("ended"));
 }
 
 TEST_F(WatchTest, CompactionExpiresEarlierVersions) {
@@ -130,9 +130,9 @@ TEST_F(WatchTest, CompactionExpiresEarlierVersions) {
   ASSERT_TRUE(api.Create(kube::kPods, MakePod("a")).ok());
   api.ExpireHistory();
   const auto watch = Start({.resource_version = version});
-  EXPECT_THAT(Told(), ElementsAre("error"));
+  EXPECT_THAT(Reported(), ElementsAre("error"));
   const auto current = Start({.resource_version = Version()});
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reported(), IsEmpty());
 }
 
 TEST_F(WatchTest, RefusesWhatIsNoVersion) {

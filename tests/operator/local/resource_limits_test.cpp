@@ -61,14 +61,14 @@ TEST_F(ContainerLimitsTest, WithoutRightsOrWithoutLimitsThereAreNoGroups) {
 
 TEST_F(ContainerLimitsTest, GroupsOfAKilledPlatformAreRemoved) {
   const fs::path parent = groups_.root / "memory";
-  const std::string nobody = "attune-4194305-c7";  // above the largest process id of Linux
+  const std::string unused = "attune-4194305-c7";  // above the largest process id of Linux
   for (const std::string& group :
-       {nobody, "attune-" + std::to_string(getppid()) + "-c8", std::string("attune-node1")}) {
+       {unused, "attune-" + std::to_string(getppid()) + "-c8", std::string("attune-node1")}) {
     fs::create_directories(parent / group);
   }
   OwnGroups("5:memory:/\n");
   ContainerLimits::Make({{"memory", "64Mi"}}, "c1", groups_);
-  EXPECT_FALSE(fs::exists(parent / nobody));
+  EXPECT_FALSE(fs::exists(parent / unused));
   EXPECT_TRUE(fs::exists(parent / ("attune-" + std::to_string(getppid()) + "-c8"))) << "its platform lives";
   EXPECT_TRUE(fs::exists(parent / "attune-node1")) << "not of a container";
 }

@@ -102,7 +102,7 @@ TEST_F(JobStoreTest, TheLastLossOutlivesTheWindowsOfAWorkerThatEvaluates) {
   evaluating.mutable_window()->mutable_worker()->set_steps(0);
   evaluating.mutable_window()->mutable_worker()->set_loss_count(0);
   for (uint32_t i : {0U, 1U}) Report(Hello("worker", i), evaluating);
-  EXPECT_FALSE(Sample().loss.has_value()) << "nobody trains";
+  EXPECT_FALSE(Sample().loss.has_value()) << "no worker trains";
   ASSERT_TRUE(Sample().last_loss.has_value());
   EXPECT_DOUBLE_EQ(*Sample().last_loss, 2.0);
 }
@@ -271,13 +271,13 @@ TEST_F(JobStoreTest, WhatSpeaksForOrAgainstTheCoordinatorIsNewsAtOnce) {
   EXPECT_EQ(said(), 0) << "known";
   window.mutable_server()->set_coordinator_silent_seconds(0.1);
   EXPECT_EQ(said(), 1);
-  window.mutable_office()->set_held(true);
+  window.mutable_leader_lease()->set_held(true);
   EXPECT_EQ(said(), 1);
-  window.mutable_office()->set_map_version(8);
+  window.mutable_leader_lease()->set_map_version(8);
   EXPECT_EQ(said(), 0) << "a newer map alone asks for nothing";
-  window.mutable_office()->add_wanted_voters(1);
+  window.mutable_leader_lease()->add_wanted_voters(1);
   EXPECT_EQ(said(), 1);
-  window.mutable_office()->set_held(false);
+  window.mutable_leader_lease()->set_held(false);
   EXPECT_EQ(said(), 1);
 }
 

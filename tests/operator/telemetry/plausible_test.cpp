@@ -40,8 +40,8 @@ v1::PodReport ServerReport() {
   report.mutable_window()->mutable_job()->set_items_done(3);
   report.mutable_window()->mutable_job()->add_server_states()->set_index(1);
   report.mutable_window()->mutable_server()->set_coordinator_silent_seconds(0.5);
-  report.mutable_window()->mutable_office()->set_term(3);
-  for (const uint32_t node : {1U, 4U}) report.mutable_window()->mutable_office()->add_wanted_voters(node);
+  report.mutable_window()->mutable_leader_lease()->set_term(3);
+  for (const uint32_t node : {1U, 4U}) report.mutable_window()->mutable_leader_lease()->add_wanted_voters(node);
   return report;
 }
 
@@ -56,21 +56,21 @@ TEST(PlausibleTest, WhatCanBeTrueStaysAsItIs) {
 TEST(PlausibleTest, VotersAreNodesAscendingAndOfAServer) {
   const auto check = [](const char* role, const std::vector<uint32_t>& wanted) {
     v1::PodReport report;
-    report.mutable_window()->mutable_office()->set_held(true);
-    report.mutable_window()->mutable_office()->mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
+    report.mutable_window()->mutable_leader_lease()->set_held(true);
+    report.mutable_window()->mutable_leader_lease()->mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
     const std::string problem = KeepPlausible(Hello(role), report);
-    EXPECT_EQ(report.window().has_office(), problem.empty());
+    EXPECT_EQ(report.window().has_leader_lease(), problem.empty());
     return problem;
   };
   std::vector<uint32_t> many(1024);
   std::iota(many.begin(), many.end(), 1);
   EXPECT_EQ(check("server", many), "");
   many.push_back(2000);
-  EXPECT_EQ(check("server", many), "window.office.wanted_voters: too many entries");
-  EXPECT_EQ(check("server", {2, 1}), "window.office.wanted_voters: not ascending");
-  EXPECT_EQ(check("server", {2, 2}), "window.office.wanted_voters: not ascending");
-  EXPECT_EQ(check("server", {0, 2}), "window.office.wanted_voters: no number of a node");
-  EXPECT_EQ(check("worker", {1}), "window.office.a worker's window has none");
+  EXPECT_EQ(check("server", many), "window.leader_lease.wanted_voters: too many entries");
+  EXPECT_EQ(check("server", {2, 1}), "window.leader_lease.wanted_voters: not ascending");
+  EXPECT_EQ(check("server", {2, 2}), "window.leader_lease.wanted_voters: not ascending");
+  EXPECT_EQ(check("server", {0, 2}), "window.leader_lease.wanted_voters: no number of a node");
+  EXPECT_EQ(check("worker", {1}), "window.leader_lease.a worker's window has none");
 }
 
 TEST(PlausibleTest, ABadPartGoesByNameAndTheGoodOnesStay) {

@@ -210,7 +210,7 @@ TEST_F(ServiceTest, ASidecarIsAcceptedReportsAndGetsDirectives) {
   EXPECT_TRUE(client.Finish().ok());
   ASSERT_TRUE(WaitFor([&] { return !Sample().pods[0].connected; }));
   EXPECT_EQ(Sample().answers["second"].outcome, DirectiveAnswer::Outcome::kLost) << "it never answered";
-  EXPECT_FALSE(service_->Send(hello.pod_uid(), drain)) << "nobody is there";
+  EXPECT_FALSE(service_->Send(hello.pod_uid(), drain)) << "no process is there";
 }
 
 TEST_F(ServiceTest, AnOtherProtocolVersionIsRefusedWithBothNumbers) {

@@ -118,7 +118,7 @@ TEST(AskTellTest, UnbelievableReportsAreNamedByTheNextDecisionOnly) {
   ASSERT_FALSE(conversation.Handle(kReport));
   std::string lie = kReport;
   lie.replace(lie.find("\"steps\":100"), 11, "\"steps\":-10");
-  EXPECT_FALSE(conversation.Handle(lie).has_value()) << "whoever asks next must find the decision";
+  EXPECT_FALSE(conversation.Handle(lie).has_value()) << "the next request must find the decision";
   std::string nan = kReport;
   nan.replace(nan.find("2.1"), 3, "NaN");
   EXPECT_FALSE(conversation.Handle(nan).has_value());

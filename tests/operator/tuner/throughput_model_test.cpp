@@ -43,7 +43,7 @@ TEST(StructuralPriorTest, KnowsWhoWaitsForWhom) {
   EXPECT_GT(mean({0, 8}), mean({1, 8})) << "chance delays";
   EXPECT_GT(mean({1, 8}), mean({64, 8}));
   EXPECT_GT(mean({64, 8}), mean({kSlackAsync, 8}) + 0.05) << "a worker that is slow for good binds all";
-  EXPECT_NEAR(mean({0, 1}), mean({kSlackAsync, 1}), 1e-5) << "one worker waits for nobody";
+  EXPECT_NEAR(mean({0, 1}), mean({kSlackAsync, 1}), 1e-5) << "one worker waits for no other";
   // What is learned of one bound says much about another, little about none.
   const int bsp = *space->Find({0, 8}), ssp = *space->Find({16, 8}), async = *space->Find({kSlackAsync, 8});
   const auto correlation = [&](int x, int y) {

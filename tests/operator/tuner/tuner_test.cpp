@@ -228,7 +228,7 @@ TEST(TunerTest, WhereUpdatesCountNobodyIsMadeToWait) {
             .ok());
   }
   EXPECT_EQ(here, (Setting{4, kSlackAsync}));
-  bool free = false;  // a setting in which nobody waits was kept
+  bool free = false;  // a setting in which no caller waits was kept
   for (const DecisionRecord& record : tuner->records()) {
     if (free) {
       EXPECT_EQ(record.to[1], kSlackAsync) << record.why;

@@ -234,8 +234,8 @@ TEST_F(CheckpointDirectoryTest, TwoJobsThatShareADirectoryRemoveNothingOfEachOth
 TEST_F(CheckpointDirectoryTest, GarbageOfUnfinishedOnesGoesWithTheNextAndForeignFilesStay) {
   std::ofstream(directory_.path() / "00000041.embedding.0.rows") << "half";
   std::ofstream(directory_.path() / "00000041.manifest.json.tmp") << "half";
-  std::ofstream(directory_.path() / "notes.rows") << "of somebody";
-  std::ofstream(directory_.path() / "vectors.txt") << "of somebody";
+  std::ofstream(directory_.path() / "notes.rows") << "of another program";
+  std::ofstream(directory_.path() / "vectors.txt") << "of another program";
   Touch(0, 10);
   ASSERT_TRUE(Write().ok());
   EXPECT_THAT(Numbers(), ElementsAre(42)) << "a number is never used again";

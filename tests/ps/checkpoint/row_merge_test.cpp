@@ -1,4 +1,4 @@
-// The merge of many files against a map that is told of every row.
+// The merge of many files against a map that is informed of every row.
 #include "ps/checkpoint/row_merge.h"
 
 #include <gtest/gtest.h>

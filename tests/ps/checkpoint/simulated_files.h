@@ -1,4 +1,4 @@
-// A file system in memory that crashes when told: at a given step the process is gone, and what is found after the
+// A file system in memory that crashes when asked to: at a given step the process is gone, and what is found after the
 // restart is what POSIX promises and no more.
 //   - Bytes that were not synced: any prefix of them is there, maybe with a hole of zeros at its end.
 //   - Names that were created, renamed or removed since the last sync of the directory: each such change may have

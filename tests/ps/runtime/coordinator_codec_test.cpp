@@ -36,7 +36,7 @@ TEST(CoordinatorCodecTest, ACopyThatContradictsItselfIsRefused) {
   ASSERT_TRUE(FromCoordinatorMessage(good).ok());
   v1::CoordinatorMessage message = good;
   message.mutable_mirror_update()->mutable_data_sets(0)->clear_workers();
-  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "a lease that nobody holds";
+  EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "a lease that no worker holds";
   message = good;
   message.mutable_mirror_update()->mutable_data_sets(0)->mutable_progress()->mutable_open(0)->set_end(101);
   EXPECT_FALSE(FromCoordinatorMessage(message).ok()) << "beyond the last item";

@@ -40,7 +40,7 @@ TEST(Directives, VotersReachTheCoordinatorAsTheyWereRecorded) {
   const Voters recorded{.map_version = MapVersion(2, 7), .nodes = {NodeId(1), NodeId(4)}};
   const std::string text = "voters {map_version: " + std::to_string(recorded.map_version.value()) + " nodes: [1, 4]}";
   EXPECT_EQ(std::get<HostCoordinator>(*ToCommand(Parse("host_coordinator {term: 3 " + text + "}"))).voters, recorded);
-  const auto confirmed = std::get<ConfirmOffice>(*ToCommand(Parse("confirm_office {term: 2 " + text + "}")));
+  const auto confirmed = std::get<ConfirmLeader>(*ToCommand(Parse("confirm_leader {term: 2 " + text + "}")));
   EXPECT_EQ(confirmed.term, 2U);
   EXPECT_EQ(confirmed.voters, recorded);
 }
@@ -52,11 +52,11 @@ TEST(Directives, WhatMakesNoSenseIsRefusedWithTheReason) {
       {"node_gone {role: 'evaluator'}", "'evaluator' is neither server nor worker"},
       {"host_coordinator {}", "terms are 1 to 4294967295"},
       {"host_coordinator {term: 1 voters {map_version: 7}}", "voters of map 7 that are 0 numbers"},
-      {"confirm_office {voters {map_version: 7 nodes: 1}}", "terms are 1 to 4294967295"},
-      {"confirm_office {term: 1}", "1 to 1024, ascending"},
-      {"confirm_office {term: 1 voters {map_version: 7 nodes: [2, 1]}}", "1 to 1024, ascending"},
-      {"confirm_office {term: 1 voters {map_version: 7 nodes: [2, 2]}}", "1 to 1024, ascending"},
-      {"confirm_office {term: 1 voters {map_version: 7 nodes: [0, 2]}}", "1 to 1024, ascending"},
+      {"confirm_leader {voters {map_version: 7 nodes: 1}}", "terms are 1 to 4294967295"},
+      {"confirm_leader {term: 1}", "1 to 1024, ascending"},
+      {"confirm_leader {term: 1 voters {map_version: 7 nodes: [2, 1]}}", "1 to 1024, ascending"},
+      {"confirm_leader {term: 1 voters {map_version: 7 nodes: [2, 2]}}", "1 to 1024, ascending"},
+      {"confirm_leader {term: 1 voters {map_version: 7 nodes: [0, 2]}}", "1 to 1024, ascending"},
       {"id: 7", "does not know the directive"}};
   for (const auto& [text, want] : kTable) {
     const StatusOr<Command> command = ToCommand(Parse(text));

@@ -34,7 +34,7 @@ class FakeSidecar {
     ::close(listener_);
   }
   void Accept() {
-    ASSERT_TRUE(Readable(listener_)) << "nobody connected";
+    ASSERT_TRUE(Readable(listener_)) << "no process connected";
     connection_ = ::accept(listener_, nullptr, nullptr);
   }
   void Drop() {
@@ -308,7 +308,7 @@ TEST_F(ReporterTest, CommandsReachTheCoordinatorAndItsAnswersComeBackInAnyOrderA
   EXPECT_FALSE(answer.directive_result().accepted());
   EXPECT_EQ(answer.directive_result().message(), "another change is in progress");
   reporter.reset();
-  asked[0].second(OkStatus(), "nobody waits for this one any more");
+  asked[0].second(OkStatus(), "no caller waits for this one any more");
 }
 
 TEST_F(ReporterTest, AProcessWithoutCoordinatorRefusesCommands) {

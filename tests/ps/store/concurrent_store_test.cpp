@@ -88,7 +88,7 @@ TEST(ConcurrentStore, EveryPushCountsOnceAndRowsAreReadWhole) {
   EXPECT_EQ(sum, static_cast<double>(pushed));
 }
 
-// Rows that come and go: what a thread erases and inserts it alone owns, so it can tell what must be there.
+// Rows that come and go: what a thread erases and inserts it alone owns, so it knows what must be there.
 TEST(ConcurrentStore, RowsComeAndGoWhileOthersReadAndWrite) {
   const uint64_t seed = TestSeed("4 threads, each with keys of its own and some in common");
   const auto store = Make(Adagrad{});

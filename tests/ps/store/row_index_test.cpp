@@ -51,8 +51,8 @@ TEST(RowIndex, ForEachVisitsEveryKeyOnce) {
   EXPECT_EQ(visits, std::vector<int>(kKeys, 1));
 }
 
-// Keys chosen so that all want the last bucket of one leaf: they wrap around its end, and the tree cannot tell them
-// apart.
+// Keys chosen so that all want the last bucket of one leaf: they wrap around its end, and the tree cannot distinguish
+// them apart.
 TEST(RowIndex, KeysWithTheSameHashBitsAreFoundAndErased) {
   KeyedIndex index;
   constexpr uint32_t kSame = 12'000;  // more than a leaf may have before it is split

@@ -1,5 +1,5 @@
-// The fixed messages in front of a connection, as strangers may send them: nobody who does not know the secret is
-// believed, whatever the bytes, and nobody who does is harmed.
+// The fixed messages in front of a connection, as strangers may send them: no sender that does not know the secret is
+// believed, whatever the bytes, and no sender that does is harmed.
 #include <algorithm>
 #include <cstring>
 

@@ -112,7 +112,7 @@ class BareDialer : public BareSocket {
   const JobSecret secret_;
 };
 
-// Answers whoever dials it with bytes that mean nothing, and closes.
+// Answers every dialer with bytes that mean nothing, and closes.
 class NonsenseListener {
  public:
   NonsenseListener();
@@ -129,7 +129,7 @@ class NonsenseListener {
   std::thread thread_;
 };
 
-// Passes bytes between whoever dials it and `target`, until cut; then waits for the next to dial.
+// Passes bytes between a dialer and `target`, until cut; then waits for the next to dial.
 class Line {
  public:
   explicit Line(const std::string& target);

@@ -40,7 +40,7 @@ TEST(PendingHandshakesTest, PlacesThatEndAreFree) {
   for (PendingHandshakes::Id id = 1; id <= 1000; ++id) {
     EXPECT_EQ(pending.Begin(id, std::to_string(id % 7)), Shed());
     pending.End(id);
-    pending.End(id);  // told twice
+    pending.End(id);  // reported twice
   }
   EXPECT_EQ(pending.size(), 0U);
 }

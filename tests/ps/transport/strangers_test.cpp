@@ -14,7 +14,7 @@ namespace {
 
 constexpr NodeId kServer(4711), kWorker(4712);
 constexpr char kJob[] = "0b9a4c0e-5f3e-4a39-a6c0-8e4f55d8f5d1";
-constexpr char kToken[] = "a token that nobody guesses";
+constexpr char kToken[] = "a token that cannot be guessed";
 const HandshakeIdentity kMember{.self = kWorker, .incarnation = 77};
 
 TcpOptions Options(NodeId self, const std::string& token = kToken, const std::string& job = kJob) {
@@ -55,10 +55,10 @@ TEST(StrangersTest, WhoeverCannotProveItselfGetsOneAnswer) {
   };
   const Case cases[] = {
       {"the job's uid was guessed", "", kJob, kServer},
-      {"the token was guessed", "a token that somebody guesses", kJob, kServer},
+      {"the token was guessed", "a token that can be guessed", kJob, kServer},
       {"a worker of another job", "the token of another job", "another", kServer},
       {"the same token in another job", kToken, "another", kServer},
-      {"asks for another node", "a token that somebody guesses", kJob, NodeId(1)},
+      {"asks for another node", "a token that can be guessed", kJob, NodeId(1)},
   };
   for (const Case& test : cases) {
     BareDialer stranger(server.transport().address(), kMember, test.expected, test.token, test.job);
@@ -85,7 +85,7 @@ TEST(StrangersTest, RecordedHandshakeIsOfNoUse) {
 }
 
 TEST(StrangersTest, ListenerThatDoesNotKnowTheSecretIsToldNothing) {
-  TestNode impostor(Options(kServer, "a token that somebody guesses"));
+  TestNode impostor(Options(kServer, "a token that can be guessed"));
   TestNode worker(Options(kWorker));
   worker.transport().Connect(kServer, impostor.transport().address());
   EXPECT_EQ(worker.AwaitRefusal(kServer).code(), StatusCode::kUnauthenticated);
@@ -136,7 +136,7 @@ TEST(StrangersTest, TokenAloneEncryptsRows) {
   ASSERT_TRUE(server.Await([&] { return server.received_.size() == 1; }));
   EXPECT_EQ(server.transport().links(1)[0].path, LinkCounters::kTls);
 
-  TcpOptions stranger_options = Options(NodeId(5), "a token that somebody guesses");
+  TcpOptions stranger_options = Options(NodeId(5), "a token that can be guessed");
   stranger_options.encrypted = true;
   TestNode stranger(stranger_options);
   stranger.transport().Connect(kServer, server.transport().address());

@@ -98,7 +98,7 @@ TEST(TcpTransportTest, OccupiedPortIsNamed) {
   EXPECT_NE(attune::Message(second.status()).find("port " + port), std::string_view::npos);
 }
 
-// --- a refusal is the word of whoever answers at an address, not of the peer
+// --- a refusal is the word of the process that answers at an address, not of the peer
 
 TEST(TcpTransportTest, AddressUsedAgainByAnotherJobIsDialedUntilTheServerIsBack) {
   Node worker(kWorker, "");

@@ -33,7 +33,7 @@ class TlsTest : public testing::Test {
             .tls_directory = certificates.empty() ? "" : (root_ / certificates).string(),
             .shared_memory = false};
   }
-  // What a worker with these certificates is told.
+  // What a worker with these certificates is answered.
   Status RefusalOf(const std::string& certificates) {
     TestNode server(Options(kServer, "server")), worker(Options(kWorker, certificates));
     EXPECT_TRUE(server.status().ok()) << server.status();

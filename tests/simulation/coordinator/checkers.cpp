@@ -36,9 +36,9 @@ MapVersion CoordinatorSimulation::MapBefore(const ShardMap& map) const {
 }
 
 // MapUnique and OneChange, at the moment a map is made.
-void CoordinatorSimulation::OnMapPublished(size_t office) {
-  const ShardMap& map = offices_[office]->core->map();
-  if (!map.formed() || office != chief_) return;
+void CoordinatorSimulation::OnMapPublished(size_t leader) {
+  const ShardMap& map = leaders_[leader]->core->map();
+  if (!map.formed() || leader != chief_) return;
   const auto [it, is_new] = maps_.try_emplace(map.version, map);
   if (!is_new) {
     if (!(it->second == map)) Violation("MapUnique: two maps with one version");
@@ -90,9 +90,9 @@ void CoordinatorSimulation::OnMapPublished(size_t office) {
 // CutExact.
 // One that is marked is better than the one that was the best, by what was really reported; all others leave that one
 // in its place.
-void CoordinatorSimulation::CheckBest(const CheckpointCommit& commit, size_t office) {
+void CoordinatorSimulation::CheckBest(const CheckpointCommit& commit, size_t leader) {
   const auto& marked = commit.record.best;
-  const auto known = offices_[office]->core->progress().best_checkpoint;
+  const auto known = leaders_[leader]->core->progress().best_checkpoint;
   if (!marked) {
     if (known) Violation("BestKept: a checkpoint does not know the best one");
     return;
@@ -106,7 +106,7 @@ void CoordinatorSimulation::CheckBest(const CheckpointCommit& commit, size_t off
   }
 }
 
-void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t office) {
+void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t leader) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const auto contained = [&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); };
   const bool exact = record.synchronization != "async";
@@ -121,7 +121,7 @@ void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t office) {
     const Worker& worker = *workers_[push.worker];
     // A worker follows another coordinator while this one, not heard of it, takes it for lost: its items are others'
     // then, also when it leaves there.
-    const bool has_left = worker.left_under && *worker.left_under <= office;
+    const bool has_left = worker.left_under && *worker.left_under <= leader;
     const bool lost_to_this_one = !has_left && !marked_members_.Contains(worker.core->node());
     if (!exact || worker.lost || lost_to_this_one) continue;
     // Under Async, before, one that has left may have been far ahead: all that it has done is contained.

@@ -28,10 +28,10 @@ Suite CoordinatorSuite() {
                       {"15", "ends of leases forgotten", {.ends_forgotten = true}},
                       {"16", "silence is death", {.silence_is_death = true}},
                       {"17", "tables numbered again", {.tables_numbered_anew = true}},
-                      {"18", "half is a majority", {.half_is_a_majority = true}, "OneOffice"},
-                      {"19", "support counts from arrival", {.support_counts_from_arrival = true}, "OneOffice"},
-                      {"20", "confirms itself", {.confirms_itself = true}, "OneOffice"},
-                      {"21", "grants outlast the office", {.grants_outlast_the_office = true}}}};
+                      {"18", "half is a majority", {.half_is_a_majority = true}, "OneLeader"},
+                      {"19", "support counts from arrival", {.support_counts_from_arrival = true}, "OneLeader"},
+                      {"20", "confirms itself", {.confirms_itself = true}, "OneLeader"},
+                      {"21", "grants outlast the lease", {.grants_outlast_the_lease = true}}}};
 }
 
 }  // namespace attune::ps::simulation

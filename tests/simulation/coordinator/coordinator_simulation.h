@@ -12,7 +12,7 @@
 //   say
 //                 exactly which items these were; under Async every item it calls done is in the rows
 //   OneTable      a table's number means the same table at every server
-//   OneOffice     no two coordinators may act at one time, whoever is stopped, cut off or wrongly taken for dead
+//   OneLeader     no two coordinators may act at one time, no matter who is stopped, cut off or wrongly taken for dead
 //   AtRest        in the end shards lie evenly on the servers that are wanted, with their copies
 #pragma once
 

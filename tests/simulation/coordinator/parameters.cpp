@@ -37,7 +37,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   if (p.servers == 1 && p.scalings == 0) return p;
   p.coordinator_deaths = static_cast<uint32_t>(random.Below(3));
   p.handovers = static_cast<uint32_t>(random.Below(2));
-  p.deaf = p.handovers > 0 && random.Chance(0.2);
+  p.hears_late = p.handovers > 0 && random.Chance(0.2);
   p.crash_at_table = random.Chance(0.1);
   p.stops = random.Chance(0.4) ? static_cast<uint32_t>(1 + random.Below(2)) : 0;
   p.drift_max = random.Chance(0.3) ? 0.04 : 0;
@@ -54,7 +54,7 @@ std::string ToString(const CoordinatorParameters& p) {
        << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
-       << " handovers=" << p.handovers << " deaf=" << p.deaf << " crash_at_table=" << p.crash_at_table
+       << " handovers=" << p.handovers << " hears_late=" << p.hears_late << " crash_at_table=" << p.crash_at_table
        << " stops=" << p.stops << " drift_max=" << p.drift_max << " early_death=" << p.early_death
        << " reports=" << p.reports;
   return text.str();

@@ -23,7 +23,7 @@ struct CoordinatorParameters {
   bool crash_at_table = false;  // the coordinator's server dies when it has just ordered one
   bool early_death = false;     // of the coordinator's server, before all have joined
   bool reports = false;         // of a metric with every step, so that some checkpoints are the best so far
-  bool deaf = false;            // in a handover all other servers, and workers, hear of the new coordinator late
+  bool hears_late = false;      // in a handover all other servers, and workers, hear of the new coordinator late
 
   static CoordinatorParameters FromSeed(uint64_t seed);
 };

@@ -7,15 +7,15 @@ namespace attune::ps::simulation {
 
 void CoordinatorSimulation::Order(Command command) {
   if (finished_) return;
-  if (!Settled() && (!std::holds_alternative<NodeGone>(command) || !offices_.back()->alive)) {
-    // The operator waits for a word of the new one.
+  if (!Settled() && (!std::holds_alternative<NodeGone>(command) || !leaders_.back()->alive)) {
+    // The operator waits for a report of the new one.
     return After(std::chrono::milliseconds(100), [this, command] { Order(command); });
   }
   const CommandId id(next_command_++);
-  commands_[id] = {now() + kCallTimeout, offices_.size() - 1};
+  commands_[id] = {now() + kCallTimeout, leaders_.size() - 1};
   if (const auto* scaling = std::get_if<SetServers>(&command)) scalings_.emplace(id, scaling->servers);
   if (const auto* gone = std::get_if<NodeGone>(&command)) words_.emplace(id, *gone);
-  StepCoordinator(offices_.size() - 1, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
+  StepCoordinator(leaders_.size() - 1, FromOperator{.id = id, .command = std::move(command), .timeout = kCallTimeout});
 }
 
 // As the operator does it: the coordinator moves first when its server is to leave.
@@ -23,7 +23,7 @@ void CoordinatorSimulation::Scale() {
   if (finished_) return;
   const auto again = [this] { After(std::chrono::milliseconds(100), [this] { Scale(); }); };
   if (!Settled() || !Chief().map().formed()) return again();
-  if (servers_[offices_[chief_]->host].index >= servers_wanted_) {
+  if (servers_[leaders_[chief_]->host].index >= servers_wanted_) {
     Appoint({}, servers_wanted_);
     return again();
   }
@@ -67,7 +67,7 @@ void CoordinatorSimulation::ScheduleChanges() {
       }
       if (places.empty() || finished_ || any_stopped_ || !Settled()) return;
       const size_t place = places[random().Below(places.size())];
-      if (place == offices_[chief_]->host && !CopyIsSafe(place)) return;
+      if (place == leaders_[chief_]->host && !CopyIsSafe(place)) return;
       any_failure_ = true;
       KillServer(place);
     });
@@ -79,7 +79,7 @@ void CoordinatorSimulation::ScheduleChanges() {
     After(network_.Delay(3), [this] {
       if (Chief().map().formed()) return;
       any_failure_ = true;
-      KillServer(offices_[chief_]->host);
+      KillServer(leaders_[chief_]->host);
     });
   }
   for (uint32_t i = 0; i < parameters_.handovers; ++i) {
@@ -120,14 +120,14 @@ Outcome CoordinatorSimulation::Simulate() {
                     .synchronization = *ParseSyncMode(parameters_.mode),
                     .backups = parameters_.backups,
                     .liveness_lease = std::chrono::seconds(2),
-                    .office_lease = std::chrono::seconds(3),
-                    .uncovered_patience = std::chrono::seconds(4),
+                    .leader_lease = std::chrono::seconds(3),
+                    .uncovered_timeout = std::chrono::seconds(4),
                     .shard_changes_max = 4,
                     .row_changes_max = 0,
                     .host_index = 0,
                     .mutations = mutations_};
   first_options_.goal.best_checkpoint = BestCheckpointRule{kHeldOut, false, "checkpoints"};
-  StartOffice(first_options_, 0);
+  StartLeader(first_options_, 0);
   for (uint32_t i = 0; i < parameters_.servers; ++i) StartServer(i);
   for (uint32_t i = 0; i < parameters_.workers; ++i) StartWorker(next_worker_index_++);
   ScheduleChanges();

@@ -25,7 +25,7 @@ size_t CoordinatorSimulation::StartServer(uint32_t index) {
   Server server;
   server.index = index;
   server.incarnation = NewIncarnation(next_pod_++, 1);
-  server.stream.office = offices_.size() - 1;
+  server.stream.leader = leaders_.size() - 1;
   if (parameters_.drift_max > 0) server.clock_rate += parameters_.drift_max * (2 * random().Uniform() - 1);
   servers_.push_back(std::move(server));
   const size_t place = servers_.size() - 1;
@@ -51,7 +51,7 @@ void CoordinatorSimulation::SayJoin(size_t place) {
                         .term = server.term});
 }
 
-// One without a number asks for it again: a coordinator that is taking over, or out of office, gives none.
+// One without a number asks for it again: a coordinator that is taking over, or without the leader lease, gives none.
 void CoordinatorSimulation::ServerHeartbeat(size_t place) {
   const Server& server = servers_[place];
   if (!server.alive || server.finished) return;
@@ -191,7 +191,7 @@ void CoordinatorSimulation::AdoptMap(size_t place, const ShardMap& map) {
 void CoordinatorSimulation::KillServer(size_t place) {
   Server& server = servers_[place];
   if (!server.alive) return;
-  Tell("server " + std::to_string(server.index) + " dies");
+  Trace("server " + std::to_string(server.index) + " dies");
   any_server_died_ = true;
   server.alive = false;
   network_.Resume(PlaceOf({true, place}));
@@ -199,10 +199,10 @@ void CoordinatorSimulation::KillServer(size_t place) {
   const uint32_t index = server.index;
   const NodeId node = server.node;
   const NodeGone gone{Role::kServer, index, PodOf(server.incarnation)};
-  for (size_t office = 0; office < offices_.size(); ++office) {
-    if (offices_[office]->host != place || !offices_[office]->alive) continue;
-    EndOffice(office);
-    if (office + 1 < offices_.size()) continue;
+  for (size_t leader = 0; leader < leaders_.size(); ++leader) {
+    if (leaders_[leader]->host != place || !leaders_[leader]->alive) continue;
+    EndLeader(leader);
+    if (leader + 1 < leaders_.size()) continue;
     appointing_ = true;
     if (!Chief().map().formed()) continue;
     After(FromMilliseconds(random().Uniform() * 1500), [this, gone] { Appoint({gone}, UINT32_MAX); });
@@ -231,7 +231,7 @@ std::optional<size_t> CoordinatorSimulation::LiveServer(NodeId node) const {
 // The platform runs one process of an index at a time.
 void CoordinatorSimulation::StartMissingServer(uint32_t index) {
   if (finished_ || index >= servers_wanted_ || HasServer(index)) return;
-  const bool coordinators = index == servers_[offices_[chief_]->host].index && !offices_[chief_]->alive;
+  const bool coordinators = index == servers_[leaders_[chief_]->host].index && !leaders_[chief_]->alive;
   if (coordinators && !Chief().map().formed()) return BeginAnew();
   StartServer(index);
 }

@@ -1,5 +1,5 @@
 // The world of this simulation: real CoordinatorCores, real WorkerCores, servers that only answer. The parts of the
-// class are in files of their own: streams, servers, workers, offices (one coordinator after the other), stopped
+// class are in files of their own: streams, servers, workers, leaders (one coordinator after the other), stopped
 // (processes that stand still, clocks), script (what is done to the job), checkers.
 #pragma once
 
@@ -44,7 +44,7 @@ class CoordinatorSimulation : public World {
   struct Stream {
     bool connected = false;
     ConnectionId connection;  // the last one
-    size_t office = 0;        // whom it joins
+    size_t leader = 0;        // whom it joins
   };
   // A server as the coordinator sees it: it takes maps, takes its time with them, and acknowledges pushes.
   struct Server {
@@ -84,10 +84,10 @@ class CoordinatorSimulation : public World {
     uint64_t position = 0, pushes = 0;
     bool slow = false;
     MonotonicTime leaves_at = kNever;  // it pushes nothing from then on
-    std::optional<size_t> left_under;  // the office that has answered so
+    std::optional<size_t> left_under;  // the coordinator that has answered so
   };
   // One coordinator, in a server.
-  struct Office {
+  struct Leader {
     std::unique_ptr<CoordinatorCore> core;
     uint32_t term = 1;
     size_t host = 0;
@@ -106,7 +106,7 @@ class CoordinatorSimulation : public World {
     auto operator<=>(const Party&) const = default;
   };
   // Each coordinator has a place of its own: what one has sent does not wait for what another has.
-  static Place OfficePlace(size_t office) { return static_cast<Place>(1'000'000 + office); }
+  static Place LeaderPlace(size_t leader) { return static_cast<Place>(1'000'000 + leader); }
   static Party PartyAt(Place place) { return {.is_server = place % 2 == 1, .place = (place - 1) / 2}; }
   static Place PlaceOf(Party party) { return static_cast<Place>(2 * party.place + (party.is_server ? 1 : 2)); }
   Stream& StreamOf(Party party) {
@@ -120,42 +120,42 @@ class CoordinatorSimulation : public World {
   void ToCoordinator(Party party, Message message);
   void FromCoordinator(ConnectionId connection, Message message);
   void Arrive(Party party, uint32_t term, const Message& message);
-  void StepCoordinator(size_t office, CoordinatorInput input);
-  void OnMapPublished(size_t office);
+  void StepCoordinator(size_t leader, CoordinatorInput input);
+  void OnMapPublished(size_t leader);
   void CrashAtTable(const CoordinatorOutputs& out);
   MapVersion MapBefore(const ShardMap& map) const;
 
-  void StartOffice(CoordinatorOptions options, size_t host);
-  void EndOffice(size_t office);
+  void StartLeader(CoordinatorOptions options, size_t host);
+  void EndLeader(size_t leader);
   void Appoint(std::vector<NodeGone> gone, uint32_t index_below);
   void ConfirmWhenWanted();
-  void Confirm(size_t office, const Voters& voters);
+  void Confirm(size_t leader, const Voters& voters);
   void BeginAnew();
-  void Redirect(Party party, size_t office);
+  void Redirect(Party party, size_t leader);
   void CrashCoordinator(bool really);
   void KillWhenSafe(size_t place);
   bool CopyIsSafe(size_t but) const;
-  // One coordinator leads the job, and nobody says that it is dead.
-  bool Settled() const { return chief_ + 1 == offices_.size() && offices_[chief_]->alive && !appointing_; }
-  CoordinatorCore& Chief() { return *offices_[chief_]->core; }
-  const CoordinatorCore& Chief() const { return *offices_[chief_]->core; }
+  // One coordinator leads the job, and no process says that it is dead.
+  bool Settled() const { return chief_ + 1 == leaders_.size() && leaders_[chief_]->alive && !appointing_; }
+  CoordinatorCore& Chief() { return *leaders_[chief_]->core; }
+  const CoordinatorCore& Chief() const { return *leaders_[chief_]->core; }
   void OnMark(size_t place, const Mark& mark);
   void OnWriteSnapshot(size_t place, CutId cut);
-  void CheckCut(const CutRecord& record, size_t office);
-  void CheckBest(const CheckpointCommit& commit, size_t office);
+  void CheckCut(const CutRecord& record, size_t leader);
+  void CheckBest(const CheckpointCommit& commit, size_t leader);
   void ReportHeldOut(size_t place);
   void CheckEven();
 
   // stopped.cpp
   void StopProcess();
   void Resume(Party party, Duration stopped);
-  void FollowTheSilent(size_t office);
+  void FollowTheSilent(size_t leader);
   bool IsStopped(Party party) const { return network_.IsPaused(PlaceOf(party)); }
   // What a server does by itself, when it runs.
   void AfterAt(size_t place, Duration delay, std::function<void()> run);
   MonotonicTime ClockOf(size_t place) const;
   MonotonicTime WhenClockShows(size_t place, MonotonicTime time) const;
-  void CheckOneOffice();
+  void CheckOneLeader();
 
   size_t StartServer(uint32_t index);
   void StartMissingServer(uint32_t index);
@@ -195,7 +195,7 @@ class CoordinatorSimulation : public World {
   Mutations mutations_;
   Network network_;
   CoordinatorOptions first_options_;
-  std::vector<std::unique_ptr<Office>> offices_;
+  std::vector<std::unique_ptr<Leader>> leaders_;
   size_t chief_ = 0;                 // the last one that leads the job
   bool appointing_ = false;          // its server is said to be dead
   std::optional<Voters> confirmed_;  // as the operator has recorded
@@ -204,7 +204,7 @@ class CoordinatorSimulation : public World {
   std::vector<std::unique_ptr<Worker>> workers_;
   struct Connection {
     Party party;
-    size_t office;
+    size_t leader;
   };
   std::map<ConnectionId, Connection> connections_;
   std::set<ConnectionId> left_;  // for another coordinator: what was in progress on them arrives late
@@ -213,7 +213,7 @@ class CoordinatorSimulation : public World {
   uint32_t next_worker_index_ = 0;
   struct Asked {
     MonotonicTime until;
-    size_t office;
+    size_t leader;
   };
   std::map<CommandId, Asked> commands_;
   std::map<CommandId, uint32_t> scalings_;  // to so many servers

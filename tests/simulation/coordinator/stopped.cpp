@@ -31,13 +31,13 @@ void CoordinatorSimulation::AfterAt(size_t place, Duration delay, std::function<
 // is lost may be waited for without end.
 void CoordinatorSimulation::StopProcess() {
   if (finished_ || any_stopped_ || !Settled() || !Chief().map().formed()) return;
-  Party party{true, offices_[chief_]->host};
+  Party party{true, leaders_[chief_]->host};
   if (random().Chance(0.2)) party = {false, random().Below(workers_.size())};
   if (random().Chance(0.3)) party = {true, random().Below(servers_.size())};
   if (!Alive(party)) return;
-  const bool coordinators = party.is_server && party.place == offices_[chief_]->host;
+  const bool coordinators = party.is_server && party.place == leaders_[chief_]->host;
   if (coordinators && !CopyIsSafe(party.place)) return;
-  Tell(Name(party) + " stands still");
+  Trace(Name(party) + " stands still");
   Count(coordinators ? "coordinators stopped" : "others stopped");
   any_failure_ = any_stopped_ = true;
   any_server_died_ = any_server_died_ || party.is_server;  // its rows may be restored
@@ -45,11 +45,11 @@ void CoordinatorSimulation::StopProcess() {
   const Duration stopped = FromMilliseconds(random().Uniform() * (random().Chance(0.5) ? 12'000 : 4'000));
   After(stopped, [this, party, stopped] { Resume(party, stopped); });
   const Duration noticed = kSilenceNoticed + FromMilliseconds(random().Uniform() * 3000);
-  if (coordinators && noticed < stopped) After(noticed, [this, office = chief_] { FollowTheSilent(office); });
+  if (coordinators && noticed < stopped) After(noticed, [this, leader = chief_] { FollowTheSilent(leader); });
 }
 
 void CoordinatorSimulation::Resume(Party party, Duration stopped) {
-  Tell(Name(party) + " runs again");
+  Trace(Name(party) + " runs again");
   any_stopped_ = false;
   if (!party.is_server) {
     for (auto& [call, deadline] : workers_[party.place]->calls) deadline += stopped;
@@ -59,23 +59,23 @@ void CoordinatorSimulation::Resume(Party party, Duration stopped) {
 }
 
 // The operator does not know whether it is dead. What it does may come at any time, also when the process runs again.
-void CoordinatorSimulation::FollowTheSilent(size_t office) {
-  if (finished_ || office + 1 != offices_.size() || !offices_[office]->alive || appointing_) return;
+void CoordinatorSimulation::FollowTheSilent(size_t leader) {
+  if (finished_ || leader + 1 != leaders_.size() || !leaders_[leader]->alive || appointing_) return;
   Count("silent coordinators followed");
   any_failure_ = true;
   Appoint({}, UINT32_MAX);
 }
 
-// OneOffice, at every step of a coordinator: an office begins with a step, and it ends with time.
-void CoordinatorSimulation::CheckOneOffice() {
+// OneLeader, at every step of a coordinator: a leader begins with a step, and its lease ends with time.
+void CoordinatorSimulation::CheckOneLeader() {
   std::string acting;
   size_t count = 0;
-  for (const auto& office : offices_) {
-    if (!office->alive || !office->core->MayAct(ClockOf(office->host))) continue;
+  for (const auto& leader : leaders_) {
+    if (!leader->alive || !leader->core->MayAct(ClockOf(leader->host))) continue;
     ++count;
-    acting += (acting.empty() ? "" : " and ") + std::to_string(office->term);
+    acting += (acting.empty() ? "" : " and ") + std::to_string(leader->term);
   }
-  if (count > 1) Violation("OneOffice: coordinators of terms " + acting + " may act at one time");
+  if (count > 1) Violation("OneLeader: coordinators of terms " + acting + " may act at one time");
 }
 
 }  // namespace attune::ps::simulation

@@ -12,10 +12,10 @@ void CoordinatorSimulation::Connect(Party party) {
   Stream& stream = StreamOf(party);
   if (!Alive(party) || stream.connected) return;
   if (IsStopped(party)) return network_.WhenAwake(PlaceOf(party), [this, party] { Connect(party); });
-  if (!offices_[stream.office]->alive) return After(std::chrono::milliseconds(50), [this, party] { Connect(party); });
+  if (!leaders_[stream.leader]->alive) return After(std::chrono::milliseconds(50), [this, party] { Connect(party); });
   stream.connected = true;
   stream.connection = ConnectionId(next_connection_++);
-  connections_[stream.connection] = {party, stream.office};
+  connections_[stream.connection] = {party, stream.leader};
   if (!party.is_server) return StepWorker(party.place, PeerConnected{.peer = kCoordinator});
   if (Server& server = servers_[party.place]; !server.map.formed()) server.node = NodeId();
   SayJoin(party.place);
@@ -26,11 +26,11 @@ void CoordinatorSimulation::Break(Party party, Duration away) {
   if (!stream.connected) return;
   stream.connected = false;
   Count("breaks");
-  Tell(Name(party) + " loses its connection to the coordinator");
+  Trace(Name(party) + " loses its connection to the coordinator");
   const ConnectionId id = stream.connection;
-  const size_t office = connections_.at(id).office;
+  const size_t leader = connections_.at(id).leader;
   connections_.erase(id);
-  After(network_.Delay(), [this, office, id] { StepCoordinator(office, ConnectionClosed{.connection = id}); });
+  After(network_.Delay(), [this, leader, id] { StepCoordinator(leader, ConnectionClosed{.connection = id}); });
   if (!party.is_server && Alive(party)) StepWorker(party.place, PeerDisconnected{.peer = kCoordinator});
   if (Alive(party)) After(away, [this, party] { Connect(party); });
 }
@@ -49,12 +49,12 @@ void CoordinatorSimulation::ToCoordinator(Party party, Message message) {
   if (!stream.connected) return;
   Check(message);
   const Place place = PlaceOf(party);
-  network_.SendInOrder(place, OfficePlace(connections_.at(stream.connection).office),
+  network_.SendInOrder(place, LeaderPlace(connections_.at(stream.connection).leader),
                        [this, party, id = stream.connection, message = std::move(message)]() mutable {
                          const auto it = connections_.find(id);
                          if (it == connections_.end()) return;
-                         if (keeps_history()) Tell(Name(party) + " -> coordinator  " + Describe(message));
-                         StepCoordinator(it->second.office, FromConnection{.from = id, .message = std::move(message)});
+                         if (keeps_history()) Trace(Name(party) + " -> coordinator  " + Describe(message));
+                         StepCoordinator(it->second.leader, FromConnection{.from = id, .message = std::move(message)});
                        });
   network_.MayBreak(0, place);
 }
@@ -64,9 +64,9 @@ void CoordinatorSimulation::FromCoordinator(ConnectionId connection, Message mes
   if (it == connections_.end()) return;
   Check(message);
   const Party party = it->second.party;
-  const uint32_t term = offices_[it->second.office]->term;
-  const Place office = OfficePlace(it->second.office);
-  network_.SendInOrder(office, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
+  const uint32_t term = leaders_[it->second.leader]->term;
+  const Place leader = LeaderPlace(it->second.leader);
+  network_.SendInOrder(leader, PlaceOf(party), [this, party, connection, term, message = std::move(message)]() mutable {
     if (connections_.contains(connection)) return Arrive(party, term, message);
     if (!left_.contains(connection)) return;
     After(network_.Delay(12), [this, party, term, message = std::move(message)] { Arrive(party, term, message); });
@@ -81,7 +81,7 @@ void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& me
   ++outcome().messages;
   Digest(message.index() * 31 + party.place);
   if (keeps_history()) {
-    Tell("coordinator of term " + std::to_string(term) + " -> " + Name(party) + "  " + Describe(message));
+    Trace("coordinator of term " + std::to_string(term) + " -> " + Name(party) + "  " + Describe(message));
   }
   if (!party.is_server) {
     return StepWorker(party.place, Received{.from = kCoordinator, .message = message, .term = term});
@@ -92,7 +92,7 @@ void CoordinatorSimulation::Arrive(Party party, uint32_t term, const Message& me
   OnServer(party.place, message);
 }
 
-// Somebody knows of a table then, and no copy does.
+// A member knows of a table then, and no copy does.
 void CoordinatorSimulation::CrashAtTable(const CoordinatorOutputs& out) {
   const bool orders_table = std::ranges::any_of(out.send, [](const ToConnection& message) {
     const auto* install = std::get_if<InstallTable>(&message.message);
@@ -103,29 +103,29 @@ void CoordinatorSimulation::CrashAtTable(const CoordinatorOutputs& out) {
   After(network_.Delay(), [this] { CrashCoordinator(true); });
 }
 
-void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput input) {
-  Office& here = *offices_[office];
+void CoordinatorSimulation::StepCoordinator(size_t leader, CoordinatorInput input) {
+  Leader& here = *leaders_[leader];
   if (!here.alive) return;
   if (const Party host{true, here.host}; IsStopped(host)) {
-    return network_.WhenAwake(PlaceOf(host), [this, office, input = std::move(input)]() mutable {
-      StepCoordinator(office, std::move(input));
+    return network_.WhenAwake(PlaceOf(host), [this, leader, input = std::move(input)]() mutable {
+      StepCoordinator(leader, std::move(input));
     });
   }
   CoordinatorOutputs out;
   here.core->Step(std::move(input), ClockOf(here.host), out);
-  for (const std::string& event : out.events) Tell("event: " + event);
+  for (const std::string& event : out.events) Trace("event: " + event);
   for (const RejectedMessage& rejected : out.rejected) {
     Violation("Checked: the coordinator rejects a message: " + rejected.why);
   }
-  if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is told to end
-  if (out.superseded) return EndOffice(office);
-  CheckOneOffice();
+  if (out.superseded && !out.send.empty()) return KillServer(here.host);  // it is asked to end
+  if (out.superseded) return EndLeader(leader);
+  CheckOneLeader();
   if (!here.leads && !here.core->progress().taking_over) {
     Count("takeovers");
     here.leads = true;
-    chief_ = std::max(chief_, office);
+    chief_ = std::max(chief_, leader);
   }
-  OnMapPublished(office);
+  OnMapPublished(leader);
   for (const ToConnection& message : out.send) {
     const auto* mark = std::get_if<Mark>(&message.message);
     if (mark == nullptr || mark->cut == marked_) continue;
@@ -148,7 +148,7 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
       Violation("EveryCallEnds: a command was answered twice");
       continue;
     }
-    Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
+    Trace("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
     if (now() > it->second.until + std::chrono::seconds(1)) Violation("EveryCallEnds: a command ended after its time");
     if (result.status.code() == StatusCode::kDeadlineExceeded) {
       Violation("EveryCallEnds: a command was not carried out: " + attune::ToString(result.status));
@@ -160,22 +160,22 @@ void CoordinatorSimulation::StepCoordinator(size_t office, CoordinatorInput inpu
   }
   if (out.begin_checkpoint) {
     const CutId cut = out.begin_checkpoint->cut;
-    After(FromMilliseconds(random().Uniform() * 20), [this, office, cut] {
-      StepCoordinator(office, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
+    After(FromMilliseconds(random().Uniform() * 20), [this, leader, cut] {
+      StepCoordinator(leader, CheckpointBegun{.cut = cut, .status = OkStatus(), .checkpoint = cut.value()});
     });
   }
   if (out.commit_checkpoint) {
     Count("checkpoints");
-    CheckCut(out.commit_checkpoint->record, office);
-    CheckBest(*out.commit_checkpoint, office);
+    CheckCut(out.commit_checkpoint->record, leader);
+    CheckBest(*out.commit_checkpoint, leader);
     const CutId cut = out.commit_checkpoint->cut;
     After(FromMilliseconds(random().Uniform() * 20),
-          [this, office, cut] { StepCoordinator(office, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
+          [this, leader, cut] { StepCoordinator(leader, CheckpointCommitted{.cut = cut, .status = OkStatus()}); });
   }
   if (out.failed) Violation("the job failed: " + attune::ToString(*out.failed));
   finished_ = finished_ || out.finished;
   WakeAt(here.wake, WhenClockShows(here.host, here.core->WakeAt()),
-         [this, office] { StepCoordinator(office, CoordinatorTimer{}); });
+         [this, leader] { StepCoordinator(leader, CoordinatorTimer{}); });
 }
 
 }  // namespace attune::ps::simulation

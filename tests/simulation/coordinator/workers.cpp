@@ -9,7 +9,7 @@ size_t CoordinatorSimulation::StartWorker(uint32_t index) {
   auto worker = std::make_unique<Worker>();
   worker->index = index;
   worker->slow = random().Chance(0.3);
-  worker->stream.office = offices_.size() - 1;
+  worker->stream.leader = leaders_.size() - 1;
   worker->core = std::make_unique<WorkerCore>(WorkerOptions{.job_uid = kJob,
                                                             .incarnation = 100'000 + workers_.size(),
                                                             .index = index,
@@ -58,7 +58,7 @@ void CoordinatorSimulation::StepWorker(size_t place, WorkerInput input) {
     Violation("Checked: worker " + std::to_string(place) + " rejects a message: " + rejected.why);
   }
   if (out.lost) {
-    Tell("worker " + std::to_string(place) + " lost: " + attune::ToString(*out.lost));
+    Trace("worker " + std::to_string(place) + " lost: " + attune::ToString(*out.lost));
     any_failure_ = true;
     worker.lost = true;
     worker.alive = false;
@@ -178,7 +178,7 @@ void CoordinatorSimulation::Completed(size_t place, const Completion& completion
       worker.at = kWork;
       return Work(place);
     case kLeave:
-      worker.left_under = worker.stream.office;
+      worker.left_under = worker.stream.leader;
       worker.alive = false;
       steps_.IsGone(place);
       worker.at = kEnd;
@@ -226,7 +226,7 @@ void CoordinatorSimulation::Work(size_t place) {
 void CoordinatorSimulation::KillWorker(size_t place) {
   Worker& worker = *workers_[place];
   if (!worker.alive) return;
-  Tell("worker " + std::to_string(place) + " dies");
+  Trace("worker " + std::to_string(place) + " dies");
   any_failure_ = true;
   worker.alive = false;
   worker.lost = true;

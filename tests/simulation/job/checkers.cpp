@@ -27,7 +27,7 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
         Violation(text("AtMostOnce: more than was ever pushed", account.issued[{key, column}]));
       }
       const double before = pull.seen_before.at({key, column});
-      // After a crash a row continues from its copy: others' pushes that nobody was told of come once more.
+      // After a crash a row continues from its copy: others' pushes that were acknowledged to no worker come once more.
       const bool may_fall = (any_server_died_ || any_owner_died_) && column != worker.column();
       if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
       double& seen = worker.seen[pull.table.value()][{key, column}];
@@ -120,7 +120,7 @@ void JobSimulation::CheckCut(const Checkpoint& checkpoint, const ShardMap& map) 
 }
 
 void JobSimulation::CheckEnd() {
-  if (finisher_ == nullptr && !Leads()) return Violation("EveryCallEnds: nobody leads the job");
+  if (finisher_ == nullptr && !Leads()) return Violation("EveryCallEnds: no coordinator leads the job");
   const Leader* const last = finisher_ == nullptr ? leader_ : finisher_;
   const JobProgress progress = last->core->progress();
   for (const auto& server : servers_) {

@@ -93,7 +93,7 @@ void JobSimulation::OpenTo(Place from, NodeId node) {
   After(std::chrono::milliseconds(5), [this, from, node] { OpenTo(from, node); });
 }
 
-// As a transport does it: who dials has given the other one up, and whoever is dialed is dialed again.
+// As a transport does it: who dials has given the other one up, and the one that was dialed is dialed again.
 void JobSimulation::Disconnect(Place place, NodeId peer) {
   const auto to = PlaceOf(place, peer);
   if (!to) return;
@@ -110,7 +110,7 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
   network_.Cut(a, b);
   BreakReceiving(wire);
   Count("breaks");
-  Tell("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
+  Trace("the connection of " + Name(dials) + " to " + Name(listens) + " breaks");
   if (IsLeader(listens)) {
     to_coordinator_.erase(it->second.id);
     After(network_.Delay(), [this, leader = leaders_[listens - kFirstLeadersPlace].get(), id = it->second.id] {
@@ -168,7 +168,7 @@ void JobSimulation::Deliver(Place from, Place to, NodeId sender, ConnectionId co
   ++outcome().messages;
   Digest(static_cast<uint64_t>((now() - MonotonicTime{}).count()));
   Digest(message.index() * 1000003 + from * 8191 + to);
-  if (keeps_history()) Tell(Name(from) + " -> " + Name(to) + "  " + Describe(message));
+  if (keeps_history()) Trace(Name(from) + " -> " + Name(to) + "  " + Describe(message));
   const uint32_t term = IsLeader(from) ? leaders_[from - kFirstLeadersPlace]->term : 0;
   if (IsLeader(to)) {
     const auto* copied = std::get_if<MirrorAck>(&message);

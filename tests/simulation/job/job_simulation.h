@@ -4,7 +4,7 @@
 // from outside and keep their own account of what must be true:
 //
 //   OneOwner       a row is held by at most one member
-//   AtMostOnce     a row contains nothing nobody pushed
+//   AtMostOnce     a row contains nothing that no worker pushed
 //   SumOfPushes    at the end, rows = sum of pushes of workers that left cleanly, plus what dead ones may have got
 //                  through
 //   OwnPushes      a pull shows every push of its worker issued before it

@@ -1,5 +1,5 @@
 // One coordinator after the other. It dies with the server it runs in, or is followed in order; the operator appoints
-// another one, whose server tells the others.
+// another one, whose server informs the others.
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +13,8 @@ CoordinatorOptions JobSimulation::NextOptions(uint32_t term) const {
   options.term = term;
   options.shards = parameters_.shards;
   options.liveness_lease = std::chrono::seconds(10);
-  options.office_lease = std::chrono::seconds(13);
-  options.uncovered_patience = std::chrono::seconds(15);
+  options.leader_lease = std::chrono::seconds(13);
+  options.uncovered_timeout = std::chrono::seconds(15);
   options.mutations = mutations_;
   return options;
 }
@@ -41,7 +41,7 @@ JobSimulation::Leader& JobSimulation::LeaderOfTerm(uint32_t term) const {
 // one by those who want it.
 void JobSimulation::EndLeader(Leader& leader) {
   if (!std::exchange(leader.alive, false)) return;
-  Tell("the coordinator of term " + std::to_string(leader.term) + " ends");
+  Trace("the coordinator of term " + std::to_string(leader.term) + " ends");
   if (leader_ == &leader) leader_ = nullptr;
   if (leader.host < servers_.size() && servers_[leader.host]->fate == Fate::kRunning) {
     if (std::optional<CoordinatorRecord> record = leader.core->LastRecord()) {
@@ -76,7 +76,7 @@ void JobSimulation::Appoint(std::optional<NodeGone> gone, uint32_t index_below) 
   options.voters = confirmed_;
   const uint32_t term = options.term;
   StartLeader(std::move(options), *host);
-  Tell(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
+  Trace(Name(ServerPlace(*host)) + " runs the coordinator of term " + std::to_string(term));
   if (gone) {
     const CommandId id(next_command_++);
     commands_[id] = {now() + std::chrono::seconds(100), leader_};
@@ -95,10 +95,10 @@ void JobSimulation::ConfirmWhenWanted() {
   });
   Leader& last = *leaders_.back();
   if (!last.alive) return;
-  const auto office = last.core->progress().office;
-  if (office.wanted.empty()) return;
-  Voters voters{.map_version = office.map_version, .nodes = {}};
-  for (const uint32_t node : office.wanted) voters.nodes.emplace_back(node);
+  const auto lease = last.core->progress().lease;
+  if (lease.wanted.empty()) return;
+  Voters voters{.map_version = lease.map_version, .nodes = {}};
+  for (const uint32_t node : lease.wanted) voters.nodes.emplace_back(node);
   confirmed_ = voters;
   Count("confirmations");
   After(FromMilliseconds(random().Uniform() * 500), [this, &last, voters, life = life_] {
@@ -107,7 +107,7 @@ void JobSimulation::ConfirmWhenWanted() {
     commands_[id] = {now() + std::chrono::seconds(100), &last};
     StepCoordinator(
         last,
-        FromOperator{.id = id, .command = ConfirmOffice{last.term, voters}, .timeout = std::chrono::seconds(100)});
+        FromOperator{.id = id, .command = ConfirmLeader{last.term, voters}, .timeout = std::chrono::seconds(100)});
   });
 }
 

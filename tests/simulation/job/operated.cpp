@@ -98,7 +98,7 @@ void OperatedSimulation::Kill(const Pod& pod) {
   EndProcess(process, kKilled);
 }
 
-// The platform ends it, though nobody else wanted that.
+// The platform ends it, though no other process wanted that.
 void OperatedSimulation::CheckNeeded(size_t server) {
   CheckVerdict();
   const ShardMap* map = NewestMap();
@@ -195,7 +195,7 @@ attune::Status OperatedSimulation::Host(size_t server, const HostCoordinator& wa
   Leader* const before = leader_;
   StartLeader(std::move(options), server);
   if (before != nullptr && before->alive && before->term > wanted.term) leader_ = before;
-  Tell(Name(ServerPlace(server)) + " runs the " + who);
+  Trace(Name(ServerPlace(server)) + " runs the " + who);
   Hears(ServerPlace(server), wanted.term);
   StepServer(server, CoordinatorHere{.term = wanted.term, .port = 7400});
   text = who + " begins";
@@ -241,7 +241,7 @@ void OperatedSimulation::Direct(const Pod& pod, const v1::Directive& directive, 
     Count("words of ended processes");
   }
   if (auto* checkpoint = std::get_if<TakeCheckpoint>(&*command)) checkpoint->directory = "checkpoints";
-  if (std::holds_alternative<ConfirmOffice>(*command)) Count("confirmations");
+  if (std::holds_alternative<ConfirmLeader>(*command)) Count("confirmations");
   Leader* const leader = LeaderIn(server);
   if (leader != nullptr) return Ask(*leader, *std::move(command), std::move(answer));
   if (const auto* gone = std::get_if<NodeGone>(&*command)) {  // it may overtake the order to run the coordinator
@@ -273,11 +273,11 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
   const Leader* const leader = LeaderIn(server);
   if (leader == nullptr) return;
   const JobProgress progress = leader->core->progress();
-  v1::Office& office = *window.mutable_office();
-  office.set_term(leader->term);
-  office.set_held(progress.office.held);
-  office.set_map_version(progress.office.map_version.value());
-  office.mutable_wanted_voters()->Assign(progress.office.wanted.begin(), progress.office.wanted.end());
+  v1::LeaderLease& lease = *window.mutable_leader_lease();
+  lease.set_term(leader->term);
+  lease.set_held(progress.lease.held);
+  lease.set_map_version(progress.lease.map_version.value());
+  lease.mutable_wanted_voters()->Assign(progress.lease.wanted.begin(), progress.lease.wanted.end());
   if (!progress.taking_over) FillJob(*leader, progress, *window.mutable_job());
 }
 
@@ -323,19 +323,19 @@ void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progre
   }
 }
 
-// What a coordinator says of its office travels at once, and so does its first map.
-void OperatedSimulation::LookAtOffices() {
+// What a coordinator says of its lease travels at once, and so does its first map.
+void OperatedSimulation::CheckLeases() {
   for (const auto& leader : leaders_) {
     if (!leader->alive) continue;
-    const auto office = leader->core->progress().office;
-    OfficeSaid& said = offices_[leader.get()];
+    const auto lease = leader->core->progress().lease;
+    ReportedLease& said = reported_leases_[leader.get()];
     const bool formed = leader->core->map().formed();
-    if (office.held == said.held && office.wanted == said.wanted && formed == said.formed) continue;
-    if (!office.held && said.held) Count("offices lost");
-    said = {office.held, formed, office.wanted};
+    if (lease.held == said.held && lease.wanted == said.wanted && formed == said.formed) continue;
+    if (!lease.held && said.held) Count("leader leases lost");
+    said = {lease.held, formed, lease.wanted};
     platform_->ReportSoon(leader->host);
   }
-  After(std::chrono::milliseconds(200), [this] { LookAtOffices(); });
+  After(std::chrono::milliseconds(200), [this] { CheckLeases(); });
 }
 
 // --- what the platform does in the job's simulation
@@ -352,13 +352,13 @@ std::optional<Place> OperatedSimulation::PlaceOf(Place from, NodeId node) const 
   return member->role == Role::kServer ? ServerPlace(number) : WorkerPlace(number);
 }
 
-// As the operator's patience expects them.
+// As the operator's timeout expects them.
 CoordinatorOptions OperatedSimulation::NextOptions(uint32_t term) const {
   const CoordinatorOptions real;
   CoordinatorOptions options = JobSimulation::NextOptions(term);
   options.liveness_lease = real.liveness_lease;
-  options.office_lease = real.office_lease;
-  options.uncovered_patience = real.uncovered_patience;
+  options.leader_lease = real.leader_lease;
+  options.uncovered_timeout = real.uncovered_timeout;
   return options;
 }
 

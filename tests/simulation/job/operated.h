@@ -31,7 +31,7 @@ struct OperatedParameters {
   uint32_t server_ends = 0;           // of a server whose rows have copies; any may run the coordinator
   uint32_t worker_ends = 0;
   uint32_t cuts = 0;                            // of a machine from all others, for a while or for ever
-  uint32_t deletions = 0;                       // of a pod, by somebody
+  uint32_t deletions = 0;                       // of a pod, by a user
   uint32_t false_signs = 0;                     // one sign of a loss, of a process that is well
   uint32_t server_edits = 0, worker_edits = 0;  // of replicas in the spec
   uint32_t late_ends = 0;                       // of processes after the job has finished
@@ -66,7 +66,7 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   bool OnCommandResult(const CommandResult& result) override;
   uint64_t IncarnationOfWorker(size_t worker) const override;
   double ComputeMilliseconds() override { return random().Uniform() * operated_.compute_milliseconds; }
-  Duration Patience() const override { return std::chrono::minutes(20); }
+  Duration CallTimeout() const override { return std::chrono::minutes(20); }
   bool EndsProgram(const Worker& worker, const attune::Status& status) override;
 
   // --- a server's process
@@ -74,7 +74,7 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   attune::Status Host(size_t server, const HostCoordinator& wanted, std::string& text);
   void EndProcess(size_t server, int exit_code);
   Leader* LeaderIn(size_t server) const;
-  void LookAtOffices();
+  void CheckLeases();
   void Ask(Leader& leader, Command command, Answer answer);
   void FillServer(size_t server, v1::WindowReport& window);
   void FillJob(const Leader& leader, const JobProgress& progress, v1::JobWindow& window) const;
@@ -110,18 +110,18 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   std::unique_ptr<Platform> platform_;
   std::map<CommandId, Answer> asked_;
   std::map<size_t, std::vector<std::pair<NodeGone, Answer>>> early_words_;  // by server
-  struct OfficeSaid {
+  struct ReportedLease {
     bool held = true, formed = false;
     std::vector<uint32_t> wanted;
   };
-  std::map<const Leader*, OfficeSaid> offices_;
+  std::map<const Leader*, ReportedLease> reported_leases_;
   // As cores know them.
   std::map<std::string, uint32_t> pod_numbers_;
   std::map<uint32_t, std::string> pod_uids_;
   int exit_code_ = 0;                // of the server that is being ended
   std::set<size_t> heard_finished_;  // that the job is over
   std::vector<std::function<void()>> after_check_;
-  std::set<size_t> troubled_;  // servers that may have been lost; nobody else is while the map names them
+  std::set<size_t> troubled_;  // servers that may have been lost; no other process is while the map names them
   std::set<Place> apart_;      // places of machines that are cut off
   std::map<std::string, std::set<Place>> cut_;  // the same by their pods' uids
   std::optional<MonotonicTime> finished_at_, ended_at_;

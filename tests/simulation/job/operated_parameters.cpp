@@ -54,7 +54,7 @@ OperatedParameters OperatedParameters::FromSeed(uint64_t seed) {
   }
   p.platform.watch_delay_milliseconds = random.Chance(0.2) ? 1500 : 5 + random.Uniform() * 100;
   p.platform.start_milliseconds = random.Chance(0.2) ? 8000 : 200 + random.Uniform() * 1500;
-  p.platform.late_word_chance = random.Chance(0.3) ? 0.5 : 0.05;
+  p.platform.late_report_chance = random.Chance(0.3) ? 0.5 : 0.05;
   p.early_ends = some(0.2, 2);
   p.server_ends = p.job.backups > 0 ? some(0.6, 2) : 0;
   p.worker_ends = some(0.4, 2);
@@ -76,13 +76,13 @@ std::string ToString(const OperatedParameters& p) {
   text << ToString(p.job) << " compute_milliseconds=" << p.compute_milliseconds << " span_seconds=" << p.span_seconds
        << " refused=" << p.platform.faults.refused << " times_out=" << p.platform.faults.times_out
        << " dies=" << p.platform.faults.dies << " watch_delay_milliseconds=" << p.platform.watch_delay_milliseconds
-       << " start_milliseconds=" << p.platform.start_milliseconds << " late_word_chance=" << p.platform.late_word_chance
-       << " early_ends=" << p.early_ends << " server_ends=" << p.server_ends << " worker_ends=" << p.worker_ends
-       << " cuts=" << p.cuts << " deletions=" << p.deletions << " false_signs=" << p.false_signs
-       << " server_edits=" << p.server_edits << " worker_edits=" << p.worker_edits << " late_ends=" << p.late_ends
-       << " operator_ends=" << p.operator_ends << " operator_pauses=" << p.operator_pauses
-       << " api_outages=" << p.api_outages << " stale_times=" << p.stale_times
-       << " second_operators=" << p.second_operators;
+       << " start_milliseconds=" << p.platform.start_milliseconds
+       << " late_report_chance=" << p.platform.late_report_chance << " early_ends=" << p.early_ends
+       << " server_ends=" << p.server_ends << " worker_ends=" << p.worker_ends << " cuts=" << p.cuts
+       << " deletions=" << p.deletions << " false_signs=" << p.false_signs << " server_edits=" << p.server_edits
+       << " worker_edits=" << p.worker_edits << " late_ends=" << p.late_ends << " operator_ends=" << p.operator_ends
+       << " operator_pauses=" << p.operator_pauses << " api_outages=" << p.api_outages
+       << " stale_times=" << p.stale_times << " second_operators=" << p.second_operators;
   return text.str();
 }
 

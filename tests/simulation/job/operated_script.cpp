@@ -40,7 +40,7 @@ void OperatedSimulation::ScheduleAll() {
         [this, some_seconds] { platform_->StaleCaches(some_seconds(8), some_seconds(15)); });
   times(operated_.second_operators, 0, span, [this, some_seconds] { platform_->SecondOperator(some_seconds(25)); });
   After(FromMilliseconds(1000 * (span + 30)), [this] { BeginCalm(); });
-  LookAtOffices();
+  CheckLeases();
   LookAtVerdict();
   LookAtEnd();
 }
@@ -133,7 +133,7 @@ void OperatedSimulation::CutOff(int tries) {
 void OperatedSimulation::CutMachine(std::set<Place> places, const Pod* pod) {
   if (pod == nullptr) return;
   Count("machines cut off");
-  Tell("the machine of " + pod->name + " is cut off");
+  Trace("the machine of " + pod->name + " is cut off");
   apart_.insert(places.begin(), places.end());
   network_.Partition(apart_);
   for (const Place place : places) {
@@ -161,7 +161,7 @@ void OperatedSimulation::CutMachine(std::set<Place> places, const Pod* pod) {
 void OperatedSimulation::Heal(const std::string& uid) {
   const auto cut = cut_.extract(uid);
   if (cut.empty()) return;
-  Tell("a machine is back");
+  Trace("a machine is back");
   for (const Place place : cut.mapped()) apart_.erase(place);
   network_.Partition(apart_);
   platform_->CutOff(uid, false);
@@ -180,13 +180,13 @@ void OperatedSimulation::DeleteAPod(int tries) {
       if (!pod->is_server && pod->runs()) candidates.push_back(pod);
     }
     if (candidates.empty()) return;
-    Count("pods deleted by somebody");
+    Count("pods deleted by a user");
     return platform_->DeletePod(candidates[random().Below(candidates.size())]->uid);
   }
   const std::optional<size_t> victim = ServerThatMayEnd();
   const Pod* pod = victim ? platform_->PodOf(*victim, true) : nullptr;
   if (pod == nullptr) return After(std::chrono::seconds(1), [this, tries] { DeleteAPod(tries - 1); });
-  Count("pods deleted by somebody");
+  Count("pods deleted by a user");
   any_server_died_ = true;
   servers_[*victim]->taken_for_dead = true;
   troubled_.insert(*victim);
@@ -207,10 +207,10 @@ void OperatedSimulation::ShowFalseSign() {
   constexpr Duration kUntilForgotten = std::chrono::seconds(5);  // the sidecar is back, and has reported
   false_signs_[pod.uid] = now() + time + kUntilForgotten;
   if (random().Chance(0.6)) {
-    Tell("the sidecar of " + pod.name + " is away");
+    Trace("the sidecar of " + pod.name + " is away");
     return platform_->CutSidecar(pod.uid, time);
   }
-  Tell("the node of " + pod.name + " is not ready, says the platform");
+  Trace("the node of " + pod.name + " is not ready, says the platform");
   platform_->NodeReady(pod.uid, false);
   After(time, [this, uid = pod.uid] { platform_->NodeReady(uid, true); });
 }
@@ -218,26 +218,26 @@ void OperatedSimulation::ShowFalseSign() {
 void OperatedSimulation::EditServers() {
   const uint64_t number = 1 + parameters_.backups + random().Below(3);
   Count("edits of servers");
-  Tell("spec.servers.replicas is " + std::to_string(number));
+  Trace("spec.servers.replicas is " + std::to_string(number));
   platform_->PatchSpec({{"servers", {{"replicas", number}}}});
 }
 
 void OperatedSimulation::EditWorkers() {
   const uint64_t number = 1 + random().Below(4);
   Count("edits of workers");
-  Tell("spec.workers.replicas is " + std::to_string(number));
+  Trace("spec.workers.replicas is " + std::to_string(number));
   platform_->PatchSpec({{"workers", {{"replicas", number}}}});
 }
 
 void OperatedSimulation::BeginCalm() {
-  Tell("all is well from now on");
+  Trace("all is well from now on");
   calm_ = true;
   network_.Calm();
   HealAll();
   platform_->Calm();
 }
 
-// The rows are looked at when nobody changes them any more; then the servers' processes end.
+// The rows are looked at when no thread changes them any more; then the servers' processes end.
 void OperatedSimulation::LookAtEnd() {
   constexpr Duration kRest = std::chrono::seconds(3), kLongest = std::chrono::minutes(3);
   if (finished_ && !finished_at_) {
@@ -267,7 +267,7 @@ void OperatedSimulation::CheckRows() {
 }
 
 // Of a job that has finished: nothing depends on it any more. But when the operator has yet to hear of that, one server
-// stays that can tell; without any, Failed is the true verdict.
+// stays that can say; without any, Failed is the true verdict.
 void OperatedSimulation::EndLate() {
   std::vector<size_t> candidates;
   for (size_t i = 0; i < servers_.size(); ++i) {
@@ -293,7 +293,7 @@ void OperatedSimulation::CheckVerdict() {
     return Violation("Verdict: the job is Failed: " + api::FindCondition(status, api::kFailed)->message + Picture());
   }
   if (!ended_at_ && api::IsTrue(status, api::kSucceeded)) {
-    Tell("the job is Succeeded: " + api::FindCondition(status, api::kSucceeded)->message);
+    Trace("the job is Succeeded: " + api::FindCondition(status, api::kSucceeded)->message);
     const bool reached = std::ranges::any_of(
         leaders_, [](const auto& leader) { return !leader->core->progress().goal_reached.empty(); });
     if (!reached) return Violation("Verdict: the job is Succeeded although its goal is not reached");

@@ -33,7 +33,7 @@ std::string Describe(const controller::ApiCall& call) {
 
 std::string NodeName(uint64_t number) { return "node-" + std::to_string(number % kNodesMade); }
 
-// Many operators' processes in one run, each with a thread that writes Events: nobody here reads them.
+// Many operators' processes in one run, each with a thread that writes Events: no process here reads them.
 class NoEvents final : public kube::Api {
  public:
   StatusOr<Json> Get(const kube::ResourceType&, const kube::ObjectKey&, const kube::CallOptions&) override {
@@ -173,7 +173,7 @@ std::optional<controller::Fault> Platform::Judge(const controller::ApiCall& call
   const bool writes = call.verb != "get" && call.verb != "list" && call.verb != "log";
   const std::string text = Describe(call);
   for (const char letter : text) world_.Digest(static_cast<unsigned char>(letter));
-  if (writes) world_.Tell("operator: " + text);
+  if (writes) world_.Trace("operator: " + text);
   if (writes) {
     if (call.kind == "Pod") {
       Changed(kPods);
@@ -192,8 +192,8 @@ std::optional<controller::Fault> Platform::Judge(const controller::ApiCall& call
   if (!fault) return std::nullopt;
   world_.Count(fault->operator_dies ? "operators that died in a call" : "calls that failed");
   if (world_.keeps_history()) {
-    world_.Tell("operator: " + text + " fails: " + attune::ToString(fault->status) +
-                (fault->carried_out ? ", carried out" : ""));
+    world_.Trace("operator: " + text + " fails: " + attune::ToString(fault->status) +
+                 (fault->carried_out ? ", carried out" : ""));
   }
   return fault;
 }
@@ -295,7 +295,7 @@ void Platform::BeginOperator() {
 }
 
 void Platform::EndOperator(Operator& which, std::optional<Duration> next_begins_in) {
-  world_.Tell("operator " + std::to_string(which.number) + " ends");
+  world_.Trace("operator " + std::to_string(which.number) + " ends");
   for (auto& [uid, pod] : pods_) {
     if (pod.operator_heard_by != which.number) continue;
     pod.operator_heard_by = 0;
@@ -304,7 +304,7 @@ void Platform::EndOperator(Operator& which, std::optional<Duration> next_begins_
   operators_.erase(which.number);
   if (!next_begins_in) return;
   world_.After(*next_begins_in, [this] {
-    world_.Tell("another operator begins");
+    world_.Trace("another operator begins");
     if (operators_.empty()) BeginOperator();
   });
 }
@@ -319,7 +319,7 @@ void Platform::PauseOperator(Duration away) {
   if (operators_.empty()) return;
   world_.Count("operators that were stopped");
   Operator& stopped = AnyOperator();
-  world_.Tell("operator " + std::to_string(stopped.number) + " is stopped");
+  world_.Trace("operator " + std::to_string(stopped.number) + " is stopped");
   stopped.paused_until = std::max(stopped.paused_until, world_.now() + away);
 }
 
@@ -327,7 +327,7 @@ void Platform::PauseOperator(Duration away) {
 void Platform::SecondOperator(Duration time) {
   if (operators_.size() != 1) return;
   world_.Count("times that two operators were at work");
-  world_.Tell("a second operator begins");
+  world_.Trace("a second operator begins");
   BeginOperator();
   for (auto& [uid, pod] : pods_) {
     if (!world_.random().Chance(0.5)) continue;
@@ -341,14 +341,14 @@ void Platform::SecondOperator(Duration time) {
 
 void Platform::ApiServerAway(Duration away) {
   world_.Count("times that the API server was away");
-  world_.Tell("the API server is away");
+  world_.Trace("the API server is away");
   api_away_until_ = world_.now() + away;
 }
 
 void Platform::StaleCaches(Duration how_old, Duration while_time) {
   if (operators_.empty()) return;
   Operator& lags = AnyOperator();
-  world_.Tell("the caches of operator " + std::to_string(lags.number) + " lag behind");
+  world_.Trace("the caches of operator " + std::to_string(lags.number) + " lag behind");
   lags.stale_by = how_old;
   lags.stale_until = world_.now() + while_time;
 }
@@ -454,7 +454,7 @@ void Platform::Take(const Json& object) {
       if (kube::StringAt(container, {"name"}) != role || !container.contains("args")) continue;
       for (const Json& argument : container["args"]) pod.arguments.push_back(argument.get<std::string>());
     }
-    world_.Tell("pod " + pod.name + " is created");
+    world_.Trace("pod " + pod.name + " is created");
     world_.Count("pods");
     world_.After(FromMilliseconds(20 + world_.random().Uniform() * parameters_.start_milliseconds),
                  [this, uid] { Begin(uid); });
@@ -472,12 +472,12 @@ void Platform::Begin(const std::string& uid) {
   pod.node = NodeName(nodes_++);
   if (!real_.Bind({kNamespace, pod.name}, pod.node).ok()) return;
   pod.process = processes_.Start(pod);
-  world_.After(FromMilliseconds(world_.random().Uniform() * 300), [this, uid] { TellRuns(uid); });
+  world_.After(FromMilliseconds(world_.random().Uniform() * 300), [this, uid] { ReportRuns(uid); });
   ConnectLater(uid);
   world_.After(FromMilliseconds(world_.random().Uniform() * 1000), [this, uid] { Report(uid); });
 }
 
-void Platform::TellRuns(const std::string& uid) {
+void Platform::ReportRuns(const std::string& uid) {
   const Pod* pod = Find(uid);
   if (pod == nullptr || !pod->runs() || pod->cut_off) return;
   const std::string role = pod->is_server ? contract::kRoleServer : contract::kRoleWorker;
@@ -487,7 +487,7 @@ void Platform::TellRuns(const std::string& uid) {
                               {"containerStatuses", Json::array({{{"name", role}, {"state", running}}})}});
 }
 
-void Platform::TellEnd(const std::string& uid) {
+void Platform::ReportEnd(const std::string& uid) {
   const Pod* pod = Find(uid);
   if (pod == nullptr || pod->cut_off) return;
   WriteEnd(*pod, pod->exit_code);
@@ -514,10 +514,10 @@ void Platform::OnEnd(size_t process, bool is_server, int exit_code, const std::s
   world_.After(FromMilliseconds(world_.random().Uniform() * 300), [this, uid = pod->uid] {
     if (const auto found = pods_.find(uid); found != pods_.end()) Disconnect(found->second);
   });
-  const bool late = !calm_ && world_.random().Chance(parameters_.late_word_chance);
-  if (late) world_.Count("ends told late");
+  const bool late = !calm_ && world_.random().Chance(parameters_.late_report_chance);
+  if (late) world_.Count("ends reported late");
   world_.After(FromMilliseconds(20 + world_.random().Uniform() * (late ? 20000 : 500)),
-               [this, uid = pod->uid] { TellEnd(uid); });
+               [this, uid = pod->uid] { ReportEnd(uid); });
 }
 
 // Asked first, killed after the grace.
@@ -552,9 +552,9 @@ void Platform::CutOff(const std::string& uid, bool cut_off) {
     return;
   }
   if (found->second.ended) {
-    TellEnd(uid);
+    ReportEnd(uid);
   } else {
-    TellRuns(uid);  // it may have started while nobody heard of that
+    ReportRuns(uid);  // it may have started while that was not observed
   }
   ConnectLater(uid);
   Changed(kPods);
@@ -639,7 +639,7 @@ bool Platform::Send(Operator& sender, const std::string& pod_uid, const v1::Dire
     world_.Count("operators that died in a call");
     throw controller::OperatorDied{};
   }
-  if (world_.keeps_history()) world_.Tell("operator: to " + found->second.name + ": " + key);
+  if (world_.keeps_history()) world_.Trace("operator: to " + found->second.name + ": " + key);
   if (!key.empty()) sender.open[pod_uid].insert(key);
   world_.After(FromMilliseconds(1 + world_.random().Uniform() * 30),
                [this, pod_uid, directive, key, number = sender.number] {
@@ -662,7 +662,7 @@ void Platform::Answered(uint64_t asked_by, const std::string& pod_uid, const std
     if (asked->open[pod_uid].erase(key) == 0) return;
     using Outcome = telemetry::DirectiveAnswer::Outcome;
     const std::string message = status.ok() ? text : std::string(attune::Message(status));
-    if (world_.keeps_history()) world_.Tell("operator: " + pod->name + " answers " + key + ": " + message);
+    if (world_.keeps_history()) world_.Trace("operator: " + pod->name + " answers " + key + ": " + message);
     asked->store->Answered(HelloOf(*pod), key,
                            {.outcome = status.ok() ? Outcome::kDone : Outcome::kRefused,
                             .message = message,

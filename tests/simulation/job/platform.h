@@ -1,8 +1,8 @@
 // The platform of the whole-job simulation, played by the operator's own code: a real Plan() and Executor over an API
 // server that fails (tests/operator/controller/execute/faulty_api.h), whose pods become the simulated processes. Beside
 // the operator it is what stands between it and them: nodes and their agents (a pod that is created starts after a
-// while, one that is deleted is asked to end and killed after its grace, an end is told late), and sidecars (reports
-// up, directives down, while their streams are open).
+// while, one that is deleted is asked to end and killed after its grace, an end is reported late), and sidecars
+// (reports up, directives down, while their streams are open).
 //
 //   API server  <--calls, some fail--  operator (dies between any two calls, is away, sees stale caches)
 //     | pods                               ^ reports, answers            | directives
@@ -63,7 +63,7 @@ struct PlatformParameters {
   controller::FaultRates faults;         // of a call to the API server
   double watch_delay_milliseconds = 20;  // until the operator's caches show a change, at most
   double start_milliseconds = 1500;      // of a pod, at most
-  double late_word_chance = 0;           // an end that is told only after many seconds
+  double late_report_chance = 0;         // an end that is reported only after many seconds
 };
 
 class Platform {
@@ -73,7 +73,7 @@ class Platform {
 
   // --- for the script
   void PatchSpec(const kube::Json& spec);  // merge patch, by a user
-  void DeletePod(const std::string& uid);  // by somebody
+  void DeletePod(const std::string& uid);  // by a user
   void StopOperator(Duration away);        // its process ends, and another one begins
   void PauseOperator(Duration away);       // its process stands still
   void SecondOperator(Duration time);      // beside the one that is there; then one of the two ends
@@ -91,7 +91,7 @@ class Platform {
   // --- for the simulation
   // `message`: what it leaves behind in its termination message.
   void OnEnd(size_t process, bool is_server, int exit_code, const std::string& message);
-  void ReportSoon(size_t process);  // a server, which has news of its office
+  void ReportSoon(size_t process);  // a server, which has news of its lease
   Pod* PodOf(size_t process, bool is_server);
   const Pod* Find(const std::string& uid) const;
   std::vector<const Pod*> Pods() const;  // in the order of their names, then of their creation
@@ -127,8 +127,8 @@ class Platform {
   void LookAtPods();
   void Take(const kube::Json& object);
   void Begin(const std::string& uid);
-  void TellRuns(const std::string& uid);
-  void TellEnd(const std::string& uid);
+  void ReportRuns(const std::string& uid);
+  void ReportEnd(const std::string& uid);
   void WriteEnd(const Pod& pod, int exit_code);
   void End(const std::string& uid, int64_t grace_seconds);
   void ConfirmGone(const std::string& uid);

@@ -13,7 +13,7 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
   CoordinatorCore& core = *leader.core;
   core.Step(std::move(input), now(), out);
   for (const std::string& event : out.events) {
-    Tell("event: " + event);
+    Trace("event: " + event);
     if (event.ends_with("it is given up")) Count("members given up");
   }
   for (const RejectedMessage& rejected : out.rejected) {
@@ -69,7 +69,7 @@ void JobSimulation::NoteReleased(Leader& leader) {
 
 void JobSimulation::OnCoordinatorsOrders(Leader& leader, CoordinatorOutputs& out) {
   for (const CommandResult& result : out.command_results) {
-    Tell("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
+    Trace("command " + std::to_string(result.id.value()) + ": " + attune::ToString(result.status) + " " + result.text);
     if (OnCommandResult(result)) continue;
     const auto it = commands_.find(result.id);
     if (it == commands_.end()) {
@@ -180,7 +180,7 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
     Violation("Checked: " + Name(ServerPlace(index)) + " rejects a message: " + rejected.why);
   }
   if (out.lost) {
-    Tell(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
+    Trace(Name(ServerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     if (!MayBeLost(index)) Violation("a server was lost: " + attune::ToString(*out.lost));
     if (server.may_be_given_up) {
       server.taken_for_dead = true;
@@ -224,7 +224,7 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
     Violation("Checked: " + Name(WorkerPlace(index)) + " rejects a message: " + rejected.why);
   }
   if (out.lost && worker.fate == Fate::kRunning) {
-    Tell(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
+    Trace(Name(WorkerPlace(index)) + " ends: " + attune::ToString(*out.lost));
     EndWorker(worker, Fate::kLost);
   }
   for (const RevokeRows& revoke : out.revoke) {
@@ -303,7 +303,7 @@ size_t JobSimulation::StartServer(uint32_t index) {
 }
 
 void JobSimulation::EndServer(size_t server, Fate fate) {
-  Tell(Name(ServerPlace(server)) + (fate == Fate::kDead ? " dies" : " ends"));
+  Trace(Name(ServerPlace(server)) + (fate == Fate::kDead ? " dies" : " ends"));
   servers_[server]->fate = fate;
   BreakAll(ServerPlace(server), std::chrono::seconds(1));
   OnServerEnded(server);

@@ -15,7 +15,7 @@ MonotonicTime JobSimulation::CallDeadline(bool may_be_short) {
   if (may_be_short && random().Chance(parameters_.short_deadline_chance)) {
     return now() + FromMilliseconds(random().Uniform() * 2 * parameters_.delay_milliseconds_max);
   }
-  return now() + Patience();
+  return now() + CallTimeout();
 }
 
 void JobSimulation::Ask(size_t index, Worker::At at) {
@@ -173,7 +173,7 @@ void JobSimulation::GoOn(size_t index, const Completion& completion) {
     case kWork:
     case kClosingWork:
     case kEnd:
-      return Violation("EveryCallEnds: an answer nobody asked for");
+      return Violation("EveryCallEnds: an answer that no call asked for");
   }
 }
 

@@ -82,7 +82,7 @@ void JobSimulation::ChangeWorker(Fate how) {
 
 void JobSimulation::KillWorker(size_t worker) {
   if (workers_[worker]->fate != Fate::kRunning) return;
-  Tell(Name(WorkerPlace(worker)) + " dies");
+  Trace(Name(WorkerPlace(worker)) + " dies");
   EndWorker(*workers_[worker], Fate::kDead);
   BreakAll(WorkerPlace(worker), std::chrono::seconds(0));
 }
@@ -115,7 +115,7 @@ bool JobSimulation::AllRowsHaveTheirCopies() const {
   const bool settled = std::ranges::all_of(ServersThatServe(), [&](size_t i) {
     return servers_[i]->core->map().version == map->version && servers_[i]->core->rows().Report().shards_not_ready == 0;
   });
-  const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // nobody knows yet that it is dead
+  const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // not known yet to be dead
     return server->taken_for_dead && map->Contains(server->core->node());
   });
   return covered && settled && !missed;
@@ -223,10 +223,10 @@ void JobSimulation::Part() {
   }
   if (these.empty()) return;
   Count("partitions");
-  Tell("the network parts");
+  Trace("the network parts");
   network_.Partition(std::move(these));
   After(FromMilliseconds(random().Uniform() * 5000), [this] {
-    Tell("the network heals");
+    Trace("the network heals");
     network_.Heal();
   });
 }
@@ -249,7 +249,7 @@ void JobSimulation::CutLink() {
   }
   const Place end = others[random().Below(others.size())];
   Count("links cut");
-  Tell(Name(ServerPlace(server)) + " and " + Name(end) + " do not reach each other");
+  Trace(Name(ServerPlace(server)) + " and " + Name(end) + " do not reach each other");
   any_failure_ = any_server_died_ = true;
   for (const Place place : {ServerPlace(server), end}) {
     if (IsServer(place)) servers_[IndexOf(place)]->may_be_given_up = true;
@@ -258,7 +258,7 @@ void JobSimulation::CutLink() {
   Break(ServerPlace(server), end, network_.Delay());
   if (random().Chance(0.5)) return;
   After(FromMilliseconds(random().Uniform() * 25000), [this, server, end] {
-    Tell("they do again");
+    Trace("they do again");
     network_.Mend(ServerPlace(server), end);
   });
 }
@@ -301,7 +301,7 @@ void JobSimulation::StartJob() {
 void JobSimulation::CrashEverything() {
   if (finished_) return;
   if (!checkpoint_) return After(std::chrono::milliseconds(500), [this] { CrashEverything(); });
-  Tell("everything crashes and begins again from the newest checkpoint");
+  Trace("everything crashes and begins again from the newest checkpoint");
   Count("resumed jobs");
   for (const auto& leader : leaders_) leader->alive = false;
   for (size_t i = 0; i < workers_.size(); ++i) {
@@ -349,7 +349,7 @@ Outcome JobSimulation::Simulate() {
   constexpr Duration kRest = std::chrono::seconds(10);  // lets the last rows arrive
   if (parameters_.IsHarsh()) {
     After(longest / 2, [this] {
-      Tell("the network is good from now on");
+      Trace("the network is good from now on");
       network_.Calm();
       network_.SlowNobody();
     });

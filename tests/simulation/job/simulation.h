@@ -67,7 +67,7 @@ class JobSimulation : public World {
     bool may_be_given_up = false;  // a link of it is cut
     bool taken_for_dead = false;   // others continue without it; it may not know yet
     bool released = false;         // drained, whether it has heard so or not
-    CutId writing, called_off;     // the part nobody wants any more
+    CutId writing, called_off;     // the part that is not wanted any more
     std::optional<MonotonicTime> wake;
   };
   struct PullCheck {
@@ -235,7 +235,7 @@ class JobSimulation : public World {
 
   // --- a worker's program
   virtual double ComputeMilliseconds() { return random().Uniform() * 3; }  // of a batch
-  virtual Duration Patience() const { return std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60); }
+  virtual Duration CallTimeout() const { return std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60); }
   // A call that has ended badly, by right: the program ends.
   virtual bool EndsProgram(const Worker& /*worker*/, const attune::Status& /*status*/) { return false; }
   CallId NewCall(Worker& worker, const char* what, MonotonicTime deadline);
@@ -307,7 +307,7 @@ class JobSimulation : public World {
   std::vector<std::unique_ptr<Leader>> leaders_;  // of all lives; alarms stay where they are
   size_t first_leader_ = 0;                       // of this life
   std::optional<Voters> confirmed_;               // as the operator has recorded
-  Leader* leader_ = nullptr;                      // the last appointed; null: nobody since that one died
+  Leader* leader_ = nullptr;                      // the last appointed; null: none since that one died
   const Leader* finisher_ = nullptr;              // who said that the job is over
   std::map<Place, uint32_t> heard_;               // of coordinators, by their highest term
   struct {

@@ -106,7 +106,7 @@ void RowSimulation::CheckRows() {
         if (!present) {
           Violation("AckedPresent: acknowledged push " + std::to_string(push.column) + " is not in key " +
                     std::to_string(key) +
-                    (row == nullptr ? " (nobody holds the row)" : ", held by node " + std::to_string(holder)));
+                    (row == nullptr ? " (no worker holds the row)" : ", held by node " + std::to_string(holder)));
         }
       }
     }

@@ -41,7 +41,7 @@ void RowSimulation::Carry(NodeId from, NodeId to, LinkFrame frame) {
 void RowSimulation::Break(NodeId a, NodeId b) {
   if (!Alive(a) || !Alive(b)) return;
   network_.Cut(a.value(), b.value());
-  Tell("link " + std::to_string(a.value()) + "-" + std::to_string(b.value()) + " breaks");
+  Trace("link " + std::to_string(a.value()) + "-" + std::to_string(b.value()) + " breaks");
   const Duration away = network_.Delay(6);
   for (const auto& [self, peer] : {std::pair(a, b), std::pair(b, a)}) {
     Node& node = At(self);
@@ -81,7 +81,7 @@ void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame) {
     Digest((message.index() * 1000003 + from.value() * 8191 + to.value()) ^
            static_cast<uint64_t>((now() - MonotonicTime{}).count()));
     if (keeps_history()) {
-      Tell(std::to_string(from.value()) + " -> " + std::to_string(to.value()) + "  " + Describe(message));
+      Trace(std::to_string(from.value()) + " -> " + std::to_string(to.value()) + "  " + Describe(message));
     }
     const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PullReply>(message);
     if (answer) {
@@ -102,12 +102,12 @@ void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame) {
 void RowSimulation::SendAll(Node& node, RowOutputs& out) {
   for (Outgoing& outgoing : out.send) {
     if (outgoing.to == node.id) {
-      if (keeps_history()) Tell(std::to_string(node.id.value()) + " itself  " + Describe(outgoing.message));
+      if (keeps_history()) Trace(std::to_string(node.id.value()) + " itself  " + Describe(outgoing.message));
       Answer(node, outgoing.message);
     } else {
       if (keeps_history() && std::getenv("ATTUNE_TRACE_SENDS") != nullptr) {
-        Tell("    " + std::to_string(node.id.value()) + " sends to " + std::to_string(outgoing.to.value()) + "  " +
-             Describe(outgoing.message));
+        Trace("    " + std::to_string(node.id.value()) + " sends to " + std::to_string(outgoing.to.value()) + "  " +
+              Describe(outgoing.message));
       }
       ToNode(node, outgoing.to, std::move(outgoing.message));
     }
@@ -142,7 +142,7 @@ void RowSimulation::Arm(Node& node) {
   });
 }
 
-// The coordinator is told; a node that cannot reach it says so again.
+// The coordinator is informed; a node that cannot reach it says so again.
 void RowSimulation::Hear(NodeId from, const RowsReport& report) {
   if (report.number < reports_[from].number) return;
   if (network_.Apart(kCoordinatorPlace, from.value())) {

@@ -47,7 +47,7 @@ void RowSimulation::Publish(ShardMap map, const char* why) {
   Count("maps");
   map_ = std::make_shared<const ShardMap>(std::move(map));
   if (const Status status = Validate(*map_); !status.ok()) Violation("bad map: " + attune::ToString(status));
-  if (keeps_history()) Tell(std::string("map ") + Describe(*map_) + ": " + why);
+  if (keeps_history()) Trace(std::string("map ") + Describe(*map_) + ": " + why);
   for (const auto& [id, node] : nodes_) {
     if (!node->alive) continue;
     const double factor = node->suspected ? 12 : node->id == slow_map_ ? std::max(2.0, p_.slow_map) : 2;
@@ -67,11 +67,11 @@ void RowSimulation::DeliverMap(NodeId to, const std::shared_ptr<const ShardMap>&
 void RowSimulation::Adopt(Node& node, const ShardMap& map) {
   if (map.version <= node.rows->map().version) return;
   if (!map.Contains(node.id)) {
-    Tell(std::to_string(node.id.value()) + " hears that it is out");
+    Trace(std::to_string(node.id.value()) + " hears that it is out");
     node.alive = false;
     return;
   }
-  if (keeps_history()) Tell(std::to_string(node.id.value()) + " adopts map " + std::to_string(map.version.counter()));
+  if (keeps_history()) Trace(std::to_string(node.id.value()) + " adopts map " + std::to_string(map.version.counter()));
   for (const Member& member : node.rows->map().members) {
     if (map.Contains(member.node)) continue;
     node.gone.insert(member.node);

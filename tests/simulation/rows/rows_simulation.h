@@ -4,7 +4,7 @@
 //
 //   OneOwner       a row is held by at most one member, or is on its way to one
 //   AtMostOnce     no row and no copy contains a push twice
-//   AckedPresent   what its origin was told is applied is in the row, or in a copy while the row is being recovered
+//   AckedPresent   what was acknowledged to its origin is in the row, or in a copy while the row is being recovered
 //   OwnPushes      a pull shows every push of its worker issued before it
 //   VersionsRise   what a worker sees of a row never falls
 //   FilterSound    a push in a row or copy is recorded there until its origin knows of it

@@ -216,7 +216,7 @@ void RowSimulation::Crash(bool only_suspect) {
   if (p_.slow_backup && random().Chance(p_.joins > 0 ? 0.3 : 0.7)) victim = map_->shards[0].home;
   if (p_.slow_spare && random().Chance(0.7)) victim = Members(Role::kWorker).back();
   if (!p_.slow_backup || p_.joins > 0) return CrashNode(victim, only_suspect);
-  // Readers see what nobody else knows of yet.
+  // Readers see what no other node knows of yet.
   for (uint32_t i = 0; i < p_.pulls; ++i) IssuePull();
   After(network_.Delay(3), [this, victim, only_suspect] { CrashNode(victim, only_suspect); });
 }
@@ -244,7 +244,7 @@ void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
       if (random().Chance(0.5)) network_.Cut(victim.value(), peer.value());
     }
   }
-  Tell(std::to_string(victim.value()) + (only_suspect ? " is suspected" : " crashes"));
+  Trace(std::to_string(victim.value()) + (only_suspect ? " is suspected" : " crashes"));
   if (only_suspect) {
     At(victim).suspected = true;
   } else {
@@ -276,10 +276,10 @@ void RowSimulation::Pause() {
   const NodeId node = map_->members[random().Below(map_->members.size())].node;
   if (!Runs(node)) return;
   Count("pauses");
-  Tell(std::to_string(node.value()) + " is paused");
+  Trace(std::to_string(node.value()) + " is paused");
   network_.Pause(node.value());
   After(FromMilliseconds(random().Uniform() * p_.pause), [this, node] {
-    Tell(std::to_string(node.value()) + " runs again");
+    Trace(std::to_string(node.value()) + " runs again");
     network_.Resume(node.value());
   });
   if (!random().Chance(0.4) || !MayCrash(node)) return;
@@ -295,11 +295,11 @@ void RowSimulation::Part() {
   }
   if (these.empty()) return;
   Count("partitions");
-  Tell("the network parts");
+  Trace("the network parts");
   const NodeId node(*these.begin());
   network_.Partition(std::move(these));
   After(Sometime(), [this] {
-    Tell("the network heals");
+    Trace("the network heals");
     network_.Heal();
   });
   if (!random().Chance(0.4) || !MayCrash(node)) return;

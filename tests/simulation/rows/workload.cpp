@@ -190,7 +190,7 @@ void RowSimulation::IssueLocalize() {
 void RowSimulation::LocalizeAt(NodeId from, TableId table, std::vector<Key> keys, NodeId to) {
   if (!Runs(from) || !map_->Contains(to)) return;
   Node& node = At(from);
-  Tell(std::to_string(from.value()) + " wants rows at " + std::to_string(to.value()));
+  Trace(std::to_string(from.value()) + " wants rows at " + std::to_string(to.value()));
   RowOutputs out;
   node.rows->Receive(
       from, Localize{.map_version = node.rows->map().version, .table = table, .to = to, .keys = std::move(keys)}, now(),

@@ -76,8 +76,8 @@ class Table {
   const std::string& name() const;
 
   // rows[i * dim .. ] = row of keys[i], own earlier pushes included. `rows` holds keys.size() * dim values. A row
-  // nobody has pushed to has its initial values. Keys may repeat. Memory of `keys` and `rows` must live until the end
-  // of the call.
+  // no worker has pushed to has its initial values. Keys may repeat. Memory of `keys` and `rows` must live until the
+  // end of the call.
   Status Pull(std::span<const Key> keys, std::span<float> rows) const;
   // The same without waiting; `keys` are copied, `rows` must live until the future is done or dropped: after that
   // nothing is written to them.
@@ -94,7 +94,7 @@ class Table {
   // Brings rows to this worker, which then owns them: it reads and writes them in its own memory, and other workers'
   // operations on them come here. Worth it for rows that this worker alone will use many times, before it needs them.
   // Training continues meanwhile, here and elsewhere; a row that two workers localize goes to one after the other. Rows
-  // stay until somebody else localizes them or the worker leaves, which gives them back. `keys` are copied and may
+  // stay until another worker localizes them or the worker leaves, which gives them back. `keys` are copied and may
   // repeat. Ends when every row has come, with
   //   ResourceExhausted  SessionOptions::row_bytes_max is reached: the rows that fit have come, others stay;
   //   DeadlineExceeded   some have not come within the call's time; they may still come;
@@ -138,8 +138,8 @@ class DataLease {
   std::shared_ptr<State> state_;
 };
 
-// An input range of the leases this worker gets. Ends when every item of the last epoch is done by whoever held it,
-// when the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status).
+// An input range of the leases this worker gets. Ends when every item of the last epoch is done by the worker that held
+// it, when the goal is reached, when the worker is asked to leave (Session::draining), or on error (Session::status).
 // How much of a lease is done:
 //   - its body ended and the worker is not asked to leave: all of it;
 //   - its body ended while the worker drains: what lies before the last Advance, however the body's own loops ended. A
@@ -209,7 +209,7 @@ struct FinalResult {
 
 // With how many threads a program can compute a step.
 struct ThreadOffer {
-  uint32_t initial = 1;  // until somebody wishes otherwise
+  uint32_t initial = 1;  // until a user asks otherwise
   uint32_t most = 1;     // never more; both at least 1
 };
 
@@ -221,7 +221,8 @@ class Session {
   // Leaves cleanly: waits (within call_timeout) for open pushes, hands back leases.
   virtual ~Session() = default;
 
-  // Creates the table or finds it; options must agree with whoever was first (FailedPrecondition names the difference).
+  // Creates the table or finds it; options must agree with those of the first opener (FailedPrecondition names the
+  // difference).
   virtual StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) = 0;
   virtual DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options = {}) = 0;
 
@@ -238,8 +239,8 @@ class Session {
   // Says that this program asks ThreadsForStep() before each step and computes with so many. A program that never says
   // it is not asked to change anything.
   virtual void OfferThreads(const ThreadOffer& offer) = 0;
-  // How many threads the next step is to be computed with; the answer counts as obeyed. The wish comes with a directive
-  // of the operator and holds from the next step on, without another process. 1 before OfferThreads.
+  // How many threads the next step is to be computed with; the answer counts as obeyed. The request comes with a
+  // directive of the operator and holds from the next step on, without another process. 1 before OfferThreads.
   virtual uint32_t ThreadsForStep() = 0;
 
   // Reports how good the model is now, at any step, e.g. the held-out loss that a lease of a data set `when_due` asks

@@ -71,9 +71,9 @@ void ExecutorRig::Report() {
   }
 }
 
-void ExecutorRig::SayOffice(const std::string& pod, const v1::Office& office) {
+void ExecutorRig::ReportLease(const std::string& pod, const v1::LeaderLease& lease) {
   for (telemetry::PodSample& sample : store.sample.pods) {
-    if (sample.pod == pod) *sample.window.mutable_office() = office;
+    if (sample.pod == pod) *sample.window.mutable_leader_lease() = lease;
   }
 }
 

@@ -17,7 +17,7 @@
 
 namespace attune::controller {
 
-// Moves when it is told to; read by the recorder of Events from its own thread.
+// Moves when it is asked to; read by the recorder of Events from its own thread.
 class TestClock final : public TimeSource {
  public:
   MonotonicTime Now() const override { return MonotonicTime(Duration(now_.load())); }
@@ -93,8 +93,8 @@ class ExecutorRig {
   void Say(int servers, uint64_t term = 0);
   // That the job is finished, from now on.
   void SayFinished();
-  // What the process of this server says of the office of the coordinator that it runs.
-  void SayOffice(const std::string& pod, const v1::Office& office);
+  // What the process of this server says of the lease of the coordinator that it runs.
+  void ReportLease(const std::string& pod, const v1::LeaderLease& lease);
   // This server's process is stopped, and the other servers say that it does not answer; ended by an empty name.
   void Silence(const std::string& pod) { silent_ = pod; }
   // Everything asked of the processes so far is answered so.

@@ -1,6 +1,6 @@
 // An act that fails stops nothing but what needs it: whichever call the API server refuses, and however, a lost server
-// is reported to the coordinator, a lost coordinator is replaced, workers drain and pods are let go; people are told
-// once, the server is not asked again and again, and when the trouble is over everything is as it should be.
+// is reported to the coordinator, a lost coordinator is replaced, workers drain and pods are let go; people are
+// informed once, the server is not asked again and again, and when the trouble is over everything is as it should be.
 #include "operator/controller/execute/executor.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ struct Act {
   std::string ToString() const { return verb + " " + kind + " " + (name.empty() ? "(any)" : name); }
 };
 
-// What a loss of a server, together with a wish for one more worker, makes the operator do.
+// What a loss of a server, together with a request for one more worker, makes the operator do.
 const std::vector<Act> kActsOfALoss = {
     {"create", "Pod", ""}, {"create", "Pod", "j-worker-3"},      {"create", "Service", ""},
     {"delete", "Pod", ""}, {"patch", "PodDisruptionBudget", ""}, {"log", "Pod", ""},
@@ -195,7 +195,7 @@ TEST_P(ExecutorTest, PodsOfADeletedJobAreLetGo) {
   }
 }
 
-// Without its status the operator appoints nobody, since a new operator would appoint somebody else; but it says so,
+// Without its status the operator appoints no server, since a new operator would appoint another one; but it says so,
 // and everything that needs no status happens.
 TEST_P(ExecutorTest, AStatusThatCannotBeWrittenIsReportedAndHoldsUpNothingElse) {
   const Act act{"apply", "TrainingJob", ""};
@@ -257,12 +257,12 @@ INSTANTIATE_TEST_SUITE_P(Refused, ExecutorTest, testing::ValuesIn(Refusals()), [
 
 // --- appointments and confirmations: of two that contradict each other exactly one is recorded, whatever caches show
 
-v1::Office Wants(uint64_t term, const std::vector<uint32_t>& voters) {
-  v1::Office office;
-  office.set_term(term);
-  office.set_map_version(7);
-  office.mutable_wanted_voters()->Assign(voters.begin(), voters.end());
-  return office;
+v1::LeaderLease Wants(uint64_t term, const std::vector<uint32_t>& voters) {
+  v1::LeaderLease lease;
+  lease.set_term(term);
+  lease.set_map_version(7);
+  lease.mutable_wanted_voters()->Assign(voters.begin(), voters.end());
+  return lease;
 }
 
 void PassWithStaleCaches(ExecutorRig& rig, seconds time) {
@@ -273,7 +273,7 @@ void PassWithStaleCaches(ExecutorRig& rig, seconds time) {
   }
 }
 
-TEST(OfficeRaceTest, AConfirmationAfterAnAppointmentThatTheCacheDoesNotShowFails) {
+TEST(LeaderRaceTest, AConfirmationAfterAnAppointmentThatTheCacheDoesNotShowFails) {
   ExecutorRig rig(2, 1);
   rig.BringUp();
   const std::string old(kube::Uid(*rig.Pod("j-server-0"))), successor(kube::Uid(*rig.Pod("j-server-1")));
@@ -285,7 +285,7 @@ TEST(OfficeRaceTest, AConfirmationAfterAnAppointmentThatTheCacheDoesNotShowFails
   // Another one, whose caches are older, hears the old coordinator.
   rig.RestartOperator();
   rig.Silence("");
-  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.ReportLease("j-server-0", Wants(1, {1}));
   rig.Report();
   rig.api.ForgetCalls();
   rig.Round();
@@ -298,12 +298,12 @@ TEST(OfficeRaceTest, AConfirmationAfterAnAppointmentThatTheCacheDoesNotShowFails
   EXPECT_TRUE(rig.WasTold(successor, "coordinator of term 2"));
 }
 
-TEST(OfficeRaceTest, AnAppointmentAfterAConfirmationThatTheCacheDoesNotShowFailsAndThenNamesTheVoters) {
+TEST(LeaderRaceTest, AnAppointmentAfterAConfirmationThatTheCacheDoesNotShowFailsAndThenNamesTheVoters) {
   ExecutorRig rig(2, 1);
   rig.BringUp();
   const std::string successor(kube::Uid(*rig.Pod("j-server-1")));
   rig.SyncCaches();  // for the last time
-  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.ReportLease("j-server-0", Wants(1, {1}));
   rig.Report();
   rig.Round();
   ASSERT_TRUE(rig.Status().coordinator_voters);
@@ -326,7 +326,7 @@ TEST(OfficeRaceTest, AnAppointmentAfterAConfirmationThatTheCacheDoesNotShowFails
 }
 
 // The word to the coordinator needs the record, however often that fails.
-TEST(OfficeRaceTest, WithoutTheRecordTheCoordinatorGetsNoConfirmation) {
+TEST(LeaderRaceTest, WithoutTheRecordTheCoordinatorGetsNoConfirmation) {
   ExecutorRig rig(2, 1);
   rig.BringUp();
   const std::string host(kube::Uid(*rig.Pod("j-server-0")));
@@ -334,7 +334,7 @@ TEST(OfficeRaceTest, WithoutTheRecordTheCoordinatorGetsNoConfirmation) {
     return call.verb == "apply" ? std::optional<Fault>(Fault{.status = Error(StatusCode::kUnavailable, "500")})
                                 : std::nullopt;
   });
-  rig.SayOffice("j-server-0", Wants(1, {1}));
+  rig.ReportLease("j-server-0", Wants(1, {1}));
   rig.Run(seconds(5));
   EXPECT_FALSE(rig.WasTold(host, "confirmed"));
   rig.api.SetJudge({});
@@ -342,7 +342,7 @@ TEST(OfficeRaceTest, WithoutTheRecordTheCoordinatorGetsNoConfirmation) {
   EXPECT_TRUE(rig.WasTold(host, "confirmed in term 1 from map 7,1"));
 }
 
-TEST(OfficeRaceTest, AnOperatorThatWasStoppedAppointsNoneOnItsReturn) {
+TEST(LeaderRaceTest, AnOperatorThatWasStoppedAppointsNoneOnItsReturn) {
   ExecutorRig rig(2, 1);
   rig.BringUp();
   rig.clock.Advance(seconds(600));
@@ -487,7 +487,7 @@ TEST(ExecutorSecretTest, SecretsAreMadeAndNeverRead) {
   EXPECT_THAT(SecretsOf(rig), testing::IsEmpty());
 }
 
-// The status was written and nobody heard of it: a look at an old cache must not put another name in its place.
+// The status was written and the answer was lost: a look at an old cache must not put another name in its place.
 TEST(ExecutorSecretTest, ANameThatIsOnRecordIsNeverReplaced) {
   ExecutorRig rig(1, 1);
   rig.api.SetJudge([](const ApiCall& call) -> std::optional<Fault> {

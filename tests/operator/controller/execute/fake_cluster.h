@@ -88,7 +88,7 @@ class FakeCluster {
   bool HasEvent(const std::string& reason) const;
   const std::vector<std::string>& drained() const { return drained_; }
   // Directives sent: "a-server-0 servers=3".
-  const std::vector<std::string>& told() const { return told_; }
+  const std::vector<std::string>& directives() const { return directives_; }
   const std::vector<SendDirective>& directives() const { return directives_; }
   // Answers all directives sent whose key begins so.
   void Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,

@@ -1,4 +1,4 @@
-// After an uninstall: jobs train on, and whoever deletes one is rid of its pods.
+// After an uninstall: jobs train on, and a client that deletes one is rid of its pods.
 #include "operator/controller/execute/release.h"
 
 #include <gmock/gmock.h>

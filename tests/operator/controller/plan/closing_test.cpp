@@ -64,12 +64,12 @@ class Story {
   }
 
   FakeCluster cluster;
-  bool deaf = false;  // the operator hears no process
+  bool hears_none = false;  // the operator hears no process
 
  private:
   void Hear() {
     for (telemetry::PodSample& sample : cluster.sample.pods) {
-      if (deaf || !cluster.Has(sample.pod)) continue;
+      if (hears_none || !cluster.Has(sample.pod)) continue;
       if (cluster.pod(sample.pod)["status"]["phase"] != "Running") continue;
       sample.pod_uid = kube::Uid(cluster.pod(sample.pod));
       sample.heard_at = sample.reported_at = cluster.now().monotonic;
@@ -110,7 +110,7 @@ const std::vector<Way>& Failures() {
        "Failed True/BackoffLimitExceeded", "exited with code 0 before the goal was reached"},
       {"and the coordinator is not heard",
        [](Story& story) {
-         story.deaf = true;
+         story.hears_none = true;
          story.ExitAll("worker", 0);
          story.Pass(seconds(300), [&](const std::string& name) { story.cluster.Exit(name, 0); });
        },
@@ -163,7 +163,7 @@ const std::vector<Way>& Failures() {
        [](Story& story) {
          story.cluster.ReachGoal();
          story.Pass(seconds(6));
-         story.deaf = true;
+         story.hears_none = true;
          story.cluster.ExitAfterLeaving("a-worker-0", 1);
          story.Exit("a-worker-1", 0);
          story.ExitAll("server", 0);
@@ -310,7 +310,7 @@ TEST(ClosingTest, WhatHasEndedWellSucceedsWhateverElseFails) {
        "Succeeded True/AllWorkersSucceeded"},
       {"it is not heard, and the servers end with 0",
        [](Story& story) {
-         story.deaf = true;
+         story.hears_none = true;
          story.ExitAll("worker", 0);
          story.ExitAll("server", 0);
          story.Pass(seconds(2));

@@ -59,16 +59,16 @@ class Story {
     }
   }
   void LoseNode(const std::string& pod) { (*cluster.nodes)["node-of-" + pod].ready = false; }
-  // What the coordinator in this pod says of its office from now on.
-  void SayOffice(const std::string& pod, uint64_t term, bool held, uint64_t map = 0,
-                 const std::vector<uint32_t>& wanted = {}) {
+  // What the coordinator in this pod says of its lease from now on.
+  void ReportLease(const std::string& pod, uint64_t term, bool held, uint64_t map = 0,
+                   const std::vector<uint32_t>& wanted = {}) {
     for (telemetry::PodSample& sample : cluster.sample.pods) {
       if (sample.pod != pod) continue;
-      v1::Office& office = *sample.window.mutable_office();
-      office.set_term(term);
-      office.set_held(held);
-      office.set_map_version(map);
-      office.mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
+      v1::LeaderLease& lease = *sample.window.mutable_leader_lease();
+      lease.set_term(term);
+      lease.set_held(held);
+      lease.set_map_version(map);
+      lease.mutable_wanted_voters()->Assign(wanted.begin(), wanted.end());
     }
   }
   void SayMap(const std::string& pod, uint64_t version) {
@@ -109,7 +109,7 @@ TEST(SilentCoordinator, AnotherServerIsAppointedOnTwoSignsWithTwoServersAndWithT
     story.Pass(seconds(1));
     EXPECT_EQ(story.coordinator(), "a-server-1") << servers;
     EXPECT_EQ(story.term(), 2);
-    EXPECT_THAT(story.cluster.told(), ElementsAre("a-server-1 coordinator of term 2"))
+    EXPECT_THAT(story.cluster.directives(), ElementsAre("a-server-1 coordinator of term 2"))
         << "and nothing of a process that has ended";
     EXPECT_TRUE(story.cluster.HasEvent(kEventCoordinatorAppointed));
     EXPECT_THAT(story.cluster.events().back().note,
@@ -240,7 +240,7 @@ TEST(SilentCoordinator, APauseOfTheWholeJobIsNoSign) {
 
 TEST(CutOffCoordinator, OneOfTheServersThatDoNotHearItIsAppointed) {
   Story story(4);
-  story.SayOffice("a-server-0", 1, false);
+  story.ReportLease("a-server-0", 1, false);
   story.missing = {"a-server-2", "a-server-3"};
   story.Pass(seconds(2));
   EXPECT_EQ(story.term(), 0);
@@ -249,35 +249,35 @@ TEST(CutOffCoordinator, OneOfTheServersThatDoNotHearItIsAppointed) {
   EXPECT_THAT(story.cluster.events().back().note, HasSubstr("which is cut off: too few servers support it"));
 }
 
-TEST(CutOffCoordinator, OneThatHasItsOfficeOrAsksToBeConfirmedStays) {
+TEST(CutOffCoordinator, OneThatHasItsLeaseOrAsksToBeConfirmedStays) {
   Story held(3);
-  held.SayOffice("a-server-0", 1, true);
+  held.ReportLease("a-server-0", 1, true);
   held.missing = {"a-server-1", "a-server-2"};
   held.Pass(seconds(20));
   EXPECT_EQ(held.term(), 0);
 
   Story asks(2);
-  asks.SayOffice("a-server-0", 1, false, 5, {1});
+  asks.ReportLease("a-server-0", 1, false, 5, {1});
   asks.missing = {"a-server-1"};
   asks.Pass(seconds(20));
   EXPECT_EQ(asks.term(), 0);
   EXPECT_TRUE(asks.cluster.status().coordinator_voters);
 
   Story half(4);
-  half.SayOffice("a-server-0", 1, false, 5, {1, 2});
+  half.ReportLease("a-server-0", 1, false, 5, {1, 2});
   half.missing = {"a-server-2", "a-server-3"};
   half.Pass(seconds(20));
   EXPECT_EQ(half.term(), 0);
   EXPECT_TRUE(half.cluster.status().coordinator_voters);
 
   Story fewer(3);
-  fewer.SayOffice("a-server-0", 1, false, 5, {1});
+  fewer.ReportLease("a-server-0", 1, false, 5, {1});
   fewer.missing = {"a-server-1", "a-server-2"};
   fewer.Pass(seconds(4));
   EXPECT_EQ(fewer.term(), 2) << "more servers continue without it than with it";
 
   Story alone(3);
-  alone.SayOffice("a-server-0", 1, false);
+  alone.ReportLease("a-server-0", 1, false);
   alone.Pass(seconds(20));
   EXPECT_EQ(alone.term(), 0) << "the others hear it";
 }
@@ -288,23 +288,23 @@ TEST(CutOffCoordinator, OneThatTakesOverHasSomeTimeToGatherTheServers) {
   story.Pass(seconds(4));
   ASSERT_EQ(story.coordinator(), "a-server-1");
   story.cluster.Answer("coordinator of term 2", Outcome::kDone);
-  story.SayOffice("a-server-1", 2, false);
+  story.ReportLease("a-server-1", 2, false);
   story.Pass(seconds(14));
   EXPECT_EQ(story.term(), 2) << "the others have not heard from it yet";
   story.Pass(seconds(2));
   EXPECT_EQ(story.coordinator(), "a-server-2");
 }
 
-// It had been released and did not know it, so nobody obeys it. The only member that is left joined after the last
+// It had been released and did not know it, so no member obeys it. The only member that is left joined after the last
 // coordinator's last word.
-TEST(CutOffCoordinator, OneThatNeverGotItsOfficeGivesWayToAServerNobodyHasNamedYet) {
+TEST(CutOffCoordinator, OneThatNeverGotItsLeaseGivesWayToAServerNobodyHasNamedYet) {
   Story story(3);
   Say(story.cluster, {kServing, kServing});
   story.cluster.Exit("a-server-0", 137);
   story.Pass(seconds(1));
   ASSERT_EQ(story.coordinator(), "a-server-1") << "the only one that was named";
   story.cluster.Answer("coordinator of term 2", Outcome::kDone);
-  story.SayOffice("a-server-1", 2, false);
+  story.ReportLease("a-server-1", 2, false);
   story.missing = {"a-server-2"};
   story.Pass(seconds(20));
   EXPECT_EQ(story.coordinator(), "a-server-2");
@@ -313,7 +313,7 @@ TEST(CutOffCoordinator, OneThatNeverGotItsOfficeGivesWayToAServerNobodyHasNamedY
 // The coordinator before it had declared the appointed one lost, which was cut off and does not know it.
 TEST(CutOffCoordinator, OneWhoseMapIsOlderThanAnothersIsNotConfirmedAndGivesWay) {
   Story story(2);
-  story.SayOffice("a-server-0", 1, false, 7, {1});
+  story.ReportLease("a-server-0", 1, false, 7, {1});
   story.SayMap("a-server-1", 8);
   story.missing = {"a-server-1"};
   story.Pass(seconds(4));
@@ -328,7 +328,7 @@ TEST(CutOffCoordinator, OneIsNotConfirmedWhileAServerThatIsSilentFollowedALaterC
     Story story(2);
     story.SayMap("a-server-1", later ? 2 * kTerm + 3 : kTerm + 9);
     story.silent = {"a-server-1"};
-    story.SayOffice("a-server-0", 1, false, kTerm + 8, {1});
+    story.ReportLease("a-server-0", 1, false, kTerm + 8, {1});
     story.Pass(seconds(4));
     EXPECT_EQ(story.cluster.status().coordinator_voters.has_value(), !later);
   }
@@ -342,7 +342,7 @@ TEST(CutOffCoordinator, OneThatWasAppointedInVainGivesWayToTheOneBefore) {
   story.Pass(seconds(4));
   ASSERT_EQ(story.coordinator(), "a-server-1");
   story.cluster.Answer("coordinator of term 2", Outcome::kDone);
-  story.SayOffice("a-server-1", 2, false);
+  story.ReportLease("a-server-1", 2, false);
   story.SayMap("a-server-0", 9);
   story.silent.clear();
   story.missing.clear();
@@ -364,71 +364,71 @@ TEST(SilentCoordinator, TheServerWithTheNewestMapFollows) {
 
 TEST(Confirmation, IsRecordedBeforeTheCoordinatorGetsIt) {
   Story story(2);
-  story.SayOffice("a-server-0", 1, false, 7, {1});
+  story.ReportLease("a-server-0", 1, false, 7, {1});
   story.Report();
   story.cluster.Reconcile();
   const api::CoordinatorVoters recorded{.map_version = 7, .nodes = {1}};
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
-  EXPECT_THAT(story.cluster.told(), IsEmpty()) << "not in the same plan";
+  EXPECT_THAT(story.cluster.directives(), IsEmpty()) << "not in the same plan";
   story.cluster.Reconcile();
-  ASSERT_THAT(story.cluster.told(), ElementsAre("a-server-0 confirmed in term 1 from map 7,1"));
+  ASSERT_THAT(story.cluster.directives(), ElementsAre("a-server-0 confirmed in term 1 from map 7,1"));
   const v1::Directive* directive = story.Last("confirmed");
-  EXPECT_EQ(directive->confirm_office().term(), 1U);
-  EXPECT_EQ(directive->confirm_office().voters().map_version(), 7U);
-  EXPECT_THAT(directive->confirm_office().voters().nodes(), ElementsAre(1U));
+  EXPECT_EQ(directive->confirm_leader().term(), 1U);
+  EXPECT_EQ(directive->confirm_leader().voters().map_version(), 7U);
+  EXPECT_THAT(directive->confirm_leader().voters().nodes(), ElementsAre(1U));
   story.cluster.Answer("confirmed", Outcome::kDone);
-  story.SayOffice("a-server-0", 1, true, 7);
+  story.ReportLease("a-server-0", 1, true, 7);
   story.Pass(seconds(5));
-  EXPECT_EQ(story.cluster.told().size(), 1U);
+  EXPECT_EQ(story.cluster.directives().size(), 1U);
   EXPECT_TRUE(story.cluster.HasEvent(kEventCoordinatorConfirmed));
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded) << "it stays, for those that follow";
 }
 
 TEST(Confirmation, IsGivenAheadOfTimeToo) {
   Story story(2);
-  story.SayOffice("a-server-0", 1, true, 7, {1});
+  story.ReportLease("a-server-0", 1, true, 7, {1});
   story.Pass(seconds(1));
   EXPECT_TRUE(story.Last("confirmed"));
 }
 
 TEST(Confirmation, IsRepeatedSoonWhenItIsNotAnsweredOrRefused) {
   Story story(2);
-  story.SayOffice("a-server-0", 1, false, 7, {1});
+  story.ReportLease("a-server-0", 1, false, 7, {1});
   story.Pass(seconds(1));
-  ASSERT_EQ(story.cluster.told().size(), 1U);
-  story.Pass(story.cluster.options.prompt_patience);
-  EXPECT_EQ(story.cluster.told().size(), 2U);
+  ASSERT_EQ(story.cluster.directives().size(), 1U);
+  story.Pass(story.cluster.options.prompt_timeout);
+  EXPECT_EQ(story.cluster.directives().size(), 2U);
   story.cluster.Answer("confirmed", Outcome::kRefused, "older");
   story.Pass(story.cluster.options.appointment_retry + seconds(1));
-  EXPECT_EQ(story.cluster.told().size(), 3U);
+  EXPECT_EQ(story.cluster.directives().size(), 3U);
 }
 
 TEST(Confirmation, OfAnotherSetReplacesTheRecordAndAnOlderMapDoesNot) {
   Story story(4);
-  story.SayOffice("a-server-0", 1, false, 7, {1, 2});
+  story.ReportLease("a-server-0", 1, false, 7, {1, 2});
   story.Pass(seconds(1));
-  story.SayOffice("a-server-0", 1, false, 7, {1});
+  story.ReportLease("a-server-0", 1, false, 7, {1});
   story.Pass(seconds(1));
   const api::CoordinatorVoters recorded{.map_version = 7, .nodes = {1}};
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
-  story.SayOffice("a-server-0", 1, false, 6, {1, 2});
+  story.ReportLease("a-server-0", 1, false, 6, {1, 2});
   story.Pass(seconds(1));
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
 }
 
-TEST(Confirmation, IsForTheCoordinatorInOfficeOnly) {
+TEST(Confirmation, IsForTheLeadingCoordinatorOnly) {
   Story other_term(2);
-  other_term.SayOffice("a-server-0", 3, false, 7, {1});
+  other_term.ReportLease("a-server-0", 3, false, 7, {1});
   other_term.Pass(seconds(2));
   EXPECT_FALSE(other_term.cluster.status().coordinator_voters);
 
   Story other_pod(2);
-  other_pod.SayOffice("a-server-1", 1, false, 7, {2});
+  other_pod.ReportLease("a-server-1", 1, false, 7, {2});
   other_pod.Pass(seconds(2));
   EXPECT_FALSE(other_pod.cluster.status().coordinator_voters);
 
   Story silent(3);
-  silent.SayOffice("a-server-0", 1, false, 7, {1});
+  silent.ReportLease("a-server-0", 1, false, 7, {1});
   silent.silent.insert("a-server-0");
   silent.cluster.Advance(seconds(3));
   silent.Pass(seconds(2));
@@ -442,16 +442,17 @@ TEST(Confirmation, OneThatTakesOverIsConfirmedBeforeItsFirstWordOfTheJob) {
   story.Pass(seconds(4));
   ASSERT_EQ(story.coordinator(), "a-server-1");
   story.cluster.Answer("coordinator of term 2", Outcome::kDone);
-  story.SayOffice("a-server-1", 2, false, 9, {2});
+  story.ReportLease("a-server-1", 2, false, 9, {2});
   story.Pass(milliseconds(250));
   const api::CoordinatorVoters recorded{.map_version = 9, .nodes = {2}};
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
-  EXPECT_THAT(story.cluster.told(), Contains("a-server-1 confirmed in term 2 from map 9,2")) << "within one round";
+  EXPECT_THAT(story.cluster.directives(), Contains("a-server-1 confirmed in term 2 from map 9,2"))
+      << "within one round";
 }
 
 TEST(Confirmation, EverySuccessorIsAppointedWithTheVotersConfirmedLast) {
   Story story(3);
-  story.SayOffice("a-server-0", 1, false, 7, {1, 3});
+  story.ReportLease("a-server-0", 1, false, 7, {1, 3});
   story.Pass(seconds(1));
   story.cluster.Exit("a-server-0", 137);
   story.Pass(seconds(1));
@@ -540,7 +541,7 @@ TEST(Appointment, OfAServerThatWasReleasedIsNotMadeWhileAMemberConnects) {
   story.cluster.Connect("a-server-1", false);
   story.cluster.Exit("a-server-0", 137);
   story.Pass(seconds(2));
-  EXPECT_EQ(story.coordinator(), "a-server-0") << "nobody follows yet";
+  EXPECT_EQ(story.coordinator(), "a-server-0") << "no other follows yet";
   story.cluster.Connect("a-server-1");
   story.Pass(seconds(1));
   EXPECT_EQ(story.coordinator(), "a-server-1");
@@ -640,8 +641,8 @@ TEST(Appointment, OnlyTheMachinesWordProvesThatAProcessHasEnded) {
   story.cluster.Evict("a-worker-0");  // the pod as a whole; of its container nothing is known
   story.cluster.Exit("a-server-0", 137);
   story.Pass(milliseconds(500));
-  EXPECT_THAT(story.cluster.told(), Contains("a-server-1 server 0 is gone, term 2"));
-  EXPECT_THAT(story.cluster.told(), Not(Contains(HasSubstr("worker 0 is gone"))));
+  EXPECT_THAT(story.cluster.directives(), Contains("a-server-1 server 0 is gone, term 2"));
+  EXPECT_THAT(story.cluster.directives(), Not(Contains(HasSubstr("worker 0 is gone"))));
 }
 
 TEST(Appointment, AServerRemovedByForceIsNotCalledGone) {
@@ -651,7 +652,7 @@ TEST(Appointment, AServerRemovedByForceIsNotCalledGone) {
   story.silent.insert("a-server-2");
   story.Pass(seconds(12));
   EXPECT_TRUE(story.cluster.HasEvent(kEventNodeLost));
-  EXPECT_THAT(story.cluster.told(), Not(Contains(HasSubstr("gone"))));
+  EXPECT_THAT(story.cluster.directives(), Not(Contains(HasSubstr("gone"))));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST_F(LostMachineTest, AWorkerWhoseNodeIsNotReadyAndThatIsSilentIsReplacedAtOnc
   ASSERT_TRUE(cluster_.Has("j-worker-1"));
   EXPECT_NE(Uid("j-worker-1"), lost) << "without waiting for its name";
   EXPECT_TRUE(cluster_.HasEvent(kEventNodeLost));
-  EXPECT_EQ(cluster_.status().workers.failed, 0) << "nobody's failure";
-  EXPECT_THAT(cluster_.told(), Not(Contains("j-server-0 gone=" + lost))) << "it may run on, on its machine";
+  EXPECT_EQ(cluster_.status().workers.failed, 0) << "not a failure of the program";
+  EXPECT_THAT(cluster_.directives(), Not(Contains("j-server-0 gone=" + lost))) << "it may run on, on its machine";
 }
 
 TEST_F(LostMachineTest, AServerWhoseNodeIsNotReadyAndThatIsSilentIsReplaced) {
@@ -86,13 +86,13 @@ TEST_F(LostMachineTest, AServerWhoseNodeIsNotReadyAndThatIsSilentIsReplaced) {
 
 // The old coordinator may have gone on with its own vote alone, and then only it has the newest rows: its machine may
 // come back.
-TEST_F(LostMachineTest, NoServerIsRemovedBeforeAnotherCoordinatorIsInOffice) {
+TEST_F(LostMachineTest, NoServerIsRemovedBeforeAnotherCoordinatorLeads) {
   const std::string lost = Uid("j-server-0");
   LoseNode("j-server-0");
   SampleOf("j-server-1").window.mutable_server()->set_coordinator_silent_seconds(10);
   SampleOf("j-server-2").window.mutable_server()->set_coordinator_silent_seconds(10);
   Pass(seconds(120), {"j-server-0"});
-  ASSERT_EQ(cluster_.status().coordinator, "j-server-1") << "appointed, and not in office";
+  ASSERT_EQ(cluster_.status().coordinator, "j-server-1") << "appointed, and not leading";
   ASSERT_TRUE(cluster_.Has("j-server-0"));
   EXPECT_EQ(Uid("j-server-0"), lost);
   cluster_.sample.job->set_term(2);
@@ -129,7 +129,7 @@ TEST_F(LostMachineTest, AServerThatTheCoordinatorDroppedAndThatIsSilentIsAskedTo
   EXPECT_NE(Uid("j-server-1"), hung) << "then by force";
 }
 
-// Servers that have just joined included: nobody has to guess whether they ever were members.
+// Servers that have just joined included: the operator need not guess whether they ever were members.
 TEST_F(LostMachineTest, WhoIsDeclaredLostByNameAndSilentIsAskedToEndAtOnce) {
   for (const std::string name : {"j-server-1", "j-worker-1"}) {
     const std::string hung = Uid(name);
@@ -148,7 +148,7 @@ TEST_F(LostMachineTest, WhoIsDeclaredLostByNameAndSilentIsAskedToEndAtOnce) {
     Pass(seconds(20));
     EXPECT_EQ(Uid(name), next) << "its successor of the same name is another process";
   }
-  EXPECT_EQ(cluster_.status().workers.failed + cluster_.status().servers.failed, 0) << "nobody's failure";
+  EXPECT_EQ(cluster_.status().workers.failed + cluster_.status().servers.failed, 0) << "not a failure of the program";
 }
 
 TEST_F(LostMachineTest, WhoIsDeclaredLostButHeardEndsByItself) {
@@ -169,17 +169,17 @@ TEST_F(LostMachineTest, AWorkerThatHasHadNoWordOfACoordinatorWhichIsHeardIsRepla
   Pass(seconds(20));
   EXPECT_NE(Uid("j-worker-1"), astray);
   EXPECT_TRUE(cluster_.HasEvent(kEventProcessHung));
-  EXPECT_EQ(cluster_.status().workers.failed, 0) << "nobody's failure";
+  EXPECT_EQ(cluster_.status().workers.failed, 0) << "not a failure of the program";
 }
 
 TEST_F(LostMachineTest, AWorkerWithoutWordOfACoordinatorThatMayNotActEitherIsLeftAlone) {
   const std::string waits = Uid("j-worker-1");
   v1::WindowReport& window = SampleOf("j-worker-1").window;
   window.mutable_worker()->set_coordinator_silent_seconds(61);
-  SampleOf("j-server-0").window.mutable_office()->set_held(false);
+  SampleOf("j-server-0").window.mutable_leader_lease()->set_held(false);
   Pass(seconds(20));
   EXPECT_EQ(Uid("j-worker-1"), waits) << "the coordinator is the one that is cut off";
-  SampleOf("j-server-0").window.mutable_office()->set_held(true);
+  SampleOf("j-server-0").window.mutable_leader_lease()->set_held(true);
   window.set_duration_seconds(61);
   Pass(seconds(20));
   EXPECT_EQ(Uid("j-worker-1"), waits) << "it was stopped itself, and has only just woken up";
@@ -199,7 +199,7 @@ TEST_F(LostMachineTest, APodThatNeverStartedOnALostNodeIsMadeAgain) {
 
 TEST_F(LostMachineTest, AProcessThatHasOnlyJustBegunIsNotSilent) {
   cluster_.DeleteFromOutside("j-worker-1", 0);
-  Pass(seconds(40), {"j-worker-1"});  // no word of the new one ever came
+  Pass(seconds(40), {"j-worker-1"});  // no message from the new one ever came
   cluster_.pod("j-worker-1")["spec"]["nodeName"] = "node-of-j-worker-1";
   cluster_.Start("j-worker-1");
   const std::string fresh = Uid("j-worker-1");
@@ -224,7 +224,7 @@ TEST_F(LostMachineTest, APodOnALostNodeDoesNotHoldItsName) {
   LoseNode("j-worker-1");
   cluster_.DeleteFromOutside("j-worker-1", 30);  // by the node controller
   Pass(seconds(10), {"j-worker-1"});
-  EXPECT_NE(Uid("j-worker-1"), lost) << "not after the grace period that nobody there will use";
+  EXPECT_NE(Uid("j-worker-1"), lost) << "not after the grace period that no process there will use";
 }
 
 TEST_F(LostMachineTest, APodThatIsHeardIsNotForcedHoweverLateItEnds) {
@@ -404,13 +404,14 @@ TEST_F(NodeDrainTest, AServerOfACordonedNodeIsEmptiedAndMadeAgainElsewhere) {
   FakeCluster cluster = OnNodes(MakeTrainingJob("j").Servers(3).Backups(0).Workers(1));
   const std::string moved(kube::Uid(cluster.pod("j-server-2")));
   Cordon(cluster, "j-server-2");
-  EXPECT_THAT(cluster.told(), Contains("j-server-0 drain=" + moved));
+  EXPECT_THAT(cluster.directives(), Contains("j-server-0 drain=" + moved));
   EXPECT_EQ(kube::Uid(cluster.pod("j-server-2")), moved) << "not before its rows have moved";
   cluster.Advance(seconds(10));
   Say(cluster, {kServing, kServing, kDraining});
   cluster.Settle();
   EXPECT_EQ(kube::Uid(cluster.pod("j-server-2")), moved) << "it is not called back";
-  for (const std::string& told : cluster.told()) EXPECT_THAT(told, Not(testing::HasSubstr("servers="))) << told;
+  for (const std::string& reported : cluster.directives())
+    EXPECT_THAT(reported, Not(testing::HasSubstr("servers="))) << reported;
   Say(cluster, {kServing, kServing, kDrained});
   cluster.Settle();
   ASSERT_TRUE(cluster.Has("j-server-2"));
@@ -425,7 +426,7 @@ TEST_F(NodeDrainTest, TheCoordinatorMovesFirst) {
   EXPECT_EQ(cluster.status().coordinator, "j-server-1");
   cluster.sample.job->set_term(2);
   cluster.Settle();
-  EXPECT_THAT(cluster.told(), Contains("j-server-1 drain=" + host));
+  EXPECT_THAT(cluster.directives(), Contains("j-server-1 drain=" + host));
 }
 
 TEST_F(NodeDrainTest, OneAfterTheOther) {
@@ -433,7 +434,8 @@ TEST_F(NodeDrainTest, OneAfterTheOther) {
   (*cluster.nodes)["node-of-j-server-1"].cordoned = true;
   Cordon(cluster, "j-server-2");
   int drained = 0;
-  for (const std::string& told : cluster.told()) drained += told.find("drain=") != std::string::npos ? 1 : 0;
+  for (const std::string& reported : cluster.directives())
+    drained += reported.find("drain=") != std::string::npos ? 1 : 0;
   EXPECT_EQ(drained, 1);
 }
 

@@ -67,7 +67,7 @@ TEST(PlanTest, WorkersAreCreatedWhenAllServersRunEvenIfNotReadyYet) {
   EXPECT_EQ(cluster.status().coordinator, "a-server-0");
 }
 
-// A job that is not on record as begun has trained nothing, whoever reads that and whenever.
+// A job that is not on record as begun has trained nothing, no matter who reads that and when.
 TEST(PlanTest, NoWorkerIsMadeBeforeItIsOnRecordThatTheJobHasBegun) {
   struct Case {
     const char* name;
@@ -190,7 +190,7 @@ TEST(PlanTest, AServerThatFinishesAMomentBeforeTheWorkersIsNoFailure) {
 }
 
 // Servers end with 0 only when the goal is reached and the last worker has left: a replacement that was created
-// meanwhile finds nobody to join.
+// meanwhile finds no coordinator to join.
 TEST(PlanTest, WorkersThatComeAfterAllServersHaveFinishedAreNotWaitedForLong) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.Connect("a-worker-0");
@@ -361,7 +361,7 @@ TEST(PlanTest, AJobThatHasFinishedIsNotFailedByWhatHappensToItsServers) {
     cluster.Settle();
     EXPECT_THAT(cluster.Condition(kGoalReached), StartsWith("True/"));
     EXPECT_THAT(cluster.Condition(kClosingDone), StartsWith("True/"));
-    cluster.RestartOperator();  // nobody says it any more
+    cluster.RestartOperator();  // no report says it any more
     end(cluster, "a-server-0");
     cluster.Settle();
     EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
@@ -525,7 +525,7 @@ TEST(PlanTest, ARestartedOperatorCarriesOnADrain) {
   cluster.Connect("a-worker-1");
   cluster.Settle();
   EXPECT_THAT(cluster.drained(), ElementsAre("a-worker-1", "a-worker-1"))
-      << "said again: nobody knows whether it was heard";
+      << "said again: it is unknown whether it was heard";
   EXPECT_EQ(kube::Annotation(cluster.pod("a-worker-1"), contract::kAnnotationDrainDeadline), deadline)
       << "the deadline stands";
   cluster.Advance(seconds(31));

@@ -33,7 +33,7 @@ class ServerHistory {
       if (random_.Chance(0.2)) {
         cluster_.Reconcile(random_.Below(5));
         cluster_.RestartOperator();
-        told_ = cluster_.told().size();
+        told_ = cluster_.directives().size();
       }
       Turn();
     }
@@ -53,9 +53,9 @@ class ServerHistory {
       std::cout << "  " << pod.name << " " << pod.uid << (IsAlive(pod) ? " alive" : " not alive")
                 << (pod.draining_since ? " draining" : "") << "\n";
     }
-    const auto& told = cluster_.told();
-    for (size_t i = told.size() - std::min<size_t>(told.size(), 8); i < told.size(); ++i)
-      std::cout << "  " << told[i] << "\n";
+    const auto& reported = cluster_.directives();
+    for (size_t i = reported.size() - std::min<size_t>(reported.size(), 8); i < reported.size(); ++i)
+      std::cout << "  " << reported[i] << "\n";
   }
 
  private:
@@ -86,7 +86,7 @@ class ServerHistory {
     if (!IsMemberAlive(victim->first)) return;
     cluster_.Exit(name, 137);
     lost_ = victim->second;
-    // Of one that was leaving, the end is told and not counted.
+    // Of one that was leaving, the end is reported and not counted.
     const ObservedPod pod = ObservePod(cluster_.pod(name));
     if (!pod.draining_since && pod.index < cluster_.job().spec.servers.replicas) ++crashes_;
   }
@@ -109,8 +109,8 @@ class ServerHistory {
   }
 
   void Hear() {
-    for (; told_ < cluster_.told().size(); ++told_) {
-      const std::string line = cluster_.told()[told_];
+    for (; told_ < cluster_.directives().size(); ++told_) {
+      const std::string line = cluster_.directives()[told_];
       const std::string to = line.substr(0, line.find(' ')), key = line.substr(to.size() + 1);
       if (!cluster_.Has(to) || !IsAlive(ObservePod(cluster_.pod(to)))) continue;
       if (key.starts_with("coordinator of term ")) {

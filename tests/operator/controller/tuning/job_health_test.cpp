@@ -86,7 +86,7 @@ TEST_F(HealthTest, WhatComesAndGoesIsNotToldEveryTime) {
   }
   int warnings = 0;
   for (const auto& event : events_) warnings += event.warning ? 1 : 0;
-  EXPECT_EQ(warnings, 1) << "six minutes: told once\n" << Events();
+  EXPECT_EQ(warnings, 1) << "six minutes: reported once\n" << Events();
 }
 
 TEST_F(HealthTest, AHotServerAndStarvedWorkersAreTwoFindings) {

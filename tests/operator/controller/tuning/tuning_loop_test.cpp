@@ -155,7 +155,7 @@ TEST(TuningLoop, InPlaceOnlyTurnsThreadsAndLeavesPodsAndPaceAlone) {
   EXPECT_EQ(job.input.wanted.servers, 2);
   EXPECT_EQ(job.input.wanted.workers, 4);
   EXPECT_GT(*job.input.wanted.threads, 1) << job.events;
-  EXPECT_EQ(job.input.wanted.slack, 0) << "nobody allowed another pace";
+  EXPECT_EQ(job.input.wanted.slack, 0) << "the user allows no other pace";
   EXPECT_THAT(job.events, HasSubstr("Trying 2 servers, 4 workers, "));
   EXPECT_THAT(job.events, HasSubstr(" threads each instead of 2 servers, 4 workers, 1 thread each"));
   EXPECT_EQ(job.last.status.threads, job.input.wanted.threads);
@@ -214,7 +214,7 @@ TEST(TuningLoop, AllKnobsTogetherFindMoreThanPodsAlone) {
   EXPECT_EQ(job.input.wanted, before);
   EXPECT_EQ(job.last.status.slack, before.slack);
   EXPECT_EQ(job.last.status.threads, before.threads);
-  EXPECT_THAT(job.last.status.message, Not(HasSubstr("somebody chose")));
+  EXPECT_THAT(job.last.status.message, Not(HasSubstr("a user chose")));
 }
 
 TEST(TuningLoop, WhatInitialFoundIsWhereAutoGoesOn) {
@@ -448,7 +448,7 @@ TEST(TuningLoop, ASettingThatDoesNotComeAboutIsGivenUpAndNotTriedAgain) {
   ASSERT_EQ(job.writes, 1);
   const JobSetting impossible = job.input.wanted;
   job.stuck = true;
-  job.Run(static_cast<int>(TuningLoop::kMovingPatience) + 5);
+  job.Run(static_cast<int>(TuningLoop::kMovingTimeout) + 5);
   EXPECT_THAT(job.events, HasSubstr("TuningSettingFailed: " + ToString(impossible)));
   EXPECT_EQ(job.input.wanted, (JobSetting{1, 1}));
   job.stuck = false;
@@ -506,7 +506,7 @@ TEST(TuningLoop, SomebodyElsesChangeIsTakenUpNotFought) {
   const int writes = job.writes;
   job.Run(4);
   EXPECT_EQ(job.writes, writes);
-  EXPECT_THAT(job.last.status.message, HasSubstr("somebody chose 2 servers, 2 workers"));
+  EXPECT_THAT(job.last.status.message, HasSubstr("a user chose 2 servers, 2 workers"));
 }
 
 TEST(TuningLoop, NothingHappensWithoutReports) {
@@ -594,7 +594,7 @@ TEST(TuningLoop, AnUnreachedLossIsAGoalToo) {
   EXPECT_GE(job.writes, 1) << job.last.status.message;
 }
 
-// Windows of the loss that the tuner was told of, by staleness.
+// Windows of the loss that the tuner was informed of, by staleness.
 std::map<double, double> WindowsByStaleness(const TuningOutput& output) {
   const auto state = kube::Json::parse(TuningLoop::TunerStateOf(output.status.state));
   std::map<double, double> windows;
@@ -630,7 +630,7 @@ TEST(TuningLoop, WhilePodsStartTheLossIsThatOfTheSettingWhichRunsOn) {
   EXPECT_GE(WindowsByStaleness(job.last)[1], 8) << "windows of 5 s in 45 s";
 }
 
-// Where nobody measures staleness, it follows from the setting.
+// Where no worker measures staleness, it follows from the setting.
 TEST(TuningLoop, WhileAnothersChoiceComesAboutTheLossIsThatOfTheSettingWhichRunsOn) {
   FormulaJob job = JobWithLongLeads();
   job.input.mode = api::SyncMode::kBsp;

@@ -22,9 +22,9 @@ class Harness {
                .address = "127.0.0.1:7002",
                .create_store = [](const TableSpec& spec) { return TableStore::Create(spec); }}) {
     Take(PeerConnected{.peer = kCoordinator});
-    Tell(Welcome{.node = kSelf, .map = messages_.NextMap(kSelf), .servers_expected = 3, .servers_joined = 3});
+    Deliver(Welcome{.node = kSelf, .map = messages_.NextMap(kSelf), .servers_expected = 3, .servers_joined = 3});
     for (uint32_t table = 1; table <= HostileMessages::kTables; ++table) {
-      Tell(InstallTable{TableId(table), HostileMessages::Spec(table), {}});
+      Deliver(InstallTable{TableId(table), HostileMessages::Spec(table), {}});
     }
   }
 
@@ -36,7 +36,7 @@ class Harness {
     now_ += std::chrono::milliseconds(random.Below(300));
     switch (random.Below(40)) {
       case 0:
-        return Tell(MapUpdate{messages_.NextMap(kSelf)});
+        return Deliver(MapUpdate{messages_.NextMap(kSelf)});
       case 1:
         return Take(Timer{});
       case 2:
@@ -49,7 +49,7 @@ class Harness {
         break;
     }
     if (random.Chance(0.2)) {
-      if (auto message = messages_.OfCoordinator()) Tell(*std::move(message));
+      if (auto message = messages_.OfCoordinator()) Deliver(*std::move(message));
       return;
     }
     const NodeId from = Peer();
@@ -62,7 +62,7 @@ class Harness {
 
  private:
   NodeId Peer() { return NodeId(static_cast<uint32_t>(1 + messages_.random().Below(HostileMessages::kNodes + 1))); }
-  void Tell(Message message) { Take(Received{.from = kCoordinator, .message = std::move(message), .term = 1}); }
+  void Deliver(Message message) { Take(Received{.from = kCoordinator, .message = std::move(message), .term = 1}); }
 
   void Take(ServerInput input, bool of_rows = false) {
     ServerOutputs out;
@@ -77,7 +77,7 @@ class Harness {
     }
     if (beats_ > answered_ && messages_.random().Chance(0.9)) {
       answered_ = beats_;
-      Tell(HeartbeatAck{.number = beats_, .sync = {}, .liveness = std::chrono::seconds(100)});
+      Deliver(HeartbeatAck{.number = beats_, .sync = {}, .liveness = std::chrono::seconds(100)});
     }
     for (const LoadOrder& order : out.load) Take(TableLoaded{.order = order, .status = {}, .table = {}});
     for (const RestoreOrder& order : out.restore) {

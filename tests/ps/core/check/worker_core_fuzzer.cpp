@@ -26,7 +26,7 @@ class Harness {
                .row_bytes_max = 1 << 20}) {
     Take(PeerConnected{.peer = kCoordinator});
     Take(JoinCall{.call = NewCall(), .deadline = kNever});
-    Tell(Welcome{.node = kSelf, .map = messages_.NextMap(kSelf), .servers_expected = 3, .servers_joined = 3});
+    Deliver(Welcome{.node = kSelf, .map = messages_.NextMap(kSelf), .servers_expected = 3, .servers_joined = 3});
     for (uint32_t i = 1; i <= HostileMessages::kNodes; ++i) {
       if (NodeId(i) != kSelf) Take(PeerConnected{.peer = NodeId(i)});
     }
@@ -34,7 +34,7 @@ class Harness {
       const CallId call = NewCall();
       tables_.insert(call);
       Take(OpenTableCall{.call = call, .deadline = kNever, .spec = HostileMessages::Spec(table)});
-      if (asked_ != RequestId()) Tell(TableOpened{.request = asked_, .table = TableId(table)});
+      if (asked_ != RequestId()) Deliver(TableOpened{.request = asked_, .table = TableId(table)});
     }
   }
 
@@ -52,7 +52,7 @@ class Harness {
     const size_t values = keys.size() * dim;
     switch (random.Below(30)) {
       case 0:
-        return Tell(MapUpdate{messages_.NextMap(kSelf)});
+        return Deliver(MapUpdate{messages_.NextMap(kSelf)});
       case 1:
         return Take(Timer{});
       case 2:
@@ -93,7 +93,7 @@ class Harness {
         break;
     }
     if (random.Chance(0.3)) {
-      if (auto message = messages_.OfCoordinator()) Tell(*std::move(message));
+      if (auto message = messages_.OfCoordinator()) Deliver(*std::move(message));
       return;
     }
     const NodeId from = Peer();
@@ -111,7 +111,7 @@ class Harness {
     const auto peer = static_cast<uint32_t>(1 + messages_.random().Below(HostileMessages::kNodes + 1));
     return NodeId(peer == kSelf.value() ? 1 : peer);
   }
-  void Tell(Message message) { Take(Received{.from = kCoordinator, .message = std::move(message), .term = 1}); }
+  void Deliver(Message message) { Take(Received{.from = kCoordinator, .message = std::move(message), .term = 1}); }
 
   void Take(WorkerInput input, bool of_rows = false) {
     WorkerOutputs out;
@@ -137,7 +137,7 @@ class Harness {
     }
     if (beats_ > answered_ && messages_.random().Chance(0.9)) {
       answered_ = beats_;
-      Tell(HeartbeatAck{.number = beats_, .sync = {}, .liveness = std::chrono::seconds(100)});
+      Deliver(HeartbeatAck{.number = beats_, .sync = {}, .liveness = std::chrono::seconds(100)});
     }
   }
 

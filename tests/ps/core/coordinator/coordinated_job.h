@@ -61,8 +61,8 @@ class CoordinatedJob : public testing::Test {
                                      .term = 2,
                                      .takeover = true,
                                      .liveness_lease = std::chrono::seconds(10),
-                                     .office_lease = std::chrono::seconds(12),
-                                     .uncovered_patience = std::chrono::seconds(10),
+                                     .leader_lease = std::chrono::seconds(12),
+                                     .uncovered_timeout = std::chrono::seconds(10),
                                      .host_index = 1});
   }
 
@@ -104,11 +104,11 @@ class CoordinatedJob : public testing::Test {
   }
   // As an operator that has recorded it.
   void ConfirmWhenWanted() {
-    const auto office = core_->progress().office;
-    if (office.wanted.empty()) return;
-    Voters voters{.map_version = office.map_version, .nodes = {}};
-    for (const uint32_t node : office.wanted) voters.nodes.emplace_back(node);
-    Step(FromOperator{.id = CommandId(1000), .command = ConfirmOffice{term_, voters}});
+    const auto lease = core_->progress().lease;
+    if (lease.wanted.empty()) return;
+    Voters voters{.map_version = lease.map_version, .nodes = {}};
+    for (const uint32_t node : lease.wanted) voters.nodes.emplace_back(node);
+    Step(FromOperator{.id = CommandId(1000), .command = ConfirmLeader{term_, voters}});
   }
   // The copy arrives and is acknowledged, until there is nothing new in it.
   void Mirror() {

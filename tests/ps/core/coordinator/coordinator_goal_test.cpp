@@ -101,7 +101,7 @@ TEST_F(CoordinatorGoalTest, ClosingWorkGoesOnAfterTheGoalAndToOneWorkerOnly) {
   ASSERT_TRUE(grant.has_value());
   EXPECT_FALSE(Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst).has_value()) << "there is one item";
   const auto ended = Find<LeasesEnded>(EndLease(kSecond, grant->lease), kFirst);
-  ASSERT_TRUE(ended.has_value()) << "who waited is told that it is done";
+  ASSERT_TRUE(ended.has_value()) << "who waited is informed that it is done";
   EXPECT_EQ(ended->reason, LeasesEndReason::kAllDone);
   EXPECT_EQ(core_->progress().data_set, "train") << "progress is that of training";
 }
@@ -125,7 +125,7 @@ TEST_F(CoordinatorGoalTest, WithoutAWordOnHowOftenNoEvaluationIsEverDue) {
   const DataSetId train = Open(kFirst, "train", {.items = 1});
   const DataSetId validate = Open(kFirst, "validate", {.when_due = true});
   const auto ended = Find<LeasesEnded>(AskLease(kFirst, validate), kFirst);
-  ASSERT_TRUE(ended.has_value()) << "nobody has to ask again";
+  ASSERT_TRUE(ended.has_value()) << "no process has to ask again";
   EXPECT_EQ(ended->reason, LeasesEndReason::kAllDone);
   for (int epoch = 0; epoch < 2; ++epoch) EndLease(kFirst, Find<LeaseGrant>(AskLease(kFirst, train), kFirst)->lease);
   EXPECT_EQ(goal_reached_, "2 epochs done") << "what is never done holds no goal up";

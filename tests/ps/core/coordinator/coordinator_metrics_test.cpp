@@ -21,7 +21,7 @@ class CoordinatorMetricsTest : public CoordinatedJob {
                         .items = 20,
                         .lease_items = 10,
                         .liveness_lease = seconds(10),
-                        .office_lease = seconds(12),
+                        .leader_lease = seconds(12),
                         .host_index = 0}) {
     train_ = Open("train", {});
     validate_ = Open("validate", {.when_due = true});

@@ -23,7 +23,7 @@ class CoordinatorPlacementTest : public CoordinatedJob {
   auto HomesAt(ConnectionId server) const {
     return std::ranges::count_if(map_.shards, [&](const Shard& shard) { return shard.home == nodes_.at(server); });
   }
-  // Of the last server's shards, those that changed their home at first when it was told to go.
+  // Of the last server's shards, those that changed their home at first when it was asked to go.
   auto ChangedAtFirst(uint64_t rows_held_by_each) {
     Report(rows_held_by_each);
     const auto before = HomesAt(kServer1);
@@ -41,7 +41,7 @@ TEST_F(CoordinatorPlacementTest, AJobOfFewRowsChangesItsPlaceAtOnce) { EXPECT_EQ
 TEST_F(CoordinatorPlacementTest, ManyRowsChangeTheirPlaceByAndBy) { EXPECT_EQ(ChangedAtFirst(50'000'000), 32); }
 TEST_F(CoordinatorPlacementTest, BetweenThemTheRowsAreBounded) { EXPECT_EQ(ChangedAtFirst(128 * 300), 16384 / 300); }
 
-// Its connection broke before the word arrived. It has nothing to ask, and nobody else speaks to it any more.
+// Its connection broke before the answer arrived. It has nothing to ask, and no other process speaks to it any more.
 TEST_F(CoordinatorPlacementTest, AServerThatMissedItsReleaseHearsItWhenItComesBack) {
   ChangedAtFirst(0);
   while (core_->progress().servers == 2) Report(0);
@@ -87,7 +87,7 @@ TEST_F(CoordinatorPlacementTest, ARecoveryIsToldWithWhatItCostWhenItIsComplete) 
   Step(FromOperator{.id = CommandId(1), .command = NodeGone{.role = Role::kServer, .index = 1, .pod = 11}});
   ConfirmWhenWanted();
   Step(CoordinatorTimer{});
-  ASSERT_EQ(map_.recoveries, 1) << "nobody had a copy of its shards";
+  ASSERT_EQ(map_.recoveries, 1) << "no server had a copy of its shards";
   EXPECT_EQ(core_->progress().recoveries, 0U);
   RowsReport restoring{.number = 10, .map_version = map_.version, .shards_restored = kShards / 2};
   restoring.shards_not_ready = kShards / 2;

@@ -26,7 +26,7 @@ class CoordinatorTakeoverTest : public CoordinatedJob {
                         .items = 100,
                         .lease_items = 10,
                         .liveness_lease = seconds(10),
-                        .office_lease = seconds(12),
+                        .leader_lease = seconds(12),
                         .host_index = 0}) {}
 
   // As a process that runs all the time.
@@ -113,7 +113,7 @@ TEST_F(CoordinatorTakeoverTest, AnAnswerWaitsUntilTheCopyKnowsIt) {
   EXPECT_NE(Sent<DataSetOpened>(kWorker), nullptr);
 }
 
-// A successor may be in office before it hears that another server has joined.
+// A successor may be leading before it hears that another server has joined.
 TEST_F(CoordinatorTakeoverTest, TheCopyStaysWithAServerThatVotesUntilTheNextOneDoes) {
   Mirror();
   Appoint({{Role::kServer, 0, 10}});
@@ -170,7 +170,7 @@ TEST_F(CoordinatorTakeoverTest, WhenTheCopyMovesItsFormerPlaceDropsIt) {
     Wait(seconds(1));
   }
   Mirror();
-  EXPECT_EQ(map_.records_from, 0U) << "nobody has an older one";
+  EXPECT_EQ(map_.records_from, 0U) << "no server has an older one";
   Step(FromOperator{.id = CommandId(1), .command = DrainServer{1}});
   ASSERT_NE(Sent<MirrorUpdate>(kServer2), nullptr);
   Say(kWorker, OpenDataSet{.header = NextHeader(), .name = "train", .options = {}});
@@ -235,10 +235,10 @@ TEST_F(CoordinatorTakeoverTest, AnOldOneThatMayBeAliveIsWaitedFor) {
   Say(kServer0, WorkersAnswer({}));
   EXPECT_FALSE(core_->progress().taking_over);
   EXPECT_EQ(core_->progress().servers, 2U);
-  EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
+  EXPECT_EQ(map_.recovered_at, MapVersion()) << "no member was lost";
 }
 
-TEST_F(CoordinatorTakeoverTest, ASilentOneIsFollowedOnceItsOfficeHasEndedAndTheOperatorConfirms) {
+TEST_F(CoordinatorTakeoverTest, ASilentOneIsFollowedOnceItsLeaseHasEndedAndTheOperatorConfirms) {
   Mirror();
   for (Shard& shard : map_.shards) {  // every row has its copy
     shard.backup = shard.home == nodes_.at(kServer0) ? nodes_.at(kServer1) : nodes_.at(kServer0);
@@ -251,9 +251,9 @@ TEST_F(CoordinatorTakeoverTest, ASilentOneIsFollowedOnceItsOfficeHasEndedAndTheO
   Say(kServer1, answer);
   JoinAgain(kWorker);
   Say(kWorker, WorkersAnswer({}));
-  EXPECT_TRUE(core_->progress().office.wanted.empty()) << "server 1 may still count for the old one";
+  EXPECT_TRUE(core_->progress().lease.wanted.empty()) << "server 1 may still count for the old one";
   promised_.at(kServer1).support_left = {};
-  for (int i = 0; i < 9; ++i) {  // nobody says anything
+  for (int i = 0; i < 9; ++i) {  // no member says anything
     now_ += std::chrono::milliseconds(500);
     Step(CoordinatorTimer{});
   }
@@ -265,7 +265,7 @@ TEST_F(CoordinatorTakeoverTest, ASilentOneIsFollowedOnceItsOfficeHasEndedAndTheO
   EXPECT_EQ(map_.recovered_at, MapVersion(2, 1));
 }
 
-// An orderly change. The one before was in office for no moment, so nothing else is to be waited for.
+// An orderly change. The one before was leading for no moment, so nothing else is to be waited for.
 class OldServerWhoseConnectionBreaksTest : public CoordinatorTakeoverTest {
  protected:
   OldServerWhoseConnectionBreaksTest() {
@@ -319,7 +319,7 @@ TEST_F(CoordinatorTakeoverTest, AMapNamesTheVotersThatAMajorityHasYetToLeaveBehi
   EXPECT_EQ(map_.voters.size(), 1U);
 }
 
-// The operator may record that late, when server 2 is released: nobody could prove then that its process has ended.
+// The operator may record that late, when server 2 is released: it could not be proven then that its process has ended.
 TEST_F(CoordinatorTakeoverTest, ItAsksToGoOnWithServersThatKeepTheirVotesOnly) {
   constexpr ConnectionId kServer2{4};
   Say(kServer2, JoinOf(Role::kServer, 2));
@@ -334,12 +334,12 @@ TEST_F(CoordinatorTakeoverTest, ItAsksToGoOnWithServersThatKeepTheirVotesOnly) {
     Live({kServer0, kServer2});
     Wait(seconds(1));
   }
-  const auto office = core_->progress().office;
-  EXPECT_EQ(office.wanted, std::vector<uint32_t>{nodes_.at(kServer0).value()});
-  EXPECT_EQ(office.map_version, map_.version);
+  const auto lease = core_->progress().lease;
+  EXPECT_EQ(lease.wanted, std::vector<uint32_t>{nodes_.at(kServer0).value()});
+  EXPECT_EQ(lease.map_version, map_.version);
 }
 
-// Server 2 (node 9) was declared lost in the map that server 1 knows; whether server 0 knew it, nobody can say.
+// Server 2 (node 9) was declared lost in the map that server 1 knows; whether server 0 knew it cannot be known.
 class VotersOfTheMapBeforeTest : public CoordinatorTakeoverTest {
  protected:
   VotersOfTheMapBeforeTest() {
@@ -362,7 +362,7 @@ class VotersOfTheMapBeforeTest : public CoordinatorTakeoverTest {
 
 TEST_F(VotersOfTheMapBeforeTest, ASuccessorNeedsThoseToo) {
   EXPECT_TRUE(core_->progress().taking_over) << "servers 0 and 2 may have gone on with the map before";
-  EXPECT_FALSE(core_->progress().office.wanted.empty());
+  EXPECT_FALSE(core_->progress().lease.wanted.empty());
   ConfirmWhenWanted();
   EXPECT_FALSE(core_->progress().taking_over);
 }
@@ -375,7 +375,7 @@ TEST_F(VotersOfTheMapBeforeTest, TheirProcessesCanBeProvenGone) {
   EXPECT_FALSE(core_->progress().taking_over);
 }
 
-// It left before the copy was made, and the map that says so has reached nobody.
+// It left before the copy was made, and the map that says so has reached no member.
 TEST_F(CoordinatorTakeoverTest, WhoHadLeftIsNotWaitedFor) {
   (void)TakeLease();
   Appoint({{Role::kServer, 0, 10}});
@@ -392,7 +392,7 @@ TEST_F(CoordinatorTakeoverTest, WhoHadLeftIsNotWaitedFor) {
   EXPECT_EQ(core_->progress().workers, 1U);
 }
 
-// Else the operator would ask nobody else, and a call of its never end.
+// Else the operator would ask no other server, and a call of its never end.
 TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredInTimeAlsoWhileItTakesOver) {
   Mirror();
   Follow();
@@ -450,7 +450,7 @@ TEST_F(CoordinatorTakeoverTest, MembersThatHaveNoMapYetAreRecognized) {
   Follow();
   Say(kServer0, JoinOf(Role::kServer, 0, {}, 2));
   Say(kWorker, JoinOf(Role::kWorker, 0, {}, 2));
-  EXPECT_EQ(Sent<Promise>(kWorker), nullptr) << "nobody has named the members yet";
+  EXPECT_EQ(Sent<Promise>(kWorker), nullptr) << "no answer has named the members yet";
   JoinAgain(kServer1);
   Say(kServer1, AnswerOf());
   ASSERT_NE(Sent<Promise>(kServer0), nullptr);
@@ -465,7 +465,7 @@ TEST_F(CoordinatorTakeoverTest, MembersThatHaveNoMapYetAreRecognized) {
   EXPECT_FALSE(out_.failed.has_value());
   EXPECT_EQ(core_->progress().servers, 2U);
   EXPECT_EQ(core_->progress().workers, 1U);
-  EXPECT_EQ(map_.recovered_at, MapVersion()) << "nobody was lost";
+  EXPECT_EQ(map_.recovered_at, MapVersion()) << "no member was lost";
   ASSERT_NE(Sent<Welcome>(kServer0), nullptr);
   EXPECT_EQ(Sent<Welcome>(kServer0)->node, record_.host) << "the number it had";
 }
@@ -513,7 +513,7 @@ TEST_F(CoordinatorTakeoverTest, AServerThatWasDeclaredLostMeanwhileDoesNotLead) 
 }
 
 // It was quicker with a map that is older than the joining of the server with the copy. Without that one's answer it
-// looks as if all who are left had answered and nobody had a copy.
+// looks as if all who are left had answered and no server had a copy.
 TEST_F(CoordinatorTakeoverTest, NothingIsDecidedBeforeItsOwnServerHasAnswered) {
   Mirror();
   Follow();
@@ -603,7 +603,7 @@ TEST_F(CoordinatorTakeoverTest, ALeaseWhoseItemsAreDoneIsKeptUntilItsWorkerEndsI
   EXPECT_EQ(last->data_sets[0].progress.open.size(), 1U);
 }
 
-// Nobody had been told of the table: not all servers had loaded it.
+// No worker had been informed of the table: not all servers had loaded it.
 TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   const RestorePoint load{.directory = "/c", .checkpoint = 7, .clock = 40};
   const TableSpec spec{.name = "t", .options = {.dim = 2}};
@@ -637,7 +637,7 @@ TEST_F(CoordinatorTakeoverTest, TablesThatWereBeingLoadedAreLoaded) {
   EXPECT_TRUE(is_opened());
 }
 
-// The job begins again when its coordinator was lost before it had formed: nobody may bring along what was before.
+// The job begins again when its coordinator was lost before it had formed: no member may bring along what was before.
 TEST_F(CoordinatorTakeoverTest, OneThatBeginsRefusesWhoKnowsAnEarlierMap) {
   core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 2, .shards = 4, .host_index = 0});
   Say(kServer1, JoinOf(Role::kServer, 1, NodeId(2)));
@@ -681,7 +681,8 @@ TEST_F(CoordinatorTakeoverTest, RowsThatMovedAreCountedWhileItCoordinates) {
   EXPECT_EQ(core_->progress().rows_moved, 350U);
 }
 
-// A map of servers that nobody has heard of, and none that has answered: there would be nobody to give shards to.
+// A map of servers that have never been heard of, and none that has answered: there would be no server to give shards
+// to.
 TEST_F(CoordinatorTakeoverTest, AMapWithoutItsSenderIsNotBelieved) {
   Follow();
   JoinAgain(kWorker);
@@ -824,13 +825,13 @@ TEST_F(CoordinatorTakeoverTest, AServerThatIsProvenGoneHasNoVoteInLaterMapsThoug
   now_ += std::chrono::seconds(30);
   Step(CoordinatorTimer{});
   Step(FromOperator{.id = CommandId(1), .command = NodeGone{Role::kServer, 1, 11}});
-  ASSERT_TRUE(map_.Contains(gone)) << "out of office nobody is declared lost";
+  ASSERT_TRUE(map_.Contains(gone)) << "without the leader lease no member is declared lost";
   EXPECT_FALSE(Votes(gone));
   EXPECT_TRUE(Votes(nodes_.at(kServer0)));
 }
 
 // Should the coordinator be lost before, the next one may know only a map of which the process is a voter still, and
-// the operator would not tell it again that the process has ended.
+// the operator would not report again that the process has ended.
 TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveTheMapThatSaysSo) {
   constexpr ConnectionId kServer2{4};
   Say(kServer2, JoinOf(Role::kServer, 2));
@@ -845,7 +846,7 @@ TEST_F(CoordinatorTakeoverTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersH
   Wait(seconds(1));
   ASSERT_FALSE(map_.Contains(nodes_.at(kServer2)));
   ASSERT_TRUE(map_.former_voters.empty());
-  EXPECT_TRUE(out_.command_results.empty()) << "nobody else knows";
+  EXPECT_TRUE(out_.command_results.empty()) << "no other process knows";
   Live({kServer0});
   EXPECT_TRUE(out_.command_results.empty()) << "the next one runs in server 1";
   Live({kServer1});
@@ -876,7 +877,7 @@ TEST_F(CoordinatorTakeoverTest, WhileNobodyIsHeardNobodyIsDeclaredLost) {
   EXPECT_EQ(core_->progress().workers, 1U) << "silent for 4 s, and so are all others for 3 s";
 }
 
-// Its own machine was cut off. With the first server that comes back it is in office again; the others need a moment.
+// Its own machine was cut off. With the first server that comes back it is leading again; the others need a moment.
 TEST_F(CoordinatorTakeoverTest, ACoordinatorThatWasCutOffDeclaresNobodyLostWhoComesBackALittleLater) {
   Live({kServer0, kServer1, kWorker});
   for (int i = 0; i < 40; ++i) {
@@ -937,7 +938,7 @@ TEST_F(CoordinatorTakeoverTest, AClockThatGoesBackStandsStill) {
   now_ += seconds(60);
   Wait(seconds(2));
   EXPECT_EQ(core_->progress().servers, 2U);
-  EXPECT_EQ(core_->progress().workers, 1U) << "nobody was silent for long";
+  EXPECT_EQ(core_->progress().workers, 1U) << "no member was silent for long";
 }
 
 }  // namespace

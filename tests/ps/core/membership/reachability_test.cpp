@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::Eq;
 using testing::Optional;
 
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kTimeout = std::chrono::seconds(10);
 constexpr MonotonicTime kStart{std::chrono::seconds(100)};
 constexpr uint32_t kCheap = 0, kDear = 1;
 
@@ -32,7 +32,7 @@ class ReachabilityTest : public testing::Test {
   static Reachability::Candidate Candidate(uint32_t node, uint32_t cost = kCheap, uint32_t times = 0) {
     return {.node = Node(node), .cost = {times, cost}};
   }
-  Reachability links_{kPatience};
+  Reachability links_{kTimeout};
 };
 
 struct Choice {
@@ -61,14 +61,14 @@ TEST_F(ReachabilityTest, TheMemberGoesThatMissesMostLinks) {
        {{1, 2}, {2, 1}, {3, 2}, {3, 4}},
        {may(2, kDear), may(3, kCheap)},
        Node(3)},
-      {"nobody when the one that misses most may not go", {{1, 9}, {2, 9}}, {may(1), may(2)}, std::nullopt},
+      {"none when the one that misses most may not go", {{1, 9}, {2, 9}}, {may(1), may(2)}, std::nullopt},
       {"the one that may, of two that miss equally many", {{1, 9}}, {may(1, kDear)}, Node(1)},
-      {"nobody without a missing link", {}, {may(1)}, std::nullopt}};
+      {"none without a missing link", {}, {may(1)}, std::nullopt}};
   for (const Choice& choice : choices) {
     SCOPED_TRACE(choice.name);
-    links_ = Reachability(kPatience);
+    links_ = Reachability(kTimeout);
     Miss(choice.missing);
-    EXPECT_EQ(links_.ToGo(choice.candidates, kStart + kPatience), choice.goes);
+    EXPECT_EQ(links_.ToGo(choice.candidates, kStart + kTimeout), choice.goes);
   }
 }
 
@@ -76,36 +76,36 @@ TEST_F(ReachabilityTest, ALinkIsDialedAgainForAWhileFirst) {
   Miss({{1, 2}});
   EXPECT_FALSE(links_.HasAllLinks(Node(1)));
   EXPECT_FALSE(links_.HasAllLinks(Node(2)));
-  EXPECT_EQ(links_.ToGo({Candidate(1)}, kStart + kPatience - Duration(1)), std::nullopt);
-  EXPECT_THAT(links_.ToGo({Candidate(1)}, kStart + kPatience), Optional(Node(1)));
+  EXPECT_EQ(links_.ToGo({Candidate(1)}, kStart + kTimeout - Duration(1)), std::nullopt);
+  EXPECT_THAT(links_.ToGo({Candidate(1)}, kStart + kTimeout), Optional(Node(1)));
 }
 
 TEST_F(ReachabilityTest, WhatIsSaidAgainCountsFromTheFirstTime) {
   Miss({{1, 2}});
-  links_.Said(Node(1), {Node(2), Node(3)}, kStart + kPatience / 2);
-  EXPECT_THAT(links_.Missing(kStart + kPatience),
+  links_.Said(Node(1), {Node(2), Node(3)}, kStart + kTimeout / 2);
+  EXPECT_THAT(links_.Missing(kStart + kTimeout),
               ElementsAre(std::pair(Node(1), std::vector{Node(2)}), std::pair(Node(2), std::vector{Node(1)})));
 }
 
 TEST_F(ReachabilityTest, ALinkThatIsBackCountsFromItsNextLoss) {
   Miss({{1, 2}});
-  links_.Said(Node(1), {}, kStart + kPatience / 2);
+  links_.Said(Node(1), {}, kStart + kTimeout / 2);
   EXPECT_TRUE(links_.HasAllLinks(Node(2)));
-  links_.Said(Node(1), {Node(2)}, kStart + kPatience);
-  EXPECT_TRUE(links_.Missing(kStart + kPatience).empty());
+  links_.Said(Node(1), {Node(2)}, kStart + kTimeout);
+  EXPECT_TRUE(links_.Missing(kStart + kTimeout).empty());
 }
 
 TEST_F(ReachabilityTest, TimeInWhichNobodyWasHeardDoesNotCount) {
   Miss({{1, 2}});
-  links_.Forgive(std::chrono::seconds(8), kStart + kPatience);
-  EXPECT_TRUE(links_.Missing(kStart + kPatience).empty());
-  EXPECT_FALSE(links_.Missing(kStart + kPatience + std::chrono::seconds(8)).empty());
+  links_.Forgive(std::chrono::seconds(8), kStart + kTimeout);
+  EXPECT_TRUE(links_.Missing(kStart + kTimeout).empty());
+  EXPECT_FALSE(links_.Missing(kStart + kTimeout + std::chrono::seconds(8)).empty());
 }
 
 TEST_F(ReachabilityTest, OfAMemberThatIsGoneNothingStays) {
   Miss({{1, 2}, {2, 3}, {4, 2}});
   links_.Forget(Node(2));
-  EXPECT_TRUE(links_.Missing(kStart + kPatience).empty());
+  EXPECT_TRUE(links_.Missing(kStart + kTimeout).empty());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(ClockBoard, TheFloorIsTheSlowestWorkerWithWork) {
   EXPECT_EQ(board.floor(), 3U);
   EXPECT_TRUE(board.TakeChanged());
   board.SetCounted(kBert, false);
-  EXPECT_EQ(board.floor(), 5U) << "one without work holds nobody up";
+  EXPECT_EQ(board.floor(), 5U) << "one without work holds up no other";
   board.SetCounted(kBert, true);
   EXPECT_EQ(board.ClockOf(kBert), 5U) << "and stands at the floor when it gets work again";
 }

@@ -133,7 +133,8 @@ TEST(LeaseLedger, ACutRecordKeepsWhatIsDoneAndFreesTheRest) {
   EXPECT_EQ(rough.reprocessed_items(), 6U + 7U) << "items of open leases may be in the rows";
 }
 
-// A worker tells the next coordinator that it is at the end of a lease, and is lost before it says that it is done.
+// A worker reports to the next coordinator that it is at the end of a lease, and is lost before it says that it is
+// done.
 TEST(LeaseLedger, AnEpochThatWorkersKnowToBeDoneIsFinished) {
   LeaseId next{1};
   LeaseLedger ledger(25, 1, 10, &next);

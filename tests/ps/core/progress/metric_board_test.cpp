@@ -121,7 +121,7 @@ TEST(MetricBoard, TrainingIsOverWhenAGoalInAMetricIsReached) {
   }
 }
 
-// A coordinator that was out of office when the report came, and that another one follows.
+// A coordinator that was without the leader lease when the report came, and that another one follows.
 TEST(MetricBoard, AGoalThatNobodyHasActedOnYetIsSeenByTheNext) {
   const TargetMetric target{"held_out", 3.2, false};
   MetricBoard board(target, {});

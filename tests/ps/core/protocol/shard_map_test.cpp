@@ -79,7 +79,7 @@ TEST(ShardMap, AServerThatHasNoTablesYetBecomesHomeOnlyWhenThereIsNoOther) {
   for (Member& member : map.members) member.leaving = member.node == NodeId(1);
   EXPECT_EQ(homes({}), std::set{NodeId(3)});
   EXPECT_EQ(homes(joining), std::set{NodeId(1)}) << "one that leaves has the rows' table";
-  EXPECT_FALSE(homes(all).empty()) << "somebody has to";
+  EXPECT_FALSE(homes(all).empty()) << "a member has to";
 }
 
 TEST(ShardMap, ValidateNamesWhatIsWrong) {
@@ -90,7 +90,7 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
   };
   const Case cases[] = {
       {"no version", [](ShardMap& map) { map.version = {}; }, "no version"},
-      {"home is nobody", [](ShardMap& map) { map.shards[1].home = NodeId(9); }, "shard 1: home 9"},
+      {"home is no member", [](ShardMap& map) { map.shards[1].home = NodeId(9); }, "shard 1: home 9"},
       {"backup is the home", [](ShardMap& map) { map.shards[0].backup = map.shards[0].home; }, "shard 0: backup 1"},
       {"next backup is the backup", [](ShardMap& map) { map.shards[0].next_backup = map.shards[0].backup; },
        "next backup 2"},

@@ -105,7 +105,7 @@ class Node {
   template <typename Kind>
   std::vector<Kind> Said() {
     std::vector<Kind> said;
-    std::erase_if(told, [&](const Message& message) {
+    std::erase_if(reported, [&](const Message& message) {
       if (!std::holds_alternative<Kind>(message)) return false;
       said.push_back(std::get<Kind>(message));
       return true;
@@ -116,7 +116,7 @@ class Node {
   CutPart::Outputs out;
   RowNode rows;
   CutPart part;
-  std::vector<Message> told;  // to the coordinator
+  std::vector<Message> reported;  // to the coordinator
   std::vector<Outgoing> sent;
   std::optional<SnapshotOrder> order;
   bool call_off = false;
@@ -124,7 +124,7 @@ class Node {
 
  private:
   void Collect() {
-    for (Message& message : out.to_coordinator) told.push_back(std::move(message));
+    for (Message& message : out.to_coordinator) reported.push_back(std::move(message));
     for (Outgoing& message : out.rows.send) {
       if (message.to != kWorker) sent.push_back(std::move(message));
     }

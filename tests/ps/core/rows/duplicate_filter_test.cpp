@@ -101,16 +101,16 @@ TEST(DuplicateFilter, AKeyThatIsDecidedStaysAsItIs) {
 
 TEST(DuplicateFilter, TellsEachPeerWhatIsNewToIt) {
   DuplicateFilter filter;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   std::vector<Settled> news;
   filter.MergeAckedBelow(NodeId(1), SequenceNumber(5));
-  filter.NewsSince(told, news);
+  filter.NewsSince(reported, news);
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].acked_below, SequenceNumber(5));
   filter.MergeAckedBelow(NodeId(1), SequenceNumber(4));
   filter.MergeAckedBelow(NodeId(2), SequenceNumber(1));
   news.clear();
-  filter.NewsSince(told, news);
+  filter.NewsSince(reported, news);
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].origin, NodeId(2));
 }

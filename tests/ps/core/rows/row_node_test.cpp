@@ -23,7 +23,8 @@ TEST(SeenVersions, ARowIsMeasuredOncePerPull) {
   EXPECT_EQ(seen.Take(kTable, keys).second, RowVersion());
   seen.Note(kTable, keys, std::vector<RowVersion>{RowVersion(), RowVersion(5)});
   EXPECT_EQ(seen.Take(TableId(2), keys).second, RowVersion()) << "of another table";
-  EXPECT_EQ(seen.Take(kTable, keys), std::pair(1U, RowVersion(5))) << "key 7 has no version: nobody has pushed to it";
+  EXPECT_EQ(seen.Take(kTable, keys), std::pair(1U, RowVersion(5)))
+      << "key 7 has no version: no worker has pushed to it";
   EXPECT_EQ(seen.Take(kTable, keys).second, RowVersion()) << "it was taken";
 }
 
@@ -165,15 +166,15 @@ TEST_F(HomeThatComesBackTest, ItsDirectoryNamesWhereItsRowsGo) {
 TEST_F(HomeThatComesBackTest, TheNextHomeIsToldWhereItsRowsGoBeforeTheyHaveLeft) {
   out_.Clear();
   Adopt(3, kOther);
-  std::map<Key, std::vector<NodeId>> told;
+  std::map<Key, std::vector<NodeId>> reported;
   for (const Outgoing& sent : out_.send) {
     const auto* handoff = std::get_if<HomeHandoff>(&sent.message);
     for (size_t i = 0; handoff != nullptr && i < handoff->entries.keys.size(); ++i) {
-      told[handoff->entries.keys[i]].push_back(handoff->entries.owners[i]);
+      reported[handoff->entries.keys[i]].push_back(handoff->entries.owners[i]);
     }
   }
-  EXPECT_EQ(told[kLeaves], std::vector{kThird}) << "not also this node, where the row still is";
-  EXPECT_EQ(told[kStays], std::vector{kSelf});
+  EXPECT_EQ(reported[kLeaves], std::vector{kThird}) << "not also this node, where the row still is";
+  EXPECT_EQ(reported[kStays], std::vector{kSelf});
 }
 
 // What a decoder cannot know: the tables here, and how long their rows are.

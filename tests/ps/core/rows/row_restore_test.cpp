@@ -276,7 +276,7 @@ TEST(RowRestoreTest, WithoutACheckpointThatCanBeReadRowsBeginAnew) {
   EXPECT_GT(loss.b.rows.Report().shards_restored, 0U);
 }
 
-// It was to become the backup: some copies had been made, the rest nobody has.
+// It was to become the backup: some copies had been made, the rest is nowhere.
 TEST(RowRestoreTest, WhatAnUnfinishedBackupHasNotGotComesFromTheCheckpoint) {
   Loss loss;
   ShardMap joining = ThreeServers();

@@ -102,7 +102,7 @@ TEST_F(ServerTermsTest, WhatComesWithoutALeaseWaitsForOne) {
   Step(Timer{});
   EXPECT_EQ(Sent<PushAck>(kWorker), nullptr);
   Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = Duration::zero()});
-  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr) << "the coordinator is out of office";
+  EXPECT_EQ(Sent<PushAck>(kWorker), nullptr) << "the coordinator is without the leader lease";
   now_ += seconds(1);
   Step(Timer{});
   Hear(1, HeartbeatAck{.number = heartbeat_, .sync = {}, .liveness = seconds(3)});
@@ -183,11 +183,11 @@ TEST_F(ServerTermsTest, AServerWithoutACoordinatorStaysAndServesNobody) {
   EXPECT_TRUE(AnswersAPush());
 }
 
-// The host had the map first and opened the link: it tells once.
+// The host had the map first and opened the link: it reports once.
 TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
   constexpr NodeId kLater{9};
   Step(Received{.from = kLater, .message = CoordinatorAt{.term = 3, .host = kLater, .port = 7400}});
-  EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
+  EXPECT_FALSE(out_.coordinator.has_value()) << "no process knows its address";
   map_.version = map_.version.Next();
   map_.members.push_back({.node = kLater, .role = Role::kServer, .index = 2, .address = "127.0.0.8:7000"});
   for (uint32_t stranger = 100; stranger < 130; ++stranger) {
@@ -278,7 +278,7 @@ TEST_F(ServerTermsTest, KeepsTheNewestCopy) {
   EXPECT_EQ(Sent<Promised>(kCoordinator)->mirror->number, 5U);
 }
 
-// So that it can tell when the coordinator's word has reached nobody else.
+// So that it can know when the coordinator's map has reached no other member.
 TEST_F(ServerTermsTest, KnowsThatTheGoalIsReachedFromTheCoordinatorAlone) {
   Step(Received{.from = kWorker, .message = GoalReached{.reason = "2 epochs done"}, .term = 1});
   EXPECT_FALSE(core_->goal_reached());

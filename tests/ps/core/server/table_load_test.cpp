@@ -90,7 +90,7 @@ TEST_F(TableLoadTest, AServerReadsItsRowsAndTheCopiesItKeeps) {
   const LoadOrder order = out_.load[0];
   EXPECT_EQ(order.homes, std::vector{ShardId(0)});
   EXPECT_EQ(order.backups, std::vector{ShardId(1)});
-  EXPECT_EQ(Sent<TableInstalled>(kCoordinator), nullptr) << "nobody may push before the rows are here";
+  EXPECT_EQ(Sent<TableInstalled>(kCoordinator), nullptr) << "no process may push before the rows are here";
   Order();
   EXPECT_TRUE(out_.load.empty()) << "it is being read";
   ReadIt(order);
@@ -102,7 +102,7 @@ TEST_F(TableLoadTest, AServerReadsItsRowsAndTheCopiesItKeeps) {
   EXPECT_NE(Sent<TableInstalled>(kCoordinator), nullptr) << "the first answer may be lost";
 }
 
-// The home had told nobody of its rows, not even that it had read them.
+// The home had informed no other node of its rows, not even that it had read them.
 TEST_F(TableLoadTest, RowsOfAHomeThatIsLostWhileItReadsAreWithItsBackup) {
   Order();
   ReadIt(LoadOrder(out_.load[0]));
@@ -223,7 +223,7 @@ TEST_F(LoadingCoordinatorTest, ACoordinatorThatTakesOverHasTheRestLoaded) {
   Mirror();
   TakeOver();
   ASSERT_TRUE(orders_.contains(kServer1));
-  EXPECT_EQ(orders_.at(kServer1).load, kCheckpoint) << "nobody knows who had read what";
+  EXPECT_EQ(orders_.at(kServer1).load, kCheckpoint) << "it is not known who had read what";
 }
 
 TEST_F(LoadingCoordinatorTest, ACoordinatorThatTakesOverDoesNotLoadWhatWasOpened) {

@@ -13,7 +13,7 @@ TEST(StepGate, ANewcomerIsNotInTheStepBeforeWhichAllAreHeld) {
   gate.Join(state);
   EXPECT_FALSE(gate.in_step());
   EXPECT_EQ(gate.clock(), 7U);
-  EXPECT_EQ(gate.promise(), 3U) << "it stands like the others, and nobody need wait for it";
+  EXPECT_EQ(gate.promise(), 3U) << "it stands like the others, and no caller need wait for it";
   EXPECT_FALSE(gate.TryBegin());
   state.revision = 6;
   state.hold = 0;

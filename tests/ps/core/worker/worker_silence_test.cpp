@@ -122,7 +122,7 @@ TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
 TEST_F(WorkerSilenceTest, FindsACoordinatorWhoseServerJoinedWithAMapThatNeverCame) {
   constexpr NodeId kLater{9};
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400}});
-  EXPECT_FALSE(out_.coordinator.has_value()) << "nobody knows its address";
+  EXPECT_FALSE(out_.coordinator.has_value()) << "no process knows its address";
   const std::string address = "127.0.0.8:7000";
   Step(Received{.from = kLater, .message = CoordinatorAt{.term = 2, .host = kLater, .port = 7400, .address = address}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "it may be anybody";

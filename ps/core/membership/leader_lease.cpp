@@ -1,4 +1,4 @@
-#include "ps/core/membership/office.h"
+#include "ps/core/membership/leader_lease.h"
 
 #include <algorithm>
 #include <functional>
@@ -41,7 +41,7 @@ Voters WithVotes(Voters voters, const std::map<NodeId, std::string>& machines) {
   return voters;
 }
 
-void Office::Configure(const Voters& voters) {
+void LeaderLease::Configure(const Voters& voters) {
   const bool changes = configurations_.empty() || configurations_.back().nodes != voters.nodes ||
                        configurations_.back().votes != voters.votes;
   if (!changes) return;
@@ -50,41 +50,41 @@ void Office::Configure(const Voters& voters) {
   DropSuperseded();
 }
 
-void Office::Adopt(std::vector<Voters> configurations) {
+void LeaderLease::Adopt(std::vector<Voters> configurations) {
   configurations_ = std::move(configurations);
   if (confirmed_) ReplaceBy(*confirmed_);
   DropSuperseded();
 }
 
-bool Office::Confirm(const Voters& voters) {
+bool LeaderLease::Confirm(const Voters& voters) {
   if (!ReplaceBy(voters)) return false;
   confirmed_ = voters;
   DropSuperseded();
   return true;
 }
 
-bool Office::ReplaceBy(const Voters& confirmed) {
+bool LeaderLease::ReplaceBy(const Voters& confirmed) {
   if (!configurations_.empty() && confirmed.map_version < configurations_.front().map_version) return false;
   std::erase_if(configurations_, [&](const Voters& old) { return old.map_version <= confirmed.map_version; });
   configurations_.insert(configurations_.begin(), confirmed);
   return true;
 }
 
-uint64_t Office::Ask(NodeId voter, MonotonicTime now) {
+uint64_t LeaderLease::Ask(NodeId voter, MonotonicTime now) {
   Support& support = support_[voter];
   support.open.push_back({++last_ask_, now});
   if (support.open.size() > kOpenQuestionsMax) support.open.pop_front();
   return last_ask_;
 }
 
-void Office::Knows(NodeId voter, MapVersion map) {
+void LeaderLease::Knows(NodeId voter, MapVersion map) {
   const auto found = support_.find(voter);
   if (found == support_.end()) return;
   found->second.knows = std::max(found->second.knows, map);
   DropSuperseded();
 }
 
-void Office::OnAnswer(NodeId voter, uint64_t number, MapVersion knows) {
+void LeaderLease::OnAnswer(NodeId voter, uint64_t number, MapVersion knows) {
   const auto found = support_.find(voter);
   if (found == support_.end()) return;
   Support& support = found->second;
@@ -93,13 +93,13 @@ void Office::OnAnswer(NodeId voter, uint64_t number, MapVersion knows) {
   Knows(voter, knows);
 }
 
-bool Office::Exclude(NodeId voter) {
+bool LeaderLease::Exclude(NodeId voter) {
   support_.erase(voter);
   return excluded_.insert(voter).second;
 }
 
 template <typename Counts>
-uint64_t Office::VotesOf(const Voters& voters, Counts counts) const {
+uint64_t LeaderLease::VotesOf(const Voters& voters, Counts counts) const {
   uint64_t votes = 0;
   for (size_t i = 0; i < voters.nodes.size(); ++i) {
     if (!excluded_.contains(voters.nodes[i]) && counts(voters.nodes[i])) votes += voters.VotesAt(i);
@@ -107,12 +107,12 @@ uint64_t Office::VotesOf(const Voters& voters, Counts counts) const {
   return votes;
 }
 
-uint64_t Office::AllVotesOf(const Voters& voters) const {
+uint64_t LeaderLease::AllVotesOf(const Voters& voters) const {
   return VotesOf(voters, [](NodeId) { return true; });
 }
 
 // Once a strict majority of a configuration knows a newer map, no majority of it can take the older one for the newest.
-void Office::DropSuperseded() {
+void LeaderLease::DropSuperseded() {
   const auto superseded = [&](const Voters& older, MapVersion newer) {
     const uint64_t knowing = VotesOf(older, [&](NodeId node) {
       const auto support = support_.find(node);
@@ -131,7 +131,7 @@ void Office::DropSuperseded() {
 }
 
 // The latest time until which more than half of the votes support this coordinator.
-MonotonicTime Office::EndsIn(const Voters& voters, const std::set<NodeId>& silent) const {
+MonotonicTime LeaderLease::EndsIn(const Voters& voters, const std::set<NodeId>& silent) const {
   std::vector<std::pair<MonotonicTime, uint32_t>> supporting;  // until when, with how many votes
   for (size_t i = 0; i < voters.nodes.size(); ++i) {
     const NodeId node = voters.nodes[i];
@@ -151,35 +151,35 @@ MonotonicTime Office::EndsIn(const Voters& voters, const std::set<NodeId>& silen
   return MonotonicTime::min();
 }
 
-MonotonicTime Office::ends() const {
+MonotonicTime LeaderLease::ends() const {
   MonotonicTime ends = kNever;
   for (const Voters& voters : configurations_) ends = std::min(ends, EndsIn(voters, {}));
   return ends;
 }
 
-bool Office::HeldWithout(const std::set<NodeId>& silent, MonotonicTime now) const {
+bool LeaderLease::HeldWithout(const std::set<NodeId>& silent, MonotonicTime now) const {
   return std::ranges::all_of(configurations_, [&](const Voters& voters) { return now < EndsIn(voters, silent); });
 }
 
-bool Office::IsFresh(NodeId voter, MonotonicTime now) const {
+bool LeaderLease::IsFresh(NodeId voter, MonotonicTime now) const {
   const auto support = support_.find(voter);
   return support != support_.end() && support->second.asked_at && now - *support->second.asked_at <= lease_ / 2;
 }
 
-bool Office::Votes(NodeId node) const {
+bool LeaderLease::Votes(NodeId node) const {
   if (configurations_.empty()) return false;
   const std::vector<NodeId>& nodes = configurations_.back().nodes;
   return std::ranges::find(nodes, node) != nodes.end();
 }
 
-bool Office::HasHalfOfTheVotes(NodeId node) const {
+bool LeaderLease::HasHalfOfTheVotes(NodeId node) const {
   if (configurations_.empty()) return false;
   const Voters& newest = configurations_.back();
   const uint64_t its = VotesOf(newest, [&](NodeId voter) { return voter == node; });
   return its > 0 && 2 * its >= AllVotesOf(newest);
 }
 
-std::vector<NodeId> Office::Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience) {
+std::vector<NodeId> LeaderLease::Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration timeout) {
   bool majority = true, half = true;
   for (const Voters& voters : configurations_) {
     const uint64_t all = AllVotesOf(voters);
@@ -190,7 +190,7 @@ std::vector<NodeId> Office::Wanted(const std::vector<NodeId>& members, Monotonic
   if (half) minority_since_ = kNever;
   if (majority) return {};
   if (!half && minority_since_ == kNever) minority_since_ = now;
-  if (!half && now - minority_since_ < patience) return {};
+  if (!half && now - minority_since_ < timeout) return {};
   std::vector<NodeId> wanted = members;
   std::erase_if(wanted, [&](NodeId node) { return !IsFresh(node, now); });
   return wanted;

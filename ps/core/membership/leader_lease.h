@@ -1,4 +1,4 @@
-// Whether a coordinator may act: its office is a lease that a strict majority of votes gives it, so that it has ended
+// Whether a coordinator may act: it holds a lease that a strict majority of votes gives it, so that it has ended
 // for certain before a majority can give one to the next coordinator (docs/decisions/0029; leases as in Gray and
 // Cheriton, 1989; overlapping majorities of two configurations as in Raft, section 6).
 //
@@ -36,10 +36,10 @@ std::vector<Voters> VotersOf(const ShardMap& map);
 // with an empty name, counts as alone on its machine.
 Voters WithVotes(Voters voters, const std::map<NodeId, std::string>& machines);
 
-class Office {
+class LeaderLease {
  public:
   // `lease`: how long an answer counts.
-  Office(uint32_t term, Duration lease, Mistake half_is_a_majority = {})
+  LeaderLease(uint32_t term, Duration lease, Mistake half_is_a_majority = {})
       : lease_(lease), half_is_a_majority_(half_is_a_majority), last_ask_(uint64_t{term} << 32) {}
 
   // The next map is to name these voters. The same as before: nothing changes; nor when kVoterSetsMax configurations
@@ -73,13 +73,13 @@ class Office {
   bool IsFresh(NodeId voter, MonotonicTime now) const;
   // Of the newest configuration.
   bool Votes(NodeId node) const;
-  // Whether no majority of the newest configuration is possible without it, whoever answers: as of one of two voters,
-  // or of the only server on one of two machines.
+  // Whether no majority of the newest configuration is possible without it, no matter who answers: as of one of two
+  // voters, or of the only server on one of two machines.
   bool HasHalfOfTheVotes(NodeId node) const;
   // With whom to ask the operator for a confirmation, because a majority will be missing soon: those of `members` that
-  // support it, when they are at least half of every configuration, or when that has been missing for `patience`.
+  // support it, when they are at least half of every configuration, or when that has been missing for `timeout`.
   // Empty: no need, or no use.
-  std::vector<NodeId> Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration patience);
+  std::vector<NodeId> Wanted(const std::vector<NodeId>& members, MonotonicTime now, Duration timeout);
 
   // By map, the oldest that counts first: what every map has to name.
   const std::vector<Voters>& configurations() const { return configurations_; }
