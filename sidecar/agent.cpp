@@ -90,17 +90,17 @@ StatusOr<AgentOptions> AgentOptions::FromEnvironment() {
 StatusOr<std::unique_ptr<Agent>> Agent::Create(AgentOptions options, const TimeSource& time) {
   ASSIGN_OR_RETURN(std::unique_ptr<ProcessSocket> socket,
                    ProcessSocket::Listen(options.socket, AdmissionTo(options.identity)));
-  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake < 0) return Error(StatusCode::kResourceExhausted, "making an eventfd: " + ErrnoText(errno));
-  std::unique_ptr<Agent> agent(new Agent(std::move(options), time, std::move(socket), wake));
+  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return Error(StatusCode::kResourceExhausted, "making an eventfd: " + ErrnoText(errno));
+  std::unique_ptr<Agent> agent(new Agent(std::move(options), time, std::move(socket), std::move(wake)));
   agent->StartMetrics();
   return agent;
 }
 
-Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, int wake)
+Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, FileDescriptor wake)
     : options_(std::move(options)),
       time_(time),
-      wake_(wake),
+      wake_(std::move(wake)),
       socket_(std::move(socket)),
       relay_(MakeRelayOptions(options_)) {
   stream_ = OperatorStream::Create(
@@ -117,7 +117,6 @@ Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<Proce
 Agent::~Agent() {
   stream_.reset();
   exporter_.reset();
-  close(wake_);
 }
 
 void Agent::StartMetrics() {
@@ -160,11 +159,11 @@ void Agent::Terminate() {
 void Agent::Wake() {
   const uint64_t one = 1;
   // A full counter wakes as well; nothing else can go wrong here.
-  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
 void Agent::Wait() {
-  std::vector<pollfd> waits{{.fd = wake_, .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> waits{{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
   socket_->AddTo(waits);
   const MonotonicTime now = time_.Now();
   const Duration wait =
@@ -172,7 +171,7 @@ void Agent::Wait() {
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
   poll(waits.data(), waits.size(), static_cast<int>(milliseconds));
   uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof(count));
+  [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
 }
 
 void Agent::HandleSocket() {

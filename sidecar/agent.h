@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "sidecar/exporter.h"
@@ -50,7 +51,7 @@ class Agent {
   uint16_t metrics_port() const { return exporter_ ? exporter_->port() : 0; }
 
  private:
-  Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, int wake);
+  Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, FileDescriptor wake);
   void StartMetrics();
   void Wait();
   void HandleSocket();
@@ -63,7 +64,7 @@ class Agent {
 
   const AgentOptions options_;
   const TimeSource& time_;
-  const int wake_;  // eventfd
+  const FileDescriptor wake_;  // eventfd
   std::atomic<bool> terminate_{false};
 
   // Used by Run's thread only.

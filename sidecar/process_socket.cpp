@@ -40,12 +40,9 @@ StatusOr<sockaddr_un> Address(const fs::path& path) {
 }
 
 bool SomebodyListens(const sockaddr_un& address) {
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return false;
-  const int result = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  const int error_number = errno;
-  close(probe);
-  return result == 0 || error_number == EAGAIN;
+  const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return false;
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;
 }
 
 Status MakeRoom(const fs::path& path, const sockaddr_un& address) {
@@ -105,37 +102,30 @@ StatusOr<std::unique_ptr<ProcessSocket>> ProcessSocket::Listen(const fs::path& p
                                             " for the sidecar's socket does not exist; mount the volume there");
   }
   RETURN_IF_ERROR(MakeRoom(path, address));
-  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener < 0) return SocketError(path, "making a socket for", errno);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      chmod(path.c_str(), 0666) != 0 || listen(listener, 8) != 0) {
-    const Status status = SocketError(path, "listening on", errno);
-    close(listener);
-    return status;
+  FileDescriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return SocketError(path, "making a socket for", errno);
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      chmod(path.c_str(), 0666) != 0 || listen(listener.get(), 8) != 0) {
+    return SocketError(path, "listening on", errno);
   }
-  return std::unique_ptr<ProcessSocket>(new ProcessSocket(path, listener, std::move(why_refused)));
+  return std::unique_ptr<ProcessSocket>(new ProcessSocket(path, std::move(listener), std::move(why_refused)));
 }
 
-ProcessSocket::~ProcessSocket() {
-  CloseProcess();
-  for (const Peer& stranger : strangers_) close(stranger.fd);
-  close(listener_);
-  unlink(path_.c_str());
-}
+ProcessSocket::~ProcessSocket() { unlink(path_.c_str()); }
 
 void ProcessSocket::AddTo(std::vector<pollfd>& waits) const {
-  waits.push_back({.fd = listener_, .events = POLLIN, .revents = 0});
-  for (const Peer& stranger : strangers_) waits.push_back({.fd = stranger.fd, .events = POLLIN, .revents = 0});
-  if (process_.fd < 0) return;
+  waits.push_back({.fd = listener_.get(), .events = POLLIN, .revents = 0});
+  for (const Peer& stranger : strangers_) waits.push_back({.fd = stranger.fd.get(), .events = POLLIN, .revents = 0});
+  if (!process_.fd.valid()) return;
   const short events = unsent_.empty() ? POLLIN : POLLIN | POLLOUT;
-  waits.push_back({.fd = process_.fd, .events = events, .revents = 0});
+  waits.push_back({.fd = process_.fd.get(), .events = events, .revents = 0});
 }
 
 std::vector<SocketEvent> ProcessSocket::Handle() {
   std::vector<SocketEvent> events;
-  if (process_.fd >= 0) Read(events);
-  if (process_.fd >= 0) Write();
-  if (process_.fd >= 0 && !broken_.ok()) Lose(std::exchange(broken_, OkStatus()), events);
+  if (process_.fd.valid()) Read(events);
+  if (process_.fd.valid()) Write();
+  if (process_.fd.valid() && !broken_.ok()) Lose(std::exchange(broken_, OkStatus()), events);
   Accept(events);
   HearStrangers(events);
   return events;
@@ -145,20 +135,17 @@ std::vector<SocketEvent> ProcessSocket::Handle() {
 // closed: the process may be among them, with its hello not read yet.
 void ProcessSocket::Accept(std::vector<SocketEvent>& events) {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
+    FileDescriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) return;
     if (strangers_.size() >= kStrangersMax) HearStrangers(events);
-    if (strangers_.size() >= kStrangersMax) {
-      close(strangers_.front().fd);
-      strangers_.erase(strangers_.begin());
-    }
-    strangers_.push_back({.fd = fd, .decoder = {}});
+    if (strangers_.size() >= kStrangersMax) strangers_.erase(strangers_.begin());
+    strangers_.push_back({.fd = std::move(fd), .decoder = {}});
   }
 }
 
 StatusOr<std::optional<v1::ProcessMessage>> ProcessSocket::FirstMessage(Peer& stranger) {
   Status problem;
-  const bool open = ReadInto(stranger.fd, 1, stranger.decoder, problem);
+  const bool open = ReadInto(stranger.fd.get(), 1, stranger.decoder, problem);
   RETURN_IF_ERROR(problem);
   ASSIGN_OR_RETURN(std::optional<v1::ProcessMessage> message, NextMessage(stranger.decoder));
   if (!message && !open) return Error(StatusCode::kUnavailable, "it connected and left without a word");
@@ -178,7 +165,6 @@ void ProcessSocket::HearStrangers(std::vector<SocketEvent>& events) {
       Admit(std::move(stranger), **std::move(first), events);
     } else {
       if (first.ok()) Refuse(stranger, why);
-      close(stranger.fd);
       events.push_back({.kind = SocketEvent::Kind::kRefused, .reason = Error(StatusCode::kPermissionDenied, why)});
     }
   }
@@ -189,10 +175,10 @@ void ProcessSocket::Admit(Peer stranger, v1::ProcessMessage hello, std::vector<S
   process_ = std::move(stranger);
   ++connection_;
   events.push_back(
-      {.kind = SocketEvent::Kind::kConnected, .connection = connection_, .peer_pid = PeerPid(process_.fd)});
+      {.kind = SocketEvent::Kind::kConnected, .connection = connection_, .peer_pid = PeerPid(process_.fd.get())});
   events.push_back({.kind = SocketEvent::Kind::kMessage, .connection = connection_, .message = std::move(hello)});
   Decode(events);  // what came with the hello
-  if (process_.fd >= 0) Read(events);
+  if (process_.fd.valid()) Read(events);
 }
 
 // A few bytes to a socket that nothing has been written to yet: they fit, or are not read.
@@ -200,20 +186,21 @@ void ProcessSocket::Refuse(const Peer& stranger, const std::string& reason) {
   v1::ProcessDirective directive;
   directive.mutable_refused()->set_reason(reason);
   const std::string frame = EncodeFrame(directive.SerializeAsString());
-  [[maybe_unused]] const ssize_t sent = send(stranger.fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  [[maybe_unused]] const ssize_t sent =
+      send(stranger.fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void ProcessSocket::Read(std::vector<SocketEvent>& events) {
-  for (int i = 0; i < kReadsPerTurn && process_.fd >= 0; ++i) {
+  for (int i = 0; i < kReadsPerTurn && process_.fd.valid(); ++i) {
     Status problem;
-    const bool open = ReadInto(process_.fd, 1, process_.decoder, problem);
+    const bool open = ReadInto(process_.fd.get(), 1, process_.decoder, problem);
     Decode(events);
-    if (process_.fd >= 0 && !open) Lose(problem, events);
+    if (process_.fd.valid() && !open) Lose(problem, events);
   }
 }
 
 void ProcessSocket::Decode(std::vector<SocketEvent>& events) {
-  while (process_.fd >= 0) {
+  while (process_.fd.valid()) {
     StatusOr<std::optional<v1::ProcessMessage>> message = NextMessage(process_.decoder);
     if (!message.ok()) return Lose(message.status(), events);
     if (!*message) return;
@@ -222,7 +209,7 @@ void ProcessSocket::Decode(std::vector<SocketEvent>& events) {
 }
 
 void ProcessSocket::Send(uint64_t connection, const v1::ProcessDirective& directive) {
-  if (process_.fd < 0 || connection != connection_) return;
+  if (!process_.fd.valid() || connection != connection_) return;
   unsent_ += EncodeFrame(directive.SerializeAsString());
   Write();
 }
@@ -233,7 +220,7 @@ void ProcessSocket::Close(uint64_t connection) {
 
 void ProcessSocket::Write() {
   while (!unsent_.empty()) {
-    const ssize_t count = send(process_.fd, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = send(process_.fd.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count >= 0) {
       unsent_.erase(0, static_cast<size_t>(count));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -255,7 +242,6 @@ void ProcessSocket::Lose(Status reason, std::vector<SocketEvent>& events) {
 }
 
 void ProcessSocket::CloseProcess() {
-  if (process_.fd >= 0) close(process_.fd);
   process_ = Peer();
   unsent_.clear();
   broken_ = OkStatus();

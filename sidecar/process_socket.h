@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "sidecar/frame.h"
 
@@ -58,12 +59,12 @@ class ProcessSocket {
 
  private:
   struct Peer {
-    int fd = -1;
+    FileDescriptor fd;
     FrameDecoder decoder;
   };
 
-  ProcessSocket(std::filesystem::path path, int listener, Admission why_refused)
-      : path_(std::move(path)), listener_(listener), why_refused_(std::move(why_refused)) {}
+  ProcessSocket(std::filesystem::path path, FileDescriptor listener, Admission why_refused)
+      : path_(std::move(path)), listener_(std::move(listener)), why_refused_(std::move(why_refused)) {}
   void Accept(std::vector<SocketEvent>& events);
   void HearStrangers(std::vector<SocketEvent>& events);
   // The first whole message of a stranger, nullopt while there is none; an error when it can never come.
@@ -77,7 +78,7 @@ class ProcessSocket {
   void CloseProcess();
 
   std::filesystem::path path_;
-  int listener_;
+  FileDescriptor listener_;
   const Admission why_refused_;
   std::vector<Peer> strangers_;  // oldest first
   Peer process_;

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/net/connection_limit.h"
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 
 namespace attune {
 namespace {
@@ -34,24 +35,6 @@ namespace {
 constexpr uint64_t kListener = 0, kWake = 1;  // what an event is about; other numbers are connections
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
 constexpr Duration kLoggedEvery = std::chrono::seconds(1);
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 // One end of a connection, as this file and gRPC name it alike.
 struct Peer {
@@ -89,7 +72,7 @@ std::string KeyOf(std::string peer) {
 }
 
 struct Listening {
-  Descriptor socket;
+  FileDescriptor socket;
   uint16_t port = 0;
 };
 
@@ -122,7 +105,7 @@ StatusOr<BindAddress> AddressOf(const std::string& host, uint16_t port) {
 StatusOr<Listening> ListenAt(const std::string& host, uint16_t port) {
   ASSIGN_OR_RETURN(const BindAddress address, AddressOf(host, port));
   Listening listening;
-  listening.socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listening.socket = FileDescriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int fd = listening.socket.get();
   if (fd < 0) return Error(StatusCode::kUnavailable, "cannot create a socket: " + ErrnoText(errno));
   const int yes = 1, no = 0;
@@ -220,7 +203,7 @@ class Port final : public GrpcPort {
  private:
   // A connection is gRPC's; this second descriptor of it is for ending it, and for seeing that it has ended.
   struct Stranger {
-    Descriptor connection;
+    FileDescriptor connection;
     Peer peer;
     MonotonicTime deadline;
   };
@@ -264,7 +247,7 @@ class Port final : public GrpcPort {
     for (;;) {
       sockaddr_storage from{};
       socklen_t length = sizeof from;
-      Descriptor connection(
+      FileDescriptor connection(
           ::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (connection.get() >= 0) {
         Admit(std::move(connection), PeerOf(from));
@@ -288,8 +271,8 @@ class Port final : public GrpcPort {
     Watch(listener_.get(), EPOLLIN, kListener);
   }
 
-  void Admit(Descriptor connection, Peer peer) {
-    Descriptor second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  void Admit(FileDescriptor connection, Peer peer) {
+    FileDescriptor second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
     if (second.get() < 0) return LogRarely("cannot take a connection", ErrnoText(errno));
     {
       const std::lock_guard lock(mutex_);
@@ -347,9 +330,9 @@ class Port final : public GrpcPort {
   }
 
   const GrpcPortOptions options_;
-  const Descriptor listener_;
-  const Descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
-  const Descriptor wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const FileDescriptor listener_;
+  const FileDescriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
+  const FileDescriptor wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   const uint16_t port_;
   const std::unique_ptr<Acceptor> acceptor_;
   const TimeSource& time_;

@@ -7,28 +7,11 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/os/file_descriptor.h"
 #include "base/os/seen_from.h"
 
 namespace attune {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { Close(); }
-  int get() const { return fd_; }
-  int Close() {
-    if (fd_ < 0) return 0;
-    const int result = ::close(fd_);
-    fd_ = -1;
-    return result;
-  }
-
- private:
-  int fd_;
-};
 
 Status FileError(const std::filesystem::path& path, std::string_view doing, int error) {
   const StatusCode code = error == ENOENT                      ? StatusCode::kNotFound
@@ -39,7 +22,7 @@ Status FileError(const std::filesystem::path& path, std::string_view doing, int 
   return Error(code, std::string(doing) + " '" + path.string() + "': " + ErrnoText(error) + where);
 }
 
-Status WriteAll(const Descriptor& file, const std::filesystem::path& path, std::string_view content) {
+Status WriteAll(const FileDescriptor& file, const std::filesystem::path& path, std::string_view content) {
   while (!content.empty()) {
     const ssize_t n = ::write(file.get(), content.data(), content.size());
     if (n < 0 && errno == EINTR) continue;
@@ -55,8 +38,8 @@ Status WriteAll(const Descriptor& file, const std::filesystem::path& path, std::
 std::string ErrnoText(int error_number) { return std::generic_category().message(error_number); }
 
 StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t bytes_max) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return FileError(path, "cannot open", errno);
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return FileError(path, "cannot open", errno);
   std::string content;
   char buffer[64 << 10];
   for (;;) {
@@ -74,11 +57,11 @@ StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t bytes
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content, unsigned mode) {
   std::string temporary = path.string() + ".XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.get() < 0) return FileError(path, "cannot create a file beside", errno);
+  FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.valid()) return FileError(path, "cannot create a file beside", errno);
   Status status = WriteAll(file, path, content);
   if (status.ok() && ::fchmod(file.get(), mode) != 0) status = FileError(path, "cannot set the mode of", errno);
-  if (file.Close() != 0 && status.ok()) status = FileError(path, "cannot close", errno);
+  if (const int error = file.Close(); error != 0 && status.ok()) status = FileError(path, "cannot close", error);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = FileError(path, "cannot replace", errno);
   if (!status.ok()) ::unlink(temporary.c_str());
   return status;

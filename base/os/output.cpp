@@ -93,25 +93,21 @@ StatusOr<OutputPlace> FindOutputPlace(const std::string& name) {
 StatusOr<std::unique_ptr<OutputStream>> OutputStream::Open(const OutputPlace& place) {
   if (place.kind == OutputPlace::Kind::kStandardOutput) {
     RETURN_IF_ERROR(FlushStandardOutput());  // what was printed before comes before
-    const int descriptor = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (descriptor < 0) return CannotWrite(kStandardOutputName, errno);
-    return std::unique_ptr<OutputStream>(new OutputStream(descriptor, kStandardOutputName));
+    FileDescriptor descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!descriptor.valid()) return CannotWrite(kStandardOutputName, errno);
+    return std::unique_ptr<OutputStream>(new OutputStream(std::move(descriptor), kStandardOutputName));
   }
-  int descriptor = -1;
+  FileDescriptor descriptor;
   do {
-    descriptor = ::open(place.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-  } while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) return CannotWriteFile(place.path, errno);
-  return std::unique_ptr<OutputStream>(new OutputStream(descriptor, "'" + place.path.string() + "'"));
-}
-
-OutputStream::~OutputStream() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor = FileDescriptor(::open(place.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  } while (!descriptor.valid() && errno == EINTR);
+  if (!descriptor.valid()) return CannotWriteFile(place.path, errno);
+  return std::unique_ptr<OutputStream>(new OutputStream(std::move(descriptor), "'" + place.path.string() + "'"));
 }
 
 Status OutputStream::Write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return CannotWrite(name_, errno);
     bytes.remove_prefix(static_cast<size_t>(count));
@@ -120,9 +116,8 @@ Status OutputStream::Write(std::string_view bytes) {
 }
 
 Status OutputStream::Close() {
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  return ::close(descriptor) == 0 ? OkStatus() : CannotWrite(name_, errno);
+  const int error = descriptor_.Close();
+  return error == 0 ? OkStatus() : CannotWrite(name_, error);
 }
 
 Status WriteOutput(const OutputPlace& place, std::string_view content) {

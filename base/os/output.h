@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 
 namespace attune {
@@ -27,16 +28,14 @@ class OutputStream {
  public:
   // Of a place that is no file. Blocks at a pipe until it is read.
   static StatusOr<std::unique_ptr<OutputStream>> Open(const OutputPlace& place);
-  ~OutputStream();
-  OutputStream(const OutputStream&) = delete;
-  OutputStream& operator=(const OutputStream&) = delete;
 
   Status Write(std::string_view bytes);
   Status Close();  // once; some devices report a failed write only here
 
  private:
-  OutputStream(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
-  int descriptor_;
+  OutputStream(FileDescriptor descriptor, std::string name)
+      : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
+  FileDescriptor descriptor_;
   const std::string name_;
 };
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 #include "cli/application.h"
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
@@ -25,24 +26,21 @@ constexpr Duration kStartMax = std::chrono::seconds(20);
 constexpr Duration kLook = std::chrono::milliseconds(50);
 
 // A file without a name that holds the text, to be read from its beginning.
-StatusOr<int> TextInMemory(const std::string& text) {
-  const int file = memfd_create("manifest", MFD_CLOEXEC);
+StatusOr<FileDescriptor> TextInMemory(const std::string& text) {
+  FileDescriptor file(memfd_create("manifest", MFD_CLOEXEC));
   size_t done = 0;
-  while (file >= 0 && done < text.size()) {
-    const ssize_t written = pwrite(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
+  while (file.valid() && done < text.size()) {
+    const ssize_t written = pwrite(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (written <= 0 && errno != EINTR) break;
     if (written > 0) done += static_cast<size_t>(written);
   }
-  if (file >= 0 && done == text.size()) return file;
-  const Status failed =
-      Error(StatusCode::kUnavailable, "cannot pass the manifest to the background process: " + ErrnoText(errno));
-  if (file >= 0) close(file);
-  return failed;
+  if (file.valid() && done == text.size()) return file;
+  return Error(StatusCode::kUnavailable, "cannot pass the manifest to the background process: " + ErrnoText(errno));
 }
 
 StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& input,
                       const std::filesystem::path& output) {
-  ASSIGN_OR_RETURN(const int manifest, TextInMemory(input));
+  ASSIGN_OR_RETURN(const FileDescriptor manifest, TextInMemory(input));
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
@@ -50,7 +48,7 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& 
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&files, manifest, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, manifest.get(), STDIN_FILENO);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   // Away from this terminal: its end and its Ctrl-C do not reach the instance.
@@ -59,7 +57,6 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& 
   const int failed = posix_spawn(&child, "/proc/self/exe", &files, &attributes, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  close(manifest);
   if (failed != 0) return Error(StatusCode::kInternal, "cannot start the background process: " + ErrnoText(failed));
   return child;
 }

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/os/file_descriptor.h"
 #include "base/version.h"
 #include "cli/application.h"
 #include "cli/display/follow.h"
@@ -39,27 +40,25 @@ constexpr Duration kKillingTakes = std::chrono::milliseconds(300);
 class StandardErrorInFile {
  public:
   explicit StandardErrorInFile(const std::filesystem::path& file) {
-    const int target = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (target < 0) return;
-    saved_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (saved_ >= 0) dup2(target, STDERR_FILENO);
-    KeepStandardErrorForAborts(saved_);
-    close(target);
+    const FileDescriptor target(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!target.valid()) return;
+    saved_ = FileDescriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (saved_.valid()) dup2(target.get(), STDERR_FILENO);
+    KeepStandardErrorForAborts(saved_.get());
   }
   ~StandardErrorInFile() { Restore(); }
   StandardErrorInFile(const StandardErrorInFile&) = delete;
   StandardErrorInFile& operator=(const StandardErrorInFile&) = delete;
 
   void Restore() {
-    if (saved_ < 0) return;
+    if (!saved_.valid()) return;
     KeepStandardErrorForAborts(-1);
-    dup2(saved_, STDERR_FILENO);
-    close(saved_);
-    saved_ = -1;
+    dup2(saved_.get(), STDERR_FILENO);
+    saved_.Close();
   }
 
  private:
-  int saved_ = -1;
+  FileDescriptor saved_;
 };
 
 // Everything a local run consists of; members end in reverse order.

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 #include "cli/runs/run_store.h"
 #include "operator/api/manifest/yaml.h"
 
@@ -34,11 +35,8 @@ std::string ProcessorName() {
 
 // The file is there from now on, and was not before.
 Status Claim(const fs::path& file) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor >= 0) {
-    close(descriptor);
-    return OkStatus();
-  }
+  const FileDescriptor descriptor(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (descriptor.valid()) return OkStatus();
   if (errno == EEXIST) {
     return Error(StatusCode::kAlreadyExists,
                  file.parent_path().string() + " was taken by another run; choose another with --run-directory");

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/os/file_descriptor.h"
 #include "ps/transport/cores.h"
 
 namespace attune::ps {
@@ -67,10 +68,10 @@ class EpollLoop final : public EventLoop {
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         spin_(AvailableCores()) {
-    ATTUNE_CHECK(epoll_ >= 0 && bell_ >= 0)
+    ATTUNE_CHECK(epoll_.valid() && bell_.valid())
         << "no file descriptors left for an event loop; raise the limit (ulimit -n)";
     epoll_event event{.events = EPOLLIN, .data = {.u64 = kBellId}};
-    ATTUNE_CHECK(::epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &event) == 0) << "epoll_ctl";
+    ATTUNE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.get(), &event) == 0) << "epoll_ctl";
     thread_ = std::thread([this] { Run(); });
     ::pthread_setname_np(thread_.native_handle(), thread_name.substr(0, 15).c_str());
   }
@@ -78,8 +79,6 @@ class EpollLoop final : public EventLoop {
     Stop();
     if (thread_.joinable()) thread_.join();
     tasks_.clear();
-    ::close(bell_);
-    ::close(epoll_);
   }
 
   void Post(std::function<void()> task) override {
@@ -159,7 +158,7 @@ class EpollLoop final : public EventLoop {
       if (events == events_) return;
       epoll_event event{.events = events, .data = {.u64 = id_}};
       const int operation = events_ == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
-      ATTUNE_CHECK(::epoll_ctl(loop_.epoll_, operation, fd_, &event) == 0) << "epoll_ctl of descriptor " << fd_;
+      ATTUNE_CHECK(::epoll_ctl(loop_.epoll_.get(), operation, fd_, &event) == 0) << "epoll_ctl of descriptor " << fd_;
       events_ = events;
     }
 
@@ -182,7 +181,7 @@ class EpollLoop final : public EventLoop {
 
   void Ring() {
     const uint64_t one = 1;
-    (void)!::write(bell_, &one, sizeof one);
+    (void)!::write(bell_.get(), &one, sizeof one);
   }
   void RingIfAsleep() {
     if (asleep_.exchange(false)) Ring();
@@ -197,8 +196,7 @@ class EpollLoop final : public EventLoop {
   }
 
   const TimeSource& time_;
-  const int epoll_;
-  const int bell_;
+  const FileDescriptor epoll_, bell_;
 
   std::mutex tasks_mutex_;  // guards tasks_
   std::deque<std::function<void()>> tasks_;
@@ -333,13 +331,13 @@ void EpollLoop::FireTimers() {
 
 bool EpollLoop::HandleFiles(int timeout_ms) {
   std::array<epoll_event, 64> events;
-  const int count = ::epoll_wait(epoll_, events.data(), events.size(), timeout_ms);
+  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
   bool any = false;
   for (int i = 0; i < count && !stopping_; ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];
     if (event.data.u64 == kBellId) {
       uint64_t rung;
-      (void)!::read(bell_, &rung, sizeof rung);
+      (void)!::read(bell_.get(), &rung, sizeof rung);
       continue;
     }
     const auto it = watches_.find(event.data.u64);

@@ -61,21 +61,6 @@ class PlainStream final : public Stream {
 
 }  // namespace
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    Close();
-    fd_ = other.Release();
-  }
-  return *this;
-}
-
-int FileDescriptor::Release() { return std::exchange(fd_, -1); }
-
-void FileDescriptor::Close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 void Stream::Shut() { ::shutdown(fd(), SHUT_RDWR); }
 
 std::unique_ptr<Stream> Stream::Plain(FileDescriptor fd) { return std::make_unique<PlainStream>(std::move(fd)); }

@@ -7,26 +7,10 @@
 #include <memory>
 #include <span>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 
 namespace attune::ps {
-
-// A file descriptor that is closed with its owner.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.Release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor() { Close(); }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int Release();
-  void Close();
-
- private:
-  int fd_ = -1;
-};
 
 struct IoResult {
   enum Outcome {

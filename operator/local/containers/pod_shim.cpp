@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 #include "operator/local/containers/pod_shim.h"
 #include "operator/local/containers/process.h"
 
@@ -52,7 +52,7 @@ class BoundedLog {
   void Write(const char* data, size_t size) {
     while (size > 0) {
       if (written_ >= bytes_max_) Rotate();
-      const ssize_t count = write(file_, data, std::min<uint64_t>(size, bytes_max_ - written_));
+      const ssize_t count = write(file_.get(), data, std::min<uint64_t>(size, bytes_max_ - written_));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return;  // a full disk loses log lines, not the training
       data += count;
@@ -63,18 +63,17 @@ class BoundedLog {
 
  private:
   void Rotate() {
-    close(file_);
     (void)std::rename(path_.c_str(), (path_ + ".1").c_str());
     Open();
   }
   void Open() {
-    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    file_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     written_ = 0;
   }
   std::string path_;
   uint64_t bytes_max_;
   uint64_t written_ = 0;
-  int file_ = -1;
+  FileDescriptor file_;
 };
 
 bool ParseArguments(int argc, char** argv, ShimOptions& options) {
@@ -101,10 +100,9 @@ bool ParseArguments(int argc, char** argv, ShimOptions& options) {
   setsid();
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   for (const std::string& file : options.cgroup_files) {
-    const int cgroup = open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    if (cgroup < 0 || write(cgroup, "0", 1) != 1)
+    const FileDescriptor cgroup(open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!cgroup.valid() || write(cgroup.get(), "0", 1) != 1)
       dprintf(output, "resource limit not applied: %s: %s\n", file.c_str(), std::strerror(errno));
-    if (cgroup >= 0) close(cgroup);
   }
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) {
     dprintf(output, "cannot start in %s: %s\n", options.directory.c_str(), std::strerror(errno));
@@ -214,25 +212,27 @@ int PodShimMain(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
 
   std::array<int, 2> output{};
-  const int signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0 || pipe2(output.data(), O_CLOEXEC) != 0) {
+  const FileDescriptor signals(signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid() || pipe2(output.data(), O_CLOEXEC) != 0) {
     std::fprintf(stderr, "cannot prepare a container: %s\n", std::strerror(errno));
     return kExitNotStarted;
   }
-  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  const FileDescriptor reader(output[0]);
+  FileDescriptor writer(output[1]);
+  fcntl(reader.get(), F_SETFL, O_NONBLOCK);
   const pid_t shim = getpid();
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    RunContainer(options, shim, output[1], before);
+    RunContainer(options, shim, writer.get(), before);
   }
-  close(output[1]);
+  writer.Close();
   if (child < 0) {
     std::fprintf(stderr, "cannot start %s: %s\n", options.command[0], std::strerror(errno));
     return kExitNotStarted;
   }
-  return Shim(options, kShimSocket, output[0], signals, child).Run();
+  return Shim(options, kShimSocket, reader.get(), signals.get(), child).Run();
 }
 
 }  // namespace attune::local

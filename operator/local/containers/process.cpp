@@ -97,29 +97,28 @@ StatusOr<Process> Process::Start(const ProcessOptions& options) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
     return Error(StatusCode::kResourceExhausted, "cannot start " + options.program.string() + ": " + ErrnoText(errno));
   }
+  FileDescriptor own(sockets[0]);
+  const FileDescriptor passed(sockets[1]);
   const pid_t shim = fork();
   if (shim == 0) {  // only async-signal-safe calls from here: other threads' locks were copied as they stood
-    if (sockets[1] == kShimSocket) {
+    if (passed.get() == kShimSocket) {
       fcntl(kShimSocket, F_SETFD, 0);
     } else {
-      dup2(sockets[1], kShimSocket);
+      dup2(passed.get(), kShimSocket);
     }
     CloseFrom(kShimSocket + 1);
     execve(argv[0], argv.data(), envp.data());
     _exit(127);
   }
-  const int error = errno;
-  close(sockets[1]);
   if (shim < 0) {
-    close(sockets[0]);
-    return Error(StatusCode::kResourceExhausted, "cannot start " + options.program.string() + ": " + ErrnoText(error));
+    return Error(StatusCode::kResourceExhausted, "cannot start " + options.program.string() + ": " + ErrnoText(errno));
   }
-  return Process(shim, sockets[0], options.container_id);
+  return Process(shim, std::move(own), options.container_id);
 }
 
 Process::Process(Process&& other) noexcept
     : shim_(std::exchange(other.shim_, -1)),
-      socket_(std::exchange(other.socket_, -1)),
+      socket_(std::move(other.socket_)),
       container_id_(std::move(other.container_id_)),
       kill_asked_(other.kill_asked_) {}
 
@@ -127,7 +126,7 @@ Process& Process::operator=(Process&& other) noexcept {
   if (this != &other) {
     Release();
     shim_ = std::exchange(other.shim_, -1);
-    socket_ = std::exchange(other.socket_, -1);
+    socket_ = std::move(other.socket_);
     container_id_ = std::move(other.container_id_);
     kill_asked_ = other.kill_asked_;
   }
@@ -152,7 +151,7 @@ void Process::Release() {
       shim_ = -1;
     }
   }
-  if (socket_ >= 0) close(std::exchange(socket_, -1));
+  socket_.Close();
 }
 
 bool Process::Poll(int& exit_code) {
@@ -176,7 +175,7 @@ void Process::Terminate() {
 }
 
 void Process::Kill() {
-  if (shim_ > 0 && !std::exchange(kill_asked_, true)) shutdown(socket_, SHUT_RDWR);
+  if (shim_ > 0 && !std::exchange(kill_asked_, true)) shutdown(socket_.get(), SHUT_RDWR);
 }
 
 std::vector<pid_t> Descendants(pid_t process) {

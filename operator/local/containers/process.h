@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 
 namespace attune::local {
@@ -38,7 +39,7 @@ class Process {
   ~Process();
 
   // Readable (at end of file) when the shim has ended: for poll().
-  int descriptor() const { return socket_; }
+  int descriptor() const { return socket_.get(); }
   pid_t shim() const { return shim_; }
   // True once the container has ended; `exit_code` is then 0-255, 128 + n for signal n.
   bool Poll(int& exit_code);
@@ -46,12 +47,12 @@ class Process {
   void Kill();       // ends everything; Poll says when it is done
 
  private:
-  Process(pid_t shim, int socket, std::string container_id)
-      : shim_(shim), socket_(socket), container_id_(std::move(container_id)) {}
+  Process(pid_t shim, FileDescriptor socket, std::string container_id)
+      : shim_(shim), socket_(std::move(socket)), container_id_(std::move(container_id)) {}
   void Release();
 
   pid_t shim_ = -1;
-  int socket_ = -1;
+  FileDescriptor socket_;
   std::string container_id_;
   bool kill_asked_ = false;
 };

@@ -42,11 +42,10 @@ StatusOr<std::unique_ptr<TemporaryDirectory>> TemporaryDirectory::Make(const fs:
     name = (parent / (std::string(kPrefix) + "XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr) break;
     const fs::path lock = fs::path(name) / kLock;
-    const int file = open(lock.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FileDescriptor file(open(lock.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     // Between the creation and the lock it looks stale; then another one is made.
-    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && IsStillThere(file, lock))
-      return std::unique_ptr<TemporaryDirectory>(new TemporaryDirectory(name, file));
-    if (file >= 0) close(file);
+    if (file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0 && IsStillThere(file.get(), lock))
+      return std::unique_ptr<TemporaryDirectory>(new TemporaryDirectory(name, std::move(file)));
   }
   return Error(StatusCode::kUnavailable, "cannot make a directory at " + name + ": " + ErrnoText(errno));
 }
@@ -54,7 +53,6 @@ StatusOr<std::unique_ptr<TemporaryDirectory>> TemporaryDirectory::Make(const fs:
 TemporaryDirectory::~TemporaryDirectory() {
   std::error_code error;
   fs::remove_all(path_, error);
-  close(lock_);
 }
 
 void RemoveStaleTemporaryDirectories(const fs::path& parent) {
@@ -66,10 +64,9 @@ void RemoveStaleTemporaryDirectories(const fs::path& parent) {
   for (const fs::path& directory : found) {
     if (!IsOwnDirectory(directory)) continue;
     // One without the file is being made or removed, or is none of ours.
-    const int file = open((directory / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0) continue;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0) fs::remove_all(directory, error);
-    close(file);
+    const FileDescriptor file(open((directory / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.valid()) continue;
+    if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(directory, error);
   }
 }
 

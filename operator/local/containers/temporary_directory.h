@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 
 namespace attune::local {
@@ -22,9 +23,10 @@ class TemporaryDirectory {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  TemporaryDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  TemporaryDirectory(std::filesystem::path path, FileDescriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   const std::filesystem::path path_;
-  const int lock_;
+  const FileDescriptor lock_;
 };
 
 // Removes the directories of this user below `parent` whose processes have ended without removing them.

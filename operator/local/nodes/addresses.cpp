@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 
@@ -30,23 +29,20 @@ StatusOr<std::unique_ptr<AddressBook>> AddressBook::Open() {
   int error = 0;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const uint32_t network = (127U << 24) + (64U << 16) + ((RandomSeed() % kNetworks) << kHostBits);
-    const int guard = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    FileDescriptor guard(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(kGuardPort);
     address.sin_addr.s_addr = htonl(network + 1);
-    if (guard >= 0 && bind(guard, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-        listen(guard, 1) == 0) {
-      return std::unique_ptr<AddressBook>(new AddressBook(network, guard));
+    if (guard.valid() && bind(guard.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        listen(guard.get(), 1) == 0) {
+      return std::unique_ptr<AddressBook>(new AddressBook(network, std::move(guard)));
     }
     error = errno;
-    if (guard >= 0) close(guard);
   }
   return Error(StatusCode::kUnavailable, "no free loopback network for pods (last attempt: " + ErrnoText(error) +
                                              "); end other local instances, see `attune get`");
 }
-
-AddressBook::~AddressBook() { close(guard_); }
 
 StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
   const std::lock_guard lock(mutex_);

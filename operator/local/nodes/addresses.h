@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "operator/kube/object.h"
 
@@ -19,7 +20,6 @@ class AddressBook {
  public:
   // Takes a free network 127.a.b.0/20 with a in 64..127, held by a socket bound to its first address until destruction.
   static StatusOr<std::unique_ptr<AddressBook>> Open();
-  ~AddressBook();
   AddressBook(const AddressBook&) = delete;
   AddressBook& operator=(const AddressBook&) = delete;
 
@@ -29,10 +29,10 @@ class AddressBook {
   void SetInUse(const kube::ObjectKey& pod, bool in_use);
 
  private:
-  AddressBook(uint32_t network, int guard) : network_(network), guard_(guard) {}
+  AddressBook(uint32_t network, FileDescriptor guard) : network_(network), guard_(std::move(guard)) {}
 
   const uint32_t network_;  // host byte order
-  const int guard_;
+  const FileDescriptor guard_;
   std::mutex mutex_;  // guards below
   struct Entry {
     uint32_t host;

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 #include "operator/local/api/memory_api_internal.h"
 #include "operator/local/containers/container_launch.h"
 #include "operator/local/containers/container_program.h"
@@ -84,7 +85,6 @@ class Agent final : public NodeAgent {
   ~Agent() override {
     Stop(std::chrono::seconds(2));
     api_.SetLogSource({});
-    if (wake_ >= 0) close(wake_);
   }
 
   void Stop(Duration grace) override {
@@ -102,7 +102,7 @@ class Agent final : public NodeAgent {
 
   void Wake() {
     const uint64_t one = 1;
-    if (write(wake_, &one, sizeof one) < 0) return;  // full means awake already
+    if (write(wake_.get(), &one, sizeof one) < 0) return;  // full means awake already
   }
 
   void Post(std::function<void()> input) {
@@ -188,7 +188,7 @@ class Agent final : public NodeAgent {
   }
 
   void WaitUntil(MonotonicTime next) {
-    std::vector<pollfd> waits{{wake_, POLLIN, 0}};
+    std::vector<pollfd> waits{{wake_.get(), POLLIN, 0}};
     for (const auto& [key, pod] : pods_) {
       for (const auto& process : pod->processes) {
         if (process.has_value()) waits.push_back({process->descriptor(), POLLIN, 0});
@@ -198,7 +198,7 @@ class Agent final : public NodeAgent {
     poll(waits.data(), waits.size(),
          static_cast<int>(std::clamp<int64_t>(left, 0, std::chrono::milliseconds(kLookMax).count())));
     uint64_t count = 0;
-    if (read(wake_, &count, sizeof count) < 0) return;  // another descriptor woke us
+    if (read(wake_.get(), &count, sizeof count) < 0) return;  // another descriptor woke us
   }
 
   void BeginStop() {
@@ -414,8 +414,8 @@ class Agent final : public NodeAgent {
   }
 
   static Status CheckLog(const std::filesystem::path& file) {
-    const int log = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (log >= 0) return close(log), OkStatus();
+    const FileDescriptor log(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (log.valid()) return OkStatus();
     return Error(StatusCode::kUnavailable, "cannot make the log file " + file.string() + ": " + ErrnoText(errno) +
                                                "; choose another run directory with --run-directory");
   }
@@ -544,7 +544,7 @@ class Agent final : public NodeAgent {
   const std::unique_ptr<AddressBook> addresses_;
   std::filesystem::path volumes_root_;
   std::unique_ptr<TemporaryDirectory> temporary_;  // where the run directory's path is too long for sockets
-  const int wake_;
+  const FileDescriptor wake_;
   const Variables environment_ = ThisEnvironment();
   std::unique_ptr<Prober> prober_;
 

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 
 namespace attune::local {
 namespace {
@@ -18,19 +18,9 @@ namespace {
 constexpr int kFollowPollMs = 50;
 constexpr uint64_t kFollowFirstBytesMax = 1 << 20;
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (file_ >= 0) close(file_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int get() const { return file_; }
-
- private:
-  int file_;
-};
+FileDescriptor OpenFile(const std::filesystem::path& path) {
+  return FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
 
 // At most `bytes_max` from the end of the file, which is left positioned after them; empty when there is none.
 std::string ReadEnd(int file, uint64_t bytes_max) {
@@ -70,11 +60,11 @@ std::filesystem::path LogFile(const std::filesystem::path& pod_directory, const 
 }
 
 StatusOr<std::string> ReadLogTail(const std::filesystem::path& file, std::optional<int64_t> lines, uint64_t bytes_max) {
-  const OpenFile current(file);
-  if (current.get() < 0) return Error(StatusCode::kNotFound, "no log at " + file.string() + ": " + ErrnoText(errno));
+  const FileDescriptor current = OpenFile(file);
+  if (!current.valid()) return Error(StatusCode::kNotFound, "no log at " + file.string() + ": " + ErrnoText(errno));
   std::string text = ReadEnd(current.get(), bytes_max);
   if (text.size() < bytes_max) {
-    const OpenFile before(file.string() + ".1");
+    const FileDescriptor before = OpenFile(file.string() + ".1");
     text.insert(0, ReadEnd(before.get(), bytes_max - text.size()));
   }
   KeepLines(text, lines);
@@ -84,24 +74,24 @@ StatusOr<std::string> ReadLogTail(const std::filesystem::path& file, std::option
 Status FollowLog(const std::filesystem::path& path, std::optional<int64_t> lines,
                  const std::function<bool(std::string_view)>& on_text, const std::function<bool()>& ended,
                  MonotonicTime deadline, const TimeSource& time) {
-  auto file = std::make_unique<OpenFile>(path);
-  if (file->get() < 0) return Error(StatusCode::kNotFound, "no log at " + path.string() + ": " + ErrnoText(errno));
-  std::string first = ReadEnd(file->get(), kFollowFirstBytesMax);
+  FileDescriptor file = OpenFile(path);
+  if (!file.valid()) return Error(StatusCode::kNotFound, "no log at " + path.string() + ": " + ErrnoText(errno));
+  std::string first = ReadEnd(file.get(), kFollowFirstBytesMax);
   KeepLines(first, lines);
   if (!first.empty() && !on_text(first)) return OkStatus();
   std::array<char, 65536> buffer;
   while (true) {
     const bool last_look = ended();  // asked before reading, so that nothing written earlier is missed
     while (true) {
-      const ssize_t count = read(file->get(), buffer.data(), buffer.size());
+      const ssize_t count = read(file.get(), buffer.data(), buffer.size());
       if (count <= 0) break;
       if (!on_text({buffer.data(), static_cast<size_t>(count)})) return OkStatus();
     }
     // Rotated: the open file is the old one, fully read by now.
     struct stat opened {
     }, named{};
-    if (stat(path.c_str(), &named) == 0 && fstat(file->get(), &opened) == 0 && named.st_ino != opened.st_ino) {
-      file = std::make_unique<OpenFile>(path);
+    if (stat(path.c_str(), &named) == 0 && fstat(file.get(), &opened) == 0 && named.st_ino != opened.st_ino) {
+      file = OpenFile(path);
       continue;
     }
     if (last_look) return OkStatus();

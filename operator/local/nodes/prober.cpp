@@ -14,6 +14,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/os/file_descriptor.h"
 #include "base/time_source.h"
 
 namespace attune::local {
@@ -26,42 +27,40 @@ int MillisecondsLeft(MonotonicTime deadline) {
   return left > 0 ? static_cast<int>(left) : 0;
 }
 
-// A connected socket, or -1.
-int Connect(const std::string& ip, int port, MonotonicTime deadline) {
-  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (file < 0) return -1;
+// A connected socket, or none.
+FileDescriptor Connect(const std::string& ip, int port, MonotonicTime deadline) {
+  FileDescriptor file(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!file.valid()) return file;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
-  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return file;
-  pollfd wait{file, POLLOUT, 0};
+  if (connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return file;
+  pollfd wait{file.get(), POLLOUT, 0};
   int error = 0;
   socklen_t size = sizeof error;
   if (errno == EINPROGRESS && poll(&wait, 1, MillisecondsLeft(deadline)) == 1 &&
-      getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) {
+      getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) {
     return file;
   }
-  close(file);
-  return -1;
+  return {};
 }
 
 bool ProbeHttp(const ProbeRequest& request, MonotonicTime deadline) {
-  const int file = Connect(request.ip, request.probe.port, deadline);
-  if (file < 0) return false;
+  const FileDescriptor file = Connect(request.ip, request.probe.port, deadline);
+  if (!file.valid()) return false;
   const std::string path = request.probe.path.empty() ? "/" : request.probe.path;
   const std::string text = "GET " + path + " HTTP/1.1\r\nHost: " + request.ip + "\r\nConnection: close\r\n\r\n";
-  bool success = send(file, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  bool success = send(file.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   std::string answer;
   while (success && answer.size() < 13) {  // "HTTP/1.1 200 "
-    pollfd wait{file, POLLIN, 0};
+    pollfd wait{file.get(), POLLIN, 0};
     std::array<char, 64> buffer{};
     const ssize_t count =
-        poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file, buffer.data(), buffer.size(), 0) : -1;
+        poll(&wait, 1, MillisecondsLeft(deadline)) == 1 ? recv(file.get(), buffer.data(), buffer.size(), 0) : -1;
     if (count <= 0) break;
     answer.append(buffer.data(), static_cast<size_t>(count));
   }
-  close(file);
   return success && answer.starts_with("HTTP/1.") && answer.size() >= 12 && (answer[9] == '2' || answer[9] == '3');
 }
 
@@ -109,9 +108,7 @@ bool RunProbe(const ProbeRequest& request) {
     case Probe::Kind::kTcpSocket:
       break;
   }
-  const int file = Connect(request.ip, request.probe.port, deadline);
-  if (file >= 0) close(file);
-  return file >= 0;
+  return Connect(request.ip, request.probe.port, deadline).valid();
 }
 
 Prober::Prober() : thread_([this] { Loop(); }) {}

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/os/file.h"
+#include "base/os/file_descriptor.h"
 #include "base/os/seen_from.h"
 
 namespace attune::ps {
@@ -59,44 +60,38 @@ class BlockedFileSizeSignal {
 
 class RealWritableFile final : public WritableFile {
  public:
-  RealWritableFile(fs::path path, int fd) : path_(std::move(path)), fd_(fd) {}
-  ~RealWritableFile() override { (void)Close(); }
-  RealWritableFile(const RealWritableFile&) = delete;
-  RealWritableFile& operator=(const RealWritableFile&) = delete;
+  RealWritableFile(fs::path path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Append(std::string_view bytes) override {
     const BlockedFileSizeSignal blocked;
     while (!bytes.empty()) {
-      const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return SystemError(path_, "cannot write", errno);
       bytes.remove_prefix(static_cast<size_t>(n));
     }
     return OkStatus();
   }
-  Status Sync() override { return ::fsync(fd_) == 0 ? OkStatus() : SystemError(path_, "cannot sync", errno); }
+  Status Sync() override { return ::fsync(fd_.get()) == 0 ? OkStatus() : SystemError(path_, "cannot sync", errno); }
   Status Close() override {
-    if (fd_ < 0) return OkStatus();
-    const int fd = std::exchange(fd_, -1);
-    return ::close(fd) == 0 ? OkStatus() : SystemError(path_, "cannot close", errno);
+    const int error = fd_.Close();
+    return error == 0 ? OkStatus() : SystemError(path_, "cannot close", error);
   }
 
  private:
   const fs::path path_;
-  int fd_;
+  FileDescriptor fd_;
 };
 
 class RealReadableFile final : public ReadableFile {
  public:
-  RealReadableFile(fs::path path, int fd, uint64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
-  ~RealReadableFile() override { ::close(fd_); }
-  RealReadableFile(const RealReadableFile&) = delete;
-  RealReadableFile& operator=(const RealReadableFile&) = delete;
+  RealReadableFile(fs::path path, FileDescriptor fd, uint64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
 
   uint64_t size() const override { return size_; }
   Status ReadAt(uint64_t offset, std::span<char> bytes) const override {
     while (!bytes.empty()) {
-      const ssize_t n = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      const ssize_t n = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return SystemError(path_, "cannot read", errno);
       if (n == 0) {
@@ -111,31 +106,24 @@ class RealReadableFile final : public ReadableFile {
 
  private:
   const fs::path path_;
-  const int fd_;
+  const FileDescriptor fd_;
   const uint64_t size_;
 };
 
 class RealFiles final : public FileSystem {
  public:
   StatusOr<std::unique_ptr<WritableFile>> Create(const fs::path& path) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0) return SystemError(path, "cannot create", errno);
-    return std::make_unique<RealWritableFile>(path, fd);
+    FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!fd.valid()) return SystemError(path, "cannot create", errno);
+    return std::make_unique<RealWritableFile>(path, std::move(fd));
   }
   StatusOr<std::unique_ptr<ReadableFile>> Open(const fs::path& path) override {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return SystemError(path, "cannot open", errno);
+    FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return SystemError(path, "cannot open", errno);
     struct stat info {};
-    if (::fstat(fd, &info) != 0) {
-      const int error = errno;
-      ::close(fd);
-      return SystemError(path, "cannot look at", error);
-    }
-    if (!S_ISREG(info.st_mode)) {
-      ::close(fd);
-      return Error(StatusCode::kNotFound, "'" + path.string() + "' is not a file");
-    }
-    return std::make_unique<RealReadableFile>(path, fd, static_cast<uint64_t>(info.st_size));
+    if (::fstat(fd.get(), &info) != 0) return SystemError(path, "cannot look at", errno);
+    if (!S_ISREG(info.st_mode)) return Error(StatusCode::kNotFound, "'" + path.string() + "' is not a file");
+    return std::make_unique<RealReadableFile>(path, std::move(fd), static_cast<uint64_t>(info.st_size));
   }
   StatusOr<std::vector<std::string>> List(const fs::path& directory) override {
     std::error_code error;
@@ -153,14 +141,11 @@ class RealFiles final : public FileSystem {
     return ::unlink(path.c_str()) == 0 ? OkStatus() : SystemError(path, "cannot remove", errno);
   }
   Status SyncDirectory(const fs::path& directory) override {
-    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return SystemError(directory, "cannot open the directory", errno);
-    const int result = ::fsync(fd);
-    const int error = errno;
-    ::close(fd);
+    const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd.valid()) return SystemError(directory, "cannot open the directory", errno);
     // Some network file systems cannot sync a directory and make renames durable by themselves.
-    if (result == 0 || error == EINVAL || error == ENOTSUP) return OkStatus();
-    return SystemError(directory, "cannot sync the directory", error);
+    if (::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return OkStatus();
+    return SystemError(directory, "cannot sync the directory", errno);
   }
   Status CreateDirectories(const fs::path& directory) override {
     std::error_code error;

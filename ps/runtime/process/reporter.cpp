@@ -12,6 +12,7 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "base/log.h"
+#include "base/os/file_descriptor.h"
 #include "proto/contract.h"
 #include "ps/runtime/process/final_report.h"
 #include "ps/runtime/process/unix_socket.h"
@@ -207,7 +208,6 @@ class SocketReporter final : public Reporter {
     }
     Wake();
     thread_.join();
-    ::close(wake_);
   }
 
   Status Finish(const FinalResult& result, Duration timeout) override {
@@ -233,7 +233,7 @@ class SocketReporter final : public Reporter {
  private:
   void Wake() {
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   }
 
   void Run() {
@@ -315,12 +315,12 @@ class SocketReporter final : public Reporter {
   void WaitForEvents(MonotonicTime until) {
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - time_.Now());
     const auto events = static_cast<short>(POLLIN | (socket_.has_unsent() ? POLLOUT : 0));
-    pollfd polled[2] = {{wake_, POLLIN, 0}, {socket_.fd(), events, 0}};
+    pollfd polled[2] = {{wake_.get(), POLLIN, 0}, {socket_.fd(), events, 0}};
     const int count = socket_.connected() ? 2 : 1;
     ::poll(polled, static_cast<nfds_t>(count), static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000)));
     if ((polled[0].revents & POLLIN) != 0) {
       uint64_t ignored;
-      [[maybe_unused]] const ssize_t n = ::read(wake_, &ignored, sizeof ignored);
+      [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &ignored, sizeof ignored);
     }
     if (count == 2 && (polled[1].revents & POLLOUT) != 0) (void)socket_.WriteSome();
     if (socket_.connected() && count == 2 && (polled[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
@@ -382,7 +382,7 @@ class SocketReporter final : public Reporter {
   const ReporterOptions options_;
   const TimeSource& time_;
   const Callbacks callbacks_;
-  const int wake_;
+  const FileDescriptor wake_;
   const std::shared_ptr<AnswerBox> answers_;
   std::atomic<bool> soon_ = false;
 

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/os/file_descriptor.h"
+
 namespace attune::ps {
 namespace {
 
@@ -56,8 +58,13 @@ void Release(int number) {
 
 class PipeWatcher final : public TerminationWatcher {
  public:
-  PipeWatcher(std::vector<int> signals, std::function<void(int)> on_signal, Slot& slot, int reader, int writer)
-      : signals_(std::move(signals)), on_signal_(std::move(on_signal)), slot_(slot), reader_(reader), writer_(writer) {
+  PipeWatcher(std::vector<int> signals, std::function<void(int)> on_signal, Slot& slot, FileDescriptor reader,
+              FileDescriptor writer)
+      : signals_(std::move(signals)),
+        on_signal_(std::move(on_signal)),
+        slot_(slot),
+        reader_(std::move(reader)),
+        writer_(std::move(writer)) {
     thread_ = std::thread([this] { Run(); });
     for (const int number : signals_) Acquire(number);
   }
@@ -67,19 +74,17 @@ class PipeWatcher final : public TerminationWatcher {
     // The writing end stays open until the thread has read the end mark, so that a handler in progress writes
     // somewhere.
     const unsigned char end = 0;
-    [[maybe_unused]] const ssize_t n = ::write(writer_, &end, 1);
+    [[maybe_unused]] const ssize_t n = ::write(writer_.get(), &end, 1);
     thread_.join();
     slot_.signals.store(0, std::memory_order_relaxed);
     slot_.pipe_writer.store(-1, std::memory_order_release);
-    ::close(writer_);
-    ::close(reader_);
   }
 
  private:
   void Run() {
     for (;;) {
       unsigned char number = 0;
-      const ssize_t n = ::read(reader_, &number, 1);
+      const ssize_t n = ::read(reader_.get(), &number, 1);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0 || number == 0) return;
       on_signal_(number);
@@ -89,8 +94,7 @@ class PipeWatcher final : public TerminationWatcher {
   const std::vector<int> signals_;
   const std::function<void(int)> on_signal_;
   Slot& slot_;
-  const int reader_;
-  const int writer_;
+  const FileDescriptor reader_, writer_;
   std::thread thread_;
 };
 
@@ -100,18 +104,18 @@ std::unique_ptr<TerminationWatcher> TerminationWatcher::Install(std::vector<int>
                                                                 std::function<void(int)> on_signal) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a handler must not block; one byte is as good as many
+  FileDescriptor reader(ends[0]), writer(ends[1]);
+  ::fcntl(writer.get(), F_SETFL, O_NONBLOCK);  // a handler must not block; one byte is as good as many
   uint64_t bits = 0;
   for (const int number : signals) bits |= uint64_t{1} << number;
   for (Slot& slot : slots) {
     int expected = -1;
-    if (slot.pipe_writer.compare_exchange_strong(expected, ends[1])) {
+    if (slot.pipe_writer.compare_exchange_strong(expected, writer.get())) {
       slot.signals.store(bits, std::memory_order_release);
-      return std::make_unique<PipeWatcher>(std::move(signals), std::move(on_signal), slot, ends[0], ends[1]);
+      return std::make_unique<PipeWatcher>(std::move(signals), std::move(on_signal), slot, std::move(reader),
+                                           std::move(writer));
     }
   }
-  ::close(ends[0]);
-  ::close(ends[1]);
   return nullptr;
 }
 

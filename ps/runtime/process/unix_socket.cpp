@@ -37,9 +37,9 @@ Status UnixSocket::Connect(const std::string& path) {
     return Error(StatusCode::kInvalidArgument, "socket path '" + path + "' is longer than 107 bytes");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd_ < 0) return SocketError("cannot create a Unix socket", errno);
-  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  fd_ = FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!connected()) return SocketError("cannot create a Unix socket", errno);
+  if (::connect(fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
     Close();
     return SocketError("cannot connect to '" + path + "'", error);
@@ -48,14 +48,13 @@ Status UnixSocket::Connect(const std::string& path) {
 }
 
 void UnixSocket::Close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  fd_.Close();
   unsent_.clear();
   received_.clear();
 }
 
 Status UnixSocket::Send(std::string_view message) {
-  if (fd_ < 0) return Error(StatusCode::kUnavailable, "the socket is not connected");
+  if (!connected()) return Error(StatusCode::kUnavailable, "the socket is not connected");
   if (message.size() > kMessageBytesMax || unsent_.size() + message.size() + 4 > kUnsentBytesMax) {
     return Error(StatusCode::kResourceExhausted, "the socket's send buffer is full; a message was dropped");
   }
@@ -66,7 +65,7 @@ Status UnixSocket::Send(std::string_view message) {
 
 Status UnixSocket::WriteSome() {
   while (!unsent_.empty()) {
-    const ssize_t n = ::send(fd_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    const ssize_t n = ::send(fd(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return OkStatus();
     if (n < 0) {
@@ -81,8 +80,8 @@ Status UnixSocket::WriteSome() {
 
 Status UnixSocket::ReadSome(const std::function<void(std::string_view)>& take) {
   char buffer[4096];
-  while (fd_ >= 0) {
-    const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
+  while (connected()) {
+    const ssize_t n = ::recv(fd(), buffer, sizeof buffer, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return OkStatus();
     if (n <= 0) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/os/file_descriptor.h"
 #include "base/status.h"
 
 namespace attune::ps {
@@ -16,14 +17,11 @@ class UnixSocket {
   static constexpr size_t kUnsentBytesMax = 256 << 10;    // what a slow reader may keep waiting
 
   UnixSocket() = default;
-  ~UnixSocket() { Close(); }
-  UnixSocket(const UnixSocket&) = delete;
-  UnixSocket& operator=(const UnixSocket&) = delete;
 
   Status Connect(const std::string& path);
   void Close();
-  bool connected() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
+  bool connected() const { return fd_.valid(); }
+  int fd() const { return fd_.get(); }
   bool has_unsent() const { return !unsent_.empty(); }
 
   // Queues a message and writes what the socket takes. ResourceExhausted when too much waits already: the message is
@@ -34,7 +32,7 @@ class UnixSocket {
   Status ReadSome(const std::function<void(std::string_view)>& take);
 
  private:
-  int fd_ = -1;
+  FileDescriptor fd_;
   std::string unsent_;
   std::string received_;
 };
