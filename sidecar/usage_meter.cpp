@@ -3,29 +3,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "base/os/file.h"
 
 namespace attune::sidecar {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kTextBytesMax = 64 << 10;
+constexpr uint64_t kTextBytesMax = 64 << 10;
 constexpr size_t kProcessesMax = 4096;
-constexpr int kLevelsMax = 32;
 
-// "" when it cannot be read: most of these files exist on some kernels and in some containers only.
+// "" when it cannot be read: processes end, and some of these files exist on some kernels only.
 std::string Text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "";
-  std::string text(kTextBytesMax, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
+  StatusOr<std::string> text = ReadFile(path, kTextBytesMax);
+  return text.ok() ? *std::move(text) : "";
 }
 
 std::vector<std::string> Names(const fs::path& directory) {
@@ -64,45 +59,6 @@ std::vector<ProcessStat> ReadAllProcesses(const fs::path& proc) {
     if (const auto stat = ParseProcessStat(Text(proc / name / "stat"))) processes.push_back(*stat);
   }
   return processes;
-}
-
-// A container sees its own group at the mount point, though /proc names the path on the machine.
-fs::path GroupDirectory(const fs::path& mount, const std::string& path, const char* file) {
-  const fs::path full = mount / fs::path(path).relative_path();
-  std::error_code error;
-  return fs::exists(full / file, error) ? full : mount;
-}
-
-CgroupLimits ReadLimitsV2(const fs::path& mount, const std::string& path) {
-  CgroupLimits limits;
-  fs::path level = GroupDirectory(mount, path, "cgroup.controllers");
-  for (int i = 0; i < kLevelsMax; ++i) {
-    const std::string memory = Text(level / "memory.max"), cpu = Text(level / "cpu.max"),
-                      stat = Text(level / "cpu.stat");
-    const CgroupLimits here = ParseCgroupV2({.memory_max = memory, .cpu_max = cpu, .cpu_stat = stat});
-    limits = i == 0 ? here : Tighter(limits, here);
-    if (level == mount) break;
-    level = level.parent_path();
-  }
-  return limits;
-}
-
-CgroupLimits ReadLimitsV1(const fs::path& mount, const std::map<std::string, std::string>& paths) {
-  const auto group = [&](const char* controller, const char* file) {
-    const auto path = paths.find(controller);
-    return GroupDirectory(mount / controller, path == paths.end() ? "" : path->second, file);
-  };
-  const fs::path memory = group("memory", "memory.stat"), cpu = group("cpu", "cpu.cfs_quota_us");
-  const std::string memory_stat = Text(memory / "memory.stat"), quota = Text(cpu / "cpu.cfs_quota_us"),
-                    period = Text(cpu / "cpu.cfs_period_us"), stat = Text(cpu / "cpu.stat");
-  return ParseCgroupV1({.memory_stat = memory_stat, .cpu_quota_us = quota, .cpu_period_us = period, .cpu_stat = stat});
-}
-
-CgroupLimits ReadLimits(const fs::path& mount, const std::map<std::string, std::string>& paths) {
-  const auto v2 = paths.find("");
-  std::error_code error;
-  if (v2 != paths.end() && fs::exists(mount / "cgroup.controllers", error)) return ReadLimitsV2(mount, v2->second);
-  return ReadLimitsV1(mount, paths);
 }
 
 }  // namespace
@@ -152,35 +108,17 @@ std::optional<UsageReading> UsageMeter::ReadTree() const {
   static const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return UsageReading{.cpu_seconds = static_cast<double>(tree->cpu_ticks) / ticks_per_second,
                       .memory_bytes = tree->resident_pages * page_bytes,
-                      .limits = ReadLimits(mount, ParseCgroupMembership(Text(own / "cgroup"))),
+                      .limits = ReadCgroupLimits(mount, ReadCgroupPaths(own / "cgroup")),
                       .identity = top->start_ticks + 1};
 }
 
 std::optional<UsageReading> UsageMeter::ReadPodCgroup() const {
-  const auto paths = ParseCgroupMembership(Text(options_.proc / "self" / "cgroup"));
-  const auto pod = [&](const std::string& controller) -> fs::path {  // the level above this container's
-    const auto path = paths.find(controller);
-    if (path == paths.end() || path->second.find("kubepods") == std::string::npos) return {};
-    return options_.cgroup / controller / fs::path(path->second).relative_path().parent_path();
-  };
-  std::optional<CgroupUsage> usage;
-  CgroupLimits limits;
-  if (const fs::path group = pod(""); !group.empty()) {
-    usage = ParseCgroupV2Usage(Text(group / "cpu.stat"), Text(group / "memory.current"), Text(group / "memory.stat"));
-    if (usage) limits = ReadLimitsV2(options_.cgroup, fs::relative(group, options_.cgroup).string());
-  }
-  const fs::path memory = pod("memory"), cpuacct = pod("cpuacct"), cpu = pod("cpu");
-  if (!usage && !memory.empty() && !cpuacct.empty()) {
-    usage = ParseCgroupV1Usage(Text(cpuacct / "cpuacct.usage"), Text(memory / "memory.usage_in_bytes"),
-                               Text(memory / "memory.stat"));
-    const std::string memory_stat = Text(memory / "memory.stat"), quota = Text(cpu / "cpu.cfs_quota_us"),
-                      period = Text(cpu / "cpu.cfs_period_us"), stat = Text(cpu / "cpu.stat");
-    limits =
-        ParseCgroupV1({.memory_stat = memory_stat, .cpu_quota_us = quota, .cpu_period_us = period, .cpu_stat = stat});
-  }
-  if (!usage) return std::nullopt;
-  return UsageReading{
-      .cpu_seconds = usage->cpu_seconds, .memory_bytes = usage->memory_bytes, .limits = limits, .identity = 1};
+  const auto pod = attune::ReadPodCgroup(options_.cgroup, ReadCgroupPaths(options_.proc / "self" / "cgroup"));
+  if (!pod) return std::nullopt;
+  return UsageReading{.cpu_seconds = pod->usage.cpu_seconds,
+                      .memory_bytes = pod->usage.memory_bytes,
+                      .limits = pod->limits,
+                      .identity = 1};
 }
 
 }  // namespace attune::sidecar

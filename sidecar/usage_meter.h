@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/os/cgroup.h"
 #include "base/time_source.h"
 #include "sidecar/usage.h"
 
@@ -24,7 +25,7 @@ v1::ProcessUsage UsageBetween(const UsageReading& before, const UsageReading& af
 
 struct UsageMeterOptions {
   std::filesystem::path proc = "/proc";
-  std::filesystem::path cgroup = "/sys/fs/cgroup";
+  std::filesystem::path cgroup = kCgroupMount;
 };
 
 // Not thread-safe.

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/os/cgroup.h"
 #include "operator/kube/quantity.h"
 
 namespace attune::local {
@@ -30,34 +31,12 @@ bool WriteText(const std::filesystem::path& file, const std::string& text) {
   return out.good();
 }
 
-std::string ReadText(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::string text;
-  std::getline(in, text, '\0');
-  return text;
-}
-
 void WarnOnce(const std::filesystem::path& where) {
   static std::atomic<bool> said = false;
   if (said.exchange(true)) return;
   log::Warn(
       std::string("resource limits of containers are not enforced: no right to make control groups; ") + kWhatToDo,
       {{"where", where.string()}});
-}
-
-// Path of this process's group in hierarchy `controller` ("memory"; "" for version 2), as /proc/self/cgroup names it in
-// lines "4:cpu,cpuacct:/path".
-std::string OwnGroup(const ControlGroups& groups, const std::string& controller) {
-  std::ifstream file(groups.own);
-  std::string line;
-  while (std::getline(file, line)) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ',';
-    if (controllers.find(',' + controller + ',') != std::string::npos) return line.substr(second + 1);
-  }
-  return "";
 }
 
 // A killed platform cannot remove its groups; the next one does. Those in use refuse to go.
@@ -89,15 +68,10 @@ bool MakeGroup(const std::filesystem::path& directory, const std::vector<Setting
   return true;
 }
 
-bool IsVersion2(const ControlGroups& groups) {
-  std::error_code error;
-  return std::filesystem::exists(groups.root / "cgroup.controllers", error);
-}
-
 // A group below this process's own, for `controller` (version 1) or for all ("", version 2). "": not permitted.
 std::filesystem::path MakeOwnGroup(const ControlGroups& groups, const std::string& controller, const std::string& name,
                                    const std::vector<Setting>& settings) {
-  const std::filesystem::path own = OwnGroup(groups, controller);
+  const std::filesystem::path own = ReadCgroupPaths(groups.own)[controller];
   if (!controller.empty()) {
     const std::filesystem::path parent = groups.root / controller / own.relative_path();
     RemoveLeftovers(parent);
@@ -128,7 +102,7 @@ std::vector<Setting> CpuSettings(double cores, int64_t period, bool version_2) {
 StatusOr<PodLimits> PodLimits::Make(double cores, const std::string& pod_id, const ControlGroups& groups) {
   PodLimits pod;
   pod.cores_ = cores;
-  pod.version_2_ = IsVersion2(groups);
+  pod.version_2_ = IsCgroupV2(groups.root);
   const bool enough = cores * static_cast<double>(kPodPeriodMicroseconds) >= kQuotaMicrosecondsMin;
   const int64_t period = enough ? kPodPeriodMicroseconds : kCpuPeriodMicroseconds;
   pod.group_ =
@@ -173,7 +147,7 @@ ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::strin
     joins(group, true);
   };
   const bool in_pod = pod != nullptr && !pod->group_.empty();
-  const bool version_2 = in_pod ? pod->version_2_ : IsVersion2(groups);
+  const bool version_2 = in_pod ? pod->version_2_ : IsCgroupV2(groups.root);
   std::vector<Setting> of_cpu;
   if (cpu) of_cpu = CpuSettings(*cpu, kCpuPeriodMicroseconds, version_2);
   std::vector<Setting> of_memory;
@@ -203,11 +177,7 @@ ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::strin
 
 bool ContainerLimits::RanOutOfMemory() const {
   for (const std::filesystem::path& group : groups_) {
-    for (const char* file : {"memory.oom_control", "memory.events"}) {
-      const std::string text = ReadText(group / file);
-      const size_t at = text.find("oom_kill ");
-      if (at != std::string::npos && std::atoll(text.c_str() + at + 9) > 0) return true;
-    }
+    if (ReadOutOfMemoryKills(group) > 0) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/cgroup.h"
 #include "base/status.h"
 #include "operator/kube/object.h"
 
@@ -15,8 +16,8 @@ namespace attune::local {
 
 // Where control groups are; another place in tests.
 struct ControlGroups {
-  std::filesystem::path root = "/sys/fs/cgroup";
-  std::filesystem::path own = "/proc/self/cgroup";  // lists the groups of this process
+  std::filesystem::path root = kCgroupMount;
+  std::filesystem::path own = kOwnCgroups;  // lists the groups of this process
 };
 
 // The control group that holds the containers of one pod to a number of cores together, named like a container's. Time

@@ -3,17 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <string_view>
 
 namespace attune::ps {
-
-// The limit written in a control group's memory.max (version 2) or memory.limit_in_bytes (version 1); 0: none.
-uint64_t LimitOfGroup(std::string_view content);
-// The process' group in version 2's hierarchy, from /proc/self/cgroup: "/a/b"; empty when there is none.
-std::string_view GroupOfProcess(std::string_view proc_self_cgroup);
-// The lowest limit of a group and those above it, below `root`; 0: none.
-uint64_t LimitOfGroups(const std::filesystem::path& root, std::string_view group);
 
 // The lowest of all that apply to this process; never 0.
 uint64_t AvailableMemory();
