@@ -1,13 +1,12 @@
 // attune-operator: all controllers against one API server, until SIGTERM.
-#include <pthread.h>
-
 #include <CLI/CLI.hpp>
+#include <condition_variable>
 #include <csignal>
-#include <ctime>
 #include <mutex>
 
 #include "base/log.h"
 #include "base/net/http_endpoint.h"
+#include "base/os/signal_watcher.h"
 #include "base/version.h"
 #include "operator/controller/execute/operator.h"
 #include "operator/controller/execute/release.h"
@@ -111,25 +110,29 @@ class Running {
   std::unique_ptr<controller::Operator> value_;
 };
 
-// SIGTERM or SIGINT within `timeout`; the signals are blocked in every thread and taken here.
-bool StopRequested(Duration timeout) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
-  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((timeout - seconds).count())};
-  return sigtimedwait(&signals, nullptr, &limit) > 0;
-}
+// SIGTERM or SIGINT. Thread-safe.
+class StopRequest {
+ public:
+  bool Watch() {
+    watcher_ = SignalWatcher::Install({SIGTERM, SIGINT}, [this](int) {
+      const std::lock_guard lock(mutex_);
+      requested_ = true;
+      changed_.notify_all();
+    });
+    return watcher_ != nullptr;
+  }
+  // Whether it came, by the end of `timeout`.
+  bool Wait(Duration timeout) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, timeout, [this] { return requested_; });
+  }
 
-void BlockStopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool requested_ = false;  // guarded by mutex_
+  std::unique_ptr<SignalWatcher> watcher_;
+};
 
 StatusOr<std::unique_ptr<kube::Api>> Connect(const Flags& flags) {
   ASSIGN_OR_RETURN(const kube::ClientConfig config, flags.kubeconfig.empty()
@@ -155,7 +158,7 @@ bool IsWorthWaiting(const Status& status) {
 }
 
 // The last operator may still be ending: it is over when nothing was held for longer than that takes.
-int Release(const Flags& flags) {
+int Release(const Flags& flags, StopRequest& stop) {
   constexpr Duration kQuiet = std::chrono::seconds(25), kAtMost = std::chrono::minutes(5);
   constexpr Duration kTryAgain = std::chrono::seconds(2);
   const SystemTime time;
@@ -173,12 +176,12 @@ int Release(const Flags& flags) {
     if (!released.ok()) log::Warn("pods are not let go yet", {{"reason", last}});
     if (released.ok() && *released > 0) log::Info("removed the finalizer from pods", {{"pods", *released}});
     if (!released.ok() || *released > 0) quiet_since = time.Now();
-    if (StopRequested(kTryAgain)) break;
+    if (stop.Wait(kTryAgain)) break;
   }
   return last.ok() ? 0 : 1;
 }
 
-int Run(const Flags& flags) {
+int Run(const Flags& flags, StopRequest& stop) {
   constexpr Duration kTryAgain = std::chrono::seconds(3);
   constexpr Duration kLook = std::chrono::hours(1);
   const SystemTime time;
@@ -213,9 +216,9 @@ int Run(const Flags& flags) {
       return 1;
     }
     log::Warn("waiting to start", {{"reason", started.status()}, {"retry_seconds", Seconds(kTryAgain)}});
-    if (StopRequested(kTryAgain)) return 0;
+    if (stop.Wait(kTryAgain)) return 0;
   }
-  while (!StopRequested(kLook)) {
+  while (!stop.Wait(kLook)) {
   }
   log::Info("stopping");
   running.Take().reset();
@@ -228,7 +231,12 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   attune::Flags flags;
   if (const int code = attune::ParseFlags(argc, argv, flags); code != 0) return code < 0 ? 0 : code;
-  attune::BlockStopSignals();
   attune::log::SetProcessName("operator");
-  return flags.release_pods ? attune::Release(flags) : attune::Run(flags);
+  std::signal(SIGPIPE, SIG_IGN);
+  attune::StopRequest stop;
+  if (!stop.Watch()) {
+    attune::log::Error("cannot start", {{"reason", "no file descriptors left to watch for signals"}});
+    return 1;
+  }
+  return flags.release_pods ? attune::Release(flags, stop) : attune::Run(flags, stop);
 }

@@ -46,7 +46,7 @@ class Agent {
   // Until Terminate was called and what could be delivered within kTerminateTimeout has been. Once. The socket is gone
   // then.
   void Run();
-  // From any thread or signal handler.
+  // From any thread.
   void Terminate();
   uint16_t metrics_port() const { return exporter_ ? exporter_->port() : 0; }
 

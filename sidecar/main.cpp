@@ -5,14 +5,11 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/os/signal_watcher.h"
 #include "base/version.h"
 #include "sidecar/agent.h"
 
 namespace {
-
-attune::sidecar::Agent* running_agent = nullptr;
-
-void OnSignal(int) { running_agent->Terminate(); }
 
 int PrintUsage(std::FILE* stream, int code) {
   std::fputs(
@@ -45,10 +42,12 @@ int main(int argc, char** argv) {
     attune::log::Error("cannot start", {{"reason", agent.status()}});
     return 1;
   }
-  running_agent = agent->get();
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGTERM, OnSignal);
-  std::signal(SIGINT, OnSignal);
+  const auto termination = attune::SignalWatcher::Install({SIGTERM, SIGINT}, [&](int) { (*agent)->Terminate(); });
+  if (termination == nullptr) {
+    attune::log::Error("cannot start", {{"reason", "no file descriptors left to watch for signals"}});
+    return 1;
+  }
   (*agent)->Run();
   // All is said and the socket's file is gone. Stopping the metrics server in order would take up to two seconds more.
   std::_Exit(0);

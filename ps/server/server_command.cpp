@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/number_text.h"
 #include "base/os/boot_time.h"
+#include "base/os/signal_watcher.h"
 #include "proto/contract.h"
 #include "proto/metric_name.h"
 #include "ps/runtime/process/environment.h"
-#include "ps/runtime/process/termination.h"
 #include "ps/runtime/server/abilities.h"
 
 namespace attune::ps {
@@ -287,7 +287,7 @@ int ServerCommand::Run() {
     return kCannotGoOn;
   }
   const std::unique_ptr<ServerRuntime>& server = *started;
-  const auto termination = TerminationWatcher::Install({SIGTERM, SIGINT}, [&](int) { server->Stop("asked to end"); });
+  const auto termination = SignalWatcher::Install({SIGTERM, SIGINT}, [&](int) { server->Stop("asked to end"); });
   log::Info("serving", {{"rows_at", server->data_address()}, {"coordinator", server->coordinator_address()}});
   const Status ended = server->Wait();
   if (ended.ok()) log::Info("the job is finished");

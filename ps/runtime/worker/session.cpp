@@ -12,12 +12,12 @@
 #include "base/fit_text.h"
 #include "base/log.h"
 #include "base/os/boot_time.h"
+#include "base/os/signal_watcher.h"
 #include "proto/contract.h"
 #include "proto/metric_name.h"
 #include "ps/runtime/process/environment.h"
 #include "ps/runtime/process/leave_mark.h"
 #include "ps/runtime/process/reporter.h"
-#include "ps/runtime/process/termination.h"
 #include "ps/runtime/worker/data_leases.h"
 #include "ps/runtime/worker/table.h"
 #include "ps/runtime/worker/worker_runtime.h"
@@ -70,7 +70,7 @@ class WorkerSession final : public Session {
     StartReporter();
     if (options_.drain_on_sigterm) {
       termination_ =
-          TerminationWatcher::Install({SIGTERM}, [runtime = runtime_.get()](int) { runtime->RequestDrain("SIGTERM"); });
+          SignalWatcher::Install({SIGTERM}, [runtime = runtime_.get()](int) { runtime->RequestDrain("SIGTERM"); });
     }
     return OkStatus();
   }
@@ -209,7 +209,7 @@ class WorkerSession final : public Session {
   std::map<std::string, std::shared_ptr<DueLeases>> due_;
   std::set<std::string> metric_names_, said_not_finite_;
   std::unique_ptr<Reporter> reporter_;
-  std::unique_ptr<TerminationWatcher> termination_;
+  std::unique_ptr<SignalWatcher> termination_;
 };
 
 Status CreateModelDirectory(const SessionOptions& options) {

@@ -1,4 +1,4 @@
-#include "ps/runtime/process/termination.h"
+#include "base/os/signal_watcher.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "base/os/file_descriptor.h"
 
-namespace attune::ps {
+namespace attune {
 namespace {
 
 // Handlers may only write(2): one slot per watcher, read in the handler without locks. Slots are never freed.
@@ -56,7 +56,7 @@ void Release(int number) {
   if (--previous[number].count == 0) ::sigaction(number, &previous[number].action, nullptr);
 }
 
-class PipeWatcher final : public TerminationWatcher {
+class PipeWatcher final : public SignalWatcher {
  public:
   PipeWatcher(std::vector<int> signals, std::function<void(int)> on_signal, Slot& slot, FileDescriptor reader,
               FileDescriptor writer)
@@ -100,8 +100,7 @@ class PipeWatcher final : public TerminationWatcher {
 
 }  // namespace
 
-std::unique_ptr<TerminationWatcher> TerminationWatcher::Install(std::vector<int> signals,
-                                                                std::function<void(int)> on_signal) {
+std::unique_ptr<SignalWatcher> SignalWatcher::Install(std::vector<int> signals, std::function<void(int)> on_signal) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
   FileDescriptor reader(ends[0]), writer(ends[1]);
@@ -119,4 +118,4 @@ std::unique_ptr<TerminationWatcher> TerminationWatcher::Install(std::vector<int>
   return nullptr;
 }
 
-}  // namespace attune::ps
+}  // namespace attune
