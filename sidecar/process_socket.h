@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/framing.h"
 #include "base/os/file_descriptor.h"
 #include "base/status.h"
-#include "sidecar/frame.h"
 
 struct pollfd;
 

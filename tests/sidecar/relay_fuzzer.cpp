@@ -1,7 +1,7 @@
 // The sidecar between a process and an operator that say anything, in any order: its promises hold (sidecar/relay.h),
 // and bytes on the socket are frames or an error.
 #include "base/check.h"
-#include "sidecar/frame.h"
+#include "base/framing.h"
 #include "sidecar/relay.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/random_message.h"

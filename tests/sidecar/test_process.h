@@ -13,7 +13,7 @@
 #include <string>
 
 #include "attune/v1/telemetry.pb.h"
-#include "sidecar/frame.h"
+#include "base/framing.h"
 
 namespace attune::sidecar {
 

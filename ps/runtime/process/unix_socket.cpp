@@ -17,16 +17,6 @@ Status SocketError(std::string_view doing, int error) {
   return Error(StatusCode::kUnavailable, std::string(doing) + ": " + ErrnoText(error));
 }
 
-void AppendLength(std::string& out, uint32_t length) {
-  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(length >> shift));
-}
-
-uint32_t ReadLength(const char* bytes) {
-  uint32_t length = 0;
-  for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(bytes[i]);
-  return length;
-}
-
 }  // namespace
 
 Status UnixSocket::Connect(const std::string& path) {
@@ -50,16 +40,15 @@ Status UnixSocket::Connect(const std::string& path) {
 void UnixSocket::Close() {
   fd_.Close();
   unsent_.clear();
-  received_.clear();
+  received_ = FrameDecoder();
 }
 
 Status UnixSocket::Send(std::string_view message) {
   if (!connected()) return Error(StatusCode::kUnavailable, "the socket is not connected");
-  if (message.size() > kMessageBytesMax || unsent_.size() + message.size() + 4 > kUnsentBytesMax) {
+  if (message.size() > kFrameBytesMax || unsent_.size() + message.size() + kFrameHeaderBytes > kUnsentBytesMax) {
     return Error(StatusCode::kResourceExhausted, "the socket's send buffer is full; a message was dropped");
   }
-  AppendLength(unsent_, static_cast<uint32_t>(message.size()));
-  unsent_.append(message);
+  unsent_ += EncodeFrame(message);
   return WriteSome();
 }
 
@@ -90,17 +79,15 @@ Status UnixSocket::ReadSome(const std::function<void(std::string_view)>& take) {
       Close();
       return status;
     }
-    received_.append(buffer, static_cast<size_t>(n));
-    while (received_.size() >= 4) {
-      const uint32_t length = ReadLength(received_.data());
-      if (length > kMessageBytesMax) {
+    received_.Feed({buffer, static_cast<size_t>(n)});
+    for (;;) {
+      const StatusOr<std::optional<std::string>> message = received_.Next();
+      if (!message.ok()) {
         Close();
-        return Error(StatusCode::kInvalidArgument, "a message of " + std::to_string(length) + " bytes was announced");
+        return message.status();
       }
-      if (received_.size() < 4 + size_t{length}) break;
-      const std::string message = received_.substr(4, length);
-      received_.erase(0, 4 + size_t{length});
-      take(message);
+      if (!*message) break;
+      take(**message);
     }
   }
   return OkStatus();

@@ -1,11 +1,11 @@
-// A non-blocking Unix stream socket with messages of a 4-byte little-endian length and a body. One thread at a time.
+// A non-blocking Unix stream socket with messages in frames of base/framing.h. One thread at a time.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
+#include "base/framing.h"
 #include "base/os/file_descriptor.h"
 #include "base/status.h"
 
@@ -13,8 +13,7 @@ namespace attune::ps {
 
 class UnixSocket {
  public:
-  static constexpr uint32_t kMessageBytesMax = 64 << 10;  // of one message, either way
-  static constexpr size_t kUnsentBytesMax = 256 << 10;    // what a slow reader may keep waiting
+  static constexpr size_t kUnsentBytesMax = 256 << 10;  // what a slow reader may keep waiting
 
   UnixSocket() = default;
 
@@ -34,7 +33,7 @@ class UnixSocket {
  private:
   FileDescriptor fd_;
   std::string unsent_;
-  std::string received_;
+  FrameDecoder received_;
 };
 
 }  // namespace attune::ps

@@ -1,5 +1,5 @@
-// Framing on the Unix socket between training process and sidecar: 4-byte little-endian length, then the protobuf.
-// Pure: bytes in, messages out. Not thread-safe.
+// Messages on a stream of bytes, as on the Unix socket between training process and sidecar: 4-byte little-endian
+// length, then the message. Pure: bytes in, messages out. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace attune::sidecar {
+namespace attune {
 
 // A window is a few hundred bytes, a final report at most about 8 KiB; anything near this is not one of ours.
 inline constexpr uint32_t kFrameBytesMax = 64 << 10;
@@ -30,4 +30,4 @@ class FrameDecoder {
   std::string buffer_;
 };
 
-}  // namespace attune::sidecar
+}  // namespace attune

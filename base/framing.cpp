@@ -1,6 +1,6 @@
-#include "sidecar/frame.h"
+#include "base/framing.h"
 
-namespace attune::sidecar {
+namespace attune {
 
 std::string EncodeFrame(std::string_view payload) {
   const auto size = static_cast<uint32_t>(payload.size());
@@ -28,4 +28,4 @@ StatusOr<std::optional<std::string>> FrameDecoder::Next() {
   return payload;
 }
 
-}  // namespace attune::sidecar
+}  // namespace attune

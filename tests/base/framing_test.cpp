@@ -1,15 +1,15 @@
-#include "sidecar/frame.h"
+#include "base/framing.h"
 
 #include <gtest/gtest.h>
 
-namespace attune::sidecar {
+namespace attune {
 namespace {
 
 using std::string_literals::operator""s;
 
-TEST(FrameTest, LengthIsLittleEndianAndInFront) { EXPECT_EQ(EncodeFrame("abc"), "\3\0\0\0abc"s); }
+TEST(FramingTest, LengthIsLittleEndianAndInFront) { EXPECT_EQ(EncodeFrame("abc"), "\3\0\0\0abc"s); }
 
-TEST(FrameTest, MessagesComeOutWholeHoweverTheBytesWereCut) {
+TEST(FramingTest, MessagesComeOutWholeHoweverTheBytesWereCut) {
   const std::string bytes = EncodeFrame("first") + EncodeFrame("") + EncodeFrame(std::string(1000, 'x'));
   for (size_t piece = 1; piece <= bytes.size(); ++piece) {
     FrameDecoder decoder;
@@ -22,13 +22,13 @@ TEST(FrameTest, MessagesComeOutWholeHoweverTheBytesWereCut) {
   }
 }
 
-TEST(FrameTest, TooLargeIsKnownFromTheHeaderAlone) {
+TEST(FramingTest, TooLargeIsKnownFromTheHeaderAlone) {
   FrameDecoder decoder;
   decoder.Feed("\1\0\1\0"s);  // 65537
   EXPECT_EQ(decoder.Next().status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(FrameTest, TheLargestAllowedPasses) {
+TEST(FramingTest, TheLargestAllowedPasses) {
   FrameDecoder decoder;
   decoder.Feed(EncodeFrame(std::string(kFrameBytesMax, 'x')));
   const auto payload = decoder.Next();
@@ -37,4 +37,4 @@ TEST(FrameTest, TheLargestAllowedPasses) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune
