@@ -1,56 +1,94 @@
 #include "operator/controller/execute/metrics.h"
 
-#include <charconv>
-#include <cmath>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
 
 namespace attune::controller {
 namespace {
 
-std::string Number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return error == std::errc() ? std::string(text, end) : "NaN";
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+
+MetricFamily Family(MetricType type, const char* name, const char* help) {
+  return {.name = name, .help = help, .type = type, .metric = {}};
 }
 
-void AppendEscaped(std::string& text, const std::string& value) {
-  for (char c : value) {
-    if (c == '\\' || c == '"') text += '\\';
-    if (c == '\n') {
-      text += "\\n";
-    } else {
-      text += c;
+void Add(MetricFamily& family, Labels labels, double value) {
+  prometheus::ClientMetric& metric = family.metric.emplace_back();
+  metric.label = std::move(labels);
+  (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+}
+
+MetricFamily Single(MetricType type, const char* name, const char* help, double value) {
+  MetricFamily family = Family(type, name, help);
+  Add(family, {}, value);
+  return family;
+}
+
+template <class Integer>
+MetricFamily Counter(const char* name, const char* help, Integer value) {
+  return Single(MetricType::Counter, name, help, static_cast<double>(value));
+}
+
+template <class Integer>
+MetricFamily Gauge(const char* name, const char* help, Integer value) {
+  return Single(MetricType::Gauge, name, help, static_cast<double>(value));
+}
+
+void AppendJobs(const std::vector<JobMetrics>& jobs, std::vector<MetricFamily>& families) {
+  families.push_back(Gauge("attune_jobs", "TrainingJobs known to this operator.", jobs.size()));
+  const auto add = [&](const char* name, const char* help, auto value_of) {
+    MetricFamily family = Family(MetricType::Gauge, name, help);
+    for (const JobMetrics& job : jobs) {
+      const std::optional<double> value = value_of(job);
+      if (value) Add(family, {{"job", job.name}, {"namespace", job.name_space}}, *value);
     }
-  }
+    families.push_back(std::move(family));
+  };
+  add("attune_job_progress_ratio", "Part of the goal reached, 0 to 1.",
+      [](const JobMetrics& job) { return std::optional(job.progress); });
+  add("attune_job_loss", "Training loss over the workers' last windows.",
+      [](const JobMetrics& job) { return job.loss; });
+  add("attune_job_samples_per_second", "Samples per second of all workers.",
+      [](const JobMetrics& job) { return std::optional(job.samples_per_second); });
+  add("attune_job_workers", "Workers that take part, as the coordinator counts them.",
+      [](const JobMetrics& job) { return std::optional(job.workers); });
+}
+
+void AppendQueue(const kube::WorkQueueMetrics& queue, std::vector<MetricFamily>& families) {
+  families.push_back(Gauge("attune_workqueue_depth", "Jobs waiting to be reconciled.", queue.depth));
+  families.push_back(Gauge("attune_workqueue_delayed", "Jobs waiting for their time.", queue.delayed));
+  families.push_back(Counter("attune_workqueue_adds_total", "Requests to reconcile a job.", queue.adds));
+  families.push_back(Counter("attune_workqueue_retries_total", "Reconciles repeated after an error.", queue.retries));
+  families.push_back(Counter("attune_workqueue_queue_seconds_total", "Time jobs spent waiting.", queue.queue_seconds));
+  families.push_back(Counter("attune_workqueue_work_seconds_total", "Time spent reconciling.", queue.work_seconds));
+  families.push_back(Gauge("attune_workqueue_longest_running_seconds", "Longest reconcile in progress.",
+                           queue.longest_running_seconds));
 }
 
 }  // namespace
 
-void MetricsWriter::Declare(std::string_view name, std::string_view type, std::string_view help) {
-  text_.append("# HELP ")
-      .append(name)
-      .append(" ")
-      .append(help)
-      .append("\n# TYPE ")
-      .append(name)
-      .append(" ")
-      .append(type)
-      .append("\n");
-}
-
-void MetricsWriter::Sample(std::string_view name, const Labels& labels, double value) {
-  text_.append(name);
-  char separator = '{';
-  for (const auto& [label, content] : labels) {
-    text_ += separator;
-    text_.append(label).append("=\"");
-    AppendEscaped(text_, content);
-    text_ += '"';
-    separator = ',';
-  }
-  if (!labels.empty()) text_ += '}';
-  text_.append(" ").append(Number(value)).append("\n");
+std::string MetricsPage(const OperatorMetrics& values) {
+  std::vector<MetricFamily> families;
+  MetricFamily build = Family(MetricType::Gauge, "attune_operator_build_info", "Release of this operator; always 1.");
+  Add(build, {{"version", values.version}}, 1);
+  families.push_back(std::move(build));
+  AppendJobs(values.jobs, families);
+  AppendQueue(values.queue, families);
+  families.push_back(
+      Counter("attune_reconcile_errors_total", "Reconciles that ended with an error.", values.reconcile_errors));
+  families.push_back(Counter("attune_plans_total", "Plans made.", values.plans));
+  families.push_back(Counter("attune_actions_total", "Actions tried.", values.actions));
+  families.push_back(
+      Counter("attune_failed_actions_total", "Actions that failed, and are tried again.", values.failed_actions));
+  families.push_back(Counter("attune_telemetry_dropped_reports_total", "Reports of pods that are not known any more.",
+                             values.dropped_reports));
+  families.push_back(Counter("attune_telemetry_implausible_reports_total", "Reports with parts that cannot be true.",
+                             values.implausible_reports));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace attune::controller

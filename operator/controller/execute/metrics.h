@@ -1,23 +1,32 @@
-// Prometheus exposition, rendered when it is asked for: series of a job exist exactly as long as the job.
+// What the operator shows to Prometheus, made when it is asked for: series of a job exist exactly as long as the job.
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
+
+#include "operator/kube/watch/work_queue.h"
 
 namespace attune::controller {
 
-class MetricsWriter {
- public:
-  using Labels = std::map<std::string, std::string>;
-
-  // Declares a metric; samples of it follow at once. `type`: "gauge" or "counter".
-  void Declare(std::string_view name, std::string_view type, std::string_view help);
-  void Sample(std::string_view name, const Labels& labels, double value);
-  std::string Take() && { return std::move(text_); }
-
- private:
-  std::string text_;
+struct JobMetrics {
+  std::string name_space, name;
+  double progress = 0;         // part of the goal reached
+  std::optional<double> loss;  // nothing: no window has one
+  double samples_per_second = 0;
+  double workers = 0;  // as the coordinator counts them
 };
+
+struct OperatorMetrics {
+  std::string version;
+  std::vector<JobMetrics> jobs;
+  kube::WorkQueueMetrics queue;
+  uint64_t reconcile_errors = 0, plans = 0, actions = 0, failed_actions = 0;
+  uint64_t dropped_reports = 0, implausible_reports = 0;
+};
+
+// The page in Prometheus' text format. Pure.
+std::string MetricsPage(const OperatorMetrics& values);
 
 }  // namespace attune::controller

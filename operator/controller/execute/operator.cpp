@@ -290,59 +290,27 @@ std::string OperatorImpl::Stuck() {
 }
 
 std::string OperatorImpl::MetricsText() const {
-  MetricsWriter out;
-  out.Declare("attune_operator_build_info", "gauge", "Release of this operator; always 1.");
-  out.Sample("attune_operator_build_info", {{"version", kVersion}}, 1);
-
-  std::vector<std::pair<MetricsWriter::Labels, telemetry::JobSample>> jobs;
-  std::vector<double> fractions;
+  OperatorMetrics values;
+  values.version = kVersion;
   for (const kube::Snapshot& job : jobs_.All()) {
+    const std::string name_space(kube::Namespace(*job)), name(kube::Name(*job));
+    const telemetry::JobSample sample = store_->Sample({name_space, name, std::string(kube::Uid(*job))}, time_.Now());
     const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
-    fractions.push_back(fraction.is_number() ? fraction.get<double>() : 0);
-    jobs.push_back({{{"namespace", std::string(kube::Namespace(*job))}, {"job", std::string(kube::Name(*job))}},
-                    store_->Sample({std::string(kube::Namespace(*job)), std::string(kube::Name(*job)),
-                                    std::string(kube::Uid(*job))},
-                                   time_.Now())});
+    values.jobs.push_back({.name_space = name_space,
+                           .name = name,
+                           .progress = fraction.is_number() ? fraction.get<double>() : 0,
+                           .loss = sample.loss,
+                           .samples_per_second = sample.rate,
+                           .workers = sample.job ? static_cast<double>(sample.job->workers()) : 0});
   }
-  out.Declare("attune_jobs", "gauge", "TrainingJobs known to this operator.");
-  out.Sample("attune_jobs", {}, static_cast<double>(jobs.size()));
-  out.Declare("attune_job_progress_ratio", "gauge", "Part of the goal reached, 0 to 1.");
-  for (size_t i = 0; i < jobs.size(); ++i) out.Sample("attune_job_progress_ratio", jobs[i].first, fractions[i]);
-  out.Declare("attune_job_loss", "gauge", "Training loss over the workers' last windows.");
-  for (const auto& [labels, sample] : jobs) {
-    if (sample.loss) out.Sample("attune_job_loss", labels, *sample.loss);
-  }
-  out.Declare("attune_job_samples_per_second", "gauge", "Samples per second of all workers.");
-  for (const auto& [labels, sample] : jobs) out.Sample("attune_job_samples_per_second", labels, sample.rate);
-  out.Declare("attune_job_workers", "gauge", "Workers that take part, as the coordinator counts them.");
-  for (const auto& [labels, sample] : jobs)
-    out.Sample("attune_job_workers", labels, sample.job ? sample.job->workers() : 0);
-
-  const kube::WorkQueueMetrics queue = queue_.metrics();
-  const auto single = [&](const char* name, const char* type, const char* help, double value) {
-    out.Declare(name, type, help);
-    out.Sample(name, {}, value);
-  };
-  single("attune_workqueue_depth", "gauge", "Jobs waiting to be reconciled.", static_cast<double>(queue.depth));
-  single("attune_workqueue_delayed", "gauge", "Jobs waiting for their time.", static_cast<double>(queue.delayed));
-  single("attune_workqueue_adds_total", "counter", "Requests to reconcile a job.", static_cast<double>(queue.adds));
-  single("attune_workqueue_retries_total", "counter", "Reconciles repeated after an error.",
-         static_cast<double>(queue.retries));
-  single("attune_workqueue_queue_seconds_total", "counter", "Time jobs spent waiting.", queue.queue_seconds);
-  single("attune_workqueue_work_seconds_total", "counter", "Time spent reconciling.", queue.work_seconds);
-  single("attune_workqueue_longest_running_seconds", "gauge", "Longest reconcile in progress.",
-         queue.longest_running_seconds);
-  single("attune_reconcile_errors_total", "counter", "Reconciles that ended with an error.",
-         static_cast<double>(errors_.load()));
-  single("attune_plans_total", "counter", "Plans made.", static_cast<double>(executor_->plans()));
-  single("attune_actions_total", "counter", "Actions tried.", static_cast<double>(executor_->actions()));
-  single("attune_failed_actions_total", "counter", "Actions that failed, and are tried again.",
-         static_cast<double>(executor_->failed_actions()));
-  single("attune_telemetry_dropped_reports_total", "counter", "Reports of pods that are not known any more.",
-         static_cast<double>(store_->dropped_reports()));
-  single("attune_telemetry_implausible_reports_total", "counter", "Reports with parts that cannot be true.",
-         static_cast<double>(service_->implausible_reports()));
-  return std::move(out).Take();
+  values.queue = queue_.metrics();
+  values.reconcile_errors = errors_;
+  values.plans = static_cast<uint64_t>(executor_->plans());
+  values.actions = static_cast<uint64_t>(executor_->actions());
+  values.failed_actions = static_cast<uint64_t>(executor_->failed_actions());
+  values.dropped_reports = store_->dropped_reports();
+  values.implausible_reports = service_->implausible_reports();
+  return MetricsPage(values);
 }
 
 }  // namespace
