@@ -228,8 +228,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     if (accepted_) {
       for (const auto& [id, key] : TakeKeys()) {
         if (key.empty()) continue;
-        ReportAnswer(key, DirectiveAnswer::Outcome::kLost,
-                     "the connection to its sidecar ended before the answer came");
+        Record(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
       }
       shared_.store.Disconnected(hello_, shared_.time.Now());
     }
@@ -377,8 +376,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
       log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", message}});
     }
     if (!key.empty())
-      ReportAnswer(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused,
-                   message);
+      Record(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
   }
 
   // Once per stream: a pod that sends nonsense every second is one line, and a count.
@@ -394,7 +392,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     const std::lock_guard lock(mutex_);
     return std::exchange(open_, {});
   }
-  void ReportAnswer(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
+  void Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
     shared_.store.Answered(hello_, key, {outcome, message, shared_.time.Now()});
   }
   // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks

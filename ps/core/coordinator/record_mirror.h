@@ -1,6 +1,6 @@
 // The copy of the coordinator's record at another server, and the answers that wait for it. Copies are numbered; one is
-// in progress at a time, and it holds everything, so nothing is merged. An answer may go out once the copy that knows of
-// it has arrived, and once no server keeps an older copy that a successor could take for the newest: a map says from
+// in progress at a time, and it holds everything, so nothing is merged. An answer may go out once the copy that knows
+// of it has arrived, and once no server keeps an older copy that a successor could take for the newest: a map says from
 // which number on copies count (ShardMap::records_from). Externally synchronized.
 #pragma once
 

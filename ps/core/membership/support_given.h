@@ -1,7 +1,7 @@
 // Which coordinator a server supports, and for how long questions that it has had from coordinators of lower terms may
-// yet count for them (ps/core/membership/leader_lease.h). A coordinator counts an answer from when the question left, which
-// is before it arrived here: so its support has ended one lease after the arrival of the last question, whenever it was
-// answered. Pure; externally synchronized.
+// yet count for them (ps/core/membership/leader_lease.h). A coordinator counts an answer from when the question left,
+// which is before it arrived here: so its support has ended one lease after the arrival of the last question, whenever
+// it was answered. Pure; externally synchronized.
 #pragma once
 
 #include <algorithm>

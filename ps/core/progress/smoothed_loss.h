@@ -19,7 +19,8 @@ class SmoothedLoss {
   void Begin(MonotonicTime now) { window_end_ = now + window_; }
   // Continues from an earlier coordinator's figures.
   void Restore(std::optional<double> value, uint64_t windows) {
-    value_ = value;
+    has_value_ = value.has_value();
+    smoothed_ = value.value_or(0);
     windows_ = windows;
   }
 
@@ -37,15 +38,16 @@ class SmoothedLoss {
     samples_ = 0;
     if (!counts) return;
     constexpr double kNewest = 0.3;
-    value_ = value_ ? (1 - kNewest) * *value_ + kNewest * mean : mean;
+    smoothed_ = has_value_ ? (1 - kNewest) * smoothed_ + kNewest * mean : mean;
+    has_value_ = true;
     windows_ = CappedSum(windows_, 1);
   }
 
-  std::optional<double> value() const { return value_; }
+  std::optional<double> value() const { return has_value_ ? std::optional(smoothed_) : std::nullopt; }
   uint64_t windows() const { return windows_; }
   bool Reaches(double target) const {
     constexpr uint64_t kWindowsMin = 5;  // before that the smoothed loss is mostly its first window
-    return value_ && windows_ >= kWindowsMin && *value_ <= target;
+    return has_value_ && windows_ >= kWindowsMin && smoothed_ <= target;
   }
 
  private:
@@ -53,7 +55,8 @@ class SmoothedLoss {
   MonotonicTime window_end_ = kNever;
   double sum_ = 0;
   uint64_t samples_ = 0;
-  std::optional<double> value_;
+  bool has_value_ = false;
+  double smoothed_ = 0;
   uint64_t windows_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Next backups that are being made complete: which rows this node still has to copy to each, what is on its way to them,
-// and which members have said that they have sent all. Externally synchronized.
+// Next backups that are being made complete: which rows this node still has to copy to each, what is on its way to
+// them, and which members have said that they have sent all. Externally synchronized.
 #pragma once
 
 #include <algorithm>

@@ -145,13 +145,8 @@ void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, Work
   }
   // The coordinator did not count it in the floor until now.
   if (std::ranges::all_of(leases_, [](const auto& held) { return held.second.when_due; })) gate_.LiftTo(message.floor);
-  leases_[message.lease] = {.begin = message.begin,
-                            .end = message.end,
-                            .acknowledged = message.begin,
-                            .reported = message.begin,
-                            .marks = {},
-                            .ended = false,
-                            .when_due = when_due_.contains(message.data_set)};
+  leases_.insert_or_assign(message.lease, OpenLease{.progress = LeaseProgress(message.begin, message.end),
+                                                    .when_due = when_due_.contains(message.data_set)});
   EndCall(CallId(request->call), OkStatus(),
           LeaseResult{.lease = message.lease, .epoch = message.epoch, .begin = message.begin, .end = message.end}, out);
 }
@@ -169,40 +164,26 @@ void WorkerCore::OnMessage(NodeId, LeasesEnded&& message, MonotonicTime, WorkerO
 void WorkerCore::On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  MarkLease(it->second, call.position);
+  it->second.progress.Advance(call.position, LastIssued());
   ReportLease(call.lease, it->second, now, out);
 }
 
 void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  MarkLease(it->second, call.position);
+  it->second.progress.Advance(call.position, LastIssued());
   it->second.ended = true;
   ReportLease(call.lease, it->second, now, out);
-}
-
-void WorkerCore::MarkLease(OpenLease& lease, uint64_t position) {
-  position = std::clamp(position, lease.reported, lease.end);
-  lease.reported = position;
-  const SequenceNumber issued(next_sequence_.value() - 1);
-  if (!lease.marks.empty() && lease.marks.back().after == issued) {
-    lease.marks.back().position = position;
-  } else {
-    lease.marks.push_back({.position = position, .after = issued});
-  }
 }
 
 // Takes over positions whose pushes are settled; ends the lease when that was the last of it.
 void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out) {
   const SequenceNumber settled = options_.mutations.done_before_acknowledged ? next_sequence_ : SettledBelow();
-  while (!lease.marks.empty() && lease.marks.front().after <= settled) {
-    lease.acknowledged = lease.marks.front().position;
-    lease.marks.pop_front();
-  }
-  if (!lease.ended || !lease.marks.empty()) return;
+  lease.progress.Settle(settled);
+  if (!lease.ended || !lease.progress.settled()) return;
   Message report = LeaseDone{.header = {}, .lease = id};
-  if (lease.acknowledged < lease.end) {
-    report = LeaseReturn{.header = {}, .lease = id, .position = lease.acknowledged};
+  if (!lease.progress.complete()) {
+    report = LeaseReturn{.header = {}, .lease = id, .position = lease.progress.done()};
   }
   leases_.erase(id);
   Request(0, kNever, std::move(report), now, out);
@@ -212,20 +193,16 @@ void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, Wo
 
 void WorkerCore::On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || leaving_) return;
-  const auto [under_way, first] = metrics_under_way_.try_emplace(call.name);
-  if (!first) {
-    under_way->second = std::move(call);
-    return;
-  }
-  Request(0, kNever, ReportMetric{.header = {}, .name = std::move(call.name), .value = call.value}, now, out);
+  const std::string name = call.name;
+  if (auto report = metrics_.Add(name, std::move(call))) SendMetric(*report, now, out);
 }
 
 void WorkerCore::OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out) {
-  const auto under_way = metrics_under_way_.find(name);
-  if (under_way == metrics_under_way_.end()) return;
-  const std::optional<ReportMetricCall> next = std::exchange(under_way->second, std::nullopt);
-  if (!next) return void(metrics_under_way_.erase(under_way));
-  Request(0, kNever, ReportMetric{.header = {}, .name = next->name, .value = next->value}, now, out);
+  if (auto report = metrics_.Answered(name)) SendMetric(*report, now, out);
+}
+
+void WorkerCore::SendMetric(const ReportMetricCall& report, MonotonicTime now, WorkerOutputs& out) {
+  Request(0, kNever, ReportMetric{.header = {}, .name = report.name, .value = report.value}, now, out);
 }
 
 // --- flush, save, leave
@@ -273,7 +250,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   }
   std::vector<LeaseId> held;
   for (const auto& [id, lease] : leases_) held.push_back(id);
-  for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).reported}, now, out);
+  for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).progress.named()}, now, out);
   LeaveWhenSettled(now, out);
 }
 
@@ -283,7 +260,7 @@ void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
   const auto call = calls_.find(*leave_call_);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;
   leave_sent_ = true;
-  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_, .drained = drained_}, now, out);
+  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_.steps(), .drained = drained_}, now, out);
 }
 
 void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {

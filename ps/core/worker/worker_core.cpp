@@ -133,7 +133,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
     rows_.SetSelf(node_);
     gate_ = StepGate();        // a coordinator that was lost before the job had formed may have said otherwise
     gate_.Join(message.sync);  // a joining member does not hold up those who are far ahead
-    acknowledged_clock_ = gate_.clock();
+    steps_.StartAt(gate_.clock());
   }
   SendHeartbeat(now, out);
   for (const auto& [request, open] : requests_.open()) {
@@ -240,17 +240,17 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
 Heartbeat WorkerCore::NextHeartbeat() {
   Heartbeat heartbeat{.number = ++heartbeat_,
                       .map_version = map_.version,
-                      .steps = acknowledged_steps_,
-                      .clock = acknowledged_clock_,
+                      .steps = steps_.settled_steps(),
+                      .clock = steps_.settled_clock(),
                       .begun = gate_.begun(),
                       .promised = gate_.promise(),
-                      .loss_sum = loss_sum_,
-                      .loss_samples = loss_samples_,
-                      .samples = samples_,
+                      .loss_sum = steps_.loss_sum(),
+                      .loss_samples = steps_.loss_samples(),
+                      .samples = steps_.samples(),
                       .acked_below = AckedBelow(),
                       .leases = {},
                       .unreached = Unreached()};
-  for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.acknowledged});
+  for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.progress.done()});
   // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
   // arrive before that, with a clock which says that their steps are over.
   for (const auto& [request, open] : requests_.open()) {
@@ -320,7 +320,7 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   pulls_.clear();
   pull_messages_.clear();
   calls_.clear();
-  metrics_under_way_.clear();
+  metrics_.Clear();
   leases_.clear();
   flushes_.clear();
   step_calls_.clear();

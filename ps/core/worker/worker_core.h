@@ -44,7 +44,10 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/cut_part.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/worker/lease_progress.h"
+#include "ps/core/worker/metric_queue.h"
 #include "ps/core/worker/step_gate.h"
+#include "ps/core/worker/step_log.h"
 #include "ps/store/table_store.h"
 #include "ps/types/localize_result.h"
 
@@ -240,7 +243,7 @@ class WorkerCore {
   NodeId node() const { return node_; }  // 0 before the welcome
   const ShardMap& map() const { return map_; }
   NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
-  uint64_t steps() const { return steps_; }                                             // ended by this worker
+  uint64_t steps() const { return steps_.steps(); }                                     // ended by this worker
   const StepGate& gate() const { return gate_; }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats
   // (docs/protocol.md#another-coordinator).
@@ -305,23 +308,9 @@ class WorkerCore {
     Duration backoff{};
   };
   struct OpenLease {
-    uint64_t begin = 0, end = 0;
-    uint64_t acknowledged = 0;  // position whose pushes are settled
-    uint64_t reported = 0;      // position the program has named last
-    // Positions not yet covered by acknowledgements: `position` holds once all pushes up to `after` are settled.
-    struct Mark {
-      uint64_t position;
-      SequenceNumber after;
-    };
-    std::deque<Mark> marks;
+    LeaseProgress progress;
     bool ended = false;
     bool when_due = false;  // of no training: holding it does not make the coordinator count this worker
-  };
-  // Clock and steps count once all pushes up to `after` are settled.
-  struct ClockMark {
-    uint64_t clock;
-    uint64_t steps;
-    SequenceNumber after;
   };
   struct OpenCall {  // waits for an answer of the coordinator, or for pushes
     MonotonicTime deadline;
@@ -357,6 +346,7 @@ class WorkerCore {
   void On(EndLease call, MonotonicTime now, WorkerOutputs& out);
   void On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out);
   void OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out);
+  void SendMetric(const ReportMetricCall& report, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
   void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
@@ -460,10 +450,10 @@ class WorkerCore {
   void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
            WorkerOutputs& out);
   void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
-  void MarkLease(OpenLease& lease, uint64_t position);
+  SequenceNumber LastIssued() const { return SequenceNumber(next_sequence_.value() - 1); }
   // worker_steps.cpp
   void MarkClock(MonotonicTime now, WorkerOutputs& out);
-  void TakeClockMarks(MonotonicTime now, WorkerOutputs& out);
+  void SettleSteps(MonotonicTime now, WorkerOutputs& out);
   void BeginStep(MonotonicTime now, WorkerOutputs& out);
   void AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out);
   std::string WhatHoldsTheStep() const;
@@ -543,8 +533,7 @@ class WorkerCore {
 
   std::map<CallId, OpenCall> calls_;
   std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
-  // Names with a value on its way, and the value that waits behind it, if any.
-  std::map<std::string, std::optional<ReportMetricCall>> metrics_under_way_;
+  MetricQueue<ReportMetricCall> metrics_;
   RequestBook requests_;  // to the coordinator
   std::optional<CallId> join_call_, leave_call_;
   bool leave_sent_ = false, drained_ = false;
@@ -553,12 +542,8 @@ class WorkerCore {
   bool goal_reached_ = false;
 
   StepGate gate_;
-  uint64_t steps_ = 0;                                        // ended
-  uint64_t acknowledged_steps_ = 0, acknowledged_clock_ = 0;  // their pushes settled
-  std::deque<ClockMark> clock_marks_;
+  StepLog steps_;
   std::vector<CallId> step_calls_;  // wait for the next step
-  double loss_sum_ = 0;
-  uint64_t loss_samples_ = 0, samples_ = 0;
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
   RightsCheck rights_{Party::kWorker};

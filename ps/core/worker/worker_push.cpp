@@ -327,11 +327,11 @@ void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   });
   std::vector<LeaseId> with_marks;
   for (auto& [id, lease] : leases_) {
-    if (!lease.marks.empty() && lease.marks.front().after <= settled) with_marks.push_back(id);
+    if (lease.progress.CanSettle(settled)) with_marks.push_back(id);
   }
   std::ranges::sort(with_marks);  // the table's order is not the same everywhere
   for (const LeaseId id : with_marks) ReportLease(id, leases_.at(id), now, out);
-  TakeClockMarks(now, out);  // after the leases: one heartbeat says both
+  SettleSteps(now, out);  // after the leases: one heartbeat says both
   LeaveWhenSettled(now, out);
 }
 

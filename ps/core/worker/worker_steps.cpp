@@ -1,31 +1,16 @@
 // Steps of a worker: their clock, and when the next one may begin.
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "ps/core/worker/worker_core.h"
 
 namespace attune::ps {
-namespace {
-
-constexpr uint64_t kSamplesPerStepMax = uint64_t{1} << 32;  // so that no sum of a job wraps
-
-}  // namespace
 
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
   const bool waits = call.call != CallId();
   if (waits ? Refuse(call.call, out) : !lost_.ok() || leaving_) return;
   if (gate_.in_step()) {  // else an earlier call has ended the step and its time was over
     gate_.End();
-    ++steps_;
-    const uint64_t samples = std::min(call.samples, kSamplesPerStepMax);
-    samples_ += samples;
-    const uint64_t weight = std::max<uint64_t>(1, samples);
-    const double loss_sum = loss_sum_ + call.loss * static_cast<double>(weight);
-    if (std::isfinite(loss_sum)) {  // what is none never leaves the worker
-      loss_sum_ = loss_sum;
-      loss_samples_ += weight;
-    }
+    steps_.End(call.samples, call.loss);
     MarkClock(now, out);
   }
   if (waits) {
@@ -38,22 +23,13 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
 
 // What has ended so far counts once its pushes are settled.
 void WorkerCore::MarkClock(MonotonicTime now, WorkerOutputs& out) {
-  const SequenceNumber issued(next_sequence_.value() - 1);
-  if (!clock_marks_.empty() && clock_marks_.back().after == issued) clock_marks_.pop_back();
-  clock_marks_.push_back({.clock = gate_.clock(), .steps = steps_, .after = issued});
-  TakeClockMarks(now, out);
+  steps_.Mark(gate_.clock(), LastIssued());
+  SettleSteps(now, out);
 }
 
-void WorkerCore::TakeClockMarks(MonotonicTime now, WorkerOutputs& out) {
-  const uint64_t before = acknowledged_clock_;
-  const SequenceNumber settled =
-      options_.mutations.clock_before_acknowledged ? SequenceNumber(next_sequence_.value() - 1) : SettledBelow();
-  while (!clock_marks_.empty() && clock_marks_.front().after <= settled) {
-    acknowledged_clock_ = clock_marks_.front().clock;
-    acknowledged_steps_ = clock_marks_.front().steps;
-    clock_marks_.pop_front();
-  }
-  if (acknowledged_clock_ > before && gate_.report_at_once()) SendHeartbeat(now, out);
+void WorkerCore::SettleSteps(MonotonicTime now, WorkerOutputs& out) {
+  const bool risen = steps_.Settle(options_.mutations.clock_before_acknowledged ? LastIssued() : SettledBelow());
+  if (risen && gate_.report_at_once()) SendHeartbeat(now, out);
 }
 
 void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {

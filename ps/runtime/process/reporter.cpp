@@ -21,8 +21,7 @@ namespace attune::ps {
 namespace {
 
 constexpr Duration kReconnect = std::chrono::milliseconds(500);
-// A sidecar that refuses may be replaced by one that does not.
-constexpr Duration kAfterRefusal = std::chrono::seconds(30);
+constexpr Duration kAfterRefusal = std::chrono::seconds(30);  // its sidecar may be replaced by one that accepts
 
 void Fill(const QuantileSummary& from, v1::Quantiles* to) {
   to->set_p50(from.p50);

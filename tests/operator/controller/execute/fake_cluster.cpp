@@ -254,7 +254,7 @@ void FakeCluster::Carry(const Action& action) {
     drained_.push_back(drain->name);
     drain_sent_.insert(drain->uid);
   } else if (const auto* send = std::get_if<SendDirective>(&action)) {
-    told_.push_back(send->name + " " + send->key.substr(0, send->key.find(" of generation")));
+    sent_texts_.push_back(send->name + " " + send->key.substr(0, send->key.find(" of generation")));
     directives_.push_back(*send);
     sent_[send->key] = now_.monotonic;
   } else if (const auto* budget = std::get_if<PatchPodDisruptionBudget>(&action)) {

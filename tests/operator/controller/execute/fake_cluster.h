@@ -88,7 +88,7 @@ class FakeCluster {
   bool HasEvent(const std::string& reason) const;
   const std::vector<std::string>& drained() const { return drained_; }
   // Directives sent: "a-server-0 servers=3".
-  const std::vector<std::string>& directives() const { return directives_; }
+  const std::vector<std::string>& sent_texts() const { return sent_texts_; }
   const std::vector<SendDirective>& directives() const { return directives_; }
   // Answers all directives sent whose key begins so.
   void Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
@@ -128,7 +128,7 @@ class FakeCluster {
   mutable CheckpointClock checkpoints_;
   std::optional<MonotonicTime> status_written_at_;
   std::vector<EmitEvent> events_;
-  std::vector<std::string> drained_, told_;
+  std::vector<std::string> drained_, sent_texts_;
   std::vector<SendDirective> directives_;
   std::map<std::string, MonotonicTime> sent_;
   int32_t budget_min_available_ = 0;

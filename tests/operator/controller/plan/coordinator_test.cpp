@@ -109,7 +109,7 @@ TEST(SilentCoordinator, AnotherServerIsAppointedOnTwoSignsWithTwoServersAndWithT
     story.Pass(seconds(1));
     EXPECT_EQ(story.coordinator(), "a-server-1") << servers;
     EXPECT_EQ(story.term(), 2);
-    EXPECT_THAT(story.cluster.directives(), ElementsAre("a-server-1 coordinator of term 2"))
+    EXPECT_THAT(story.cluster.sent_texts(), ElementsAre("a-server-1 coordinator of term 2"))
         << "and nothing of a process that has ended";
     EXPECT_TRUE(story.cluster.HasEvent(kEventCoordinatorAppointed));
     EXPECT_THAT(story.cluster.events().back().note,
@@ -369,9 +369,9 @@ TEST(Confirmation, IsRecordedBeforeTheCoordinatorGetsIt) {
   story.cluster.Reconcile();
   const api::CoordinatorVoters recorded{.map_version = 7, .nodes = {1}};
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
-  EXPECT_THAT(story.cluster.directives(), IsEmpty()) << "not in the same plan";
+  EXPECT_THAT(story.cluster.sent_texts(), IsEmpty()) << "not in the same plan";
   story.cluster.Reconcile();
-  ASSERT_THAT(story.cluster.directives(), ElementsAre("a-server-0 confirmed in term 1 from map 7,1"));
+  ASSERT_THAT(story.cluster.sent_texts(), ElementsAre("a-server-0 confirmed in term 1 from map 7,1"));
   const v1::Directive* directive = story.Last("confirmed");
   EXPECT_EQ(directive->confirm_leader().term(), 1U);
   EXPECT_EQ(directive->confirm_leader().voters().map_version(), 7U);
@@ -379,7 +379,7 @@ TEST(Confirmation, IsRecordedBeforeTheCoordinatorGetsIt) {
   story.cluster.Answer("confirmed", Outcome::kDone);
   story.ReportLease("a-server-0", 1, true, 7);
   story.Pass(seconds(5));
-  EXPECT_EQ(story.cluster.directives().size(), 1U);
+  EXPECT_EQ(story.cluster.sent_texts().size(), 1U);
   EXPECT_TRUE(story.cluster.HasEvent(kEventCoordinatorConfirmed));
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded) << "it stays, for those that follow";
 }
@@ -395,12 +395,12 @@ TEST(Confirmation, IsRepeatedSoonWhenItIsNotAnsweredOrRefused) {
   Story story(2);
   story.ReportLease("a-server-0", 1, false, 7, {1});
   story.Pass(seconds(1));
-  ASSERT_EQ(story.cluster.directives().size(), 1U);
+  ASSERT_EQ(story.cluster.sent_texts().size(), 1U);
   story.Pass(story.cluster.options.prompt_timeout);
-  EXPECT_EQ(story.cluster.directives().size(), 2U);
+  EXPECT_EQ(story.cluster.sent_texts().size(), 2U);
   story.cluster.Answer("confirmed", Outcome::kRefused, "older");
   story.Pass(story.cluster.options.appointment_retry + seconds(1));
-  EXPECT_EQ(story.cluster.directives().size(), 3U);
+  EXPECT_EQ(story.cluster.sent_texts().size(), 3U);
 }
 
 TEST(Confirmation, OfAnotherSetReplacesTheRecordAndAnOlderMapDoesNot) {
@@ -446,7 +446,7 @@ TEST(Confirmation, OneThatTakesOverIsConfirmedBeforeItsFirstWordOfTheJob) {
   story.Pass(milliseconds(250));
   const api::CoordinatorVoters recorded{.map_version = 9, .nodes = {2}};
   EXPECT_EQ(story.cluster.status().coordinator_voters, recorded);
-  EXPECT_THAT(story.cluster.directives(), Contains("a-server-1 confirmed in term 2 from map 9,2"))
+  EXPECT_THAT(story.cluster.sent_texts(), Contains("a-server-1 confirmed in term 2 from map 9,2"))
       << "within one round";
 }
 
@@ -641,8 +641,8 @@ TEST(Appointment, OnlyTheMachinesWordProvesThatAProcessHasEnded) {
   story.cluster.Evict("a-worker-0");  // the pod as a whole; of its container nothing is known
   story.cluster.Exit("a-server-0", 137);
   story.Pass(milliseconds(500));
-  EXPECT_THAT(story.cluster.directives(), Contains("a-server-1 server 0 is gone, term 2"));
-  EXPECT_THAT(story.cluster.directives(), Not(Contains(HasSubstr("worker 0 is gone"))));
+  EXPECT_THAT(story.cluster.sent_texts(), Contains("a-server-1 server 0 is gone, term 2"));
+  EXPECT_THAT(story.cluster.sent_texts(), Not(Contains(HasSubstr("worker 0 is gone"))));
 }
 
 TEST(Appointment, AServerRemovedByForceIsNotCalledGone) {
@@ -652,7 +652,7 @@ TEST(Appointment, AServerRemovedByForceIsNotCalledGone) {
   story.silent.insert("a-server-2");
   story.Pass(seconds(12));
   EXPECT_TRUE(story.cluster.HasEvent(kEventNodeLost));
-  EXPECT_THAT(story.cluster.directives(), Not(Contains(HasSubstr("gone"))));
+  EXPECT_THAT(story.cluster.sent_texts(), Not(Contains(HasSubstr("gone"))));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_F(LostMachineTest, AWorkerWhoseNodeIsNotReadyAndThatIsSilentIsReplacedAtOnc
   EXPECT_NE(Uid("j-worker-1"), lost) << "without waiting for its name";
   EXPECT_TRUE(cluster_.HasEvent(kEventNodeLost));
   EXPECT_EQ(cluster_.status().workers.failed, 0) << "not a failure of the program";
-  EXPECT_THAT(cluster_.directives(), Not(Contains("j-server-0 gone=" + lost))) << "it may run on, on its machine";
+  EXPECT_THAT(cluster_.sent_texts(), Not(Contains("j-server-0 gone=" + lost))) << "it may run on, on its machine";
 }
 
 TEST_F(LostMachineTest, AServerWhoseNodeIsNotReadyAndThatIsSilentIsReplaced) {
@@ -404,13 +404,13 @@ TEST_F(NodeDrainTest, AServerOfACordonedNodeIsEmptiedAndMadeAgainElsewhere) {
   FakeCluster cluster = OnNodes(MakeTrainingJob("j").Servers(3).Backups(0).Workers(1));
   const std::string moved(kube::Uid(cluster.pod("j-server-2")));
   Cordon(cluster, "j-server-2");
-  EXPECT_THAT(cluster.directives(), Contains("j-server-0 drain=" + moved));
+  EXPECT_THAT(cluster.sent_texts(), Contains("j-server-0 drain=" + moved));
   EXPECT_EQ(kube::Uid(cluster.pod("j-server-2")), moved) << "not before its rows have moved";
   cluster.Advance(seconds(10));
   Say(cluster, {kServing, kServing, kDraining});
   cluster.Settle();
   EXPECT_EQ(kube::Uid(cluster.pod("j-server-2")), moved) << "it is not called back";
-  for (const std::string& reported : cluster.directives())
+  for (const std::string& reported : cluster.sent_texts())
     EXPECT_THAT(reported, Not(testing::HasSubstr("servers="))) << reported;
   Say(cluster, {kServing, kServing, kDrained});
   cluster.Settle();
@@ -426,7 +426,7 @@ TEST_F(NodeDrainTest, TheCoordinatorMovesFirst) {
   EXPECT_EQ(cluster.status().coordinator, "j-server-1");
   cluster.sample.job->set_term(2);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), Contains("j-server-1 drain=" + host));
+  EXPECT_THAT(cluster.sent_texts(), Contains("j-server-1 drain=" + host));
 }
 
 TEST_F(NodeDrainTest, OneAfterTheOther) {
@@ -434,7 +434,7 @@ TEST_F(NodeDrainTest, OneAfterTheOther) {
   (*cluster.nodes)["node-of-j-server-1"].cordoned = true;
   Cordon(cluster, "j-server-2");
   int drained = 0;
-  for (const std::string& reported : cluster.directives())
+  for (const std::string& reported : cluster.sent_texts())
     drained += reported.find("drain=") != std::string::npos ? 1 : 0;
   EXPECT_EQ(drained, 1);
 }

@@ -25,7 +25,7 @@ TEST(Requests, AnotherModeIsAskedForAndToldWhenItIsInForce) {
   cluster.job().spec.synchronization = {api::SyncMode::kSsp, 4};
   ++cluster.job().generation;
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-server-0 synchronization=SSP(4)"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 synchronization=SSP(4)"));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/SwitchingSynchronization"));
   cluster.sample.job->mutable_synchronization()->set_mode(v1::Synchronization::SSP);
   cluster.sample.job->mutable_synchronization()->set_staleness(4);
@@ -47,7 +47,7 @@ TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
   FakeCluster unable = Running(MakeTrainingJob("b").Servers(1).Workers(1), v1::Abilities());
   unable.job().spec.synchronization.mode = api::SyncMode::kBsp;
   unable.Settle();
-  EXPECT_THAT(unable.directives(), IsEmpty());
+  EXPECT_THAT(unable.sent_texts(), IsEmpty());
   EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and continue with Async"));
 }
 
@@ -67,12 +67,12 @@ TEST(Requests, EveryWorkerIsToldHowManyThreadsAlsoOneThatComesLater) {
   Say(cluster, "a-worker-0", 1, 8);
   Say(cluster, "a-worker-1", 1, 8);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), IsEmpty()) << "as their program begins";
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty()) << "as their program begins";
   cluster.job().spec.worker_threads = 2;
   ++cluster.job().generation;
   Say(cluster, "a-worker-1", 2, 8);  // does so already
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-worker-0 threads=2"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-worker-0 threads=2"));
   Say(cluster, "a-worker-0", 2, 8);
   cluster.Settle();
   cluster.job().spec.workers.replicas = 3;
@@ -83,7 +83,7 @@ TEST(Requests, EveryWorkerIsToldHowManyThreadsAlsoOneThatComesLater) {
   cluster.Connect("a-worker-2");
   Say(cluster, "a-worker-2", 1, 8);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-worker-0 threads=2", "a-worker-2 threads=2"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-worker-0 threads=2", "a-worker-2 threads=2"));
 }
 
 TEST(Requests, ThreadsThatAWorkerDoesNotTakeAreSaid) {
@@ -91,7 +91,7 @@ TEST(Requests, ThreadsThatAWorkerDoesNotTakeAreSaid) {
   Say(cluster, "a-worker-0", 0, 0);
   cluster.job().spec.worker_threads = 9;
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), IsEmpty());
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
   EXPECT_THAT(cluster.Condition(api::kReconfiguring),
               StartsWith("False/ThreadsRefused: the program of a-worker-0 chooses its threads itself"));
   EXPECT_TRUE(cluster.HasEvent("ThreadsRefused"));
@@ -114,7 +114,7 @@ TEST(Requests, APodThatLeftDoesNotRefuseThreads) {
   cluster.job().spec.worker_threads = 2;
   ++cluster.job().generation;
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-worker-0 threads=2"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-worker-0 threads=2"));
   EXPECT_FALSE(cluster.HasEvent("ThreadsRefused"));
 }
 
@@ -122,7 +122,7 @@ TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().checkpoint_request = "before lunch";
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-server-0 checkpoint=before lunch"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 checkpoint=before lunch"));
   EXPECT_FALSE(cluster.status().checkpoint.has_value());
   cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
   cluster.sample.job->mutable_checkpoint()->set_rows(12);
@@ -134,18 +134,18 @@ TEST(Requests, EachCheckpointRequestIsCarriedOutOnce) {
   EXPECT_EQ(cluster.status().checkpoint->message, "");
   cluster.RestartOperator();
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 1U) << "also for a restarted operator";
+  EXPECT_EQ(cluster.sent_texts().size(), 1U) << "also for a restarted operator";
 }
 
 TEST(Requests, CheckpointsFollowTheirInterval) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().spec.checkpoint.interval_seconds = 600;
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), IsEmpty());
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
   cluster.Advance(seconds(601));
   cluster.Settle();
-  ASSERT_EQ(cluster.directives().size(), 1U);
-  EXPECT_THAT(cluster.directives()[0], StartsWith("a-server-0 checkpoint after "));
+  ASSERT_EQ(cluster.sent_texts().size(), 1U);
+  EXPECT_THAT(cluster.sent_texts()[0], StartsWith("a-server-0 checkpoint after "));
   cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
   cluster.Settle();
   EXPECT_EQ(cluster.status().checkpoint->regular_message, "disk full");
@@ -156,7 +156,7 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   EXPECT_EQ(cluster.events().size(), events) << "reported once";
   cluster.Advance(seconds(60));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 2U) << "tried again";
+  EXPECT_EQ(cluster.sent_texts().size(), 2U) << "tried again";
   cluster.sample.job->mutable_checkpoint()->set_directory("/c/1");
   cluster.sample.job->mutable_checkpoint()->set_number(1);
   cluster.sample.job->mutable_checkpoint()->set_complete_unix_seconds(Seconds(cluster.now().wall.time_since_epoch()));
@@ -164,15 +164,15 @@ TEST(Requests, CheckpointsFollowTheirInterval) {
   cluster.Settle();
   cluster.Advance(seconds(599));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 2U);
+  EXPECT_EQ(cluster.sent_texts().size(), 2U);
   cluster.Advance(seconds(2));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 3U);
+  EXPECT_EQ(cluster.sent_texts().size(), 3U);
   cluster.Answer("checkpoint after", Outcome::kDone);
   cluster.sample.job->set_goal_reached(true);
   cluster.Advance(seconds(2'000));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 3U) << "the model is saved now, and soon no process is there to ask";
+  EXPECT_EQ(cluster.sent_texts().size(), 3U) << "the model is saved now, and soon no process is there to ask";
 }
 
 TEST(Requests, AJobThatStatesNoIntervalGetsOneWhereItHelps) {
@@ -226,20 +226,20 @@ TEST(Requests, ALongJobWithoutBackupsWritesCheckpointsByItself) {
   cluster.Settle();
   cluster.Advance(seconds(590));
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), IsEmpty());
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
   EXPECT_EQ(cluster.status().checkpoint->interval_seconds, 600);
   cluster.Advance(seconds(15));
   cluster.Settle();
-  ASSERT_EQ(cluster.directives().size(), 1U);
+  ASSERT_EQ(cluster.sent_texts().size(), 1U);
   cluster.Answer("checkpoint after", Outcome::kRefused, "disk full");
   cluster.Settle();
   EXPECT_EQ(cluster.status().checkpoint->regular_message, "disk full");
   cluster.Advance(seconds(300));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 1U) << "no user has asked for it: not before its time";
+  EXPECT_EQ(cluster.sent_texts().size(), 1U) << "no user has asked for it: not before its time";
   cluster.Advance(seconds(310));
   cluster.Settle();
-  ASSERT_EQ(cluster.directives().size(), 2U);
+  ASSERT_EQ(cluster.sent_texts().size(), 2U);
   cluster.Advance(seconds(20));  // to write it
   cluster.sample.job->mutable_checkpoint()->set_directory("/c");
   cluster.sample.job->mutable_checkpoint()->set_number(1);
@@ -252,10 +252,10 @@ TEST(Requests, ALongJobWithoutBackupsWritesCheckpointsByItself) {
   EXPECT_NEAR(static_cast<double>(*cluster.status().checkpoint->interval_seconds), 1000, 50);
   cluster.Advance(seconds(900));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 2U);
+  EXPECT_EQ(cluster.sent_texts().size(), 2U);
   cluster.Advance(seconds(200));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 3U);
+  EXPECT_EQ(cluster.sent_texts().size(), 3U);
 }
 
 TEST(Requests, TheClockOfTheCoordinatorsMachineMovesNoCheckpoint) {
@@ -271,10 +271,10 @@ TEST(Requests, TheClockOfTheCoordinatorsMachineMovesNoCheckpoint) {
     cluster.Settle();
     cluster.Advance(seconds(590));
     cluster.Settle();
-    EXPECT_THAT(cluster.directives(), IsEmpty());
+    EXPECT_THAT(cluster.sent_texts(), IsEmpty());
     cluster.Advance(seconds(20));
     cluster.Settle();
-    EXPECT_EQ(cluster.directives().size(), 1U);
+    EXPECT_EQ(cluster.sent_texts().size(), 1U);
   }
 }
 

@@ -37,7 +37,7 @@ TEST(ServerChanges, GrowingCreatesPodsAndAsksTheCoordinatorToFillThem) {
   Scale(cluster, 3);
   const auto done = cluster.Settle();
   EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0", "a-server-1", "a-server-2"));
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-server-0 servers=3"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 servers=3"));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/ServersJoining: 2 servers joining"));
   EXPECT_THAT(cluster.events().back().note, HasSubstr("rows move there while training continues"));
   EXPECT_EQ(cluster.budget(), 3) << "drains of nodes spare the new ones too";
@@ -50,14 +50,14 @@ TEST(ServerChanges, GrowingCreatesPodsAndAsksTheCoordinatorToFillThem) {
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
   EXPECT_THAT(cluster.Reconcile(), IsEmpty());
-  EXPECT_EQ(cluster.directives().size(), 1U) << "asked once";
+  EXPECT_EQ(cluster.sent_texts().size(), 1U) << "asked once";
 }
 
 TEST(ServerChanges, ShrinkingDeletesAPodOnlyAfterItHasLeftByItself) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1));
   Scale(cluster, 1);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-server-0 servers=1"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 servers=1"));
   EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0", "a-server-1", "a-server-2"));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/ServersLeaving: 2 servers leaving"));
   Say(cluster, {kServing, kDraining, kDraining});
@@ -92,7 +92,7 @@ TEST(ServerChanges, AnOperatorThatRestartsInTheMiddleGoesOn) {
     cluster.sample = sample;  // the sidecars are back
     cluster.Settle();
     EXPECT_THAT(Servers(cluster), ElementsAre("a-server-0", "a-server-1", "a-server-2")) << actions;
-    EXPECT_THAT(cluster.directives(), Contains("a-server-0 servers=3")) << actions;
+    EXPECT_THAT(cluster.sent_texts(), Contains("a-server-0 servers=3")) << actions;
   }
 }
 
@@ -105,10 +105,10 @@ TEST(ServerChanges, ARefusalIsToldAndAskedForAgainLater) {
   EXPECT_THAT(cluster.Condition(api::kReconfiguring),
               StartsWith("False/ServerScalingRefused: the job cannot have 1 server now: a checkpoint is in progress"));
   EXPECT_TRUE(cluster.HasEvent("ServerScalingRefused"));
-  EXPECT_EQ(cluster.directives().size(), 1U);
+  EXPECT_EQ(cluster.sent_texts().size(), 1U);
   cluster.Advance(cluster.options.refused_retry + seconds(1));
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 2U);
+  EXPECT_EQ(cluster.sent_texts().size(), 2U);
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/ServerScalingRefused"))
       << "until it is answered";
 }
@@ -120,7 +120,7 @@ TEST(ServerChanges, AnAnswerThatIsLostMeansAnotherQuestionAtOnce) {
   cluster.Advance(seconds(5));
   cluster.Answer("servers=1", Outcome::kLost);
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().size(), 2U);
+  EXPECT_EQ(cluster.sent_texts().size(), 2U);
 }
 
 TEST(ServerChanges, ServersThatCannotChangeAreLeftAsTheyAreWithAClearWord) {
@@ -128,7 +128,7 @@ TEST(ServerChanges, ServersThatCannotChangeAreLeftAsTheyAreWithAClearWord) {
   Scale(cluster, 3);
   cluster.Settle();
   EXPECT_EQ(Servers(cluster).size(), 2U);
-  EXPECT_THAT(cluster.directives(), IsEmpty());
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
   EXPECT_THAT(
       cluster.Condition(api::kReconfiguring),
       StartsWith("False/ServerScalingNotSupported: spec.servers.replicas is 3, but the job runs with 2 servers"));
@@ -171,7 +171,7 @@ TEST(ServerChanges, AServerWantedAgainStaysWhenTheCoordinatorHasTakenItUpAgain) 
   Say(cluster, {kServing, kDraining});
   Scale(cluster, 2);
   cluster.Settle();
-  EXPECT_EQ(cluster.directives().back(), "a-server-0 servers=2");
+  EXPECT_EQ(cluster.sent_texts().back(), "a-server-0 servers=2");
   Say(cluster, {kServing, kServing});
   cluster.Advance(seconds(5));
   cluster.Settle();
@@ -205,7 +205,7 @@ TEST(ServerLoss, WithBackupsALostServerIsToldToTheCoordinatorAndReplaced) {
               HasSubstr("its rows come back from their backups, and a new server follows (1 of at most 3)"));
   EXPECT_THAT(cluster.events().back().note, HasSubstr("segmentation fault"));
   EXPECT_EQ(cluster.status().servers.failed, 1);
-  EXPECT_THAT(cluster.directives(), ElementsAre(StartsWith("a-server-0 gone=")));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre(StartsWith("a-server-0 gone=")));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("True/ReplacingServer: 1 lost server being replaced"));
   const std::string uid = cluster.pod("a-server-1")["metadata"]["uid"];
   cluster.Answer("gone=", Outcome::kDone);
@@ -296,7 +296,7 @@ TEST(ServerLoss, APodDeletedFromOutsideIsReplacedAfterItsProcessHasEnded) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
   cluster.DeleteFromOutside("a-server-1");
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), IsEmpty()) << "it still serves";
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty()) << "it still serves";
   EXPECT_TRUE(cluster.Has("a-server-1"));
   const std::string uid = cluster.pod("a-server-1")["metadata"]["uid"];
   cluster.Exit("a-server-1", 143);
@@ -312,11 +312,11 @@ TEST(WorkerLoss, IsToldToTheCoordinatorBeforeTheReplacementComes) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
   cluster.Exit("a-worker-1", 139);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives(), ElementsAre(StartsWith("a-server-0 gone=")));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre(StartsWith("a-server-0 gone=")));
   cluster.Advance(seconds(1));
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("a-worker-1"));
-  EXPECT_EQ(cluster.directives().size(), 1U);
+  EXPECT_EQ(cluster.sent_texts().size(), 1U);
 }
 
 // --- the coordinator
@@ -329,12 +329,12 @@ TEST(Coordinator, AnotherServerTakesOverWhenItsPodIsLost) {
   EXPECT_EQ(cluster.status().coordinator_term, 2) << "the first one's is 1";
   EXPECT_TRUE(cluster.HasEvent("CoordinatorAppointed"));
   // Said again by itself: on a cluster the pod may vanish only after the appointment.
-  EXPECT_THAT(cluster.directives(),
+  EXPECT_THAT(cluster.sent_texts(),
               ElementsAre("a-server-1 coordinator of term 2", "a-server-1 server 0 is gone, term 2"));
   cluster.sample.job->set_term(2);  // the new one has spoken
   Say(cluster, {kServing, kServing});
   cluster.Settle();
-  EXPECT_THAT(cluster.directives().back(), StartsWith("a-server-1 gone="));
+  EXPECT_THAT(cluster.sent_texts().back(), StartsWith("a-server-1 gone="));
   cluster.Answer("gone=", Outcome::kDone);
   cluster.Advance(seconds(1));
   cluster.Settle();
@@ -367,7 +367,7 @@ TEST(Coordinator, LostBeforeAllServersHaveJoinedTheJobBeginsAnewThere) {
   EXPECT_EQ(cluster.status().coordinator, "a-server-0");
   EXPECT_EQ(cluster.status().coordinator_term, 0);
   EXPECT_THAT(cluster.Condition(api::kFailed), Not(StartsWith("True")));
-  EXPECT_THAT(cluster.directives(), IsEmpty()) << "no other process is asked to run it";
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty()) << "no other process is asked to run it";
   EXPECT_THAT(cluster.pod("a-server-0")["spec"]["containers"][0]["args"], Contains("--coordinator-here"));
   EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null()) << "it is another one, which has not started yet";
 }
@@ -437,7 +437,7 @@ TEST(Coordinator, AServerThatRefusesTheAppointmentIsAskedAgainSoonAndThenLessOft
   cluster.Exit("a-server-0", 137);
   cluster.Settle();
   const auto orders = [&] {
-    return std::ranges::count(cluster.directives(), std::string("a-server-1 coordinator of term 2"));
+    return std::ranges::count(cluster.sent_texts(), std::string("a-server-1 coordinator of term 2"));
   };
   ASSERT_EQ(orders(), 1);
   const std::pair<int, int> kTable[] = {{1, 1}, {2, 2}, {2, 2},
@@ -518,7 +518,7 @@ TEST(Coordinator, AfterTheOperatorsRestartAJobThatIsNotOnRecordAsBegunStartsOver
   }
   EXPECT_EQ(cluster.status().coordinator, "a-server-0");
   EXPECT_FALSE(cluster.status().begun);
-  EXPECT_THAT(cluster.directives(), IsEmpty());
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
   ASSERT_TRUE(cluster.Has("a-server-0"));
   EXPECT_TRUE(cluster.pod("a-server-0")["status"].is_null());
 }
@@ -532,10 +532,10 @@ TEST(Coordinator, ItsServerIsScaledAwayOnlyAfterAnotherHasTakenOver) {
   cluster.Settle();
   EXPECT_EQ(cluster.status().coordinator, "a-server-0");
   EXPECT_EQ(cluster.status().coordinator_term, 5);
-  EXPECT_THAT(cluster.directives(), ElementsAre("a-server-0 coordinator of term 5"));
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 coordinator of term 5"));
   cluster.sample.job->set_term(5);
   cluster.Settle();
-  EXPECT_THAT(cluster.directives().back(), "a-server-0 servers=2");
+  EXPECT_THAT(cluster.sent_texts().back(), "a-server-0 servers=2");
 }
 
 TEST(Coordinator, WithoutFailoverItsLossEndsTheJobAndNamesTheCheckpoint) {

@@ -33,7 +33,7 @@ class ServerHistory {
       if (random_.Chance(0.2)) {
         cluster_.Reconcile(random_.Below(5));
         cluster_.RestartOperator();
-        told_ = cluster_.directives().size();
+        told_ = cluster_.sent_texts().size();
       }
       Turn();
     }
@@ -53,7 +53,7 @@ class ServerHistory {
       std::cout << "  " << pod.name << " " << pod.uid << (IsAlive(pod) ? " alive" : " not alive")
                 << (pod.draining_since ? " draining" : "") << "\n";
     }
-    const auto& reported = cluster_.directives();
+    const auto& reported = cluster_.sent_texts();
     for (size_t i = reported.size() - std::min<size_t>(reported.size(), 8); i < reported.size(); ++i)
       std::cout << "  " << reported[i] << "\n";
   }
@@ -109,8 +109,8 @@ class ServerHistory {
   }
 
   void Hear() {
-    for (; told_ < cluster_.directives().size(); ++told_) {
-      const std::string line = cluster_.directives()[told_];
+    for (; told_ < cluster_.sent_texts().size(); ++told_) {
+      const std::string line = cluster_.sent_texts()[told_];
       const std::string to = line.substr(0, line.find(' ')), key = line.substr(to.size() + 1);
       if (!cluster_.Has(to) || !IsAlive(ObservePod(cluster_.pod(to)))) continue;
       if (key.starts_with("coordinator of term ")) {
