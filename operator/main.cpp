@@ -165,7 +165,7 @@ int Release(const Flags& flags, StopRequest& stop) {
   const MonotonicTime begin = time.Now();
   auto api = Connect(flags);
   if (!api.ok()) {
-    log::Error("pods are not let go", {{"reason", api.status()}});
+    log::Error("finalizers of pods are not removed", {{"reason", api.status()}});
     return 1;
   }
   MonotonicTime quiet_since = begin;
@@ -173,7 +173,7 @@ int Release(const Flags& flags, StopRequest& stop) {
   while (time.Now() - begin < kAtMost && time.Now() - quiet_since < kQuiet) {
     const StatusOr<int> released = controller::ReleasePods(**api, flags.options.name_space);
     last = released.status();
-    if (!released.ok()) log::Warn("pods are not let go yet", {{"reason", last}});
+    if (!released.ok()) log::Warn("finalizers of pods are not removed yet", {{"reason", last}});
     if (released.ok() && *released > 0) log::Info("removed the finalizer from pods", {{"pods", *released}});
     if (!released.ok() || *released > 0) quiet_since = time.Now();
     if (stop.Wait(kTryAgain)) break;

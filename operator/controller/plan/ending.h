@@ -1,5 +1,5 @@
-// Policy after the end of a job: the outcome is recorded, so pods are let go, removed as cleanPods says, servers
-// always; the job itself goes when its time to live has passed.
+// Policy after the end of a job: the outcome is recorded, so finalizers of pods are removed, pods are deleted as
+// cleanPods says, servers always; the job itself goes when its time to live has passed.
 #pragma once
 
 #include "operator/controller/actions/draft.h"

@@ -57,7 +57,7 @@ void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
   out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
                  .message = queue_[static_cast<size_t>(sequence - first_queued_)]});
   reported_ = delivered_;
-  tell_at_ = kNever;
+  acknowledge_at_ = kNever;
 }
 
 void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
@@ -143,9 +143,9 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   if (delivered_ - reported_ >= options_.acknowledge_every && connected_) {
     out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
     reported_ = delivered_;
-    tell_at_ = kNever;
-  } else if (tell_at_ == kNever) {
-    tell_at_ = now + options_.acknowledge_after;
+    acknowledge_at_ = kNever;
+  } else if (acknowledge_at_ == kNever) {
+    acknowledge_at_ = now + options_.acknowledge_after;
   }
 }
 
@@ -169,14 +169,14 @@ void Link::Connected(MonotonicTime now, std::vector<LinkFrame>& out) {
   SendAllAgain();
   if (options_.mutations.forget_on_reconnect) delivered_ = 0;
   reported_ = std::min(reported_, delivered_ == 0 ? 0 : delivered_ - 1);
-  if (delivered_ > reported_) tell_at_ = now;
+  if (delivered_ > reported_) acknowledge_at_ = now;
   FillWindow(now, out);
 }
 
 void Link::Disconnected() {
   connected_ = false;
   resend_at_ = kNever;
-  tell_at_ = kNever;
+  acknowledge_at_ = kNever;
 }
 
 void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
@@ -188,13 +188,13 @@ void Link::OnTimer(MonotonicTime now, std::vector<LinkFrame>& out) {
     SendAllAgain();
     FillWindow(now, out);
   }
-  if (now >= tell_at_) {
+  if (now >= acknowledge_at_) {
     out.push_back({.link = {.sequence = 0, .delivered = delivered_}, .message = LinkAck{}});
     reported_ = delivered_;
-    tell_at_ = kNever;
+    acknowledge_at_ = kNever;
   }
 }
 
-MonotonicTime Link::WakeAt() const { return connected_ ? std::min(resend_at_, tell_at_) : kNever; }
+MonotonicTime Link::WakeAt() const { return connected_ ? std::min(resend_at_, acknowledge_at_) : kNever; }
 
 }  // namespace attune::ps

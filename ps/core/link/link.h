@@ -111,7 +111,7 @@ class Link {
   std::map<uint64_t, Message> ahead_;
   size_t ahead_bytes_ = 0;
   uint64_t reported_ = 0;  // delivered_ as last confirmed to the peer
-  MonotonicTime tell_at_ = kNever;
+  MonotonicTime acknowledge_at_ = kNever;
 };
 
 }  // namespace attune::ps

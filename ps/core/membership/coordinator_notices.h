@@ -45,7 +45,7 @@ class CoordinatorNotices {
     if (sender == nullptr || sender->role == Role::kServer) Keep(from, notice);
     return std::nullopt;
   }
-  // Words that came before a map in which they count.
+  // Notices that came before a map in which they count.
   std::vector<std::pair<NodeId, CoordinatorAt>> TakeEarly() { return std::exchange(early_, {}); }
 
   uint64_t ignored() const { return ignored_; }

@@ -215,12 +215,6 @@ class RowNode {
     std::set<NodeId> missing;
     KeyMap<Claim> reported;
   };
-  struct RowsToSend {  // scratch of a batch being gathered
-    std::vector<Key> keys;
-    std::vector<RowVersion> versions;
-    std::vector<uint16_t> move_numbers;
-    std::vector<float> values;
-  };
 
   // --- row_node.cpp
   template <typename Other>

@@ -56,7 +56,7 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
   if (ended_ || rights_.Refuses(input.message, input.from, PartyOf(input.from, map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
-    if (!words_.IsNear(term_, input.term)) return;
+    if (!notices_.IsNear(term_, input.term)) return;
     if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
     term_ = std::max(term_, input.term);
   }
@@ -276,7 +276,7 @@ void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) 
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);
-  for (const auto& [from, word] : words_.TakeEarly()) OnCoordinatorAt(from, word, out);
+  for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
 }
 
 void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {

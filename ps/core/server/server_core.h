@@ -121,7 +121,7 @@ class ServerCore {
   // Of the coordinator it obeys: no other one of a lower term.
   uint32_t term() const { return term_; }
   // Of other coordinators, from nodes that have no say in it.
-  uint64_t words_ignored() const { return words_.ignored(); }
+  uint64_t notices_ignored() const { return notices_.ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
   // What the coordinator that ran in this process knew when it ended.
@@ -191,7 +191,7 @@ class ServerCore {
   uint32_t term_ = 0;
   CoordinatorAt coordinator_at_;  // host 0: where it was when this server started
   RightsCheck rights_{Party::kServer};
-  CoordinatorNotices words_;
+  CoordinatorNotices notices_;
   std::optional<CoordinatorRecord> mirror_;
   LivenessLease lease_;
   FencedInbox fenced_;  // while the lease has run out

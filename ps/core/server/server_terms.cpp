@@ -54,7 +54,7 @@ void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
 
 void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out) {
   if (message.term <= coordinator_at_.term || message.term < term_ || message.host == node_) return;
-  const std::optional<std::string> address = words_.Check(from, message, map(), term_);
+  const std::optional<std::string> address = notices_.Check(from, message, map(), term_);
   if (!address) return;
   coordinator_at_ = message;
   term_ = message.term;

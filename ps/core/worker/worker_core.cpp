@@ -66,7 +66,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (rights_.Refuses(input.message, input.from, PartyOf(input.from, map_), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
-    if (!words_.IsNear(term_, input.term)) return;
+    if (!notices_.IsNear(term_, input.term)) return;
     if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
     term_ = std::max(term_, input.term);
   }
@@ -200,7 +200,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
     CompleteJoin(out);
   }
   AdoptRows(now, out);
-  for (const auto& [from, word] : words_.TakeEarly()) OnCoordinatorAt(from, word, out);
+  for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
   if (somebody_gone || recovered) Reissue(now, out);
   for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
 }
@@ -283,7 +283,7 @@ void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Wo
 
 void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out) {
   if (message.term <= term_) return;
-  const std::optional<std::string> address = words_.Check(from, message, map_, term_);
+  const std::optional<std::string> address = notices_.Check(from, message, map_, term_);
   if (!address) return;
   term_ = message.term;
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};

@@ -251,7 +251,7 @@ class WorkerCore {
   // How long it may not act already; zero while it may.
   Duration CoordinatorSilence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }
   // Of other coordinators, from nodes that have no say in it.
-  uint64_t words_ignored() const { return words_.ignored(); }
+  uint64_t notices_ignored() const { return notices_.ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
   size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
@@ -547,7 +547,7 @@ class WorkerCore {
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
   RightsCheck rights_{Party::kWorker};
-  CoordinatorNotices words_;
+  CoordinatorNotices notices_;
   LivenessLease lease_;
   FencedInbox fenced_;   // while the lease has run out
   MonotonicTime now_{};  // of the step in progress

@@ -1,5 +1,5 @@
 // An act that fails stops nothing but what needs it: whichever call the API server refuses, and however, a lost server
-// is reported to the coordinator, a lost coordinator is replaced, workers drain and pods are let go; people are
+// is reported to the coordinator, a lost coordinator is replaced, workers drain and pods are released; people are
 // informed once, the server is not asked again and again, and when the trouble is over everything is as it should be.
 #include "operator/controller/execute/executor.h"
 

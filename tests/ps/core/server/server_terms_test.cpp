@@ -150,7 +150,7 @@ TEST_F(ServerTermsTest, TheWordOfAStrangerIsIgnored) {
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 9, .host = kWorker, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "a worker runs no coordinator";
   EXPECT_EQ(core_->term(), 1U);
-  EXPECT_EQ(core_->words_ignored(), 2U);
+  EXPECT_EQ(core_->notices_ignored(), 2U);
   EXPECT_EQ(core_->without_right(), 1U);
   EXPECT_TRUE(AnswersAPush());
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});

@@ -112,7 +112,7 @@ TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value());
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 4'000'000'000, .host = kOther, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value());
-  EXPECT_EQ(core_.words_ignored(), 2U);
+  EXPECT_EQ(core_.notices_ignored(), 2U);
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.9:7400");
