@@ -433,14 +433,14 @@ std::optional<Verdict> JudgeRows(const Observed& observed) {
   const uint64_t steps = std::max(recorded.steps_lost, heard.steps_lost());
   const bool left_behind = std::ranges::any_of(
       observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.model_lost_rows; });
-  if (left_behind && (shards == 0 || steps == 0)) {  // while no operator heard it
+  const bool counted = shards > 0 && steps > 0 && checkpoint == 0;  // steps that were reported
+  if (!left_behind && !heard.model_lost() && !counted) return std::nullopt;
+  if (shards == 0 || (left_behind && steps == 0)) {  // not counted yet, or while no operator heard it
     return Verdict{false, kReasonServerFailed,
                    "a server was lost, and rows of it went back to a checkpoint or to their first values: they were "
                    "kept nowhere else. The model is not the one that was trained." +
                        HowToResume(observed) + " " + kHowToSurvive};
   }
-  // Rows that went back to a checkpoint are trained again, unless the goal had been reached.
-  if (shards == 0 || steps == 0 || (checkpoint > 0 && !heard.after_goal() && !left_behind)) return std::nullopt;
   const auto lost = std::ranges::find_if(
       observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && HasFailed(pod); });
   const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);

@@ -170,6 +170,7 @@ void CheckRecord(const CoordinatorRecord& record, Verdict& verdict) {
   for (const CoordinatorRecord::Node& node : record.nodes) CheckNode(node.node, verdict);
   for (const CoordinatorRecord::DataSet& data_set : record.data_sets) {
     CheckProgress(data_set.progress, verdict);
+    CheckNumbers({data_set.items_in_newest}, verdict);
     CheckHolders(data_set, verdict);
   }
   CheckMetrics(record, verdict);

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator/coordinator_io.h"
+#include "ps/core/coordinator/pending_orders.h"
 #include "ps/core/coordinator/record_mirror.h"
 #include "ps/core/coordinator/recovery_ledger.h"
 #include "ps/core/link/request_book.h"
@@ -94,8 +95,9 @@ class CoordinatorCore {
     std::string name;
     DataSetOptions asked;  // by the first opener
     bool follows_goal = true;
-    bool closing = false;   // has epochs of its own, and was asked for when the goal had been reached
-    bool when_due = false;  // evaluation on the way
+    bool closing = false;          // has epochs of its own, and was asked for when the goal had been reached
+    bool when_due = false;         // evaluation on the way
+    uint64_t items_in_newest = 0;  // done ones that the newest checkpoint contains
     LeaseLedger ledger;
   };
   struct WaitingLease {
@@ -103,12 +105,6 @@ class CoordinatorCore {
     RequestId request;
     DataSetId data_set;
     MonotonicTime deadline;
-  };
-  struct SwitchOrder {
-    CommandId id;
-    SyncMode mode;
-    MonotonicTime deadline;
-    bool begun = false;
   };
   // Checkpoints wait for each other; the first is in progress.
   struct Cut {
@@ -130,19 +126,6 @@ class CoordinatorCore {
     bool best = false;  // the coordinator itself: a metric is better than ever before
     MonotonicTime begun_at{};
     bool exact() const { return best || command.has_value(); }
-  };
-  // Drains, and numbers of servers: answered when the shards lie as asked.
-  struct PlacementOrder {
-    CommandId id;
-    MonotonicTime deadline;
-    NodeId leaving;  // 0: until nothing is left to change
-  };
-  // Reports of the platform: answered when the process has no part in the job any more.
-  struct GoneOrder {
-    CommandId id;
-    NodeGone process;
-    MonotonicTime deadline;
-    MapVersion done_by = {};  // the map that says so; 0: not yet
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
   // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
@@ -217,6 +200,7 @@ class CoordinatorCore {
   void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
+  void TakeFromNewest();
   bool AnyServerBelow(uint32_t index) const;
   bool Reports(const Node& node) const;
   bool AllReady() const;
@@ -355,6 +339,7 @@ class CoordinatorCore {
   const DataSet* OpenClosingWork() const;
   bool ClosingIsDone() const;
   uint64_t TotalSteps() const;
+  bool TrainedItemsSinceNewest() const;
   Node* Find(NodeId id);
   DataSet* Find(DataSetId id);
   std::string Name(NodeId id) const;

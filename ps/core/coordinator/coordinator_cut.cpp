@@ -261,10 +261,29 @@ void CoordinatorCore::RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out
   checkpoint_clock_ = cut.record.clock;
   recoveries_.SetNewest({.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock},
                         cut.record.steps);
+  for (const CutRecord::DataSet& cut_data_set : cut.record.data_sets) {
+    const auto of = std::ranges::find(data_sets_, cut_data_set.name, &DataSet::name);
+    if (of != data_sets_.end()) of->items_in_newest = ItemsDone(cut_data_set);
+  }
   mirror_.NoteChange();
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
   }
+}
+
+// Steps come with heartbeats, and what was pushed since the last one is in none; the end of a lease is reported at
+// once. While one is open and nothing was saved, rows may have been trained of which nothing was reported.
+bool CoordinatorCore::TrainedItemsSinceNewest() const {
+  return std::ranges::any_of(data_sets_, [&](const DataSet& data_set) {
+    if (data_set.closing || data_set.when_due) return false;
+    const bool begun = recoveries_.newest().checkpoint == 0 && !data_set.ledger.leases().empty();
+    return begun || data_set.ledger.items_done() > data_set.items_in_newest;
+  });
+}
+
+void CoordinatorCore::TakeFromNewest() {
+  recoveries_.TakeFromNewest(TotalSteps(), TrainedItemsSinceNewest(), !goal_reached_.empty());
+  mirror_.NoteChange();
 }
 
 void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {

@@ -154,7 +154,7 @@ struct JobProgress {
   uint64_t rows_restored = 0, shards_restored = 0, rows_begun_anew = 0;
   RestorePoint restored_from;
   uint64_t steps_lost = 0;
-  bool lost_after_goal = false;  // in any of these recoveries: the model is not the one that reached the goal
+  bool model_lost = false;  // by any of these recoveries (RecoveryLedger::model_lost)
   uint32_t servers_wanted = 0, backups = 0;
   std::vector<uint32_t> lost_pods;  // of members that this coordinator has declared lost, the last one first
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut

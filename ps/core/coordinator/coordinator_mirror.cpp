@@ -61,7 +61,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .steps_of_gone = steps_of_gone_,
                            .trained_seconds = {},
                            .smoothed_loss = loss_.value(),
-                           .lost_after_goal = recoveries_.lost_after_goal(),
+                           .model_lost = recoveries_.model_lost(),
                            .loss_windows = loss_.windows(),
                            .goal_reached = goal_reached_,
                            .closing_from = closing_from_,
@@ -81,7 +81,8 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                                     .follows_goal = data_set.follows_goal,
                                     .holders = {},
                                     .closing = data_set.closing,
-                                    .when_due = data_set.when_due};
+                                    .when_due = data_set.when_due,
+                                    .items_in_newest = data_set.items_in_newest};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
       copy.holders.push_back({id, lease.worker});  // as Record() lists them

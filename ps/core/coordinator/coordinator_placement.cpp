@@ -366,13 +366,13 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   out.events.push_back(
       Name(id) + " is lost: " + std::string(attune::Message(reason)) +
       (uncovered == 0 ? "; every shard it was home of has a copy" : recoveries_.DescribeLoss(uncovered, TotalSteps())));
-  if (uncovered > 0) recoveries_.TakeFromNewest(TotalSteps(), !goal_reached_.empty());
   if (!others) {
     node.lost = true;
     last_server_lost_ = now_;
     out.events.push_back("no server is left; waiting for another one");
     return;
   }
+  if (uncovered > 0) TakeFromNewest();
   Remove(id, reason);
   recoveries_.Begin(map_.recoveries);
   Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
@@ -384,6 +384,7 @@ void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
     if (node.lost) lost.push_back(id);
   }
   last_server_lost_ = kNever;
+  TakeFromNewest();
   recoveries_.Begin(map_.recoveries);
   map_.members = Members();
   for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));

@@ -242,6 +242,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                           .asked = *resolved,
                           .follows_goal = FollowsGoal(message.options),
                           .when_due = resolved->when_due,
+                          .items_in_newest = ledger.items_done(),
                           .ledger = std::move(ledger)});
     known = std::prev(data_sets_.end());
     if (!current_data_set_ && !known->when_due) current_data_set_ = known->id;

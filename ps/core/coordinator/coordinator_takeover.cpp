@@ -358,7 +358,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     const auto uncovered =
         std::ranges::count_if(map.shards, [&](const Shard& shard) { return lost(shard.home) && lost(shard.backup); });
     if (uncovered > 0) {
-      recoveries_.TakeFromNewest(TotalSteps(), !goal_reached_.empty());
+      TakeFromNewest();
       out.events.push_back("servers were lost with the coordinator" +
                            recoveries_.DescribeLoss(static_cast<size_t>(uncovered), TotalSteps()));
     }
@@ -446,7 +446,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   next_node_ = std::max(next_node_, record.next_node);
   steps_of_gone_ = record.steps_of_gone;
   loss_.Restore(record.smoothed_loss, record.loss_windows);
-  recoveries_.RestoreLostAfterGoal(record.lost_after_goal);
+  recoveries_.RestoreModelLost(record.model_lost);
   goal_reached_ = record.goal_reached;
   closing_from_ = record.closing_from;
   metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping, record.goal.best_checkpoint);
@@ -458,23 +458,6 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   if (record.trained_seconds) {
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
   }
-}
-
-// From what members have been sent. One that is none any more, and has gone on under a coordinator that is followed no
-// longer, says nothing about where the others are.
-void CoordinatorCore::RestoreSteps() {
-  SyncState reported;
-  for (const auto& [id, node] : nodes_) {
-    const SyncState& sync = AnswerOf(id)->sync;
-    if (sync.revision > reported.revision) reported = sync;
-  }
-  if (reported.revision == 0) return;
-  for (const auto& [id, node] : nodes_) {
-    const SyncState& sync = AnswerOf(id)->sync;
-    reported.floor = std::max(reported.floor, sync.floor);
-    reported.hold_at = std::max(reported.hold_at, sync.hold_at);
-  }
-  clocks_.Restore(reported);
 }
 
 // Servers may have installed tables that no opener was informed of: their ids are taken. A table that was not open yet
@@ -559,6 +542,7 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
                           .follows_goal = kept.follows_goal,
                           .closing = kept.closing,
                           .when_due = kept.when_due,
+                          .items_in_newest = kept.items_in_newest,
                           .ledger = std::move(ledger)});
     if (kept.follows_goal && !current_data_set_) current_data_set_ = data_sets_.back().id;
   }

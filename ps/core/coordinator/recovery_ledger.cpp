@@ -8,10 +8,11 @@ void RecoveryLedger::Begin(uint16_t recoveries) {
   recoveries_before_ = recoveries;
 }
 
-void RecoveryLedger::TakeFromNewest(uint64_t steps, bool goal_reached) {
+void RecoveryLedger::TakeFromNewest(uint64_t steps, bool items_since, bool goal_reached) {
   taken_ = newest_;
   steps_lost_ = StepsSinceNewest(steps);
-  lost_after_goal_ = lost_after_goal_ || (steps_lost_ > 0 && goal_reached);
+  const bool trained = steps_lost_ > 0 || items_since;
+  model_lost_ = model_lost_ || (trained && (taken_.checkpoint == 0 || goal_reached));
 }
 
 void RecoveryLedger::Add(uint64_t shards, uint64_t rows, uint64_t reinitialized) {
@@ -51,7 +52,7 @@ void RecoveryLedger::Fill(JobProgress& progress, uint16_t recoveries) const {
     progress.restored_from = taken_;
     progress.steps_lost = steps_lost_;
   }
-  progress.lost_after_goal = lost_after_goal_;
+  progress.model_lost = model_lost_;
   progress.recoveries = in_progress_ ? recoveries_before_ : recoveries;
 }
 

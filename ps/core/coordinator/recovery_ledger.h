@@ -33,13 +33,16 @@ class RecoveryLedger {
   void Begin(uint16_t recoveries);
   // False: none was in progress.
   bool End() { return std::exchange(in_progress_, false); }
-  // Rows without a copy were lost and are taken from the newest checkpoint. `steps`: of all workers by now.
-  void TakeFromNewest(uint64_t steps, bool goal_reached);
+  // Rows without a copy were lost and are taken from the newest checkpoint. `steps`: of all workers by now; those of
+  // the last moments may not have been reported. `items_since`: items were processed that it does not contain.
+  void TakeFromNewest(uint64_t steps, bool items_since, bool goal_reached);
   // What one of the members has newly reported.
   void Add(uint64_t shards, uint64_t rows, uint64_t reinitialized);
-  // An earlier coordinator has recorded it: rows were lost after the goal was reached.
-  void RestoreLostAfterGoal(bool lost) { lost_after_goal_ = lost; }
-  bool lost_after_goal() const { return lost_after_goal_; }
+  // Rows went back to their first values after they had been trained, or to a checkpoint after the goal was reached:
+  // what is left is not the model that was trained. Those that went back to a checkpoint before that are trained again.
+  bool model_lost() const { return model_lost_; }
+  // An earlier coordinator has recorded it.
+  void RestoreModelLost(bool lost) { model_lost_ = lost; }
 
   // --- for people and programs
 
@@ -63,7 +66,7 @@ class RecoveryLedger {
   Totals totals_, before_;          // now; when that one began
   RestorePoint taken_;              // by the last recovery that needed one
   uint64_t steps_lost_ = 0;         // by it
-  bool lost_after_goal_ = false;    // so that the job's model is not the one that reached it
+  bool model_lost_ = false;         // by any recovery
 };
 
 }  // namespace attune::ps

@@ -36,11 +36,17 @@ std::vector<Range> DoneRanges(const CutRecord::DataSet& record) {
 
 }  // namespace
 
+uint64_t ItemsDone(const CutRecord::DataSet& record) {
+  uint64_t items = record.finished_epochs * record.items;
+  for (const Range& done : DoneRanges(record)) items += done.end - done.begin;
+  return items;
+}
+
 LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t epochs, uint64_t lease_items,
                          LeaseId* next_id)
     : LeaseLedger(record.items, epochs, lease_items, next_id) {
   finished_epochs_ = fresh_epoch_ = record.finished_epochs;
-  items_done_ = finished_epochs_ * items_;
+  items_done_ = ItemsDone(record);
   reprocessed_items_ = record.reprocessed_items;
   for (const Range& done : DoneRanges(record)) {
     if (done.epoch > fresh_epoch_) {
@@ -51,7 +57,6 @@ LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t 
     if (fresh_begin_ < done.begin) free_.emplace(RangeStart{fresh_epoch_, fresh_begin_}, done.begin);
     fresh_begin_ = done.end;
     done_of_epoch_[done.epoch] += done.end - done.begin;
-    items_done_ += done.end - done.begin;
   }
   if (fresh_begin_ == items_) {
     ++fresh_epoch_;

@@ -24,6 +24,9 @@ struct Lease {
   uint64_t position = 0;  // items before it are done
 };
 
+// How many items of all epochs the rows of a cut contain.
+uint64_t ItemsDone(const CutRecord::DataSet& record);
+
 class LeaseLedger {
  public:
   // items, lease_items > 0. epochs 0: no last epoch. Lease ids come from `next_id`, shared by all ledgers of a job.

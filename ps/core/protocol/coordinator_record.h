@@ -54,9 +54,10 @@ struct CoordinatorRecord {
   struct DataSet {
     CutRecord::DataSet progress;
     bool follows_goal = true;
-    std::vector<Holder> holders;  // of progress.open, in its order
-    bool closing = false;         // work of after the goal
-    bool when_due = false;        // evaluation on the way
+    std::vector<Holder> holders;   // of progress.open, in its order
+    bool closing = false;          // work of after the goal
+    bool when_due = false;         // evaluation on the way
+    uint64_t items_in_newest = 0;  // done ones that the newest checkpoint contains
     bool operator==(const DataSet&) const = default;
   };
 
@@ -81,7 +82,7 @@ struct CoordinatorRecord {
   uint64_t steps_of_gone = 0;
   std::optional<double> trained_seconds;  // since the first worker joined
   std::optional<double> smoothed_loss;
-  bool lost_after_goal = false;
+  bool model_lost = false;
   uint64_t loss_windows = 0;
   std::string goal_reached;
   NodeId closing_from;  // see CoordinatorCore

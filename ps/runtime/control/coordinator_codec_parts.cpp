@@ -184,4 +184,15 @@ DataSetOptions Get(const v1::DataSetOptions& from) {
       .items = from.items(), .epochs = from.epochs(), .lease_items = from.lease_items(), .when_due = from.when_due()};
 }
 
+void Put(const RestorePoint& from, v1::RestorePoint* to) {
+  to->set_directory(from.directory);
+  to->set_checkpoint(from.checkpoint);
+  to->set_clock(from.clock);
+}
+
+StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
+  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
+  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
+}
+
 }  // namespace attune::ps::codec

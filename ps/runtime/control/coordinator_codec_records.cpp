@@ -214,7 +214,8 @@ StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& f
                                       .follows_goal = from.follows_goal(),
                                       .holders = {},
                                       .closing = from.closing(),
-                                      .when_due = from.when_due()};
+                                      .when_due = from.when_due(),
+                                      .items_in_newest = from.items_in_newest()};
   ASSIGN_OR_RETURN(data_set.progress, Get(from.progress()));
   if (from.workers_size() != from.leases_size()) {
     return Error(StatusCode::kInvalidArgument, "a copy of the coordinator's leases whose lists differ in length");
@@ -226,17 +227,6 @@ StatusOr<CoordinatorRecord::DataSet> Get(const v1::CoordinatorRecord::DataSet& f
 }
 
 }  // namespace
-
-void Put(const RestorePoint& from, v1::RestorePoint* to) {
-  to->set_directory(from.directory);
-  to->set_checkpoint(from.checkpoint);
-  to->set_clock(from.clock);
-}
-
-StatusOr<RestorePoint> Get(const v1::RestorePoint& from) {
-  RETURN_IF_ERROR(CheckText(from.directory(), kPathBytesMax, "bytes of path"));
-  return RestorePoint{from.directory(), from.checkpoint(), from.clock()};
-}
 
 void Put(const Heartbeat& from, v1::Heartbeat* to) {
   to->set_number(from.number);
@@ -312,6 +302,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
     out->set_follows_goal(data_set.follows_goal);
     out->set_closing(data_set.closing);
     out->set_when_due(data_set.when_due);
+    out->set_items_in_newest(data_set.items_in_newest);
     for (const CoordinatorRecord::Holder& holder : data_set.holders) {
       out->add_leases(holder.lease.value());
       out->add_workers(holder.worker.value());
@@ -320,7 +311,7 @@ void Put(const CoordinatorRecord& from, v1::CoordinatorRecord* to) {
   to->set_steps_of_gone(from.steps_of_gone);
   if (from.trained_seconds) to->set_trained_seconds(*from.trained_seconds);
   if (from.smoothed_loss) to->set_smoothed_loss(*from.smoothed_loss);
-  to->set_lost_after_goal(from.lost_after_goal);
+  to->set_model_lost(from.model_lost);
   to->set_loss_windows(from.loss_windows);
   to->set_goal_reached(from.goal_reached);
   to->set_closing_from(from.closing_from.value());
@@ -363,7 +354,7 @@ StatusOr<CoordinatorRecord> Get(const v1::CoordinatorRecord& from) {
       .steps_of_gone = from.steps_of_gone(),
       .trained_seconds = {},
       .smoothed_loss = {},
-      .lost_after_goal = from.lost_after_goal(),
+      .model_lost = from.model_lost(),
       .loss_windows = from.loss_windows(),
       .goal_reached = from.goal_reached(),
       .closing_from = NodeId(from.closing_from()),

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "proto/contract.h"
-#include "ps/core/coordinator/lost_rows.h"
 #include "ps/runtime/process/leave_mark.h"
 
 namespace attune::ps {
@@ -164,7 +163,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     lease_changed = CheckLeaseOf(now);
     if (out.finished) {
       const JobProgress progress = core_.progress();
-      end = {.closing_work = progress.closing.declared, .lost_rows = ModelLostRows(progress)};
+      end = {.closing_work = progress.closing.declared, .lost_rows = progress.model_lost};
     }
   }
   if (out.finished) NoteJobFinished(end);

@@ -31,7 +31,7 @@ class LeaveMark {
 // How a job has finished.
 struct JobEnd {
   bool closing_work = false;  // there was a data set for it
-  bool lost_rows = false;     // ps/core/coordinator/lost_rows.h
+  bool lost_rows = false;     // RecoveryLedger::model_lost
 };
 // Of the coordinator's process, by its environment.
 void NoteJobFinished(const JobEnd& end);

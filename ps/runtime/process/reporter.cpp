@@ -183,7 +183,7 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
     to->mutable_recovery()->set_checkpoint(from.recovery->checkpoint);
     to->mutable_recovery()->set_step(from.recovery->step);
     to->mutable_recovery()->set_steps_lost(from.recovery->steps_lost);
-    to->mutable_recovery()->set_after_goal(from.recovery->after_goal);
+    to->mutable_recovery()->set_model_lost(from.recovery->model_lost);
   }
   to->set_term(from.term);
 }

@@ -110,7 +110,7 @@ struct JobTelemetry {
     // latter of these, and shards; then the checkpoint the last one took, its step, and the steps lost.
     uint64_t restored_rows = 0, rows_begun_anew = 0, restored_shards = 0;
     uint64_t checkpoint = 0, step = 0, steps_lost = 0;
-    bool after_goal = false;
+    bool model_lost = false;
   };
   Abilities abilities;
   std::optional<SyncMode> synchronization;  // in force

@@ -480,7 +480,7 @@ TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
                                                     .checkpoint = progress.restored_from.checkpoint,
                                                     .step = progress.restored_from.clock,
                                                     .steps_lost = progress.steps_lost,
-                                                    .after_goal = progress.lost_after_goal};
+                                                    .model_lost = progress.model_lost};
     }
     window.job->term = coordinator->term();
   }

@@ -87,7 +87,7 @@ CoordinatorRecord SomeRecord() {
   record.resume->data_sets = {progress};
   record.resume->metrics = record.metrics;
   record.resume->best = record.best;
-  record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}, true}};
+  record.data_sets = {{progress, true, {{LeaseId(17), NodeId(3)}}, true, false, 60}};
   return record;
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/os/file.h"
 #include "proto/contract.h"
-#include "ps/core/coordinator/lost_rows.h"
 
 namespace attune::ps {
 namespace {
@@ -55,19 +54,6 @@ TEST_F(LeaveMarkTest, TheCoordinatorsProcessSaysHowTheJobHasFinished) {
   ::unsetenv(contract::kEnvTerminationLog);
   EXPECT_EQ(Content(),
             line(contract::kJobFinished) + line(contract::kClosingWorkDone) + line(contract::kModelLostRows));
-}
-
-TEST(ModelLostRows, OnlyThoseThatWereNotTrainedAgain) {
-  JobProgress progress;
-  EXPECT_FALSE(ModelLostRows(progress));
-  progress.shards_restored = 4;
-  EXPECT_FALSE(ModelLostRows(progress)) << "before the first step";
-  progress.steps_lost = 10;
-  EXPECT_TRUE(ModelLostRows(progress)) << "to their first values";
-  progress.restored_from.checkpoint = 3;
-  EXPECT_FALSE(ModelLostRows(progress)) << "to a checkpoint, and trained again";
-  progress.lost_after_goal = true;
-  EXPECT_TRUE(ModelLostRows(progress)) << "to a checkpoint, after the goal";
 }
 
 TEST_F(LeaveMarkTest, AProcessWithoutATerminationMessageLeavesNothingBehind) {

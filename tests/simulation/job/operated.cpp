@@ -7,7 +7,6 @@
 
 #include "proto/contract.h"
 #include "proto/pod_number.h"
-#include "ps/core/coordinator/lost_rows.h"
 #include "ps/runtime/process/directives.h"
 #include "tests/operator/controller/plan/abilities.h"
 
@@ -130,7 +129,7 @@ void OperatedSimulation::OnServerEnded(size_t server) {
     message = contract::kJobFinished;
     const JobProgress progress = finisher_->core->progress();
     if (progress.closing.declared) message += std::string("\n") + contract::kClosingWorkDone;
-    if (ModelLostRows(progress)) message += std::string("\n") + contract::kModelLostRows;
+    if (progress.model_lost) message += std::string("\n") + contract::kModelLostRows;
   }
   platform_->OnEnd(server, true, code, message);
 }

@@ -263,13 +263,28 @@ const std::vector<Way>& Failures() {
          recovery.set_restored_shards(512);
          recovery.set_checkpoint(3);
          recovery.set_steps_lost(50);
-         recovery.set_after_goal(true);
+         recovery.set_model_lost(true);
          story.cluster.Finish();
          story.ExitAll("worker", 0);
          story.Exit("a-server-0", 0);
          story.Pass(seconds(90));
        },
        "Failed True/ServerFailed: a-server-1 was killed by signal 9", "went back to checkpoint 3"},
+      {"a server is killed so soon after the goal that the last steps were not reported",
+       [](Story& story) {
+         story.cluster.ReachGoal("evaluate");
+         story.Exit("a-server-1", 137);
+         v1::Recovery& recovery = *story.cluster.sample.job->mutable_recovery();
+         recovery.set_count(1);
+         recovery.set_restored_shards(512);
+         recovery.set_model_lost(true);
+         story.cluster.Finish();
+         story.ExitAll("worker", 0);
+         story.Exit("a-server-0", 0);
+         story.Pass(seconds(90));
+       },
+       "Failed True/ServerFailed: a-server-1 was killed by signal 9",
+       "(512 shards) went back to their first values: they were kept nowhere else"},
       {"every server is killed while the evaluation runs",
        [](Story& story) {
          story.cluster.ReachGoal("evaluate");

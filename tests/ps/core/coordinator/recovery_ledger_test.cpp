@@ -24,7 +24,7 @@ TEST(RecoveryLedger, WhatIsLostIsCountedFromTheNewestCheckpoint) {
       "; 2 shards have no copy, their rows go back to checkpoint 4 in /models at step 30; 30 steps of all workers "
       "since then");
   ledger.Begin(0);
-  ledger.TakeFromNewest(150, false);
+  ledger.TakeFromNewest(150, true, false);
   ledger.Add(2, 10, 1);
   EXPECT_TRUE(ledger.End());
   EXPECT_EQ(ledger.DescribeEnd(),
@@ -37,7 +37,7 @@ TEST(RecoveryLedger, WhatIsLostIsCountedFromTheNewestCheckpoint) {
   EXPECT_EQ(progress.steps_lost, 30U);
   EXPECT_EQ(progress.restored_from.checkpoint, 4U);
   EXPECT_EQ(progress.recoveries, 1U);
-  EXPECT_FALSE(progress.lost_after_goal);
+  EXPECT_FALSE(progress.model_lost);
 }
 
 TEST(RecoveryLedger, WithoutACheckpointNothingIsTaken) {
@@ -50,7 +50,7 @@ TEST(RecoveryLedger, WithoutACheckpointNothingIsTaken) {
 TEST(RecoveryLedger, WhileOneIsInProgressTheFiguresAreThoseBeforeIt) {
   RecoveryLedger ledger = WithCheckpoint();
   ledger.Begin(0);
-  ledger.TakeFromNewest(150, false);
+  ledger.TakeFromNewest(150, true, false);
   ledger.Add(2, 10, 0);
   ledger.Begin(1);
   ledger.Add(1, 5, 0);
@@ -62,14 +62,34 @@ TEST(RecoveryLedger, WhileOneIsInProgressTheFiguresAreThoseBeforeIt) {
   EXPECT_EQ(ProgressOf(ledger, 2).recoveries, 2U);
 }
 
-TEST(RecoveryLedger, OnlyStepsLostAfterTheGoalCostTheModelThatReachedIt) {
+TEST(RecoveryLedger, AfterTheGoalTheModelIsLostUnlessTheCheckpointContainsAll) {
   RecoveryLedger ledger = WithCheckpoint();
-  ledger.TakeFromNewest(120, true);
-  EXPECT_FALSE(ledger.lost_after_goal()) << "the checkpoint contains every step";
-  ledger.TakeFromNewest(121, true);
-  EXPECT_TRUE(ledger.lost_after_goal());
-  ledger.TakeFromNewest(120, false);
-  EXPECT_TRUE(ledger.lost_after_goal()) << "it stays so";
+  ledger.TakeFromNewest(120, false, true);
+  EXPECT_FALSE(ledger.model_lost()) << "the checkpoint contains every step and item";
+  ledger.TakeFromNewest(121, false, false);
+  EXPECT_FALSE(ledger.model_lost()) << "the step is trained again";
+  ledger.TakeFromNewest(121, false, true);
+  EXPECT_TRUE(ledger.model_lost());
+  ledger.TakeFromNewest(120, false, false);
+  EXPECT_TRUE(ledger.model_lost()) << "it stays so";
+}
+
+TEST(RecoveryLedger, ItemsSinceTheCheckpointCountWhileTheirStepsAreNotReportedYet) {
+  RecoveryLedger ledger = WithCheckpoint();
+  ledger.TakeFromNewest(120, true, true);
+  EXPECT_EQ(ProgressOf(ledger).steps_lost, 0U);
+  EXPECT_TRUE(ProgressOf(ledger).model_lost);
+}
+
+TEST(RecoveryLedger, ACheckpointOfLaterDoesNotBringBackWhatWentToFirstValues) {
+  RecoveryLedger ledger;
+  ledger.TakeFromNewest(0, false, false);
+  EXPECT_FALSE(ledger.model_lost()) << "before the first step";
+  ledger.TakeFromNewest(10, false, false);
+  EXPECT_TRUE(ledger.model_lost());
+  ledger.SetNewest({.directory = "/models", .checkpoint = 1, .clock = 20}, 20);
+  ledger.TakeFromNewest(30, true, false);
+  EXPECT_TRUE(ledger.model_lost());
 }
 
 }  // namespace
