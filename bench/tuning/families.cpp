@@ -131,7 +131,7 @@ JobModel RandomJob(const std::string& family, Random& r) {
 using Maker = void (*)(JobModel&, Base, Random&);
 
 void UseBase(JobModel& job, const Base& base) {
-  const bool bsp = job.mode == tuner::Mode::kBsp;
+  const bool bsp = job.mode == SyncMode::Bsp();
   job.seconds_per_update = [base, bsp](const Point& x, double) { return Stages(base, x, bsp); };
 }
 
@@ -185,7 +185,7 @@ void Staleness(JobModel& j, Base b, Random& r) {
   UseBase(j, b);
 }
 void BspNoiseScale(JobModel& j, Base b, Random& r) {
-  j.mode = tuner::Mode::kBsp;
+  j.mode = SyncMode::Bsp();
   const double scale = LogUniform(r, 6, 200);  // noise scale in batches of one worker
   j.efficiency = [scale](double z) { return (scale + 1) / (scale + 1 + z); };
   b.straggle = Uniform(r, 0.05, 0.35);
@@ -204,7 +204,7 @@ void MemoryThreads(JobModel& j, Base b, Random& r) {
 void SlowMachine(JobModel& j, Base b, Random& r) {
   b.slow_from = static_cast<int>(r.Between(4, 14));
   b.slowness = Uniform(r, 1.5, 5);
-  if (r.Chance(0.5)) j.mode = tuner::Mode::kBsp;
+  if (r.Chance(0.5)) j.mode = SyncMode::Bsp();
   UseBase(j, b);
 }
 void Rack(JobModel& j, Base b, Random& r) {
@@ -415,7 +415,7 @@ void UseRecorded(JobModel& j, const Base& b, Random& r, const char* example) {
   // Updates needed, relative to 1 worker; linear between and beyond what was recorded.
   std::vector<std::pair<double, double>> costs = {{0, 1}, {1, read->async_cost[0]}, {3, read->async_cost[1]}};
   if (r.Chance(0.3)) {
-    j.mode = tuner::Mode::kBsp;
+    j.mode = SyncMode::Bsp();
     costs = {{0, 1}, {3, read->bsp_cost[0]}};
   }
   j.efficiency = [costs](double z) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sync_mode.h"
 #include "bench/tuning/recorded_loss.h"
 #include "operator/tuner/models/change_cost.h"
 #include "operator/tuner/models/structural_prior.h"
@@ -33,7 +34,7 @@ struct LossTruth {
 
 struct JobModel {
   std::string family;
-  tuner::Mode mode = tuner::Mode::kAsync;
+  SyncMode mode;
   std::function<double(const Point&, double time)> seconds_per_update;  // time in windows of the best setting
   std::function<double(double staleness)> efficiency = [](double) { return 1.0; };
   std::function<double(const Point&)> server_memory = [](const Point&) { return 0.3; };

@@ -20,6 +20,11 @@ const api::Condition* Refusal(const api::TrainingJob& job) {
   return refused ? condition : nullptr;
 }
 
+std::optional<SyncMode> InForce(const api::TrainingJob& job) {
+  if (!job.status.synchronization) return std::nullopt;
+  return api::FromManifest(*job.status.synchronization);
+}
+
 }  // namespace
 
 int Sync(const SyncArguments& arguments, const Target& target) {
@@ -27,7 +32,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   if (words.mode.empty()) {
     return Fail(Error(StatusCode::kInvalidArgument, "no mode is named; write attune sync JOB async, bsp or ssp:N"));
   }
-  const auto wanted = ParseSynchronization(words.mode);
+  const auto wanted = ParseSyncMode(words.mode);
   if (!wanted.ok()) return Fail(wanted.status());
   auto connection = ConnectToJob(target, words.job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
@@ -39,21 +44,21 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   const auto patched =
       connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, SynchronizationPatch(*wanted));
   if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));
-  const std::string name = ToString(*wanted);
+  const std::string name = Describe(*wanted);
   if (!before.status.abilities) {
     std::printf("%s: workers will keep pace by %s when it runs\n", key.name.c_str(), name.c_str());
     return kExitOk;
   }
   Interrupts::Install();
-  const auto job = WaitForJob(
-      *connection->api, key, std::chrono::seconds(arguments.timeout_seconds),
-      [&](const api::TrainingJob& seen) { return seen.status.synchronization == *wanted || Refusal(seen) != nullptr; });
+  const auto job =
+      WaitForJob(*connection->api, key, std::chrono::seconds(arguments.timeout_seconds),
+                 [&](const api::TrainingJob& seen) { return InForce(seen) == *wanted || Refusal(seen) != nullptr; });
   if (!job.ok()) return Fail(Annotate(job.status(), "switching to " + name));
   if (const api::Condition* refusal = Refusal(*job)) {
     return Fail(Error(StatusCode::kFailedPrecondition, refusal->message));
   }
-  const std::string was = before.status.synchronization ? ToString(*before.status.synchronization) : "Async";
-  std::printf("%s: %s -> %s\n", key.name.c_str(), was.c_str(), name.c_str());
+  std::printf("%s: %s -> %s\n", key.name.c_str(), Describe(InForce(before).value_or(SyncMode::Async())).c_str(),
+              name.c_str());
   return kExitOk;
 }
 

@@ -72,9 +72,9 @@ std::string ProgressText(const api::TrainingJobStatus& status) {
 }
 
 std::string PaceText(const api::TrainingJob& job) {
-  const std::string wanted = ToString(job.spec.synchronization);
+  const std::string wanted = Describe(api::FromManifest(job.spec.synchronization));
   if (!job.status.synchronization) return wanted == "Async" ? "" : wanted + " wanted";
-  std::string text = ToString(*job.status.synchronization);
+  std::string text = Describe(api::FromManifest(*job.status.synchronization));
   if (text != wanted) text += ", " + wanted + " wanted";
   if (job.status.progress && !job.status.progress->slowest_worker.empty()) {
     text += ", waiting for " + job.status.progress->slowest_worker;

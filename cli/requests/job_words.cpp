@@ -50,7 +50,7 @@ StatusOr<JobWords> SortJobWords(const std::vector<std::string>& words, const std
 }
 
 SyncWords SortSyncWords(std::string first, std::string second) {
-  const bool turned = second.empty() || (ParseSynchronization(first).ok() && !ParseSynchronization(second).ok());
+  const bool turned = second.empty() || (ParseSyncMode(first).ok() && !ParseSyncMode(second).ok());
   if (turned) std::swap(first, second);
   return {std::move(first), std::move(second)};
 }

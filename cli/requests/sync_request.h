@@ -1,18 +1,15 @@
-// "bsp", "ssp:4", "async". Pure.
+// Asking a job to switch its synchronization mode. Pure.
 #pragma once
 
-#include <string>
-
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "operator/api/training_job.h"
 
 namespace attune::cli {
 
-// InvalidArgument says what is possible.
-StatusOr<api::Synchronization> ParseSynchronization(const std::string& text);
 // FailedPrecondition when the job has ended, or runs with servers that cannot switch.
-Status CheckSynchronization(const api::TrainingJob& job, const api::Synchronization& wanted);
+Status CheckSynchronization(const api::TrainingJob& job, SyncMode wanted);
 // Merge patch of the job.
-kube::Json SynchronizationPatch(const api::Synchronization& wanted);
+kube::Json SynchronizationPatch(SyncMode wanted);
 
 }  // namespace attune::cli

@@ -46,7 +46,7 @@ Status PinLive(const api::TrainingJob& job, const std::string& name, const std::
     request.undo["spec"]["workers"]["threads"] = or_null(job.spec.worker_threads);
     request.undo["spec"]["tuning"]["threads"]["pinned"] = or_null(job.spec.tuning.threads.pinned);
   } else {
-    const api::Synchronization pace = api::SynchronizationOf(*value);
+    const SyncMode pace = tuner::SyncModeOf(*value);
     RETURN_IF_ERROR(CheckSynchronization(job, pace));
     request.patch["spec"]["synchronization"] = api::SynchronizationFields(pace);
   }

@@ -124,8 +124,8 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     }
   }
   view.threads = job.spec.worker_threads;
-  if (const auto& mode = job.status.synchronization; mode && mode->mode != api::SyncMode::kAsync) {
-    view.synchronization = ToString(*mode);
+  if (const auto& mode = job.status.synchronization; mode && api::FromManifest(*mode).bounded()) {
+    view.synchronization = Describe(api::FromManifest(*mode));
   }
   if (const auto& checkpoint = job.status.checkpoint) {
     view.checkpoint = checkpoint->directory;

@@ -13,8 +13,7 @@
 
 namespace attune::api {
 
-inline constexpr int32_t kPodsMax = 1024;  // per role
-inline constexpr int64_t kStalenessMax = 1'000'000;
+inline constexpr int32_t kPodsMax = 1024;        // per role
 inline constexpr int64_t kCountMax = 1LL << 53;  // whole numbers that survive JSON readers working in doubles
 inline constexpr int64_t kSecondsMax = 10LL * 365 * 86400;
 
@@ -24,7 +23,7 @@ void AddStatus(std::vector<Field>& fields);
 std::vector<FieldRule> MakeRules();
 
 // Names in the order of the enumerators.
-inline std::vector<std::string> Names(SyncMode) { return {"Async", "BSP", "SSP"}; }
+inline std::vector<std::string> Names(Synchronization::Mode) { return {"Async", "BSP", "SSP"}; }
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
 inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }

@@ -40,9 +40,9 @@ void AddSynchronizationRules(std::vector<FieldRule>& rules) {
        {"mode", "staleness"},
        [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
          const Synchronization& own = job.spec.synchronization;
-         if (own.mode != SyncMode::kSsp || own.staleness) return;
+         if (own.mode != Synchronization::Mode::kSsp || own.staleness) return;
          problems.push_back({"spec.synchronization.staleness", "nothing",
-                             "with mode SSP a whole number from 1 to " + std::to_string(kStalenessMax) +
+                             "with mode SSP a whole number from 1 to " + std::to_string(kSlackMax) +
                                  ": the steps a worker may be ahead of the slowest"});
        }});
   rules.push_back({"spec.synchronization",
@@ -52,10 +52,10 @@ void AddSynchronizationRules(std::vector<FieldRule>& rules) {
                    {"mode", "staleness"},
                    [](const TrainingJob& job, std::vector<FieldProblem>& problems) {
                      const Synchronization& own = job.spec.synchronization;
-                     if (own.mode == SyncMode::kSsp || !own.staleness) return;
+                     if (own.mode == Synchronization::Mode::kSsp || !own.staleness) return;
                      problems.push_back(
                          {"spec.synchronization.staleness", std::to_string(*own.staleness),
-                          "nothing with mode " + ToString(Synchronization{own.mode, {}}) + "; it belongs to mode SSP"});
+                          "nothing with mode " + Describe(FromManifest(own)) + "; it belongs to mode SSP"});
                    }});
 }
 

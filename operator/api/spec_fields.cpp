@@ -136,7 +136,7 @@ void AddGoalAndData(std::vector<Field>& fields) {
   fields.push_back(Range(Bound("spec.synchronization.staleness",
                                "Steps a worker may be ahead of the slowest; with mode SSP, and only then.",
                                LENS(spec.synchronization.staleness)),
-                         1, kStalenessMax));
+                         1, kSlackMax));
 }
 
 void AddCheckpoint(std::vector<Field>& fields) {

@@ -345,39 +345,29 @@ std::string ToString(const BestCheckpointStatus& best) {
          FormatFigure(best.value) + " " + ToString(place);
 }
 
-std::string ToString(const Synchronization& synchronization) {
+SyncMode FromManifest(const Synchronization& synchronization) {
   switch (synchronization.mode) {
-    case SyncMode::kAsync:
-      return "Async";
-    case SyncMode::kBsp:
-      return "BSP";
-    case SyncMode::kSsp:
-      return "SSP(" + std::to_string(synchronization.staleness.value_or(0)) + ")";
+    case Synchronization::Mode::kAsync:
+      return SyncMode::Async();
+    case Synchronization::Mode::kBsp:
+      return SyncMode::Bsp();
+    case Synchronization::Mode::kSsp:
+      return SyncMode::Ssp(
+          static_cast<uint32_t>(std::clamp<int64_t>(synchronization.staleness.value_or(1), 1, kSlackMax)));
   }
-  return "";
+  return SyncMode::Async();
 }
 
-int32_t SlackOf(const Synchronization& synchronization) {
-  switch (synchronization.mode) {
-    case SyncMode::kAsync:
-      return tuner::kSlackAsync;
-    case SyncMode::kBsp:
-      return 0;
-    case SyncMode::kSsp:
-      return static_cast<int32_t>(std::clamp<int64_t>(synchronization.staleness.value_or(1), 1, tuner::kSlackAsync));
-  }
-  return tuner::kSlackAsync;
+Synchronization ToManifest(SyncMode mode) {
+  using Mode = Synchronization::Mode;
+  if (!mode.bounded()) return {Mode::kAsync, std::nullopt};
+  return *mode.slack == 0 ? Synchronization{Mode::kBsp, std::nullopt} : Synchronization{Mode::kSsp, *mode.slack};
 }
 
-Synchronization SynchronizationOf(int32_t slack) {
-  if (slack <= 0) return {SyncMode::kBsp, std::nullopt};
-  if (slack >= tuner::kSlackAsync) return {};
-  return {SyncMode::kSsp, slack};
-}
-
-Json SynchronizationFields(const Synchronization& synchronization) {
-  Json patch = {{"mode", Names(SyncMode{}).at(static_cast<size_t>(synchronization.mode))}, {"staleness", nullptr}};
-  if (synchronization.staleness) patch["staleness"] = *synchronization.staleness;
+Json SynchronizationFields(SyncMode mode) {
+  const Synchronization written = ToManifest(mode);
+  Json patch = {{"mode", Names(written.mode).at(static_cast<size_t>(written.mode))}, {"staleness", nullptr}};
+  if (written.staleness) patch["staleness"] = *written.staleness;
   return patch;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "base/time_source.h"
 #include "operator/kube/object.h"
 
@@ -56,22 +57,20 @@ struct Data {
   uint64_t lease_items = 0;  // handed out at a time; 0: chosen
 };
 
-enum class SyncMode { kAsync, kBsp, kSsp };
-
-// How workers keep pace with each other. May change while the job runs; it does so at a common step.
+// How workers keep pace with each other, as a manifest writes it. May change while the job runs; it does so at a common
+// step.
 struct Synchronization {
-  SyncMode mode = SyncMode::kAsync;
+  enum class Mode { kAsync, kBsp, kSsp };
+  Mode mode = Mode::kAsync;
   std::optional<int64_t> staleness;  // with SSP, and only then: steps a worker may be ahead of the slowest
 
   friend bool operator==(const Synchronization&, const Synchronization&) = default;
 };
-// "Async", "BSP", "SSP(4)".
-std::string ToString(const Synchronization& synchronization);
-// As a value of the tuner's knob slack (operator/tuner/space/knob.h), and back.
-int32_t SlackOf(const Synchronization& synchronization);
-Synchronization SynchronizationOf(int32_t slack);
+// Everywhere else it is a SyncMode (base/sync_mode.h).
+SyncMode FromManifest(const Synchronization& synchronization);
+Synchronization ToManifest(SyncMode mode);
 // {"mode": "SSP", "staleness": 4}; staleness null otherwise, so that a merge patch removes it.
-Json SynchronizationFields(const Synchronization& synchronization);
+Json SynchronizationFields(SyncMode mode);
 
 // What all pods of one kind have in common.
 struct Role {

@@ -105,10 +105,11 @@ void ReportRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus
 // What the data plane did of itself, reported once because the status remembers it.
 void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJobStatus& next,
                      const Draft::Needs& written, Draft& draft) {
-  if (before.synchronization && next.synchronization && *before.synchronization != *next.synchronization) {
+  if (before.synchronization && next.synchronization &&
+      api::FromManifest(*before.synchronization) != api::FromManifest(*next.synchronization)) {
     draft.Normal(kEventSynchronized, "Synchronize",
-                 "Workers keep pace by " + ToString(*next.synchronization) +
-                     " now (before: " + ToString(*before.synchronization) + ")",
+                 "Workers keep pace by " + Describe(api::FromManifest(*next.synchronization)) +
+                     " now (before: " + Describe(api::FromManifest(*before.synchronization)) + ")",
                  written);
   }
   if (next.checkpoint && !next.checkpoint->directory.empty() &&

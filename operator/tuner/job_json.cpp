@@ -189,7 +189,7 @@ Status TakeParts(const Json& json, JobDescription& job) {
     const std::string name = mode->is_string() ? mode->get<std::string>() : "";
     if (name != "async" && name != "bsp" && name != "ssp")
       return Bad("mode must be async, ssp or bsp; found " + Shown(*mode));
-    job.mode = name == "bsp" ? Mode::kBsp : Mode::kAsync;
+    job.mode = name == "bsp" ? SyncMode::Bsp() : SyncMode::Async();
   }
   if (const Json* current = Field(json, "current")) {
     ASSIGN_OR_RETURN(job.space.current, SettingFromJson(*current, job.space.knobs));
@@ -260,7 +260,7 @@ Json ToJson(const JobDescription& job) {
                  {"pods_s", job.costs.pods},
                  {"crash_s", job.costs.crash}}},
                {"window_s", job.window_seconds},
-               {"mode", job.mode == Mode::kBsp ? "bsp" : "async"},
+               {"mode", job.mode == SyncMode::Bsp() ? "bsp" : "async"},
                {"seed", job.seed},
                {"signature", job.signature}};
   if (job.space.current) json["current"] = *job.space.current;

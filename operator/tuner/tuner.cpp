@@ -111,7 +111,8 @@ Status Tuner::Absorb(const Report& report) {
   if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space; its steps count");
 
   const double workers = space_.Value(*id, "workers", 1);
-  const double staleness = job_.mode == Mode::kBsp ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
+  const double staleness =
+      job_.mode == SyncMode::Bsp() ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
   const std::optional<double> loss = job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
   double value = loss.value_or(std::nan(""));
   if (job_.goal.kind == GoalKind::kMetric) value = std::max(2 * job_.goal.target, 1.0) - value;  // falls as it rises
@@ -134,7 +135,7 @@ Status Tuner::Absorb(const Report& report) {
                   .updates = std::max(report.steps, 0.5)});
   memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
   memory_.Ran(space_, *id);
-  if (report.staleness && job_.mode == Mode::kAsync) {
+  if (report.staleness && job_.mode != SyncMode::Bsp()) {
     staleness_sum_ += *report.staleness * (workers - 1);
     staleness_base_ += (workers - 1) * (workers - 1);
     auto known = std::find_if(measured_staleness_.begin(), measured_staleness_.end(),

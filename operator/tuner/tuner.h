@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "operator/tuner/models/block_log.h"
 #include "operator/tuner/models/change_cost.h"
 #include "operator/tuner/models/efficiency.h"
@@ -77,7 +78,7 @@ struct JobDescription {
   Goal goal;
   ChangeCosts costs;
   double window_seconds = 10;  // shortest period worth measuring
-  Mode mode = Mode::kAsync;
+  SyncMode mode;
   uint64_t seed = 1;
   TunerParts parts;
   JobHistory history;     // of finished jobs; empty: start cold

@@ -45,7 +45,7 @@ double Tuner::ExpectedStaleness(int id) const {
     if (setting == id) return staleness;
   }
   const double others = space_.Value(id, "workers", 1) - 1;
-  if (job_.mode == Mode::kBsp) return others;
+  if (job_.mode == SyncMode::Bsp()) return others;
   constexpr double kPrior = 4;  // weight of staleness = workers - 1
   return (staleness_sum_ + kPrior) / (staleness_base_ + kPrior) * others;
 }

@@ -118,34 +118,20 @@ TEST(ScaleRequest, ServersOnlyWhereTheyCanJoinAndLeave) {
   EXPECT_THAT(Refusal(job, {.servers = 3}), HasSubstr("do not serve yet (Starting)"));
 }
 
-TEST(SyncRequest, ModesAsPeopleWriteThem) {
-  EXPECT_EQ(*ParseSynchronization("async"), api::Synchronization{});
-  EXPECT_EQ(*ParseSynchronization("BSP"), (api::Synchronization{api::SyncMode::kBsp, {}}));
-  EXPECT_EQ(*ParseSynchronization("ssp:4"), (api::Synchronization{api::SyncMode::kSsp, 4}));
-  for (const char* bad : {"", "ssp", "ssp:", "ssp:0", "ssp:-1", "ssp:4x", "ssp:1000001", "asp"}) {
-    EXPECT_EQ(ParseSynchronization(bad).status().code(), StatusCode::kInvalidArgument) << bad;
-  }
-}
-
-TEST(SyncRequest, AStalenessOutOfRangeIsAnsweredWithTheRange) {
-  EXPECT_THAT(std::string(Message(ParseSynchronization("ssp:99999999").status())),
-              ::testing::HasSubstr("a whole number from 1 to 1000000, as ssp:4"));
-}
-
 TEST(SyncRequest, APatchLeavesNoStalenessBehind) {
-  EXPECT_EQ(SynchronizationPatch(*ParseSynchronization("bsp")),
+  EXPECT_EQ(SynchronizationPatch(SyncMode::Bsp()),
             kube::Json::parse(R"({"spec": {"synchronization": {"mode": "BSP", "staleness": null}}})"));
-  EXPECT_EQ(SynchronizationPatch(*ParseSynchronization("ssp:4"))["spec"]["synchronization"]["staleness"], 4);
+  EXPECT_EQ(SynchronizationPatch(SyncMode::Ssp(4))["spec"]["synchronization"]["staleness"], 4);
 }
 
 TEST(SyncRequest, OnlyWhereItCanBe) {
   api::TrainingJob job = Running();
-  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("bsp")).ok());
+  EXPECT_TRUE(CheckSynchronization(job, SyncMode::Bsp()).ok());
   job.status.abilities->synchronization_modes = false;
-  EXPECT_EQ(CheckSynchronization(job, *ParseSynchronization("bsp")).code(), StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("async")).ok());
+  EXPECT_EQ(CheckSynchronization(job, SyncMode::Bsp()).code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(CheckSynchronization(job, SyncMode::Async()).ok());
   job.status.abilities.reset();
-  EXPECT_TRUE(CheckSynchronization(job, *ParseSynchronization("bsp")).ok()) << "it has not begun";
+  EXPECT_TRUE(CheckSynchronization(job, SyncMode::Bsp()).ok()) << "it has not begun";
 }
 
 }  // namespace

@@ -211,9 +211,8 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (goal.evaluate_every.epochs) add("--evaluate-every-epochs", std::to_string(*goal.evaluate_every.epochs));
   if (goal.evaluate_every.steps) add("--evaluate-every-steps", std::to_string(*goal.evaluate_every.steps));
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
-  const api::Synchronization& pace = job.spec.synchronization;
-  if (pace.mode == api::SyncMode::kBsp) add("--synchronization", "bsp");
-  if (pace.mode == api::SyncMode::kSsp) add("--synchronization", "ssp:" + std::to_string(pace.staleness.value_or(1)));
+  const SyncMode pace = api::FromManifest(job.spec.synchronization);
+  if (pace.bounded()) add("--synchronization", ToString(pace));
   if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;

@@ -1,13 +1,14 @@
 #include "operator/controller/observe/tuning_values.h"
 
 #include "operator/controller/observe/text.h"
+#include "operator/tuner/space/knob.h"
 
 namespace attune::controller {
 
 std::string ToString(const JobSetting& setting) {
   std::string text = Counted(setting.servers, "server") + ", " + Counted(setting.workers, "worker");
   if (setting.threads) text += ", " + Counted(*setting.threads, "thread") + " each";
-  if (setting.slack) text += ", " + ToString(api::SynchronizationOf(*setting.slack));
+  if (setting.slack) text += ", " + Describe(tuner::SyncModeOf(*setting.slack));
   return text;
 }
 
@@ -16,7 +17,7 @@ kube::Json SpecPatch(const JobSetting& setting) {
   spec["servers"]["replicas"] = setting.servers;
   spec["workers"]["replicas"] = setting.workers;
   if (setting.threads) spec["workers"]["threads"] = *setting.threads;
-  if (setting.slack) spec["synchronization"] = api::SynchronizationFields(api::SynchronizationOf(*setting.slack));
+  if (setting.slack) spec["synchronization"] = api::SynchronizationFields(tuner::SyncModeOf(*setting.slack));
   return spec;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sync_mode.h"
 #include "operator/api/training_job.h"
 
 namespace attune::controller {
@@ -36,7 +37,7 @@ struct TuningInput {
   int64_t generation = 0;
   api::Tuning policy;
   api::Goal goal;
-  api::SyncMode mode = api::SyncMode::kAsync;
+  SyncMode mode;
   JobSetting wanted;        // by the spec; threads as workers say when it does not
   JobSetting low, high;     // of the roles
   int32_t threads_max = 0;  // that the workers' program offers; 0: none, or not known yet

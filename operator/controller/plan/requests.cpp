@@ -5,46 +5,31 @@
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
+#include "proto/sync_mode.h"
 
 namespace attune::controller {
 namespace {
 
-v1::Synchronization ToProto(const api::Synchronization& from) {
-  v1::Synchronization to;
-  switch (from.mode) {
-    case api::SyncMode::kAsync:
-      to.set_mode(v1::Synchronization::ASYNC);
-      break;
-    case api::SyncMode::kBsp:
-      to.set_mode(v1::Synchronization::BSP);
-      break;
-    case api::SyncMode::kSsp:
-      to.set_mode(v1::Synchronization::SSP);
-      break;
-  }
-  to.set_staleness(static_cast<uint32_t>(from.staleness.value_or(0)));
-  return to;
-}
-
 void PlanSynchronization(const Observed& observed, const v1::JobWindow& window, Directives& directives,
                          RequestsView& view) {
-  const api::Synchronization& wanted = observed.job.spec.synchronization;
-  const api::Synchronization in_force = FromProto(window.synchronization());
+  const SyncMode wanted = api::FromManifest(observed.job.spec.synchronization);
+  const SyncMode in_force = ReportedMode(window.synchronization());
   if (in_force == wanted) return;
   if (!window.abilities().synchronization_modes()) {
-    view.synchronization_refused = "the servers of this job cannot switch to " + ToString(wanted) +
-                                   " and continue with " + ToString(in_force) +
+    view.synchronization_refused = "the servers of this job cannot switch to " + Describe(wanted) +
+                                   " and continue with " + Describe(in_force) +
                                    "; set spec.synchronization back, or run the job with images that can";
     return;
   }
   v1::Directive directive;
   *directive.mutable_set_synchronization()->mutable_synchronization() = ToProto(wanted);
   const Reply reply = directives.AskCoordinator(
-      "synchronization=" + ToString(wanted) + " of generation " + std::to_string(observed.job.generation), directive,
-      ToString(wanted) + " is wanted");
-  view.switching = reply.state != Reply::State::kRefused;
-  if (reply.state == Reply::State::kRefused) {
-    view.synchronization_refused = "switching to " + ToString(wanted) + " did not succeed: " + reply.message;
+      "synchronization=" + Describe(wanted) + " of generation " + std::to_string(observed.job.generation), directive,
+      Describe(wanted) + " is wanted");
+  if (reply.state != Reply::State::kRefused) {
+    view.switching_to = wanted;
+  } else {
+    view.synchronization_refused = "switching to " + Describe(wanted) + " did not succeed: " + reply.message;
   }
 }
 
@@ -147,17 +132,6 @@ MonotonicTime CheckpointClock::Since(const api::TrainingJob& job, Now now) {
   last_ = last;
   since_ = now.monotonic - age;
   return *since_;
-}
-
-api::Synchronization FromProto(const v1::Synchronization& from) {
-  switch (from.mode()) {
-    case v1::Synchronization::BSP:
-      return {api::SyncMode::kBsp, std::nullopt};
-    case v1::Synchronization::SSP:
-      return {api::SyncMode::kSsp, from.staleness()};
-    default:
-      return {api::SyncMode::kAsync, std::nullopt};
-  }
 }
 
 RequestsView PlanRequests(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,

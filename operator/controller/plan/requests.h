@@ -15,8 +15,8 @@ namespace attune::controller {
 // What became of them, for the status.
 struct RequestsView {
   std::string synchronization_refused;  // why; "" when it was not
-  bool switching = false;               // to another mode
-  std::string threads_refused;          // why a worker does not compute with as many as are wanted; "" when all do
+  std::optional<SyncMode> switching_to;
+  std::string threads_refused;  // why a worker does not compute with as many as are wanted; "" when all do
   // The request for a checkpoint that has been answered now, and how.
   struct CheckpointAnswer {
     std::string request;
@@ -40,7 +40,5 @@ class CheckpointClock {
 
 RequestsView PlanRequests(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now,
                           Directives& directives, Draft& draft);
-
-api::Synchronization FromProto(const v1::Synchronization& synchronization);
 
 }  // namespace attune::controller

@@ -12,6 +12,7 @@
 #include "operator/controller/status/readiness.h"
 #include "proto/metric_name.h"
 #include "proto/pod_number.h"
+#include "proto/sync_mode.h"
 
 namespace attune::controller {
 namespace {
@@ -86,16 +87,14 @@ std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, c
   return Reconfiguration{true, reason, Joined(parts)};
 }
 
-std::optional<Reconfiguration> OtherReconfiguration(const Observed& observed, const WorkersView& workers,
-                                                    const Progression& progression) {
+std::optional<Reconfiguration> OtherReconfiguration(const WorkersView& workers, const Progression& progression) {
   const RequestsView& requests = progression.requests;
   if (!requests.synchronization_refused.empty()) {
     return Reconfiguration{false, kReasonSynchronizationRefused, requests.synchronization_refused};
   }
-  if (requests.switching) {
-    return Reconfiguration{
-        true, kReasonSwitching,
-        "workers switch to " + ToString(observed.job.spec.synchronization) + " at a step none has begun"};
+  if (requests.switching_to) {
+    return Reconfiguration{true, kReasonSwitching,
+                           "workers switch to " + Describe(*requests.switching_to) + " at a step none has begun"};
   }
   if (!requests.threads_refused.empty()) return Reconfiguration{false, kReasonThreadsRefused, requests.threads_refused};
   if (workers.leaving.empty()) return std::nullopt;
@@ -107,7 +106,7 @@ std::optional<Reconfiguration> OtherReconfiguration(const Observed& observed, co
 void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                       const Progression& progression, TrainingJobStatus& status, Now now) {
   std::optional<Reconfiguration> found = ServerReconfiguration(observed, servers, progression);
-  if (!found) found = OtherReconfiguration(observed, workers, progression);
+  if (!found) found = OtherReconfiguration(workers, progression);
   if (!found && api::FindCondition(status, api::kReconfiguring) == nullptr) return;
   if (!found) found = Reconfiguration{false, kReasonSettled, "the job runs as the spec says"};
   SetCondition(status, api::kReconfiguring, found->under_way, found->reason, found->message, observed.job.generation,
@@ -130,7 +129,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
     const v1::Abilities& can = window->abilities();
     status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
                                       can.synchronization_modes(), can.checkpoints()};
-    if (can.synchronization_modes()) status.synchronization = FromProto(window->synchronization());
+    if (can.synchronization_modes()) status.synchronization = api::ToManifest(ReportedMode(window->synchronization()));
     if (window->has_recovery()) {
       const v1::Recovery& recovery = window->recovery();
       status.recovery = api::RecoveryStatus{.count = recovery.count(),

@@ -6,6 +6,8 @@
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/requests.h"
 #include "operator/controller/status/status.h"
+#include "operator/tuner/space/knob.h"
+#include "proto/sync_mode.h"
 
 namespace attune::controller {
 namespace {
@@ -90,8 +92,8 @@ Threads ThreadsOf(const Observed& observed, Now now) {
 // No worker is still on the way to the spec's number of threads or pace.
 bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
   const api::TrainingJobSpec& spec = observed.job.spec;
-  if (window.abilities().synchronization_modes() && FromProto(window.synchronization()) != spec.synchronization)
-    return false;
+  const SyncMode in_force = ReportedMode(window.synchronization());
+  if (window.abilities().synchronization_modes() && in_force != api::FromManifest(spec.synchronization)) return false;
   return !spec.worker_threads || std::ranges::all_of(observed.sample.pods, [&](const telemetry::PodSample& pod) {
     const v1::WorkerWindow& worker = pod.window.worker();
     const bool obeys = IsFresh(pod, now) && static_cast<int32_t>(worker.threads_max()) >= *spec.worker_threads;
@@ -129,13 +131,13 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.generation = job.generation;
   input.policy = job.spec.tuning;
   input.goal = job.spec.goal;
-  input.mode = job.spec.synchronization.mode;
+  input.mode = api::FromManifest(job.spec.synchronization);
   const Threads threads = ThreadsOf(observed, now);
   input.threads_max = threads.most;
   input.wanted = {.servers = job.spec.servers.replicas,
                   .workers = job.spec.workers.replicas,
                   .threads = job.spec.worker_threads,
-                  .slack = api::SlackOf(job.spec.synchronization)};
+                  .slack = tuner::SlackOf(input.mode)};
   if (!input.wanted.threads && threads.used > 0) input.wanted.threads = threads.used;
   input.low = {.servers = job.spec.servers.min, .workers = job.spec.workers.min};
   input.high = {.servers = job.spec.servers.max, .workers = job.spec.workers.max};

@@ -234,8 +234,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
   job.window_seconds = window;
   // Where the mode is a knob, each setting says its own.
-  const bool bsp = input.mode == api::SyncMode::kBsp && !input.wanted.slack;
-  job.mode = bsp ? tuner::Mode::kBsp : tuner::Mode::kAsync;
+  job.mode = input.wanted.slack ? SyncMode::Async() : input.mode;
   job.seed = input.seed;
   job.history = history_;
   job.signature = input.signature;

@@ -17,7 +17,7 @@ double Uniform(Random& random, double low, double high) { return low + (high - l
 // One random parameter server job. Times are relative to the compute time of one worker with one thread.
 class RandomModel {
  public:
-  RandomModel(const SearchSpace& space, Mode mode, Random& random) : space_(space), mode_(mode) {
+  RandomModel(const SearchSpace& space, SyncMode mode, Random& random) : space_(space), mode_(mode) {
     const int workers = Most("workers"), servers = Most("servers"), threads = Most("threads");
     parallel_ = Uniform(random, 0.3, 0.99);
     thread_cores_ = LogUniform(random, 1, 2.5 * threads);
@@ -52,7 +52,7 @@ class RandomModel {
     double cycle = (1 - parallel_ + parallel_ / std::max(effective, 0.5)) * crowd + communication_ + fan_out_ * p;
     // Any bound on the lead brings all to the pace of a worker that is slow for good; chance delays are waited for the
     // less, the further the others may run ahead meanwhile.
-    const int slack = space_.Value(id, "slack", mode_ == Mode::kBsp ? 0 : kSlackAsync);
+    const int slack = space_.Value(id, "slack", mode_ == SyncMode::Bsp() ? 0 : kSlackAsync);
     const bool bounded = slack < kSlackAsync;
     double workers = w;
     if (w >= slow_from_) {
@@ -82,7 +82,7 @@ class RandomModel {
   }
 
   const SearchSpace& space_;
-  Mode mode_;
+  SyncMode mode_;
   double parallel_, thread_cores_, thread_fall_, communication_, fan_out_, server_, link_, constant_, per_worker_;
   double per_pair_, norm_, straggle_, host_cores_, slowness_, overload_at_, overload_;
   int slow_from_;
@@ -101,7 +101,7 @@ float Matern(const SearchSpace& space, int a, int b) {
 
 }  // namespace
 
-StructuralPrior::StructuralPrior(const SearchSpace& space, Mode mode, uint64_t seed, int draws)
+StructuralPrior::StructuralPrior(const SearchSpace& space, SyncMode mode, uint64_t seed, int draws)
     : size_(space.size()), mean_(static_cast<size_t>(space.size())) {
   Random random(seed);
   Eigen::MatrixXf logs(size_, draws);
@@ -128,8 +128,8 @@ StructuralPrior::StructuralPrior(const SearchSpace& space, Mode mode, uint64_t s
   }
 }
 
-std::shared_ptr<const StructuralPrior> PriorCache::Get(const SearchSpace& space, Mode mode) {
-  std::string key = mode == Mode::kBsp ? "bsp" : "async";
+std::shared_ptr<const StructuralPrior> PriorCache::Get(const SearchSpace& space, SyncMode mode) {
+  std::string key = mode == SyncMode::Bsp() ? "bsp" : "async";
   for (int k = 0; k < space.knob_count(); ++k) {
     const KnobRange& knob = space.description().knobs[static_cast<size_t>(k)];
     key += ',' + knob.name + ':' + std::to_string(knob.low) + ':' + std::to_string(knob.high);

@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "base/sync_mode.h"
 #include "operator/tuner/space/search_space.h"
 
 namespace attune::tuner {
 
-enum class Mode { kAsync, kBsp };  // SSP counts as Async: its workers wait rarely
-
 // Immutable after construction, so many jobs may share one. About n^2 * 8 bytes for n settings.
 class StructuralPrior {
  public:
-  StructuralPrior(const SearchSpace& space, Mode mode, uint64_t seed, int draws = kDraws);
+  // Of the modes, SSP counts as Async: its workers wait rarely.
+  StructuralPrior(const SearchSpace& space, SyncMode mode, uint64_t seed, int draws = kDraws);
 
   int size() const { return size_; }
   double mean(int id) const { return mean_[static_cast<size_t>(id)]; }  // log seconds, arbitrary level
@@ -42,7 +42,7 @@ class StructuralPrior {
 // One prior per space and mode in a process; a value owned by the shell that makes tuners. Not thread-safe.
 class PriorCache {
  public:
-  std::shared_ptr<const StructuralPrior> Get(const SearchSpace& space, Mode mode);
+  std::shared_ptr<const StructuralPrior> Get(const SearchSpace& space, SyncMode mode);
 
   static constexpr size_t kPriorsMax = 8;  // 8 MB each at most; the oldest goes first
 

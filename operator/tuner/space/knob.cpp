@@ -1,5 +1,6 @@
 #include "operator/tuner/space/knob.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -99,16 +100,22 @@ const KnobRecord* FindKnob(std::string_view name) {
   return nullptr;
 }
 
+int SlackOf(SyncMode mode) {
+  return mode.bounded() ? static_cast<int>(std::min<uint32_t>(*mode.slack, kSlackAsync)) : kSlackAsync;
+}
+
+SyncMode SyncModeOf(int slack) {
+  return slack >= kSlackAsync ? SyncMode::Async() : SyncMode::Ssp(static_cast<uint32_t>(std::max(slack, 0)));
+}
+
 std::string ValueText(std::string_view knob, int value) {
   if (knob != "slack") return std::to_string(value);
-  return value == 0 ? "bsp" : value >= kSlackAsync ? "async" : "ssp:" + std::to_string(value);
+  return ToString(SyncModeOf(value));
 }
 
 std::optional<int> ParseValue(const KnobRecord& knob, std::string_view text) {
   if (knob.name == "slack") {
-    if (text == "bsp") return 0;
-    if (text == "async") return kSlackAsync;
-    if (text.starts_with("ssp:")) text.remove_prefix(4);
+    if (const StatusOr<SyncMode> mode = ParseSyncMode(text); mode.ok()) return SlackOf(*mode);
   }
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/sync_mode.h"
+
 namespace attune::tuner {
 
 // What it takes to change a knob, cheapest first: the rungs of the reconfiguration ladder.
@@ -40,6 +42,9 @@ std::span<const KnobRecord> Knobs();
 const KnobRecord* FindKnob(std::string_view name);  // nullptr: not a knob of Attune
 
 inline constexpr int kSlackAsync = 1'000'000;  // of the knob slack: no worker waits
+// A mode as a value of that knob, and back.
+int SlackOf(SyncMode mode);
+SyncMode SyncModeOf(int slack);
 // A value as people write it: "4"; of slack "bsp", "ssp:4", "async".
 std::string ValueText(std::string_view knob, int value);
 // The other way round; nothing for what is no value of that knob.

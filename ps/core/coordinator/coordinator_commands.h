@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "base/time_source.h"
 #include "ps/core/membership/leader_lease.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/shard_map.h"
-#include "ps/core/protocol/sync_mode.h"
 
 namespace attune::ps {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator/coordinator_commands.h"
 #include "ps/core/membership/leader_lease.h"
@@ -18,7 +19,6 @@
 #include "ps/core/protocol/limits.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/node_inputs.h"
-#include "ps/core/protocol/sync_mode.h"
 
 namespace attune::ps {
 

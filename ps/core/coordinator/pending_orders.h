@@ -1,10 +1,10 @@
 // Commands that the coordinator has taken up and answers later.
 #pragma once
 
+#include "base/sync_mode.h"
 #include "base/time_source.h"
 #include "ps/core/coordinator/coordinator_commands.h"
 #include "ps/core/protocol/ids.h"
-#include "ps/core/protocol/sync_mode.h"
 
 namespace attune::ps {
 

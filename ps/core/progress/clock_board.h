@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ps/core/protocol/ids.h"
-#include "ps/core/protocol/sync_mode.h"
+#include "ps/core/protocol/sync_state.h"
 
 namespace attune::ps {
 

@@ -15,7 +15,7 @@
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/shard_map.h"
-#include "ps/core/protocol/sync_mode.h"
+#include "ps/core/protocol/sync_state.h"
 #include "ps/types/data_set_options.h"
 
 #include "ps/store/table_store.h"

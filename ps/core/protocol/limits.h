@@ -22,7 +22,6 @@ inline constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // sequences, request
 // What is counted over nodes stays one of them, too.
 constexpr uint64_t CappedSum(uint64_t a, uint64_t b) { return a + b < kNumberMax ? a + b : kNumberMax; }
 inline constexpr uint32_t kNodeIdMax = 1U << 30;
-inline constexpr uint32_t kSlackMax = 1'000'000;               // steps of ssp:N
 inline constexpr uint64_t kOpenEpochsMax = uint64_t{1} << 20;  // begun beyond the last one that is finished
 
 // One call of a worker program; larger ones are refused before anything is sent.

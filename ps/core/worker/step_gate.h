@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "ps/core/mutations.h"
-#include "ps/core/protocol/sync_mode.h"
+#include "ps/core/protocol/sync_state.h"
 
 namespace attune::ps {
 

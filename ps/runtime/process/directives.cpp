@@ -6,30 +6,12 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
+#include "proto/sync_mode.h"
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 namespace {
-
-StatusOr<Command> FromSynchronization(const v1::Synchronization& wanted) {
-  constexpr uint32_t kStalenessMax = 1'000'000;
-  switch (wanted.mode()) {
-    case v1::Synchronization::ASYNC:
-      return Command(SetSynchronization{SyncMode::Async()});
-    case v1::Synchronization::BSP:
-      return Command(SetSynchronization{SyncMode::Bsp()});
-    case v1::Synchronization::SSP:
-      if (wanted.staleness() >= 1 && wanted.staleness() <= kStalenessMax) {
-        return Command(SetSynchronization{SyncMode::Ssp(wanted.staleness())});
-      }
-      return Error(StatusCode::kInvalidArgument, "a staleness of " + std::to_string(wanted.staleness()) +
-                                                     " steps; 1 to " + std::to_string(kStalenessMax) + " are possible");
-    default:
-      return Error(StatusCode::kInvalidArgument, "a synchronization mode that this release does not know (" +
-                                                     std::to_string(static_cast<int>(wanted.mode())) + ")");
-  }
-}
 
 StatusOr<NodeGone> FromNodeGone(const v1::NodeGone& gone) {
   const uint32_t pod = PodNumber(gone.pod_uid());
@@ -78,8 +60,10 @@ StatusOr<Command> FromConfirmLeader(const v1::ConfirmLeader& confirmed) {
 
 StatusOr<Command> ToCommand(const v1::Directive& directive) {
   switch (directive.kind_case()) {
-    case v1::Directive::kSetSynchronization:
-      return FromSynchronization(directive.set_synchronization().synchronization());
+    case v1::Directive::kSetSynchronization: {
+      ASSIGN_OR_RETURN(const SyncMode mode, FromProto(directive.set_synchronization().synchronization()));
+      return Command(SetSynchronization{mode});
+    }
     case v1::Directive::kCheckpoint:
       return Command(TakeCheckpoint{directive.checkpoint().directory()});
     case v1::Directive::kSetServers:

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/os/file_descriptor.h"
 #include "proto/contract.h"
+#include "proto/sync_mode.h"
 #include "ps/runtime/process/final_report.h"
 #include "ps/runtime/process/unix_socket.h"
 
@@ -83,13 +84,6 @@ void Fill(const LeaderTelemetry& from, v1::LeaderLease* to) {
   to->mutable_wanted_voters()->Assign(from.wanted.begin(), from.wanted.end());
 }
 
-void Fill(SyncMode from, v1::Synchronization* to) {
-  to->set_mode(!from.bounded()    ? v1::Synchronization::ASYNC
-               : *from.slack == 0 ? v1::Synchronization::BSP
-                                  : v1::Synchronization::SSP);
-  to->set_staleness(from.slack.value_or(0));
-}
-
 v1::ServerState::State ToProto(JobTelemetry::Server::State state) {
   switch (state) {
     case JobTelemetry::Server::State::kServing:
@@ -155,7 +149,7 @@ void Fill(const JobTelemetry& from, v1::JobWindow* to) {
   to->mutable_abilities()->set_coordinator_failover(from.abilities.coordinator_failover);
   to->mutable_abilities()->set_synchronization_modes(from.abilities.synchronization_modes);
   to->mutable_abilities()->set_checkpoints(from.abilities.checkpoints);
-  if (from.synchronization) Fill(*from.synchronization, to->mutable_synchronization());
+  if (from.synchronization) *to->mutable_synchronization() = ToProto(*from.synchronization);
   if (from.slowest_worker) to->set_slowest_worker(*from.slowest_worker);
   for (const JobTelemetry::Server& server : from.server_states) {
     v1::ServerState* state = to->add_server_states();

@@ -13,11 +13,11 @@
 
 #include "attune/ps/session.h"
 #include "base/status.h"
+#include "base/sync_mode.h"
 #include "base/time_source.h"
 #include "ps/core/keys/seen_versions.h"
 #include "ps/core/progress/metric_board.h"
 #include "ps/core/protocol/cut_record.h"
-#include "ps/core/protocol/sync_mode.h"
 #include "ps/runtime/process/directives.h"
 #include "ps/runtime/process/window.h"
 

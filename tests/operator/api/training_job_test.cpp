@@ -68,16 +68,16 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.worker_threads, 2);
   EXPECT_EQ(spec.tuning.threads.max, 6);
   EXPECT_EQ(spec.tuning.slack.min, 0);
-  EXPECT_EQ(SlackOf(spec.synchronization), 4);
-  EXPECT_EQ(SynchronizationOf(4), spec.synchronization);
-  EXPECT_EQ(SlackOf(SynchronizationOf(0)), 0);
-  EXPECT_EQ(SynchronizationOf(SlackOf({})), Synchronization());
+  EXPECT_EQ(FromManifest(spec.synchronization), SyncMode::Ssp(4));
+  for (const SyncMode mode : {SyncMode::Async(), SyncMode::Bsp(), SyncMode::Ssp(4)}) {
+    EXPECT_EQ(FromManifest(ToManifest(mode)), mode);
+  }
   EXPECT_EQ(spec.security.tls_secret, "word2vec-tls");
   EXPECT_EQ(spec.security.token_secret, "word2vec.token");
   EXPECT_EQ(spec.security.transport, Transport::kEncrypted);
   EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.security.transport, Transport::kAuthenticated);
   EXPECT_EQ(spec.model.claim, "models");
-  EXPECT_EQ(spec.synchronization, (Synchronization{SyncMode::kSsp, 4}));
+  EXPECT_EQ(spec.synchronization, (Synchronization{Synchronization::Mode::kSsp, 4}));
   EXPECT_EQ(spec.backups, 1);
   EXPECT_EQ(spec.checkpoint.directory, "/shared/c");
   EXPECT_EQ(spec.checkpoint.interval_seconds, 600);
@@ -239,7 +239,7 @@ TrainingJobStatus FullStatus() {
   status.coordinator = "a-server-0";
   status.coordinator_term = 2;
   status.begun = true;
-  status.synchronization = Synchronization{SyncMode::kSsp, 4};
+  status.synchronization = Synchronization{Synchronization::Mode::kSsp, 4};
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
   status.checkpoint = CheckpointStatus{.directory = "/shared/c",
                                        .number = 7,

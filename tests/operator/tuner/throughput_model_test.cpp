@@ -20,9 +20,9 @@ SearchSpace SmallSpace() {
 TEST(StructuralPriorTest, KnowsThatHelpersHelp) {
   const SearchSpace space = SmallSpace();
   PriorCache cache;
-  const auto prior = cache.Get(space, Mode::kAsync);
-  EXPECT_EQ(prior, cache.Get(space, Mode::kAsync)) << "computed once";
-  EXPECT_NE(prior, cache.Get(space, Mode::kBsp));
+  const auto prior = cache.Get(space, SyncMode::Async());
+  EXPECT_EQ(prior, cache.Get(space, SyncMode::Async())) << "computed once";
+  EXPECT_NE(prior, cache.Get(space, SyncMode::Bsp()));
   const auto mean = [&](Setting s) { return prior->mean(*space.Find(s)); };
   EXPECT_LT(mean({2, 4, 1}), mean({1, 1, 1})) << "on average more of both is faster";
   EXPECT_GT(mean({4, 1, 1}), mean({4, 8, 1}));
@@ -38,7 +38,7 @@ TEST(StructuralPriorTest, KnowsWhoWaitsForWhom) {
   const auto space = SearchSpace::Create({.knobs = {{"slack", 0, kSlackAsync}, {"workers", 1, 8}}});
   ASSERT_TRUE(space.ok());
   PriorCache cache;
-  const auto prior = cache.Get(*space, Mode::kAsync);
+  const auto prior = cache.Get(*space, SyncMode::Async());
   const auto mean = [&](Setting s) { return prior->mean(*space->Find(s)); };
   EXPECT_GT(mean({0, 8}), mean({1, 8})) << "chance delays";
   EXPECT_GT(mean({1, 8}), mean({64, 8}));
@@ -68,7 +68,7 @@ TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
     for (int i = 0; i < 3; ++i)
       log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = 1000 / std::exp(truth(id)) / 1000});
   }
-  const ThroughputModel model(cache.Get(space, Mode::kAsync), {});
+  const ThroughputModel model(cache.Get(space, SyncMode::Async()), {});
   const Posterior posterior = model.Fit(log, time, 60);
   const int reference = *space.Find({2, 4, 1});
   double worst = 0, outside = 0;
@@ -87,7 +87,7 @@ TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
 TEST(ThroughputModelTest, WithoutMeasurementsThePriorStands) {
   const SearchSpace space = SmallSpace();
   PriorCache cache;
-  const auto prior = cache.Get(space, Mode::kAsync);
+  const auto prior = cache.Get(space, SyncMode::Async());
   const Posterior posterior = ThroughputModel(prior, {}).Fit(BlockLog(1), 0, 60);
   for (int id = 0; id < space.size(); ++id) EXPECT_DOUBLE_EQ(posterior.mean(id), prior->mean(id));
 }
@@ -100,7 +100,7 @@ TEST(ThroughputModelTest, FollowsDrift) {
   double time = 0;
   for (int i = 0; i < 120; ++i)
     log.Absorb({.setting = id, .time = time += 1, .seconds = 1, .updates = i < 60 ? 100.0 : 50.0});
-  const Posterior posterior = ThroughputModel(cache.Get(space, Mode::kAsync), {}).Fit(log, time, 60);
+  const Posterior posterior = ThroughputModel(cache.Get(space, SyncMode::Async()), {}).Fit(log, time, 60);
   EXPECT_NEAR(posterior.mean(id), std::log(1.0 / 50), 0.05);
   EXPECT_GT(posterior.drift(), 0.05);
 }

@@ -7,6 +7,7 @@
 
 #include "proto/contract.h"
 #include "proto/pod_number.h"
+#include "proto/sync_mode.h"
 #include "ps/runtime/process/directives.h"
 #include "tests/operator/controller/plan/abilities.h"
 
@@ -35,15 +36,6 @@ std::optional<uint32_t> ArgumentOf(const Pod& pod, const std::string& flag) {
   const auto found = std::ranges::find(pod.arguments, flag);
   if (found == pod.arguments.end() || found + 1 == pod.arguments.end()) return std::nullopt;
   return static_cast<uint32_t>(std::stoul(*(found + 1)));
-}
-
-v1::Synchronization ToProto(SyncMode mode) {
-  v1::Synchronization message;
-  message.set_mode(!mode.bounded()    ? v1::Synchronization::ASYNC
-                   : *mode.slack == 0 ? v1::Synchronization::BSP
-                                      : v1::Synchronization::SSP);
-  message.set_staleness(mode.slack.value_or(0));
-  return message;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using Outcome = telemetry::DirectiveAnswer::Outcome;
 
 TEST(Requests, AnotherModeIsAskedForAndToldWhenItIsInForce) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.synchronization = {api::SyncMode::kSsp, 4};
+  cluster.job().spec.synchronization = api::ToManifest(SyncMode::Ssp(4));
   ++cluster.job().generation;
   cluster.Settle();
   EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 synchronization=SSP(4)"));
@@ -30,14 +30,14 @@ TEST(Requests, AnotherModeIsAskedForAndToldWhenItIsInForce) {
   cluster.sample.job->mutable_synchronization()->set_mode(v1::Synchronization::SSP);
   cluster.sample.job->mutable_synchronization()->set_staleness(4);
   cluster.Settle();
-  EXPECT_EQ(cluster.status().synchronization, (api::Synchronization{api::SyncMode::kSsp, 4}));
+  EXPECT_EQ(cluster.status().synchronization, api::ToManifest(SyncMode::Ssp(4)));
   EXPECT_THAT(cluster.events().back().note, StartsWith("Workers keep pace by SSP(4) now (before: Async)"));
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
 }
 
 TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  cluster.job().spec.synchronization.mode = api::SyncMode::kBsp;
+  cluster.job().spec.synchronization = api::ToManifest(SyncMode::Bsp());
   cluster.Settle();
   cluster.Answer("synchronization=BSP", Outcome::kRefused, "worker 1 did not answer in time");
   cluster.Settle();
@@ -45,7 +45,7 @@ TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
               StartsWith("False/SynchronizationRefused: switching to BSP did not succeed: worker 1 did not answer"));
 
   FakeCluster unable = Running(MakeTrainingJob("b").Servers(1).Workers(1), v1::Abilities());
-  unable.job().spec.synchronization.mode = api::SyncMode::kBsp;
+  unable.job().spec.synchronization = api::ToManifest(SyncMode::Bsp());
   unable.Settle();
   EXPECT_THAT(unable.sent_texts(), IsEmpty());
   EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and continue with Async"));

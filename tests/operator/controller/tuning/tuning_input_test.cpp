@@ -81,7 +81,7 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   two.window.mutable_worker()->set_threads_max(6);
   Observed observed;
   observed.sample.pods = {four, two};
-  observed.job.spec.synchronization = {api::SyncMode::kSsp, 3};
+  observed.job.spec.synchronization = api::ToManifest(SyncMode::Ssp(3));
   const auto input = [&] {
     const ServersView servers = ViewServers(observed, PlanOptions{}, now);
     return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);

@@ -633,7 +633,7 @@ TEST(TuningLoop, WhilePodsStartTheLossIsThatOfTheSettingWhichRunsOn) {
 // Where no worker measures staleness, it follows from the setting.
 TEST(TuningLoop, WhileAnothersChoiceComesAboutTheLossIsThatOfTheSettingWhichRunsOn) {
   FormulaJob job = JobWithLongLeads();
-  job.input.mode = api::SyncMode::kBsp;
+  job.input.mode = SyncMode::Bsp();
   do {
     TickWithALoss(job);
   } while (job.last.status.stage == "Learning" && job.input.time < 300);
