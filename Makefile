@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz sanitize clean
+.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz asan sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -98,6 +98,11 @@ fuzz: packages  ## every fuzz target under the sanitizers, one after another: ma
 	@cmake --preset asan >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
 	cmake --build --preset asan -j$(JOBS) --target fuzzers
 	scripts/fuzz build/asan $(or $(SECONDS),1800)
+
+asan: packages  ## the unit tests under the address and undefined-behavior sanitizers
+	@cmake --preset asan >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+	cmake --build --preset asan -j$(JOBS) --target unit_tests
+	ctest --test-dir build/asan --output-on-failure -j$(JOBS) -L '^unit$$'
 
 sanitize:  ## unit and simulation tests under address, undefined-behavior and thread sanitizers; each fuzz target for a minute
 	$(MAKE) fuzz SECONDS=60

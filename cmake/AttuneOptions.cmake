@@ -20,7 +20,9 @@ endif()
 # -g1 keeps function names and lines for stack traces and profilers at a small cost in build time.
 # Rooms with inner loops over rows (ps/store, examples) ask for -O3 themselves.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
-set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+if(NOT ATTUNE_SANITIZE)  # the presets of the sanitizers have flags of their own: at -O0 they are too slow for the long tests
+  set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
@@ -38,7 +40,8 @@ target_compile_options(attune_warnings INTERFACE
   -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 
 if(ATTUNE_SANITIZE)
-  add_compile_options(-fsanitize=${ATTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Checks between a test and a use hide from g++ that they belong together.
+  add_compile_options(-fsanitize=${ATTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${ATTUNE_SANITIZE})
   if(ATTUNE_SANITIZE MATCHES "thread")
     # The thread sanitizer does not understand fences. Asio's are not needed: its queues hand handlers over under a mutex.
