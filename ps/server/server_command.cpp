@@ -12,7 +12,7 @@
 #include "proto/contract.h"
 #include "proto/metric_name.h"
 #include "ps/runtime/process/environment.h"
-#include "ps/runtime/server/abilities.h"
+#include "ps/runtime/process/job_window.h"
 
 namespace attune::ps {
 namespace {
@@ -234,7 +234,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.retained_checkpoints = flags.checkpoints_retained;
     ASSIGN_OR_RETURN(coordinator.core.synchronization, ParseSyncMode(flags.synchronization));
     coordinator.core.backups = flags.backups;
-    coordinator.core.may_be_followed = kAbilities.coordinator_failover;
+    coordinator.core.may_be_followed = AbilitiesOfServers().coordinator_failover();
     coordinator.core.host_index = options.index;
     coordinator.bind_address = options.bind_address;
     coordinator.port = flags.coordinator_port;

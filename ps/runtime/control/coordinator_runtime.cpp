@@ -1,7 +1,6 @@
 #include "ps/runtime/control/coordinator_runtime.h"
 
-#include <algorithm>
-#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "proto/contract.h"
@@ -88,56 +87,32 @@ JobProgress CoordinatorRuntime::progress() const {
   return core_.progress();
 }
 
-LeaderTelemetry CoordinatorRuntime::LeaderTelemetryOf(const JobProgress& progress) const {
-  return {.term = term_,
-          .held = progress.lease.held,
-          .map_version = progress.lease.map_version.value(),
-          .wanted = progress.lease.wanted};
+JobProgress CoordinatorRuntime::Report(v1::WindowReport* to) const {
+  std::lock_guard lock(mutex_);
+  JobProgress progress = core_.progress();
+  *to->mutable_leader_lease() = LeaseToProto(progress, term_);
+  if (progress.taking_over) return progress;
+  *to->mutable_job() = ToProto(progress, core_.map(), term_);
+  if (checkpoint_) *to->mutable_job()->mutable_checkpoint() = ToProto(*checkpoint_);
+  return progress;
 }
 
 // Under mutex_. Not after every step: a job of many workers takes thousands of steps a second, and a look passes over
 // all members.
-bool CoordinatorRuntime::CheckLeaseOf(MonotonicTime now) {
+bool CoordinatorRuntime::IsUrgent(MonotonicTime now) {
   constexpr Duration kEvery = std::chrono::milliseconds(100);
-  if (now - leases_checked_ < kEvery) return false;
-  leases_checked_ = now;
+  if (now - urgent_checked_ < kEvery) return false;
+  urgent_checked_ = now;
   const JobProgress progress = core_.progress();
-  LeaderTelemetry lease = LeaderTelemetryOf(progress);
-  const bool goal_reached = !progress.goal_reached.empty(), closed = progress.closing.done;
-  const bool formed = core_.map().formed();
   // A newer map alone can wait for the end of the window; the first one cannot, for the job's workers wait for it.
-  const bool changed = lease.held != lease_.held || lease.wanted != lease_.wanted || formed != formed_ ||
-                       goal_reached != goal_reached_ || closed != closed_;
-  lease_ = std::move(lease);
-  formed_ = formed;
-  goal_reached_ = goal_reached;
-  closed_ = closed;
+  Urgent seen{.lease_held = progress.lease.held,
+              .wanted_voters = progress.lease.wanted,
+              .formed = core_.map().formed(),
+              .goal_reached = !progress.goal_reached.empty(),
+              .closed = progress.closing.done};
+  const bool changed = seen != urgent_;
+  urgent_ = std::move(seen);
   return changed;
-}
-
-std::optional<JobTelemetry::Checkpoint> CoordinatorRuntime::checkpoint() const {
-  std::lock_guard lock(mutex_);
-  return checkpoint_;
-}
-
-std::vector<JobTelemetry::Server> CoordinatorRuntime::servers() const {
-  using State = JobTelemetry::Server::State;
-  std::vector<JobTelemetry::Server> servers;
-  {
-    std::lock_guard lock(mutex_);
-    const ShardMap& map = core_.map();
-    std::set<NodeId> homes;
-    for (const Shard& shard : map.shards) homes.insert(shard.home);
-    for (const Member& member : map.members) {
-      if (member.role != Role::kServer) continue;
-      const State state = member.leaving                ? State::kDraining
-                          : homes.contains(member.node) ? State::kServing
-                                                        : State::kJoining;
-      servers.push_back({member.index, state});
-    }
-  }
-  std::ranges::sort(servers, {}, &JobTelemetry::Server::index);
-  return servers;
 }
 
 void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_result) {
@@ -160,7 +135,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     core_.Step(std::move(input), now, out);
     superseded_ = out.superseded;
     wake = core_.WakeAt();
-    lease_changed = CheckLeaseOf(now);
+    lease_changed = IsUrgent(now);
     if (out.finished) {
       const JobProgress progress = core_.progress();
       end = {.closing_work = progress.closing.declared, .lost_rows = progress.model_lost};

@@ -16,8 +16,8 @@
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/core/coordinator/coordinator_core.h"
 #include "ps/runtime/control/coordinator_service.h"
+#include "ps/runtime/process/job_window.h"
 #include "ps/runtime/process/rejection_log.h"
-#include "ps/runtime/process/reporter.h"
 #include "ps/transport/event_loop.h"
 
 namespace attune::ps {
@@ -41,15 +41,12 @@ class CoordinatorRuntime {
 
   const std::string& address() const { return service_->address(); }
   JobProgress progress() const;
-  LeaderTelemetry LeaderTelemetryOf(const JobProgress& progress) const;
+  // What it has to report: its lease, and the job unless it is taking over. Returns what that was made of.
+  JobProgress Report(v1::WindowReport* to) const;
   uint32_t term() const { return term_; }
   // Another coordinator is obeyed: this one does nothing from now on, and hands over what it knows. Any thread.
   std::optional<CoordinatorRecord> Supersede();
   bool superseded() const;
-  // Members that are servers, by index.
-  std::vector<JobTelemetry::Server> servers() const;
-  // The newest that this coordinator has completed.
-  std::optional<JobTelemetry::Checkpoint> checkpoint() const;
   // Any thread. `on_result` is called exactly once, on the coordinator's loop, at the latest `timeout` from now; not at
   // all when this object ends before.
   void Execute(Command command, Duration timeout, OnResult on_result);
@@ -57,7 +54,7 @@ class CoordinatorRuntime {
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  bool CheckLeaseOf(MonotonicTime now);
+  bool IsUrgent(MonotonicTime now);
   void Arm(MonotonicTime wake);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
@@ -69,12 +66,17 @@ class CoordinatorRuntime {
   mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
   bool superseded_ = false;
   CoordinatorCore core_;
-  std::optional<JobTelemetry::Checkpoint> checkpoint_;
-  LeaderTelemetry lease_;                      // as looked at last; guarded by mutex_
-  bool formed_ = false;                         // likewise: whether all servers have joined once
-  bool goal_reached_ = false, closed_ = false;  // likewise
-  MonotonicTime leases_checked_{};            // guarded by mutex_
-  CommandId last_command_;                      // of the loop, as is what follows
+  std::optional<WrittenCheckpoint> checkpoint_;  // the newest that this coordinator has completed
+  // What is reported before a window ends; guarded by mutex_, as looked at last.
+  struct Urgent {
+    bool lease_held = true;
+    std::vector<uint32_t> wanted_voters;
+    bool formed = false;  // all servers have joined once
+    bool goal_reached = false, closed = false;
+    bool operator==(const Urgent&) const = default;
+  } urgent_;
+  MonotonicTime urgent_checked_{};  // guarded by mutex_
+  CommandId last_command_;          // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;

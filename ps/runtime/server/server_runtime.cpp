@@ -9,22 +9,9 @@
 #include "proto/contract.h"
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
-#include "ps/runtime/server/abilities.h"
 #include "ps/runtime/server/memory_limit.h"
 
 namespace attune::ps {
-namespace {
-
-std::optional<JobTelemetry::Closing> ClosingOf(const JobProgress& progress) {
-  if (progress.goal_reached.empty()) return std::nullopt;
-  return JobTelemetry::Closing{.done = progress.closing.done,
-                               .declared = progress.closing.declared,
-                               .data_set = progress.closing.data_set,
-                               .items_left = progress.closing.items_left};
-}
-
-}  // namespace
-
 StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& options, const TimeSource& time) {
   std::unique_ptr<ServerRuntime> runtime(new ServerRuntime(options, time));
   RETURN_IF_ERROR(runtime->Open());
@@ -403,86 +390,49 @@ uint64_t ServerRuntime::row_count() const {
 }
 
 // Bytes are estimated from this server's own rows: all hold the same tables.
-std::optional<JobTelemetry::Relocation> ServerRuntime::RelocationOf(const JobProgress& progress,
-                                                                    const ServerTelemetry& server, Duration window) {
+void ServerRuntime::ReportRelocation(const JobProgress& progress, v1::WindowReport* to) {
   const uint64_t before = std::exchange(reported_moved_, progress.rows_moved);
   const uint64_t moved =
       progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator here
   const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
-  if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return std::nullopt;
-  const uint64_t row_bytes = server.rows > 0 ? server.row_bytes / server.rows : 0;
-  return JobTelemetry::Relocation{.bytes_left = rows_left * row_bytes,
-                                  .rows_per_second = static_cast<double>(moved) / std::max(1e-3, Seconds(window))};
+  if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return;
+  const uint64_t row_bytes = to->server().rows() > 0 ? to->server().row_bytes() / to->server().rows() : 0;
+  v1::Relocation& relocation = *to->mutable_job()->mutable_relocation();
+  relocation.set_bytes_left(rows_left * row_bytes);
+  relocation.set_rows_per_second(static_cast<double>(moved) / std::max(1e-3, to->duration_seconds()));
 }
 
-TelemetryWindow ServerRuntime::TakeWindow(MonotonicTime now) {
-  ServerTelemetry server;
+v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
+  v1::WindowReport window;
+  window.set_duration_seconds(Seconds(now - std::exchange(reported_at_, now)));
+  v1::ServerWindow& server = *window.mutable_server();
   ServerCounters total;
   {
     std::lock_guard lock(mutex_);
     total = core_->counters();
     for (const auto& table : core_->tables()) {
       if (table == nullptr) continue;
-      server.rows += table->row_count();
-      server.row_bytes += table->memory_bytes();
+      server.set_rows(server.rows() + table->row_count());
+      server.set_row_bytes(server.row_bytes() + table->memory_bytes());
     }
-    server.coordinator_silent = core_->CoordinatorSilence(now);
-    server.map_version = core_->map().version.value();
-    server.goal_reached = core_->goal_reached();
+    server.set_coordinator_silent_seconds(std::max(0.0, Seconds(core_->CoordinatorSilence(now))));
+    server.set_map_version(core_->map().version.value());
+    server.set_goal_reached(core_->goal_reached());
   }
   const Transport::Counters bytes = transport_->counters();
-  server.pulls = total.pulls - reported_.pulls;
-  server.pushes = total.pushes - reported_.pushes;
-  server.pulled_keys = total.pulled_keys - reported_.pulled_keys;
-  server.pushed_keys = total.pushed_keys - reported_.pushed_keys;
-  server.duplicate_pushes = total.duplicate_pushes - reported_.duplicate_pushes;
-  server.connections = bytes.connections;
-  server.bytes_received = bytes.bytes_received - reported_bytes_.bytes_received;
-  server.bytes_sent = bytes.bytes_sent - reported_bytes_.bytes_sent;
+  server.set_pulls(total.pulls - reported_.pulls);
+  server.set_pushes(total.pushes - reported_.pushes);
+  server.set_pulled_keys(total.pulled_keys - reported_.pulled_keys);
+  server.set_pushed_keys(total.pushed_keys - reported_.pushed_keys);
+  server.set_duplicate_pushes(total.duplicate_pushes - reported_.duplicate_pushes);
+  server.set_connections(bytes.connections);
+  server.set_bytes_received(bytes.bytes_received - reported_bytes_.bytes_received);
+  server.set_bytes_sent(bytes.bytes_sent - reported_bytes_.bytes_sent);
   reported_ = total;
   reported_bytes_ = bytes;
-  TelemetryWindow window{.duration = now - std::exchange(reported_at_, now), .server = server};
-  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
-  const JobProgress progress = coordinator == nullptr ? JobProgress() : coordinator->progress();
-  if (coordinator != nullptr) window.leader_lease = coordinator->LeaderTelemetryOf(progress);
-  if (coordinator != nullptr && !progress.taking_over) {
-    window.job = JobTelemetry{.data_set = progress.data_set,
-                              .epoch = progress.epoch,
-                              .epochs = progress.epochs,
-                              .items = progress.items,
-                              .items_done = progress.items_done,
-                              .items_total = progress.items_total,
-                              .reprocessed_items = progress.reprocessed_items,
-                              .servers = progress.servers,
-                              .workers = progress.workers,
-                              .floor_clock = progress.floor_clock,
-                              .steps = progress.steps,
-                              .trained_seconds = progress.trained_seconds,
-                              .goal_reached = !progress.goal_reached.empty(),
-                              .closing = ClosingOf(progress),
-                              .goal_reason = progress.goal_reached,
-                              .metrics = progress.metrics,
-                              .best_checkpoint = progress.best_checkpoint,
-                              .abilities = kAbilities,
-                              .synchronization = std::nullopt,
-                              .slowest_worker = progress.floor_worker,
-                              .server_states = coordinator->servers(),
-                              .lost_pods = progress.lost_pods,
-                              .relocation = RelocationOf(progress, server, window.duration),
-                              .checkpoint = coordinator->checkpoint(),
-                              .recovery = std::nullopt};
-    if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) window.job->synchronization = *mode;
-    if (progress.recoveries > 0) {
-      window.job->recovery = JobTelemetry::Recovery{.count = progress.recoveries,
-                                                    .restored_rows = progress.rows_restored + progress.rows_begun_anew,
-                                                    .rows_begun_anew = progress.rows_begun_anew,
-                                                    .restored_shards = progress.shards_restored,
-                                                    .checkpoint = progress.restored_from.checkpoint,
-                                                    .step = progress.restored_from.clock,
-                                                    .steps_lost = progress.steps_lost,
-                                                    .model_lost = progress.model_lost};
-    }
-    window.job->term = coordinator->term();
+  if (const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here()) {
+    const JobProgress progress = coordinator->Report(&window);
+    if (window.has_job()) ReportRelocation(progress, &window);
   }
   return window;
 }

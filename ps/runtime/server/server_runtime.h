@@ -88,9 +88,8 @@ class ServerRuntime {
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
   void EndCoordinatorBelow(uint32_t term);
-  std::optional<JobTelemetry::Relocation> RelocationOf(const JobProgress& progress, const ServerTelemetry& server,
-                                                       Duration window);
-  TelemetryWindow TakeWindow(MonotonicTime now);
+  void ReportRelocation(const JobProgress& progress, v1::WindowReport* to);
+  v1::WindowReport TakeWindow(MonotonicTime now);
   void ReportSoon();
 
   const Options options_;

@@ -21,6 +21,7 @@
 #include "ps/runtime/worker/data_leases.h"
 #include "ps/runtime/worker/table.h"
 #include "ps/runtime/worker/worker_runtime.h"
+#include "ps/runtime/worker/worker_window.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -186,13 +187,13 @@ class WorkerSession final : public Session {
         SystemClock(),
         {.take_window =
              [runtime = runtime_](MonotonicTime now) {
-               WorkerTelemetry worker = runtime->meter()->Take(now);
-               worker.clock = runtime->clock();
-               worker.pushes_in_flight = static_cast<uint32_t>(runtime->open_pushes());
-               worker.staleness = runtime->TakeStaleness();
-               worker.coordinator_silent = runtime->CoordinatorSilence(now);
-               const Duration duration = worker.window.duration;
-               return TelemetryWindow{.duration = duration, .worker = std::move(worker)};
+               v1::WindowReport report = runtime->meter()->Take(now);
+               v1::WorkerWindow& worker = *report.mutable_worker();
+               worker.set_clock(runtime->clock());
+               worker.set_pushes_in_flight(static_cast<uint32_t>(runtime->open_pushes()));
+               Fill(runtime->TakeStaleness(), &worker);
+               worker.set_coordinator_silent_seconds(std::max(0.0, Seconds(runtime->CoordinatorSilence(now))));
+               return report;
              },
          .drain =
              [runtime = runtime_](const std::string& reason) {

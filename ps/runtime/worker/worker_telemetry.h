@@ -6,9 +6,10 @@
 #include <mutex>
 #include <string>
 
+#include "base/status.h"
 #include "base/time_source.h"
-#include "ps/runtime/process/reporter.h"
 #include "ps/runtime/process/window.h"
+#include "ps/runtime/worker/worker_window.h"
 
 namespace attune::ps {
 
@@ -84,15 +85,19 @@ class WaitMeter {
     std::lock_guard lock(mutex_);
     return threads_ = threads_wanted_;
   }
-  WorkerTelemetry Take(MonotonicTime now) {
+  // What it has counted since the last call.
+  v1::WindowReport Take(MonotonicTime now) {
     std::lock_guard lock(mutex_);
-    WorkerTelemetry telemetry;
-    telemetry.window = window_.Take(now);
-    telemetry.epoch = epoch_;
-    telemetry.sample_unit = sample_unit_;
-    if (threads_max_ > 0) telemetry.threads = threads_;
-    telemetry.threads_max = threads_max_;
-    return telemetry;
+    v1::WindowReport report;
+    const WorkerWindowSummary summary = window_.Take(now);
+    report.set_duration_seconds(Seconds(summary.duration));
+    v1::WorkerWindow& worker = *report.mutable_worker();
+    Fill(summary, &worker);
+    worker.set_epoch(epoch_);
+    worker.set_sample_unit(sample_unit_);
+    if (threads_max_ > 0) worker.set_threads(threads_);
+    worker.set_threads_max(threads_max_);
+    return report;
   }
 
  private:

@@ -102,10 +102,10 @@ class ReporterTest : public testing::Test {
     return Reporter::Start(options, time_,
                            {.take_window =
                                 [this](MonotonicTime) {
-                                  TelemetryWindow window{.duration = milliseconds(20)};
-                                  window.worker.emplace();
-                                  window.worker->clock = ++windows_;
-                                  window.worker->window.samples = 7;
+                                  v1::WindowReport window;
+                                  window.set_duration_seconds(0.02);
+                                  window.mutable_worker()->set_clock(++windows_);
+                                  window.mutable_worker()->set_samples(7);
                                   return window;
                                 },
                             .drain =

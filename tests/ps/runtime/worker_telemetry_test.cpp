@@ -8,18 +8,18 @@ namespace {
 TEST(WaitMeter, ThreadsAreObeyedFromTheStepThatAsksForThem) {
   const ManualTime time;
   WaitMeter meter(time);
-  EXPECT_EQ(meter.Take({}).threads_max, 0U);
+  EXPECT_EQ(meter.Take({}).worker().threads_max(), 0U);
   EXPECT_EQ(meter.WantThreads(2).code(), StatusCode::kFailedPrecondition) << "not offered";
   EXPECT_EQ(meter.TakeThreads(), 1U);
-  EXPECT_EQ(meter.Take({}).threads, 0U) << "a program that chooses them itself is not counted";
+  EXPECT_EQ(meter.Take({}).worker().threads(), 0U) << "a program that chooses them itself is not counted";
 
   meter.OfferThreads(2, 4);
   EXPECT_EQ(meter.TakeThreads(), 2U);
   ASSERT_TRUE(meter.WantThreads(3).ok());
-  EXPECT_EQ(meter.Take({}).threads, 2U) << "still the step before";
+  EXPECT_EQ(meter.Take({}).worker().threads(), 2U) << "still the step before";
   EXPECT_EQ(meter.TakeThreads(), 3U);
-  EXPECT_EQ(meter.Take({}).threads, 3U);
-  EXPECT_EQ(meter.Take({}).threads_max, 4U);
+  EXPECT_EQ(meter.Take({}).worker().threads(), 3U);
+  EXPECT_EQ(meter.Take({}).worker().threads_max(), 4U);
   for (const uint32_t wrong : {0U, 5U}) {
     EXPECT_EQ(meter.WantThreads(wrong).code(), StatusCode::kInvalidArgument) << wrong;
   }
@@ -31,7 +31,7 @@ TEST(WaitMeter, AnOfferOfNothingIsOne) {
   WaitMeter meter(time);
   meter.OfferThreads(0, 0);
   EXPECT_EQ(meter.TakeThreads(), 1U);
-  EXPECT_EQ(meter.Take({}).threads_max, 1U);
+  EXPECT_EQ(meter.Take({}).worker().threads_max(), 1U);
 }
 
 }  // namespace

@@ -7,9 +7,8 @@
 
 #include "proto/contract.h"
 #include "proto/pod_number.h"
-#include "proto/sync_mode.h"
 #include "ps/runtime/process/directives.h"
-#include "tests/operator/controller/plan/abilities.h"
+#include "ps/runtime/process/job_window.h"
 
 namespace attune::ps::simulation {
 namespace {
@@ -264,53 +263,17 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
   const Leader* const leader = LeaderIn(server);
   if (leader == nullptr) return;
   const JobProgress progress = leader->core->progress();
-  v1::LeaderLease& lease = *window.mutable_leader_lease();
-  lease.set_term(leader->term);
-  lease.set_held(progress.lease.held);
-  lease.set_map_version(progress.lease.map_version.value());
-  lease.mutable_wanted_voters()->Assign(progress.lease.wanted.begin(), progress.lease.wanted.end());
+  *window.mutable_leader_lease() = LeaseToProto(progress, leader->term);
   if (!progress.taking_over) FillJob(*leader, progress, *window.mutable_job());
 }
 
 void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progress, v1::JobWindow& window) const {
-  window.set_epochs(progress.epochs);
-  window.set_items(progress.items);
-  window.set_items_done(progress.items_done);
-  window.set_items_total(progress.items_total);
-  window.set_servers(progress.servers);
-  window.set_workers(progress.workers);
-  window.set_steps(progress.steps);
-  window.set_goal_reached(!progress.goal_reached.empty());
-  if (window.goal_reached()) {
-    window.mutable_closing()->set_done(progress.closing.done);
-    window.mutable_closing()->set_declared(progress.closing.declared);
-    window.mutable_closing()->set_data_set(progress.closing.data_set);
-    window.mutable_closing()->set_items_left(progress.closing.items_left);
-  }
-  window.set_term(leader.term);
+  window = ToProto(progress, leader.core->map(), leader.term);
+  window.clear_lost_pods();  // this world has numbers of its own for them
   for (const uint32_t pod : progress.lost_pods) {
     if (const auto uid = pod_uids_.find(pod); uid != pod_uids_.end()) {
       window.add_lost_pods(contract::PodNumber(uid->second));
     }
-  }
-  *window.mutable_abilities() = controller::AllAbilities();
-  if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) {
-    *window.mutable_synchronization() = ToProto(*mode);
-  }
-  const ShardMap& map = leader.core->map();
-  std::set<NodeId> homes;
-  for (const Shard& shard : map.shards) homes.insert(shard.home);
-  std::map<uint32_t, v1::ServerState::State> states;
-  for (const Member& member : map.members) {
-    if (member.role != Role::kServer) continue;
-    states[member.index] = member.leaving                ? v1::ServerState::DRAINING
-                           : homes.contains(member.node) ? v1::ServerState::SERVING
-                                                         : v1::ServerState::JOINING;
-  }
-  for (const auto& [index, state] : states) {
-    v1::ServerState& said = *window.add_server_states();
-    said.set_index(index);
-    said.set_state(state);
   }
 }
 
