@@ -96,7 +96,7 @@ std::vector<scheduler::Machine> FreeMachines(const std::vector<kube::Snapshot>& 
     if (!TakesPods(*node)) continue;
     scheduler::Machine machine{std::string(kube::Name(*node)), AmountsOf(kube::At(*node, {"status", "allocatable"}))};
     for (const ObservedPod& pod : pods) {
-      if (pod.node != machine.name || HasSucceeded(pod) || HasFailed(pod)) continue;
+      if (pod.node != machine.name || HasEnded(pod)) continue;
       machine.free.cpu_cores = std::max(0.0, machine.free.cpu_cores - pod.requests.cpu_cores);
       machine.free.memory_bytes = std::max(0.0, machine.free.memory_bytes - pod.requests.memory_bytes);
     }

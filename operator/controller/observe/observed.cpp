@@ -189,18 +189,24 @@ ObservedPod ObservePod(const Json& pod) {
 
 bool IsBeingDeleted(const ObservedPod& pod) { return pod.deletion_time.has_value(); }
 
-bool HasSucceeded(const ObservedPod& pod) {
-  if (WasEndedFromOutside(pod)) return false;
-  if (pod.container.state == RoleContainer::State::kTerminated) return pod.container.exit_code == 0;
-  return pod.phase == PodPhase::kSucceeded;
-}
-
-bool HasFailed(const ObservedPod& pod) {
-  if (WasEndedFromOutside(pod)) return true;
-  if (pod.container.state == RoleContainer::State::kTerminated) return pod.container.exit_code != 0;
-  return pod.phase == PodPhase::kFailed;
+PodLife LifeOf(const ObservedPod& pod) {
+  if (WasEndedFromOutside(pod)) return PodLife::kFailed;
+  if (pod.container.state == RoleContainer::State::kTerminated) {
+    return pod.container.exit_code == 0 ? PodLife::kSucceeded : PodLife::kFailed;
+  }
+  if (pod.phase == PodPhase::kSucceeded) return PodLife::kSucceeded;
+  if (pod.phase == PodPhase::kFailed) return PodLife::kFailed;
+  return HasStarted(pod) ? PodLife::kRunning : PodLife::kWaiting;
 }
 
 bool HasStarted(const ObservedPod& pod) { return pod.container.state != RoleContainer::State::kWaiting; }
+
+bool IsServerOf(const Observed& observed, const ObservedPod& pod) {
+  return pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
+
+bool IsWorkerOf(const Observed& observed, const ObservedPod& pod) {
+  return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
 
 }  // namespace attune::controller

@@ -67,10 +67,18 @@ kube::Json ProjectPod(const kube::Json& pod);
 // Objects come from outside: whatever is missing or malformed reads as its default. `index` -1: not one of our pods.
 ObservedPod ObservePod(const kube::Json& pod);
 
+// Where a pod is in its life, by its role's container and its own end. kFailed: the container ended with another code
+// than 0, or the pod was failed as a whole (evicted, node gone), whatever its container returned then.
+enum class PodLife { kWaiting, kRunning, kSucceeded, kFailed };
+PodLife LifeOf(const ObservedPod& pod);
+
+inline bool HasSucceeded(const ObservedPod& pod) { return LifeOf(pod) == PodLife::kSucceeded; }
+inline bool HasFailed(const ObservedPod& pod) { return LifeOf(pod) == PodLife::kFailed; }
+inline bool HasEnded(const ObservedPod& pod) { return LifeOf(pod) >= PodLife::kSucceeded; }
+bool HasStarted(const ObservedPod& pod);  // the role's container runs or has run
 bool IsBeingDeleted(const ObservedPod& pod);
-bool HasSucceeded(const ObservedPod& pod);  // the role's container ended with 0
-bool HasFailed(const ObservedPod& pod);     // it ended otherwise, or the pod was failed as a whole (evicted, node gone)
-bool HasStarted(const ObservedPod& pod);    // the role's container runs or has run
+// Its process runs, and is to go on running.
+inline bool IsAlive(const ObservedPod& pod) { return LifeOf(pod) == PodLife::kRunning && !IsBeingDeleted(pod); }
 
 // What is read of a node.
 struct ObservedNode {
@@ -106,6 +114,10 @@ struct Observed {
   std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };
+
+// A pod of this job, not of an earlier one of its name, or of somebody who uses its labels.
+bool IsServerOf(const Observed& observed, const ObservedPod& pod);
+bool IsWorkerOf(const Observed& observed, const ObservedPod& pod);
 
 struct Now {
   MonotonicTime monotonic;

@@ -13,10 +13,6 @@ bool IsUrgent(const v1::Directive& directive) {
 
 }  // namespace
 
-bool IsAlive(const ObservedPod& pod) {
-  return HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod) && !IsBeingDeleted(pod);
-}
-
 bool IsConnected(const Observed& observed, const ObservedPod& pod) {
   const auto& samples = observed.sample.pods;
   return std::ranges::any_of(samples, [&](const auto& sample) { return sample.pod == pod.name && sample.connected; });

@@ -21,8 +21,6 @@ std::optional<v1::ServerState::State> StateOf(const v1::JobWindow& window, int32
 uint32_t MemberCount(const v1::JobWindow& window);
 bool IsMember(const v1::JobWindow& window, int32_t index);
 
-// Runs, and no user has asked it to end.
-bool IsAlive(const ObservedPod& pod);
 // Its sidecar's stream is open.
 bool IsConnected(const Observed& observed, const ObservedPod& pod);
 // The pod that status.coordinator names; null when there is none.

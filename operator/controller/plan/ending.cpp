@@ -7,7 +7,7 @@ namespace attune::controller {
 namespace {
 
 bool IsToBeRemoved(const ObservedPod& pod, api::CleanPods clean) {
-  const bool finished = HasSucceeded(pod) || HasFailed(pod);
+  const bool finished = HasEnded(pod);
   if (pod.role == RoleName::kServer && !finished) return true;  // servers end with the job
   switch (clean) {
     case api::CleanPods::kNone:

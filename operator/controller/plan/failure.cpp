@@ -12,7 +12,7 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
   for (const ObservedPod& pod : observed.pods) {
     const bool ours = pod.index >= 0 && pod.job_uid == observed.job.uid && !IsBeingDeleted(pod);
     // An end with 0 may turn out to be none of the job's.
-    const bool ended_badly = HasFailed(pod) || HasSucceeded(pod);
+    const bool ended_badly = HasEnded(pod);
     // The machine of one that was disrupted may be gone, and its log says nothing about why.
     if (ours && ended_badly && !pod.failure_number && !WasDisrupted(pod)) pods.push_back(&pod);
   }

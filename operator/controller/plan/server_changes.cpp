@@ -205,7 +205,7 @@ class ServerPlanner {
   // Kept until its process has ended, so that the end is known; not for ever, when its machine is not heard from.
   void PlanDeletedFromOutside(const ObservedPod& pod) {
     // Of a job that has not formed nothing is to be recorded.
-    const bool ended = HasFailed(pod) || HasSucceeded(pod) || !HasStarted(pod) || !servers_.formed;
+    const bool ended = LifeOf(pod) != PodLife::kRunning || !servers_.formed;
     if (!ended) return PlanOverdue(pod);
     const Duration since = pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_timeout;
     if (!ReportGone(pod, since)) return;

@@ -17,15 +17,11 @@ namespace {
 constexpr char kHowToSurvive[] =
     "Delete and create the job again to start over; with spec.servers.backups: 1 or checkpoints a job survives this.";
 
-bool IsOurs(const Observed& observed, const ObservedPod& pod) {
-  return pod.role == RoleName::kServer && pod.index >= 0 && pod.job_uid == observed.job.uid;
-}
-
 // The number the job was started with, as its pods report, the coordinator's before all others: it waits for so many.
 // The spec's while there are none.
 int32_t FirstCount(const Observed& observed) {
   for (const ObservedPod& pod : observed.pods) {
-    const bool waits = IsOurs(observed, pod) && pod.index == 0 && pod.servers.value_or(0) > 0;
+    const bool waits = IsServerOf(observed, pod) && pod.index == 0 && pod.servers.value_or(0) > 0;
     if (waits && !HasFailed(pod) && !IsBeingDeleted(pod)) return *pod.servers;
   }
   for (RoleName role : {RoleName::kServer, RoleName::kWorker}) {
@@ -77,7 +73,7 @@ bool HasBegun(const Observed& observed, int32_t count) {
 
 // A worker that has not trained, and with all servers gone never will: it was made, or began, too late.
 bool CameTooLate(const Observed& observed, const ObservedPod& pod) {
-  if (HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod)) return true;
+  if (HasEnded(pod) || IsBeingDeleted(pod)) return true;
   if (!HasStarted(pod)) return true;
   const telemetry::PodSample* sample = SampleOf(observed, pod);
   return sample != nullptr && sample->window.has_worker() && sample->window.worker().clock() == 0;
@@ -102,14 +98,14 @@ bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
   const auto abilities = AbilitiesOf(observed);
   return (!abilities || abilities->coordinator_failover) &&
          std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-           return IsOurs(observed, pod) && &pod != lost && IsAlive(pod) && !IsDeclaredLost(observed, pod);
+           return IsServerOf(observed, pod) && &pod != lost && IsAlive(pod) && !IsDeclaredLost(observed, pod);
          });
 }
 
 // By what the coordinator's process has left behind, which needs no operator that hears it.
 bool IsFinishedAsLeftBehind(const Observed& observed) {
   return std::ranges::any_of(
-      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.job_finished; });
+      observed.pods, [&](const ObservedPod& pod) { return IsServerOf(observed, pod) && pod.container.job_finished; });
 }
 
 // By the coordinator's report, to this operator or to a server, or by what it left behind.
@@ -213,7 +209,7 @@ std::optional<Verdict> JudgeHung(const Observed& observed, const ServersView& se
 // has been said for long.
 bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOptions& options, Now now) {
   const v1::JobWindow* window = HeardFromCoordinator(observed, options, now);
-  const bool has_ended = pod != nullptr && (HasSucceeded(*pod) || HasFailed(*pod)) && pod->container.finished_at;
+  const bool has_ended = pod != nullptr && HasEnded(*pod) && pod->container.finished_at;
   const auto ended_for = [&](Duration time) { return has_ended && now.wall - *pod->container.finished_at >= time; };
   const bool is_open = window != nullptr && window->has_closing() && !window->closing().done();
   if (is_open) return has_ended ? ended_for(options.word_is_newer) : window->workers() > 0;
@@ -221,7 +217,7 @@ bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOption
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
   const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
   const bool any_alive = std::ranges::any_of(
-      observed.pods, [&](const ObservedPod& each) { return IsOurs(observed, each) && IsAlive(each); });
+      observed.pods, [&](const ObservedPod& each) { return IsServerOf(observed, each) && IsAlive(each); });
   return !any_alive && reached_at && now.wall - *reached_at >= options.servers_ended_grace;
 }
 
@@ -301,9 +297,9 @@ std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions
   const ObservedPod* host = CoordinatorPod(observed);
   bool any_runs = false;
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOurs(observed, pod)) continue;
-    if (IsAlive(pod) || (IsBeingDeleted(pod) && HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod))) {
-      if (host != nullptr && !HasSucceeded(*host) && !HasFailed(*host)) return std::nullopt;
+    if (!IsServerOf(observed, pod)) continue;
+    if (IsAlive(pod) || (IsBeingDeleted(pod) && LifeOf(pod) == PodLife::kRunning)) {
+      if (host != nullptr && !HasEnded(*host)) return std::nullopt;
       any_runs = true;
     }
     if (pod.container.finished_at) last = std::max(last, *pod.container.finished_at);
@@ -355,12 +351,12 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
   view.by_index.assign(static_cast<size_t>(view.count), nullptr);
   view.marked_failures = observed.job.status.servers.failed;
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOurs(observed, pod)) continue;
+    if (!IsServerOf(observed, pod)) continue;
     view.marked_failures = std::max(view.marked_failures, pod.failure_number.value_or(0));
   }
   view.failures = view.marked_failures;
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOurs(observed, pod)) continue;
+    if (!IsServerOf(observed, pod)) continue;
     const End end = view.elastic ? HowItEnded(observed, pod, options, now) : End::kUnknown;
     if (view.elastic && (pod.index >= view.count || pod.draining_since || end == End::kReleased)) {
       view.leaving.push_back(&pod);
@@ -379,8 +375,8 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
   }
   // A server ends with 0 only when the job is finished, or when it was asked to leave. While another one runs, one
   // alone may have been released.
-  const bool any_alive =
-      std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && IsAlive(pod); });
+  const bool any_alive = std::ranges::any_of(
+      observed.pods, [&](const ObservedPod& pod) { return IsServerOf(observed, pod) && IsAlive(pod); });
   const bool one_finished = std::ranges::any_of(
       view.by_index, [](const auto* pod) { return pod != nullptr && HasSucceeded(*pod) && !pod->failure_number; });
   view.goal_reached = view.goal_reached || (view.begun && one_finished && !any_alive);
@@ -404,7 +400,7 @@ bool HasDeclaredClosingWork(const Observed& observed) {
   const api::Condition* closed = api::FindCondition(observed.job.status, kClosingDone);
   const v1::Closing* word = LastWordOnClosing(observed);
   const bool left_behind = std::ranges::any_of(
-      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.closing_done; });
+      observed.pods, [&](const ObservedPod& pod) { return IsServerOf(observed, pod) && pod.container.closing_done; });
   return left_behind || (word != nullptr && word->declared()) ||
          (closed != nullptr && closed->reason != kReasonWorkersLeft);
 }
@@ -431,8 +427,9 @@ std::optional<Verdict> JudgeRows(const Observed& observed) {
   const uint64_t shards = std::max(recorded.restored_shards, heard.restored_shards());
   const uint64_t checkpoint = std::max(recorded.checkpoint, heard.checkpoint());
   const uint64_t steps = std::max(recorded.steps_lost, heard.steps_lost());
-  const bool left_behind = std::ranges::any_of(
-      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && pod.container.model_lost_rows; });
+  const bool left_behind = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+    return IsServerOf(observed, pod) && pod.container.model_lost_rows;
+  });
   const bool counted = shards > 0 && steps > 0 && checkpoint == 0;  // steps that were reported
   if (!left_behind && !heard.model_lost() && !counted) return std::nullopt;
   if (shards == 0 || (left_behind && steps == 0)) {  // not counted yet, or while no operator heard it
@@ -442,7 +439,7 @@ std::optional<Verdict> JudgeRows(const Observed& observed) {
                        HowToResume(observed) + " " + kHowToSurvive};
   }
   const auto lost = std::ranges::find_if(
-      observed.pods, [&](const ObservedPod& pod) { return IsOurs(observed, pod) && HasFailed(pod); });
+      observed.pods, [&](const ObservedPod& pod) { return IsServerOf(observed, pod) && HasFailed(pod); });
   const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);
   const std::string why = observed.job.spec.backups > 0
                               ? "the servers with their copies were lost at the same time, perhaps on one machine"

@@ -12,8 +12,9 @@
 namespace attune::controller {
 namespace {
 
-bool IsOurs(const Observed& observed, const ObservedPod& pod) {
-  return pod.index >= 0 && pod.job_uid == observed.job.uid && IsAlive(pod) && !pod.drain_deadline &&
+// A process of the job that nobody has asked to leave.
+bool IsToWork(const Observed& observed, const ObservedPod& pod) {
+  return (IsServerOf(observed, pod) || IsWorkerOf(observed, pod)) && IsAlive(pod) && !pod.drain_deadline &&
          !pod.draining_since;
 }
 
@@ -51,7 +52,7 @@ const ObservedPod* SlowestWorker(const Observed& observed) {
   const v1::JobWindow* window = CurrentWindow(observed);
   if (window == nullptr || !window->has_slowest_worker()) return nullptr;
   const auto found = std::ranges::find_if(observed.pods, [&](const ObservedPod& pod) {
-    return IsOurs(observed, pod) && pod.role == RoleName::kWorker &&
+    return IsToWork(observed, pod) && pod.role == RoleName::kWorker &&
            pod.index == static_cast<int64_t>(window->slowest_worker());
   });
   return found == observed.pods.end() ? nullptr : &*found;
@@ -90,7 +91,7 @@ Standstill StandstillOf(const Observed& observed, const PlanOptions& options, No
   if (!observed.listening_since || !observed.job.status.begun) return standstill;
   bool any_heard = false;
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOurs(observed, pod)) continue;
+    if (!IsToWork(observed, pod)) continue;
     any_heard = any_heard || IsHeard(observed, pod, options, now);
     if (IsSilent(observed, pod, options, now)) standstill.silent.push_back(&pod);
   }

@@ -19,15 +19,11 @@ constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two mach
 constexpr int64_t kGraceAfterDeadlineSeconds = 5;          // a worker that let its deadline pass had its time
 constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
 
-bool IsOurs(const Observed& observed, const ObservedPod& pod) {
-  return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
-}
-
 // Numbers of failures are handed out in order of pod names, after the highest known one.
 int32_t HighestNumber(const Observed& observed) {
   int32_t highest = observed.job.status.workers.failed;
   for (const ObservedPod& pod : observed.pods) {
-    if (IsOurs(observed, pod)) highest = std::max(highest, pod.failure_number.value_or(0));
+    if (IsWorkerOf(observed, pod)) highest = std::max(highest, pod.failure_number.value_or(0));
   }
   return highest;
 }
@@ -43,7 +39,7 @@ bool HasEndedFor(const ObservedPod& pod, Duration time, Now now) {
 
 bool EveryWorkerHasEnded(const Observed& observed) {
   return std::ranges::all_of(observed.pods, [&](const ObservedPod& pod) {
-    return !IsOurs(observed, pod) || HasSucceeded(pod) || HasFailed(pod) || IsBeingDeleted(pod);
+    return !IsWorkerOf(observed, pod) || HasEnded(pod) || IsBeingDeleted(pod);
   });
 }
 
@@ -217,8 +213,8 @@ class WorkerPlanner {
   }
 
   void PlanDeletedFromOutside(const ObservedPod& pod) {
-    const bool will_end = HasStarted(pod) && !HasSucceeded(pod) && !HasFailed(pod) &&
-                          !SignsOf(observed_, pod, options_, now_).machine_is_gone();
+    const bool will_end =
+        LifeOf(pod) == PodLife::kRunning && !SignsOf(observed_, pod, options_, now_).machine_is_gone();
     if (pod.held && (IsPartOfTheVerdict(pod) || (MayFinishWithout() && will_end))) {
       return draft_.Requeue(kLookAgain, "what the end of " + pod.name + " leaves undone");
     }
@@ -251,7 +247,7 @@ class WorkerPlanner {
   void PlanLeaving(const ObservedPod& pod) {
     if (IsBeingDeleted(pod)) {
       PlanGoing(pod);
-    } else if (HasSucceeded(pod) || HasFailed(pod) || !HasStarted(pod)) {
+    } else if (LifeOf(pod) != PodLife::kRunning) {
       RemoveLeaver(pod);
     } else if (!pod.drain_deadline) {
       const auto drain = std::chrono::seconds(observed_.job.spec.run_policy.drain_seconds);
@@ -333,9 +329,8 @@ bool HaveEndedWell(const Observed& observed, const ServersView& servers, const W
   const ObservedPod* host = CoordinatorPod(observed);
   const v1::Closing* word = LastWordOnClosing(observed);
   const bool known_open = word != nullptr && !word->data_set().empty();
-  const bool any_leaves = std::ranges::any_of(workers.leaving, [](const ObservedPod* pod) {
-    return HasStarted(*pod) && !HasSucceeded(*pod) && !HasFailed(*pod);
-  });
+  const bool any_leaves =
+      std::ranges::any_of(workers.leaving, [](const ObservedPod* pod) { return LifeOf(*pod) == PodLife::kRunning; });
   return servers.goal_reached && !known_open && !any_leaves && (host == nullptr || !IsAlive(*host));
 }
 
@@ -355,10 +350,11 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
   // Kubelets cut the fractions of a second off: a container of the second in which this operator began came after that.
   constexpr auto kCutOff = std::chrono::seconds(1);
   view.heard_all_along = std::ranges::none_of(observed.pods, [&](const ObservedPod& pod) {
-    return IsOurs(observed, pod) && pod.container.started_at && *pod.container.started_at + kCutOff <= listening_since;
+    return IsWorkerOf(observed, pod) && pod.container.started_at &&
+           *pod.container.started_at + kCutOff <= listening_since;
   });
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOurs(observed, pod)) continue;
+    if (!IsWorkerOf(observed, pod)) continue;
     if (pod.index >= view.desired || pod.drain_deadline) {
       view.leaving.push_back(&pod);
       continue;
