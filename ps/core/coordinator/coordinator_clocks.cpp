@@ -51,9 +51,7 @@ void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
   for (const SwitchOrder& order : std::exchange(switches_, {})) Answer(order.id, status, {}, out);
   for (const PlacementOrder& order : std::exchange(placement_orders_, {})) Answer(order.id, status, {}, out);
   for (const GoneOrder& order : std::exchange(gone_orders_, {})) Answer(order.id, status, {}, out);
-  for (const Cut& cut : std::exchange(cuts_, {})) {
-    if (cut.command) Answer(*cut.command, status, {}, out);
-  }
+  for (const CommandId id : cuts_.AbandonAll()) Answer(id, status, {}, out);
 }
 
 void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out) {
@@ -99,9 +97,7 @@ void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out)
       out.events.push_back("synchronization: " + text);
       Answer(order.id, OkStatus(), text, out);
     } else {
-      const bool cut =
-          !cuts_.empty() && cuts_.front().phase > Cut::Phase::kWaiting && cuts_.front().phase < Cut::Phase::kWriting;
-      if (!order.begun && !cut && clocks_.CanPrepare()) {
+      if (!order.begun && !cuts_.PreparesCopies() && clocks_.CanPrepare()) {
         clocks_.Prepare();
         order.begun = true;
         if (clocks_.AllPromised()) continue;  // there is no worker

@@ -32,6 +32,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
       links_(options_.link_timeout),
       mirror_(options_.term),
       lease_(options_.term, options_.leader_lease, options_.mutations.half_is_a_majority),
+      cuts_(options_.term, options_.mark_timeout, options_.mutations),
       clocks_(options_.term, options_.synchronization),
       loss_(options_.loss_window),
       metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
@@ -43,7 +44,6 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   // Numbers of different terms never meet.
   const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
   next_lease_ = LeaseId(terms_before + 1);
-  next_cut_ = CutId((uint64_t{options_.term} << 32) + 1);
   taking_over_ = options_.takeover;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
@@ -93,7 +93,7 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   ForgiveSilence(pause);
   others_heard_ = MovedBy(pause, others_heard_);
   for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
-  for (Cut& cut : cuts_) cut.marked_at = MovedBy(pause, cut.marked_at);
+  cuts_.SkipPause(pause);
   last_server_lost_ = MovedBy(pause, last_server_lost_);
   began_ = MovedBy(pause, began_);
   alone_since_ = MovedBy(pause, alone_since_);
@@ -348,7 +348,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
   }
-  if (CutsTheBest()) return;  // mostly of the value that reached the goal; it has a deadline
+  if (cuts_.HasBest()) return;  // mostly of the value that reached the goal; it has a deadline
   if (!ClosingIsDone()) {
     if (std::exchange(reported_waiting_, true)) return;
     const DataSet* open = OpenClosingWork();
@@ -382,8 +382,8 @@ JobProgress CoordinatorCore::progress() const {
   progress.shards_to_change = shards_to_change_;
   recoveries_.Fill(progress, map_.recoveries);
   progress.lost_pods = gone_.LostPods(kLostPodsNamed);
-  progress.checkpoints = checkpoints_;
-  progress.checkpoint_clock = checkpoint_clock_;
+  progress.checkpoints = cuts_.completed();
+  progress.checkpoint_clock = cuts_.last_clock();
   progress.servers_wanted = servers_wanted_;
   progress.backups = options_.backups;
   for (const auto& [id, node] : nodes_) {

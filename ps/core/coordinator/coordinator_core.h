@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator/checkpoint_cuts.h"
 #include "ps/core/coordinator/coordinator_io.h"
 #include "ps/core/coordinator/pending_orders.h"
 #include "ps/core/coordinator/record_mirror.h"
@@ -105,27 +106,6 @@ class CoordinatorCore {
     RequestId request;
     DataSetId data_set;
     MonotonicTime deadline;
-  };
-  // Checkpoints wait for each other; the first is in progress.
-  struct Cut {
-    CutId id;
-    std::string directory;
-    MonotonicTime deadline;
-    // Who asked: an operator, or a worker program, whose save is not cut between steps.
-    std::optional<CommandId> command;
-    NodeId asker;
-    RequestId request;
-    enum class Phase : uint8_t { kWaiting, kBeginning, kHolding, kMarking, kWriting, kCommitting };
-    Phase phase = Phase::kWaiting;
-    bool holds = false;  // the clocks are held for it
-    uint64_t checkpoint = 0, base = 0;
-    MonotonicTime marked_at = kNever;
-    CutRecord record;
-    std::set<NodeId> unmarked;
-    std::map<NodeId, std::optional<SnapshotDone>> parts;
-    bool best = false;  // the coordinator itself: a metric is better than ever before
-    MonotonicTime begun_at{};
-    bool exact() const { return best || command.has_value(); }
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
   // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
@@ -263,18 +243,12 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const TakeCheckpoint& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out);
   void CutTheBest(MonotonicTime now);
-  bool CutsTheBest() const { return std::ranges::any_of(cuts_, &Cut::best); }
   void MarkAll(MonotonicTime now, CoordinatorOutputs& out);
-  void TakeIntoCut(NodeId node);
   void SendCutOrder(const Node& node, CoordinatorOutputs& out);
   void WriteAll(MonotonicTime now, CoordinatorOutputs& out);
-  void CommitWhenWritten(CoordinatorOutputs& out);
   void EndCut(const Status& status, CoordinatorOutputs& out);
-  void RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out);
-  bool CanMark() const;
-  bool HasOpenPart(NodeId node) const;
-  bool BreaksCut(NodeId gone, const Status& why) const;
-  bool Marking() const { return !cuts_.empty() && cuts_.front().phase == Cut::Phase::kMarking; }
+  void RememberCheckpoint(const CheckpointCut& cut, CoordinatorOutputs& out);
+  bool RowsCanBeCopied() const;
   CutRecord RecordNow() const;
 
   // coordinator_clocks.cpp
@@ -403,11 +377,7 @@ class CoordinatorCore {
   bool suspended_ = false;             // without the leader lease: another coordinator may be at work
   bool superseded_ = false;            // one is
 
-  std::deque<Cut> cuts_;
-  CutId next_cut_;
-  CutId marked_;             // the newest whose marks are complete
-  bool cut_failed_ = false;  // a node that was to write has gone
-  uint64_t checkpoints_ = 0, checkpoint_clock_ = 0;
+  CheckpointCuts cuts_;
 
   ClockBoard clocks_;
   std::deque<SwitchOrder> switches_;  // the first is in progress

@@ -24,56 +24,31 @@ void CoordinatorCore::OnCommand(CommandId id, const TakeCheckpoint& command, Mon
   if (Status status = CheckDirectory(command.directory, map_.formed()); !status.ok()) {
     return Answer(id, std::move(status), {}, out);
   }
-  if (cuts_.size() >= kCommandsMax) {
+  if (cuts_.IsFull()) {
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many checkpoints wait; wait for some"), {}, out);
   }
-  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
-                   .directory = command.directory,
-                   .deadline = deadline,
-                   .command = id,
-                   .asker = {},
-                   .request = {},
-                   .record = {},
-                   .unmarked = {},
-                   .parts = {}});
+  cuts_.Add({.directory = command.directory, .deadline = deadline, .command = id});
 }
 
 void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
   Status status = CheckDirectory(message.directory, map_.formed());
-  if (status.ok() && cuts_.size() >= kCommandsMax) {
+  if (status.ok() && cuts_.IsFull()) {
     status = Error(StatusCode::kResourceExhausted, "too many checkpoints wait; save again later");
   }
   if (!status.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(status)}, out);
   }
-  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
-                   .directory = message.directory,
-                   .deadline = message.header.remaining < kNever - now ? now + message.header.remaining : kNever,
-                   .command = {},
-                   .asker = node.member.node,
-                   .request = request,
-                   .record = {},
-                   .unmarked = {},
-                   .parts = {}});
+  cuts_.Add({.directory = message.directory,
+             .deadline = message.header.remaining < kNever - now ? now + message.header.remaining : kNever,
+             .asker = node.member.node,
+             .request = request});
 }
 
 // Every row is at some node or on its way between two; marks see to the latter (ps/core/rows/row_snapshot.cpp). During
 // a recovery some are only in copies.
-bool CoordinatorCore::CanMark() const { return AllReady() && !IsLoading() && last_server_lost_ == kNever; }
-
-bool CoordinatorCore::HasOpenPart(NodeId node) const {
-  if (cuts_.empty()) return false;
-  const auto part = cuts_.front().parts.find(node);
-  return part != cuts_.front().parts.end() && !part->second;
-}
-
-// Who has written its part may leave. Once the shell is asked to commit, the answer is the shell's alone.
-bool CoordinatorCore::BreaksCut(NodeId gone, const Status& why) const {
-  if (cuts_.empty() || cuts_.front().phase == Cut::Phase::kCommitting) return false;
-  return HasOpenPart(gone) || (!why.ok() && cuts_.front().parts.contains(gone));
-}
+bool CoordinatorCore::RowsCanBeCopied() const { return AllReady() && !IsLoading() && last_server_lost_ == kNever; }
 
 CutRecord CoordinatorCore::RecordNow() const {
   CutRecord record{.synchronization = ToString(clocks_.mode()),
@@ -93,173 +68,81 @@ CutRecord CoordinatorCore::RecordNow() const {
 // One more reason for a checkpoint like any other.
 void CoordinatorCore::CutTheBest(MonotonicTime now) {
   constexpr Duration kTimeout = std::chrono::minutes(2);  // as for one that is asked for
-  if (finished_ || !map_.formed() || CutsTheBest() || cuts_.size() >= kCommandsMax) return;
+  if (finished_ || !map_.formed() || cuts_.HasBest() || cuts_.IsFull()) return;
   if (!best_.IsDue(metrics_, now, !goal_reached_.empty())) return;
   best_.Begin();
-  cuts_.push_back({.id = std::exchange(next_cut_, next_cut_.Next()),
-                   .directory = options_.goal.best_checkpoint->directory,
-                   .deadline = now + kTimeout,
-                   .command = {},
-                   .asker = {},
-                   .request = {},
-                   .record = {},
-                   .unmarked = {},
-                   .parts = {},
-                   .best = true});
+  cuts_.Add({.directory = options_.goal.best_checkpoint->directory, .deadline = now + kTimeout, .best = true});
 }
 
 void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
   CutTheBest(now);
   if (cuts_.empty()) return;
-  Cut& cut = cuts_.front();
-  using enum Cut::Phase;
-  if (std::exchange(cut_failed_, false)) {
-    return EndCut(Error(StatusCode::kAborted, "a node left or was lost meanwhile; take another checkpoint"), out);
-  }
-  if (cut.phase == kMarking && now - cut.marked_at >= options_.mark_timeout) {
-    return EndCut(
-        Error(StatusCode::kDeadlineExceeded,
-              cut.unmarked.empty() ? "no time left" : Name(*cut.unmarked.begin()) + " has not copied its rows"),
-        out);
-  }
-  if (cut.phase == kMarking && cut.holds && clocks_.hold_at() != cut.record.clock) {
-    return EndCut(Error(StatusCode::kAborted, "a worker was found to be beyond step " +
-                                                  std::to_string(cut.record.clock) + "; take another checkpoint"),
-                  out);
-  }
-  if (now >= cut.deadline && cut.phase != kCommitting) {
-    std::string text = "a lost server's rows are still being recovered, or a server has not taken the newest map";
-    if (cut.phase == kHolding && !clocks_.Missing().empty()) {
-      text = Name(clocks_.Missing().front()) + " has not come to step " + std::to_string(clocks_.hold_at());
-    } else if (cut.phase == kWriting) {
-      text = "not all nodes have written in time";
-    }
-    return EndCut(Error(StatusCode::kDeadlineExceeded, text), out);
-  }
-  const bool copied = cut.phase == kMarking || cut.phase == kWriting || cut.phase == kCommitting;
-  if (cut.best && !copied && !best_.WouldBeBest(metrics_)) {
-    return EndCut(Error(StatusCode::kAborted, "a later value, before the rows were copied, is no better"), out);
-  }
-  if (cut.phase == kWaiting && CanMark() && (!cut.exact() || clocks_.CanPrepare())) {
-    cut.phase = kBeginning;
-    cut.begun_at = now;
-    out.begin_checkpoint = CheckpointOrder{.cut = cut.id, .directory = cut.directory};
-  }
-  if (cut.phase == kHolding && CanMark() &&
-      (!cut.holds || clocks_.AllStand() || options_.mutations.mark_before_all_stand)) {
-    MarkAll(now, out);
-  }
-  if (cut.phase == kMarking && (cut.unmarked.empty() || options_.mutations.release_before_all_marks)) {
-    WriteAll(now, out);
-  }
+  const auto name = [this](NodeId id) { return Name(id); };
+  const Status status = cuts_.CheckFirst(now, clocks_, best_.WouldBeBest(metrics_), name);
+  if (!status.ok()) return EndCut(status, out);
+  if (cuts_.CanBegin(clocks_) && RowsCanBeCopied()) out.begin_checkpoint = cuts_.Begin(now);
+  if (cuts_.CanMark(clocks_) && RowsCanBeCopied()) MarkAll(now, out);
+  if (cuts_.AllMarked()) WriteAll(now, out);
 }
 
 void CoordinatorCore::On(CheckpointBegun input, MonotonicTime, CoordinatorOutputs& out) {
-  if (cuts_.empty() || cuts_.front().id != input.cut || cuts_.front().phase != Cut::Phase::kBeginning) return;
+  if (!cuts_.IsBeginning(input.cut)) return;
   if (!input.status.ok()) return EndCut(input.status, out);
-  Cut& cut = cuts_.front();
-  cut.checkpoint = input.checkpoint;
-  cut.base = input.base;
-  cut.phase = Cut::Phase::kHolding;
-  cut.holds = cut.exact() && clocks_.mode().bounded();
-  if (cut.holds) clocks_.Prepare();
+  cuts_.Hold(input.checkpoint, input.base, clocks_);
 }
 
 void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
-  Cut& cut = cuts_.front();
-  cut.phase = Cut::Phase::kMarking;
-  cut.marked_at = now;
-  if (cut.exact()) cut.record = RecordNow();
-  if (cut.best) cut.record.best = best_.Mark(metrics_, cut.directory, cut.checkpoint);
+  const CheckpointRequest& asked = cuts_.first().asked;
+  CutRecord record = asked.exact() ? RecordNow() : CutRecord();
+  if (asked.best) record.best = best_.Mark(metrics_, asked.directory, cuts_.first().checkpoint);
+  std::set<NodeId> reporting;
   for (const auto& [id, node] : nodes_) {
-    if (!Reports(node)) continue;
-    cut.unmarked.insert(id);
-    cut.parts[id] = std::nullopt;
+    if (Reports(node)) reporting.insert(id);
   }
+  cuts_.Mark(reporting, std::move(record), now);
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
 }
 
-// It may own rows from now on, and those who have not copied theirs yet may hand it some: in their copies these are
-// missing, so it has to copy, too. Afterwards every row is in a copy already.
-void CoordinatorCore::TakeIntoCut(NodeId node) {
-  if (!Marking()) return;
-  Cut& cut = cuts_.front();
-  if (cut.parts.try_emplace(node, std::nullopt).second) cut.unmarked.insert(node);
-}
-
-// All have copied: workers continue, nodes write.
 void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
-  Cut& cut = cuts_.front();
-  cut.phase = Cut::Phase::kWriting;
-  cut.unmarked.clear();
-  marked_ = cut.id;  // a node that may own rows from now on is informed by the map
-  if (std::exchange(cut.holds, false)) clocks_.Release();
+  cuts_.Write(clocks_);
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
   placement_changed_ = true;
   ServeLeases(now, out);
 }
 
-// What this node has been sent about the cut and has not answered.
 void CoordinatorCore::SendCutOrder(const Node& node, CoordinatorOutputs& out) {
-  if (!HasOpenPart(node.member.node)) return;
-  const Cut& cut = cuts_.front();
-  if (cut.phase == Cut::Phase::kWriting) return Send(node, WriteSnapshot{.cut = cut.id}, out);
-  Send(node,
-       Mark{.cut = cut.id,
-            .checkpoint = cut.checkpoint,
-            .base = cut.base,
-            .directory = cut.directory,
-            .clock = cut.record.clock},
-       out);
+  if (std::optional<Message> order = cuts_.OrderFor(node.member.node)) Send(node, *std::move(order), out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const MarkDone& message, MonotonicTime, CoordinatorOutputs&) {
-  if (!cuts_.empty() && cuts_.front().id == message.cut) cuts_.front().unmarked.erase(node.member.node);
+  cuts_.OnMarked(message.cut, node.member.node);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, MonotonicTime, CoordinatorOutputs& out) {
-  if (cuts_.empty() || cuts_.front().id != message.cut) {
-    return Send(node, CutEnded{.cut = message.cut}, out);
+  switch (cuts_.OnWritten(node.member.node, message)) {
+    case CheckpointCuts::Written::kEnded:
+      return Send(node, CutEnded{.cut = message.cut}, out);
+    case CheckpointCuts::Written::kKnown:
+      return;
+    case CheckpointCuts::Written::kFailed:
+      return EndCut(Annotate(message.status, Name(node.member.node)), out);
+    case CheckpointCuts::Written::kTaken:
+      break;
   }
-  Cut& cut = cuts_.front();
-  const auto part = cut.parts.find(node.member.node);
-  if (part == cut.parts.end() || part->second) return;
-  if (!message.status.ok()) return EndCut(Annotate(message.status, Name(node.member.node)), out);
-  part->second = message;
   placement_changed_ = true;  // a node that leaves may go now
-  CommitWhenWritten(out);
-}
-
-void CoordinatorCore::CommitWhenWritten(CoordinatorOutputs& out) {
-  Cut& cut = cuts_.front();
-  const bool all = std::ranges::all_of(cut.parts, [](const auto& entry) { return entry.second.has_value(); });
-  if (!all || cut.phase != Cut::Phase::kWriting || cut_failed_) return;
-  cut.phase = Cut::Phase::kCommitting;
-  CheckpointCommit commit{.cut = cut.id,
-                          .directory = cut.directory,
-                          .checkpoint = cut.checkpoint,
-                          .base = cut.base,
-                          .tables = {},
-                          .files = {},
-                          .record = cut.record};
-  if (commit.record.best && commit.record.best->directory == commit.directory) commit.record.best->directory.clear();
-  for (const TableEntry& table : tables_) commit.tables.push_back(table.spec);
-  for (const auto& [id, done] : cut.parts) {
-    commit.files.insert(commit.files.end(), done->files.begin(), done->files.end());
-  }
+  std::optional<CheckpointCommit> commit = cuts_.Commit();
+  if (!commit) return;
+  for (const TableEntry& table : tables_) commit->tables.push_back(table.spec);
   out.commit_checkpoint = std::move(commit);
 }
 
 void CoordinatorCore::On(CheckpointCommitted input, MonotonicTime, CoordinatorOutputs& out) {
-  if (cuts_.empty() || cuts_.front().id != input.cut) return;
-  EndCut(input.status, out);
+  if (cuts_.IsFirst(input.cut)) EndCut(input.status, out);
 }
 
 // Rows that are lost without a copy come from it from now on.
-void CoordinatorCore::RememberCheckpoint(const Cut& cut, CoordinatorOutputs& out) {
-  ++checkpoints_;
-  checkpoint_clock_ = cut.record.clock;
-  recoveries_.SetNewest({.directory = cut.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock},
+void CoordinatorCore::RememberCheckpoint(const CheckpointCut& cut, CoordinatorOutputs& out) {
+  recoveries_.SetNewest({.directory = cut.asked.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock},
                         cut.record.steps);
   for (const CutRecord::DataSet& cut_data_set : cut.record.data_sets) {
     const auto of = std::ranges::find(data_sets_, cut_data_set.name, &DataSet::name);
@@ -287,35 +170,29 @@ void CoordinatorCore::TakeFromNewest() {
 }
 
 void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
-  const Cut cut = std::move(cuts_.front());
-  cuts_.pop_front();
-  cut_failed_ = false;
-  if (cut.holds) clocks_.Release();
+  const CheckpointCut cut = cuts_.End(status.ok(), clocks_);
+  const CheckpointRequest& asked = cut.asked;
   for (const auto& [id, part] : cut.parts) {
     if (const Node* node = Find(id)) Send(*node, CutEnded{.cut = cut.id}, out);
   }
   placement_changed_ = true;
-  std::string text = "checkpoint to " + cut.directory + " failed: " + std::string(attune::Message(status));
-  if (status.ok()) {
-    text =
-        "checkpoint " + std::to_string(cut.checkpoint) +
-        (cut.exact() ? " at step " + std::to_string(cut.record.clock) + " (" + cut.record.synchronization + ")" : "");
-  }
-  if (cut.best) {
-    const Duration took = cut.phase == Cut::Phase::kWaiting ? Duration::zero() : now_ - cut.begun_at;
+  std::string text = Describe(cut, status);
+  if (asked.best) {
+    const Duration took = cut.phase == CheckpointCut::Phase::kWaiting ? Duration::zero() : now_ - cut.begun_at;
     best_.End(status.ok() ? cut.record.best : std::nullopt, now_, took);
     text += status.ok() ? ", the best by " + Describe(*cut.record.best) : "; the best one so far stays";
   }
-  out.events.push_back(status.ok() ? text + " written to " + cut.directory : text);
-  if (cut.exact() && status.ok()) RememberCheckpoint(cut, out);
-  if (cut.best) {
+  out.events.push_back(status.ok() ? text + " written to " + asked.directory : text);
+  if (asked.exact() && status.ok()) RememberCheckpoint(cut, out);
+  if (asked.best) {
     FinishWhenEmpty(out);  // which waits for it
-  } else if (cut.command) {
-    Answer(*cut.command, Annotate(status, "checkpoint to " + cut.directory), status.ok() ? text : std::string(), out);
+  } else if (asked.command) {
+    Answer(*asked.command, Annotate(status, "checkpoint to " + asked.directory), status.ok() ? text : std::string(),
+           out);
   } else if (status.ok()) {
-    Reply(cut.asker, cut.request, Done{.request = cut.request}, out);
+    Reply(asked.asker, asked.request, Done{.request = asked.request}, out);
   } else {
-    Reply(cut.asker, cut.request, Refused{.request = cut.request, .status = status}, out);
+    Reply(asked.asker, asked.request, Refused{.request = asked.request, .status = status}, out);
   }
   ServeLeases(now_, out);
 }

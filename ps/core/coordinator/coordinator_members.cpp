@@ -43,7 +43,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     connections_[from] = id;
     mirror_.RepeatTo(id, now);
     if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
-      TakeIntoCut(id);
+      cuts_.TakeIn(id);
       PublishMembers(out);
     }
     SendCutOrder(node, out);  // before a map that rows may move under again
@@ -128,7 +128,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     WantServer(node);
     for (TableEntry& table : tables_) table.missing.insert(id);  // it must have them before it gets rows
   } else if (join.takes_rows) {
-    TakeIntoCut(id);
+    cuts_.TakeIn(id);
   }
   FormMapWhenComplete(out);
   if (last_server_lost_ != kNever && join.role == Role::kServer) {
@@ -204,7 +204,7 @@ void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
 
 void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
-  map_.marked = std::max(map_.marked, marked_);
+  map_.marked = std::max(map_.marked, cuts_.marked());
   map_.members = Members();
   AssignVotes(map_);
   placement_changed_ = true;
@@ -214,7 +214,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
-  if (BreaksCut(id, why)) cut_failed_ = true;
+  cuts_.NoteGone(id, why);
   if (MayVote(id)) KeepAsFormerVoter(it->second.member);
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);

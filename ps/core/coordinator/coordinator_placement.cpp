@@ -105,7 +105,7 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : nodes_) {
     const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
-    if (node.member.leaving && !host && Empty(node) && !HasOpenPart(id) && !MayVote(id)) released.push_back(id);
+    if (node.member.leaving && !host && Empty(node) && !cuts_.HasOpenPart(id) && !MayVote(id)) released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = nodes_.at(id);
@@ -146,7 +146,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
     placement_changed_ = true;
     return;
   }
-  if (Marking()) {  // rows that move while others are copied would be missed or copied twice
+  if (cuts_.Marking()) {  // rows that move while others are copied would be missed or copied twice
     placement_changed_ = true;
     return;
   }
