@@ -111,15 +111,15 @@ void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out)
 
 // From what members have been sent. One that is none any more, and has gone on under a coordinator that is followed no
 // longer, says nothing about where the others are.
-void CoordinatorCore::RestoreSteps() {
+void CoordinatorCore::RestoreSteps(const PreviousMembers& previous) {
   SyncState reported;
   for (const auto& [id, node] : nodes_) {
-    const SyncState& sync = AnswerOf(id)->sync;
+    const SyncState& sync = previous.at(id).answer->sync;
     if (sync.revision > reported.revision) reported = sync;
   }
   if (reported.revision == 0) return;
   for (const auto& [id, node] : nodes_) {
-    const SyncState& sync = AnswerOf(id)->sync;
+    const SyncState& sync = previous.at(id).answer->sync;
     reported.floor = std::max(reported.floor, sync.floor);
     reported.hold_at = std::max(reported.hold_at, sync.hold_at);
   }

@@ -7,11 +7,6 @@
 #include "base/pause_watch.h"
 
 namespace attune::ps {
-namespace {
-
-constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long ago
-
-}  // namespace
 
 void CoordinatorOutputs::Clear() {
   send.clear();
@@ -31,6 +26,13 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
       links_(options_.link_timeout),
       mirror_(options_.term),
+      takeover_({.host_index = options_.host_index,
+                 .leader_lease = options_.leader_lease,
+                 .liveness_lease = options_.liveness_lease,
+                 .uncovered_timeout = options_.uncovered_timeout,
+                 .report_after = options_.straggler_after,
+                 .confirmed = options_.voters,
+                 .mutations = options_.mutations}),
       lease_(options_.term, options_.leader_lease, options_.mutations.half_is_a_majority),
       cuts_(options_.term, options_.mark_timeout, options_.mutations),
       clocks_(options_.term, options_.synchronization),
@@ -61,7 +63,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   if (superseded_) return;
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
   if (next_check_ == kNever) {
-    began_ = now;
+    takeover_.Begin(now);
     next_check_ = now + options_.check_interval;
     next_again_ = now + options_.send_again_after;
     loss_.Begin(now);
@@ -95,8 +97,7 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
   cuts_.SkipPause(pause);
   last_server_lost_ = MovedBy(pause, last_server_lost_);
-  began_ = MovedBy(pause, began_);
-  alone_since_ = MovedBy(pause, alone_since_);
+  takeover_.SkipPause(pause);
   straggler_.SkipPause(pause);
   out.events.push_back("the coordinator's process stood still for " +
                        std::to_string(static_cast<int64_t>(Seconds(pause))) +
@@ -142,12 +143,7 @@ void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOut
 }
 
 void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutputs&) {
-  for (auto& [id, former] : formers_) {
-    if (former.connection == input.connection) former.connection.reset();
-  }
-  for (auto& [id, joining] : joining_) {
-    if (joining.connection == input.connection) joining.connection.reset();
-  }
+  takeover_.NoteClosed(input.connection);
   const auto known = connections_.find(input.connection);
   if (known == connections_.end()) return;
   if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
@@ -363,62 +359,6 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
   for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
-}
-
-JobProgress CoordinatorCore::progress() const {
-  JobProgress progress{.servers_expected = options_.servers,
-                       .floor_clock = clocks_.floor(),
-                       .steps = TotalSteps(),
-                       .synchronization = ToString(clocks_.mode()),
-                       .smoothed_loss = loss_.value(),
-                       .serving = map_.formed() && failed_.ok(),
-                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
-                       .taking_over = taking_over_,
-                       .goal_reached = goal_reached_};
-  progress.lease.held = taking_over_ ? alone_since_ != kNever : HoldsLease(now_);
-  progress.lease.map_version = !wanted_voters_.empty() ? wanted_map_ : taking_over_ ? takeover_map_ : map_.version;
-  for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
-  for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
-  progress.shards_to_change = shards_to_change_;
-  recoveries_.Fill(progress, map_.recoveries);
-  progress.lost_pods = gone_.LostPods(kLostPodsNamed);
-  progress.checkpoints = cuts_.completed();
-  progress.checkpoint_clock = cuts_.last_clock();
-  progress.servers_wanted = servers_wanted_;
-  progress.backups = options_.backups;
-  for (const auto& [id, node] : nodes_) {
-    if (!node.rows) continue;
-    progress.rows_to_come += node.rows->rows_to_come;
-    progress.copies_to_send += node.rows->copies_to_send;
-  }
-  progress.rows_moved = rows_moved_;
-  if (clocks_.AnyoneWaits()) {
-    progress.floor_holder = Name(straggler_.slowest());
-    if (const auto slowest = nodes_.find(straggler_.slowest()); slowest != nodes_.end()) {
-      progress.floor_worker = slowest->second.member.index;
-    }
-    progress.floor_held_for = now_ - straggler_.since();
-  }
-  progress.metrics = metrics_.states();
-  progress.best_checkpoint = best_.kept();
-  progress.closing.done = finished_;
-  progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
-  if (const DataSet* open = OpenClosingWork()) {
-    progress.closing.data_set = open->name;
-    progress.closing.items_left = open->ledger.items() * open->ledger.epochs() - open->ledger.items_done();
-  }
-  if (current_data_set_) {
-    const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
-    const LeaseLedger& ledger = data_set.ledger;
-    progress.data_set = data_set.name;
-    progress.epochs = ledger.epochs();
-    progress.epoch = ledger.AllDone() ? ledger.epochs() - 1 : ledger.epoch();
-    progress.items = ledger.items();
-    progress.items_done = ledger.items_done();
-    progress.items_total = ledger.items() * ledger.epochs();
-    progress.reprocessed_items = ledger.reprocessed_items();
-  }
-  return progress;
 }
 
 }  // namespace attune::ps

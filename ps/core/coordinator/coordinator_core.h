@@ -12,7 +12,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,7 @@
 #include "ps/core/membership/leader_lease.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/membership/reachability.h"
+#include "ps/core/membership/takeover.h"
 #include "ps/core/progress/best_checkpoint.h"
 #include "ps/core/progress/clock_board.h"
 #include "ps/core/progress/evaluation_schedule.h"
@@ -206,34 +206,21 @@ class CoordinatorCore {
   void ReleaseMirrored(CoordinatorOutputs& out);
 
   // coordinator_takeover.cpp
-  struct Former;
   void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   void OnPromised(ConnectionId from, const Promised& message, MonotonicTime now);
-  void RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out);
+  void AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out);
   void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
-  bool ProvenGone(const Member& member) const;
-  const Promised* AnswerOf(NodeId node) const;
-  const ShardMap* NewestMap() const;
-  const CoordinatorRecord* NewestRecord(const ShardMap& map) const;
-  bool HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out);
-  bool IsProven(const Member& member) const;
-  void ConfigureTakeover(const ShardMap& map);
+  void EndWithItsServer(ConnectionId server, CoordinatorOutputs& out);
   void WantConfirmationOfTakeover(const ShardMap& map, bool old_lease_ended, MonotonicTime now);
-  bool HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const;
-  bool OldLeaseEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
-  bool OldLeaseEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
-                        const CoordinatorRecord* record, MonotonicTime now) const;
-  bool IsCovered(const ShardMap& map) const;
-  bool MayStillCome(NodeId host, MonotonicTime now) const;
-  std::string Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const;
+  void FailWithoutRecord(const ShardMap& map, CoordinatorOutputs& out);
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
   void RestoreFrom(const CoordinatorRecord& record, MonotonicTime now);
-  void RestoreSteps();
-  void RestoreTables(const CoordinatorRecord& record);
+  void RestoreSteps(const PreviousMembers& previous);
+  void RestoreTables(const CoordinatorRecord& record, const PreviousMembers& previous);
   void RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out);
-  bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
-                      std::vector<NodeId>& dead);
+  bool RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, const PreviousMembers& previous,
+                      MonotonicTime now, std::vector<NodeId>& dead);
 
   // coordinator_cut.cpp
   void On(CheckpointBegun input, MonotonicTime now, CoordinatorOutputs& out);
@@ -352,23 +339,9 @@ class CoordinatorCore {
 
   RecordMirror mirror_;
 
-  // Until all members of the job have answered.
-  struct Former {
-    Join join;
-    std::optional<ConnectionId> connection;
-    std::optional<Promised> answer;
-    MonotonicTime support_ends{};  // of all coordinators before, as the answer says
-  };
-  std::map<NodeId, Former> formers_;
-  std::map<std::tuple<Role, uint32_t, uint64_t>, Former> joining_;  // without a number; by index and incarnation
-  std::map<std::tuple<Role, uint32_t, uint32_t>, MonotonicTime>
-      proven_gone_;          // by the platform, as NodeGone names them
-  MapVersion takeover_map_;  // the newest one that a member has answered with
-  bool taking_over_ = false;
+  Takeover takeover_;
+  bool taking_over_ = false;             // until all members of the job have answered
   MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
-  MonotonicTime began_ = kNever;         // with its first step
-  MonotonicTime alone_since_ = kNever;   // no other coordinator has been leading since
-  MonotonicTime last_said_ = kNever;
 
   LeaderLease lease_;
   std::vector<Member> former_voters_;  // ascending NodeId, as in the map

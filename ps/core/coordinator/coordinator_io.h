@@ -22,9 +22,6 @@
 
 namespace attune::ps {
 
-// Given by the shell to each connection, unique per coordinator.
-using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
-
 struct CoordinatorOptions {
   std::string job_uid;
   uint32_t term = 1;

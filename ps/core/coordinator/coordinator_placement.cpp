@@ -287,7 +287,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
                   out);
   }
   gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
-  if (taking_over_) proven_gone_.try_emplace({command.role, command.index, command.pod}, now_);
+  if (taking_over_) takeover_.NoteGone(command.role, command.index, command.pod, now_);
   ExcludeFormerVoter(command);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;

@@ -4,13 +4,10 @@
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
-#include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 namespace {
-
-constexpr size_t kFormersMax = 2 * kMembersMax;  // members, and those of them that came back as other nodes
 
 std::string HowToGoOn(const RestorePoint& newest) {
   if (newest.checkpoint == 0) return "there is no checkpoint: start the job again";
@@ -18,168 +15,41 @@ std::string HowToGoOn(const RestorePoint& newest) {
          std::to_string(newest.checkpoint) + " at step " + std::to_string(newest.clock);
 }
 
-// Whether the server that runs this coordinator has answered: others may be quicker, with a map that is older than its
-// joining and without the copy that it keeps.
-bool HostHasAnswered(const auto& previous, std::optional<uint32_t> host_index) {
-  return !host_index || std::ranges::any_of(previous, [&](const auto& entry) {
-    const auto& former = entry.second;
-    return former.answer && former.join.role == Role::kServer && former.join.index == *host_index;
-  });
-}
-
-// It has left, or was lost, before the copy was made; else it came later.
-bool WasRemovedBefore(const CoordinatorRecord& record, NodeId node) {
-  return std::ranges::find(record.nodes, node, &CoordinatorRecord::Node::node) == record.nodes.end() &&
-         node.value() + static_cast<uint32_t>(kMembersMax) < record.next_node.value();
-}
-
-// A server hears where the coordinator is from the others, and those only from maps that it is there: the last map may
-// have reached no member but the server that joined with it. Not the map of a recovery, before which a server has to
-// hear of the newest checkpoint.
-void PassOnMap(const ShardMap& map, auto& previous, CoordinatorOutputs& out) {
-  for (auto& [id, former] : previous) {
-    if (!former.connection || !former.answer || former.join.role != Role::kServer) continue;
-    ShardMap& known = former.answer->map;
-    if (known.version >= map.version || known.version < map.recovered_at || !map.Contains(id)) continue;
-    out.send.push_back({.to = *former.connection, .message = MapUpdate{.map = map}});
-    known = map;  // or it joins again, and answers again
-  }
-}
-
 }  // namespace
 
-// Joining members ask again. One of them may be a member that had no map yet, or have taken a member's place.
+void CoordinatorCore::AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out) {
+  out.send.push_back({.to = question.to, .message = Promise{AskForSupport(question.node, question.role)}});
+}
+
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
   if (join.job_uid != options_.job_uid) {
     const Status status = CheckJoin(join);
     out.send.push_back({.to = from, .message = JoinRefused{.status = status}});
     return;
   }
-  if (join.node == NodeId()) {
-    if (joining_.size() >= kMembersMax) return;
-    joining_[{join.role, join.index, join.incarnation}] = {.join = join, .connection = from, .answer = {}};
-    return;
-  }
-  if (formers_.size() >= kFormersMax && !formers_.contains(join.node)) return;
-  Former& former = formers_[join.node];
-  former.join = join;
-  former.connection = from;
-  out.send.push_back({.to = from, .message = Promise{AskForSupport(join.node, join.role)}});
+  if (const auto question = takeover_.OnJoin(from, join)) AskForPromise(*question, out);
 }
 
-// Every node is a member of the map that it has.
 void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, MonotonicTime now) {
-  for (auto& [id, former] : formers_) {
-    if (former.connection != from) continue;
-    const Member* self = message.map.Find(id);
-    if (message.map.formed() && (self == nullptr || self->role != former.join.role)) continue;
-    std::optional<CoordinatorRecord> copy = former.answer ? std::move(former.answer->mirror) : std::nullopt;
-    former.answer = message;
-    // It drops an old copy with the map that it is passed on. No caller has been answered then with what that one does
-    // not know.
-    if (!former.answer->mirror) former.answer->mirror = std::move(copy);
-    former.support_ends = now + message.support_left;
-    OnSupport(id, message.standing.supports, message.map.version);
-  }
-}
-
-// A node keeps its number only with a map, so members that had none yet come without: the map says which process each
-// of them is.
-void CoordinatorCore::RecognizeMembers(const ShardMap& map, CoordinatorOutputs& out) {
-  for (const Member& member : map.members) {
-    const auto joining = joining_.find({member.role, member.index, member.incarnation});
-    if (joining == joining_.end() || !joining->second.connection) continue;
-    Former& former = formers_[member.node];
-    former.join = joining->second.join;
-    former.connection = std::exchange(joining->second.connection, std::nullopt);
-    out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(member.node, member.role)}});
+  for (const NodeId node : takeover_.OnPromised(from, message, now)) {
+    OnSupport(node, message.standing.supports, message.map.version);
   }
 }
 
 void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out) {
   if (now < next_again_) return;
   next_again_ = now + options_.leader_lease / 4;  // what servers have answered ages
-  for (const auto& [id, former] : formers_) {
-    if (!former.connection || (former.answer && former.join.role == Role::kWorker)) continue;
-    out.send.push_back({.to = *former.connection, .message = Promise{AskForSupport(id, former.join.role)}});
-  }
+  for (const Takeover::Question& question : takeover_.ToAskAgain()) AskForPromise(question, out);
 }
 
-// By the platform's word, or because another process has come with its role and index.
-bool CoordinatorCore::ProvenGone(const Member& member) const {
-  if (AnswerOf(member.node) != nullptr) return false;
-  for (const uint32_t pod : {PodOf(member.incarnation), 0U}) {
-    if (proven_gone_.contains({member.role, member.index, pod})) return true;
-  }
-  for (auto it = joining_.lower_bound({member.role, member.index, 0}); it != joining_.end(); ++it) {
-    const auto& [role, index, incarnation] = it->first;
-    if (role != member.role || index != member.index) return false;
-    if (incarnation != member.incarnation) return true;
-  }
-  return false;
-}
-
-const Promised* CoordinatorCore::AnswerOf(NodeId node) const {
-  const auto former = formers_.find(node);
-  return former == formers_.end() || !former->second.answer ? nullptr : &*former->second.answer;
-}
-
-const ShardMap* CoordinatorCore::NewestMap() const {
-  const ShardMap* newest = nullptr;
-  for (const auto& [id, former] : formers_) {
-    if (!former.answer) continue;
-    if (newest == nullptr || former.answer->map.version > newest->version) newest = &former.answer->map;
-  }
-  return newest;
-}
-
-// A copy at a server that the map has not any more is an old one: its coordinator has gone on without it.
-const CoordinatorRecord* CoordinatorCore::NewestRecord(const ShardMap& map) const {
-  const CoordinatorRecord* newest = nullptr;
-  for (const auto& [id, former] : formers_) {
-    if (!former.answer || !former.answer->mirror || !map.Contains(id)) continue;
-    const CoordinatorRecord& record = *former.answer->mirror;
-    if (newest == nullptr || record.number > newest->number) newest = &record;
-  }
-  return newest;
-}
-
-// The old coordinator has declared this one's server lost meanwhile: the process ends, and another server is appointed.
-bool CoordinatorCore::HasLostItsServer(const ShardMap& map, CoordinatorOutputs& out) {
-  for (const auto& [id, former] : formers_) {
-    const Join& join = former.join;
-    const bool host = join.role == Role::kServer && join.index == options_.host_index;
-    if (!host || !former.connection || !former.answer || map.Contains(id)) continue;
-    const Status why = Error(StatusCode::kAborted, "this server was declared lost before its coordinator of term " +
-                                                       std::to_string(options_.term) +
-                                                       " had begun; start it again, another server takes over");
-    out.events.push_back(std::string(attune::Message(why)));
-    out.send.push_back({.to = *former.connection, .message = SessionLost{.status = why}});
-    superseded_ = out.superseded = true;
-    return true;
-  }
-  return false;
-}
-
-// The platform has named its very process: nothing of it can be in flight, and it supports no coordinator any more.
-bool CoordinatorCore::IsProven(const Member& member) const {
-  const uint32_t pod = PodOf(member.incarnation);
-  return pod != 0 && AnswerOf(member.node) == nullptr && proven_gone_.contains({member.role, member.index, pod});
-}
-
-// Who decides about the lease of the coordinators before: the voters that the newest map names, or those that the
-// operator has confirmed since.
-void CoordinatorCore::ConfigureTakeover(const ShardMap& map) {
-  if (takeover_map_ < map.version) {
-    takeover_map_ = map.version;
-    lease_.Adopt(VotersOf(map));
-    if (options_.voters) lease_.Confirm(*options_.voters);
-  }
-  for (const std::vector<Member>* servers : {&map.members, &map.former_voters}) {
-    for (const Member& member : *servers) {
-      if (member.role == Role::kServer && IsProven(member)) lease_.Exclude(member.node);
-    }
-  }
+// The process ends, and another server is appointed.
+void CoordinatorCore::EndWithItsServer(ConnectionId server, CoordinatorOutputs& out) {
+  const Status why = Error(StatusCode::kAborted, "this server was declared lost before its coordinator of term " +
+                                                     std::to_string(options_.term) +
+                                                     " had begun; start it again, another server takes over");
+  out.events.push_back(std::string(attune::Message(why)));
+  out.send.push_back({.to = server, .message = SessionLost{.status = why}});
+  superseded_ = out.superseded = true;
 }
 
 // Only once no earlier coordinator can be leading: what the operator records stands for all of them from then on.
@@ -187,156 +57,61 @@ void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_l
   wanted_voters_.clear();
   if (!LeaseCounts() || !old_lease_ended) return;
   std::vector<NodeId> servers = ServersToGoOnWith(map);
-  std::erase_if(servers, [&](NodeId node) { return AnswerOf(node) == nullptr; });
+  std::erase_if(servers, [&](NodeId node) { return takeover_.AnswerOf(node) == nullptr; });
   wanted_voters_ = lease_.Wanted(servers, now, options_.uncovered_timeout);
   wanted_map_ = map.version;
   ConfirmItself();
-}
-
-// The coordinator of that term, whose server the copy of its state names, acts no more.
-bool CoordinatorCore::HasEnded(uint32_t term, const ShardMap& map, const CoordinatorRecord* record) const {
-  if (record == nullptr || record->number >> 32 != term) return false;
-  const Member* host = map.Find(record->host);
-  return AnswerOf(record->host) != nullptr || (host != nullptr && IsProven(*host));
-}
-
-// Whether no coordinator before this one can be leading any more: at least half of the votes of each configuration
-// have promised to obey this one, and none of their support for earlier ones counts any longer. A strict majority of
-// each is what those would need, and one configuration they have in common (ps/core/membership/leader_lease.h).
-bool CoordinatorCore::OldLeaseEnded(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
-  if (options_.mutations.silence_is_death) return true;
-  const bool last_has_ended =
-      record != nullptr && record->number >> 32 >= map.version.term() && HasEnded(record->number >> 32, map, record);
-  return std::ranges::all_of(lease_.configurations(), [&](const Voters& voters) {
-    return OldLeaseEndedFor(voters, last_has_ended, map, record, now);
-  });
-}
-
-bool CoordinatorCore::OldLeaseEndedFor(const Voters& configuration, bool last_has_ended, const ShardMap& map,
-                                       const CoordinatorRecord* record, MonotonicTime now) const {
-  uint64_t voters = 0, free = 0;  // votes
-  for (size_t i = 0; i < configuration.nodes.size(); ++i) {
-    const NodeId node = configuration.nodes[i];
-    const uint64_t votes = configuration.VotesAt(i);
-    const auto former = formers_.find(node);
-    if (former != formers_.end() && former->second.answer) {
-      const Promised& answer = *former->second.answer;
-      voters += votes;
-      if (now >= former->second.support_ends || HasEnded(answer.supported_term, map, record)) free += votes;
-      continue;
-    }
-    // One that is gone has no say, once its last answers count no more.
-    const Member* member = map.FindVoter(node);
-    const auto gone = member == nullptr ? proven_gone_.end()
-                                        : proven_gone_.find({member->role, member->index, PodOf(member->incarnation)});
-    const bool counts_no_more = gone != proven_gone_.end() && IsProven(*member) &&
-                                (last_has_ended || now - gone->second >= options_.leader_lease);
-    if (!counts_no_more) voters += votes;
-  }
-  return 2 * free >= voters;
-}
-
-// Every shard has a member that has answered and keeps its rows, as home or as copy.
-bool CoordinatorCore::IsCovered(const ShardMap& map) const {
-  return std::ranges::all_of(map.shards, [&](const Shard& shard) {
-    return AnswerOf(shard.home) != nullptr || AnswerOf(shard.backup) != nullptr;
-  });
-}
-
-// The old coordinator's own server. It lives when it has been here: its connection has broken. Until it has had the
-// time to hear of this one and to come, it is not known whether the change is an orderly one.
-bool CoordinatorCore::MayStillCome(NodeId host, MonotonicTime now) const {
-  return formers_.contains(host) || now - began_ < options_.leader_lease / 3;
-}
-
-// Who is still to answer, of those who can. Once the old lease has ended, so have all leases that it has given: silent
-// members get a lease's time to answer, the old coordinator's server less, if nothing has been heard of it, and more
-// where rows depend on it.
-std::string CoordinatorCore::Missing(const ShardMap& map, const CoordinatorRecord* record, MonotonicTime now) const {
-  const bool covered = IsCovered(map);
-  const bool alone = alone_since_ != kNever;
-  const Duration timeout = covered ? options_.liveness_lease : options_.uncovered_timeout;
-  const bool silent_are_dead = alone && now - alone_since_ >= timeout;
-  std::string missing;
-  for (const Member& member : map.members) {
-    if (AnswerOf(member.node) != nullptr || ProvenGone(member) || silent_are_dead) continue;
-    if (record != nullptr && WasRemovedBefore(*record, member.node)) continue;  // no process there to answer
-    const bool was_host = record != nullptr && member.node == record->host;
-    if (alone && covered && was_host && !MayStillCome(member.node, now)) continue;
-    if (options_.mutations.act_before_all_promises && record != nullptr) continue;
-    missing += (missing.empty() ? "" : ", ") + Describe(map, member.node);
-  }
-  // Who is not in that map may know a later one.
-  for (const auto& [id, former] : formers_) {
-    if (former.answer || !former.connection || map.Contains(id) || silent_are_dead) continue;
-    missing += (missing.empty() ? "node " : ", node ") + std::to_string(id.value());
-  }
-  if (missing.empty() && record == nullptr) {  // the copy may be where no answer has come from
-    for (const Member& member : map.members) {
-      if (member.role != Role::kServer || AnswerOf(member.node) != nullptr || ProvenGone(member)) continue;
-      missing += (missing.empty() ? "" : ", ") + Describe(map, member.node);
-    }
-  }
-  if (missing.empty() && !alone) missing = "a majority of the servers, or the operator's confirmation";
-  return missing;
 }
 
 // Acts when no earlier coordinator can be leading, this one is, and every member of the newest map has answered or
 // counts as lost.
 void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return;
-  const ShardMap* map = NewestMap();
-  if (map == nullptr || !map->formed() || !HostHasAnswered(formers_, options_.host_index)) return;
-  RecognizeMembers(*map, out);
-  PassOnMap(*map, formers_, out);
-  if (HasLostItsServer(*map, out)) return;
-  const CoordinatorRecord* record = NewestRecord(*map);
-  ConfigureTakeover(*map);
-  const bool ended = OldLeaseEnded(*map, record, now);
-  WantConfirmationOfTakeover(*map, ended, now);
-  if (!ended || !HoldsLease(now)) {
-    alone_since_ = kNever;
-  } else if (alone_since_ == kNever) {
-    alone_since_ = now;
-  }
-  const std::string missing = Missing(*map, record, now);
-  if (!missing.empty()) {
-    if (last_said_ != kNever && now - last_said_ < options_.straggler_after) return;
-    if (last_said_ != kNever) out.events.push_back("taking over; not heard of yet: " + missing);
-    last_said_ = now;
+  const std::optional<Takeover::Newest> newest = takeover_.FindNewest();
+  if (!newest) return;
+  const ShardMap& map = newest->map;
+  for (const Takeover::Question& question : takeover_.Recognize(map)) AskForPromise(question, out);
+  for (const ConnectionId to : takeover_.PassOn(map)) out.send.push_back({.to = to, .message = MapUpdate{.map = map}});
+  if (const auto server = takeover_.LostHost(map)) return EndWithItsServer(*server, out);
+  takeover_.Configure(map, lease_);
+  const bool ended = takeover_.OldLeaseEnded(*newest, lease_.configurations(), now);
+  WantConfirmationOfTakeover(map, ended, now);
+  takeover_.NoteLeads(ended && HoldsLease(now), now);
+  if (const std::string missing = takeover_.Missing(*newest, now); !missing.empty()) {
+    if (takeover_.MayReport(now)) out.events.push_back("taking over; not heard of yet: " + missing);
     return;
   }
-  if (record == nullptr) {
-    taking_over_ = false;
-    map_ = *map;
-    const Status why =
-        Error(StatusCode::kDataLoss,
-              "the coordinator and the server with the copy of its state are both lost, so no process knows "
-              "which data is done; " +
-                  HowToGoOn(options_.newest_checkpoint));
-    for (const auto& [id, former] : formers_) {
-      if (former.connection) out.send.push_back({.to = *former.connection, .message = SessionLost{.status = why}});
-    }
-    return FailJob(why, out);
+  if (newest->record == nullptr) return FailWithoutRecord(map, out);
+  if (!takeover_.AnyServerAnswered(map)) return;  // the server it runs in will answer
+  TakeOver(ShardMap(map), CoordinatorRecord(*newest->record), now, out);
+}
+
+void CoordinatorCore::FailWithoutRecord(const ShardMap& map, CoordinatorOutputs& out) {
+  taking_over_ = false;
+  map_ = map;
+  const Status why =
+      Error(StatusCode::kDataLoss,
+            "the coordinator and the server with the copy of its state are both lost, so no process knows "
+            "which data is done; " +
+                HowToGoOn(options_.newest_checkpoint));
+  for (const auto& [id, member] : takeover_.members()) {
+    if (member.connection) out.send.push_back({.to = *member.connection, .message = SessionLost{.status = why}});
   }
-  const bool any_server = std::ranges::any_of(map->members, [&](const Member& member) {
-    return member.role == Role::kServer && AnswerOf(member.node) != nullptr;
-  });
-  if (!any_server) return;  // the server it runs in will answer
-  TakeOver(ShardMap(*map), CoordinatorRecord(*record), now, out);
+  FailJob(why, out);
 }
 
 void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
                                CoordinatorOutputs& out) {
   taking_over_ = false;
+  const PreviousMembers previous = takeover_.End();
   RestoreFrom(record, now);
   std::vector<NodeId> dead;
-  const bool recovery = RestoreMembers(map, record, now, dead);
-  RestoreSteps();
-  RestoreTables(record);
+  const bool recovery = RestoreMembers(map, record, previous, now, dead);
+  RestoreSteps(previous);
+  RestoreTables(record, previous);
   RestoreLeases(record, out);
   std::vector<NodeId> without_tables;
-  for (const auto& [id, former] : formers_) {
+  for (const auto& [id, former] : previous) {
     for (size_t i = 0; former.answer && i < record.tables.size(); ++i) {
       const bool has = std::ranges::find(former.answer->tables, TableId(static_cast<uint32_t>(i + 1)),
                                          &InstallTable::table) != former.answer->tables.end();
@@ -370,7 +145,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(nodes_.size()) +
                        " members have answered, " + std::to_string(dead.size()) + " are lost; the job continues");
   const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
-  for (auto& [id, former] : std::exchange(formers_, {})) {
+  for (const auto& [id, former] : previous) {
     if (!former.connection || nodes_.contains(id)) continue;
     if (const auto* gone = gone_.Find(id); gone != nullptr) {  // it came too late
       connections_[*former.connection] = id;
@@ -383,7 +158,6 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
       ForgetFormer(*former.connection, former.join);
     }
   }
-  joining_.clear();
   map_.members = Members();
   AssignVotes(map_);
   placement_changed_ = true;
@@ -402,21 +176,21 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
 }
 
 // Members that have answered continue; who is lost goes into `dead`. True when rows are to be recovered.
-bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
-                                     std::vector<NodeId>& dead) {
+bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecord& record,
+                                     const PreviousMembers& previous, MonotonicTime now, std::vector<NodeId>& dead) {
   bool recovery = false;
-  for (const auto& [id, former] : formers_) next_node_ = std::max(next_node_, id.Next());
+  for (const auto& [id, former] : previous) next_node_ = std::max(next_node_, id.Next());
   for (const Member& member : map.members) {
     next_node_ = std::max(next_node_, member.node.Next());
-    const auto former = formers_.find(member.node);
+    const auto former = previous.find(member.node);
     const auto recorded = std::ranges::find(record.nodes, member.node, &CoordinatorRecord::Node::node);
     const bool removed_before = WasRemovedBefore(record, member.node);
-    if (former == formers_.end() || !former->second.answer || removed_before) {
+    if (former == previous.end() || !former->second.answer || removed_before) {
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
       if (member.role == Role::kWorker && !removed_before) NoteWorkerLost();
-      if (former != formers_.end() && removed_before) continue;  // hears so as one that has left
-      gone_.Add(member.node, former != formers_.end() ? former->second.join.incarnation : 0,
+      if (former != previous.end() && removed_before) continue;  // hears so as one that has left
+      gone_.Add(member.node, former != previous.end() ? former->second.join.incarnation : 0,
                 Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
       continue;
     }
@@ -462,7 +236,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
 
 // Servers may have installed tables that no opener was informed of: their ids are taken. A table that was not open yet
 // is loaded by those that have not installed it.
-void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
+void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const PreviousMembers& previous) {
   std::set<NodeId> servers;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kServer) servers.insert(id);
@@ -482,7 +256,7 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record) {
   }
   if (options_.mutations.tables_numbered_anew) return;
   std::map<TableId, TableSpec> others;
-  for (const auto& [id, former] : formers_) {
+  for (const auto& [id, former] : previous) {
     if (!former.answer) continue;
     for (const InstallTable& table : former.answer->tables) others.emplace(table.table, table.spec);
   }

@@ -50,6 +50,9 @@ using LeaseId = StrongId<struct LeaseIdTag, uint64_t>;
 // Of a checkpoint in progress, rising; term of the coordinator in the upper half.
 using CutId = StrongId<struct CutIdTag, uint64_t>;
 
+// Of a node to the coordinator; given by the coordinator's shell, unique per coordinator.
+using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
+
 // Term of the coordinator in the upper 32 bits, counter in the lower, compared as one number. 0: no map yet.
 class MapVersion {
  public:

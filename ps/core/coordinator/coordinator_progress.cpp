@@ -1,0 +1,71 @@
+// What telemetry is given of the coordinator (JobProgress).
+#include <algorithm>
+
+#include "ps/core/coordinator/coordinator_core.h"
+
+namespace attune::ps {
+namespace {
+
+constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long ago
+
+}  // namespace
+
+JobProgress CoordinatorCore::progress() const {
+  JobProgress progress{.servers_expected = options_.servers,
+                       .floor_clock = clocks_.floor(),
+                       .steps = TotalSteps(),
+                       .synchronization = ToString(clocks_.mode()),
+                       .smoothed_loss = loss_.value(),
+                       .serving = map_.formed() && failed_.ok(),
+                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
+                       .taking_over = taking_over_,
+                       .goal_reached = goal_reached_};
+  progress.lease.held = taking_over_ ? takeover_.leads() : HoldsLease(now_);
+  progress.lease.map_version = !wanted_voters_.empty() ? wanted_map_
+                               : taking_over_          ? takeover_.map_version()
+                                                       : map_.version;
+  for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
+  for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  progress.shards_to_change = shards_to_change_;
+  recoveries_.Fill(progress, map_.recoveries);
+  progress.lost_pods = gone_.LostPods(kLostPodsNamed);
+  progress.checkpoints = cuts_.completed();
+  progress.checkpoint_clock = cuts_.last_clock();
+  progress.servers_wanted = servers_wanted_;
+  progress.backups = options_.backups;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.rows) continue;
+    progress.rows_to_come += node.rows->rows_to_come;
+    progress.copies_to_send += node.rows->copies_to_send;
+  }
+  progress.rows_moved = rows_moved_;
+  if (clocks_.AnyoneWaits()) {
+    progress.floor_holder = Name(straggler_.slowest());
+    if (const auto slowest = nodes_.find(straggler_.slowest()); slowest != nodes_.end()) {
+      progress.floor_worker = slowest->second.member.index;
+    }
+    progress.floor_held_for = now_ - straggler_.since();
+  }
+  progress.metrics = metrics_.states();
+  progress.best_checkpoint = best_.kept();
+  progress.closing.done = finished_;
+  progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
+  if (const DataSet* open = OpenClosingWork()) {
+    progress.closing.data_set = open->name;
+    progress.closing.items_left = open->ledger.items() * open->ledger.epochs() - open->ledger.items_done();
+  }
+  if (current_data_set_) {
+    const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
+    const LeaseLedger& ledger = data_set.ledger;
+    progress.data_set = data_set.name;
+    progress.epochs = ledger.epochs();
+    progress.epoch = ledger.AllDone() ? ledger.epochs() - 1 : ledger.epoch();
+    progress.items = ledger.items();
+    progress.items_done = ledger.items_done();
+    progress.items_total = ledger.items() * ledger.epochs();
+    progress.reprocessed_items = ledger.reprocessed_items();
+  }
+  return progress;
+}
+
+}  // namespace attune::ps
