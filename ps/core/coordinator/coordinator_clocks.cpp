@@ -7,19 +7,9 @@
 
 namespace attune::ps {
 
-// Side work (evaluation, export) is not training unless there is nothing else.
-bool CoordinatorCore::IsTraining(const DataSet& data_set) const {
-  return data_set.follows_goal || (!data_set.when_due && std::ranges::none_of(data_sets_, &DataSet::follows_goal));
-}
-
 bool CoordinatorCore::HasWork(const Node& node) const {
-  bool has_work = node.uses_leases ? options_.mutations.floor_counts_idle_workers : node.last.steps > 0;
-  for (const DataSet& data_set : data_sets_) {
-    if (has_work || !IsTraining(data_set)) continue;
-    has_work = std::ranges::any_of(data_set.ledger.leases(),
-                                   [&](const auto& entry) { return entry.second.worker == node.member.node; });
-  }
-  return has_work;
+  const bool steps = node.uses_leases ? options_.mutations.floor_counts_idle_workers : node.last.steps > 0;
+  return steps || data_sets_.HoldsTrainingLease(node.member.node);
 }
 
 void CoordinatorCore::UpdateCounted(Node& node) { clocks_.SetCounted(node.member.node, HasWork(node)); }

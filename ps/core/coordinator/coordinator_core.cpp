@@ -24,6 +24,7 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
+      data_sets_(options_.term),
       links_(options_.link_timeout),
       mirror_(options_.term),
       takeover_({.host_index = options_.host_index,
@@ -43,9 +44,6 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
-  // Numbers of different terms never meet.
-  const uint64_t terms_before = uint64_t{options_.term - 1} << 32;
-  next_lease_ = LeaseId(terms_before + 1);
   taking_over_ = options_.takeover;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
@@ -179,11 +177,6 @@ CoordinatorCore::Node* CoordinatorCore::Find(NodeId id) {
   return it == nodes_.end() ? nullptr : &it->second;
 }
 
-CoordinatorCore::DataSet* CoordinatorCore::Find(DataSetId id) {
-  const size_t index = size_t{id.value()} - 1;
-  return index < data_sets_.size() ? &data_sets_[index] : nullptr;
-}
-
 std::string CoordinatorCore::Name(NodeId id) const {
   const auto it = nodes_.find(id);
   if (it == nodes_.end()) return "node " + std::to_string(id.value());
@@ -219,14 +212,12 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
 // A request that waits for long, for an evaluation to become due, keeps its sender from saying that the answers to
 // later ones have arrived. It is asked again at once.
 void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
-  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
-    if (waiting.worker != worker) return false;
-    Reply(worker, waiting.request,
-          Refused{.request = waiting.request,
+  for (const RequestId request : data_sets_.TakeWaiting(worker)) {
+    Reply(worker, request,
+          Refused{.request = request,
                   .status = Error(StatusCode::kDeadlineExceeded, "nothing is free by now; ask again")},
           out);
-    return true;
-  });
+  }
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
@@ -256,13 +247,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
   loss_.Add(message.loss_sum - node.last.loss_sum,
             message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
   node.last = message;
-  for (const LeasePosition& lease : message.leases) {
-    for (DataSet& data_set : data_sets_) {
-      if (data_set.ledger.leases().contains(lease.lease)) {
-        (void)data_set.ledger.Advance(node.member.node, lease.lease, lease.position);  // an old lease: nothing to do
-      }
-    }
-  }
+  data_sets_.Advance(node.member.node, message.leases);
   if (node.member.role == Role::kWorker && HoldsLease(now)) {  // or steps would continue without the next one's workers
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
@@ -293,26 +278,13 @@ uint64_t CoordinatorCore::TotalSteps() const {
   return steps;
 }
 
-// The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is done
-// with the last of them.
-const CoordinatorCore::DataSet* CoordinatorCore::TrainedToTheEnd() const {
-  const bool any_follows = std::ranges::any_of(data_sets_, &DataSet::follows_goal);
-  const DataSet* first = nullptr;
-  for (const DataSet& data_set : data_sets_) {
-    if (data_set.when_due || (any_follows && !data_set.follows_goal)) continue;
-    if (!data_set.ledger.AllDone()) return nullptr;
-    if (first == nullptr) first = &data_set;
-  }
-  return first;
-}
-
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   loss_.CloseWindow(now);
   MakeEvaluationDue(now, out);
   if (!goal_reached_.empty() || !HoldsLease(now)) return;
   if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
   const JobGoal& goal = options_.goal;
-  if (const DataSet* trained = TrainedToTheEnd()) {
+  if (const DataSet* trained = data_sets_.TrainedToTheEnd()) {
     const uint64_t epochs = trained->ledger.epochs();
     return ReachGoal(std::to_string(epochs) + (epochs == 1 ? " epoch done" : " epochs done"), out);
   }
@@ -347,7 +319,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   if (cuts_.HasBest()) return;  // mostly of the value that reached the goal; it has a deadline
   if (!ClosingIsDone()) {
     if (std::exchange(reported_waiting_, true)) return;
-    const DataSet* open = OpenClosingWork();
+    const DataSet* open = data_sets_.OpenClosingWork();
     out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
                                          : "the goal is reached and the closing work \"" + open->name +
                                                "\" is not done; waiting for a worker");

@@ -5,7 +5,6 @@
 // Externally synchronized: one Step at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -30,8 +29,8 @@
 #include "ps/core/membership/takeover.h"
 #include "ps/core/progress/best_checkpoint.h"
 #include "ps/core/progress/clock_board.h"
+#include "ps/core/progress/data_sets.h"
 #include "ps/core/progress/evaluation_schedule.h"
-#include "ps/core/progress/lease_ledger.h"
 #include "ps/core/progress/metric_board.h"
 #include "ps/core/progress/smoothed_loss.h"
 #include "ps/core/progress/straggler_watch.h"
@@ -48,8 +47,6 @@ namespace attune::ps {
 class CoordinatorCore {
  public:
   explicit CoordinatorCore(CoordinatorOptions options);
-  CoordinatorCore(const CoordinatorCore&) = delete;  // ledgers share its lease numbers
-  CoordinatorCore& operator=(const CoordinatorCore&) = delete;
 
   void Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out);
   MonotonicTime WakeAt() const;
@@ -90,22 +87,6 @@ class CoordinatorCore {
     Status failed;
     std::vector<std::pair<NodeId, RequestId>> waiting;
     bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
-  };
-  struct DataSet {
-    DataSetId id;
-    std::string name;
-    DataSetOptions asked;  // by the first opener
-    bool follows_goal = true;
-    bool closing = false;          // has epochs of its own, and was asked for when the goal had been reached
-    bool when_due = false;         // evaluation on the way
-    uint64_t items_in_newest = 0;  // done ones that the newest checkpoint contains
-    LeaseLedger ledger;
-  };
-  struct WaitingLease {
-    NodeId worker;
-    RequestId request;
-    DataSetId data_set;
-    MonotonicTime deadline;
   };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
   // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
@@ -246,7 +227,6 @@ class CoordinatorCore {
   }
   void AnswerAll(const Status& status, CoordinatorOutputs& out);
   void Answer(CommandId id, Status status, std::string text, CoordinatorOutputs& out);
-  bool IsTraining(const DataSet& data_set) const;
   bool HasWork(const Node& node) const;
   void UpdateCounted(Node& node);
   void GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out);
@@ -279,30 +259,22 @@ class CoordinatorCore {
   bool IsLoading() const;
   void AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
   void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
-  bool TrainingIsEnding(const DataSet& asked) const;
-  const DataSet* TrainedToTheEnd() const;
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
-  const CutRecord::DataSet* FindRecord(const std::string& name) const;
-  StatusOr<DataSetOptions> Resolve(const OpenDataSet& message) const;
+  void NoteLeaseEnded(Node& node, RequestId request, MonotonicTime now, CoordinatorOutputs& out);
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
 
   // coordinator_metrics.cpp
-  MetricPlace PlaceNow() const;
   void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_closing.cpp
   void BeginClosing();
-  void NoteClosing(DataSet& data_set);
   void NoteLeft(NodeId worker);
   void NoteWorkerLost();
-  const DataSet* OpenClosingWork() const;
   bool ClosingIsDone() const;
   uint64_t TotalSteps() const;
-  bool TrainedItemsSinceNewest() const;
   Node* Find(NodeId id);
-  DataSet* Find(DataSetId id);
   std::string Name(NodeId id) const;
 
   CoordinatorOptions options_;
@@ -317,10 +289,7 @@ class CoordinatorCore {
 
   bool server_gone_ = false;        // a caller may wait for it
   std::vector<TableEntry> tables_;  // by TableId - 1
-  std::vector<DataSet> data_sets_;  // by DataSetId - 1
-  std::optional<DataSetId> current_data_set_;
-  LeaseId next_lease_{1};
-  std::deque<WaitingLease> waiting_leases_;
+  DataSets data_sets_;
 
   Reachability links_;
   std::optional<NodeId> given_up_;  // its heartbeats count for nothing, so that it is lost like one that is silent

@@ -51,18 +51,13 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
 bool CoordinatorCore::RowsCanBeCopied() const { return AllReady() && !IsLoading() && last_server_lost_ == kNever; }
 
 CutRecord CoordinatorCore::RecordNow() const {
-  CutRecord record{.synchronization = ToString(clocks_.mode()),
-                   .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
-                   .steps = TotalSteps(),
-                   .seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
-                   .data_sets = {},
-                   .metrics = metrics_.states(),
-                   .best = best_.kept()};
-  for (const DataSet& data_set : data_sets_) {
-    record.data_sets.push_back(data_set.ledger.Record());
-    record.data_sets.back().name = data_set.name;
-  }
-  return record;
+  return {.synchronization = ToString(clocks_.mode()),
+          .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
+          .steps = TotalSteps(),
+          .seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
+          .data_sets = data_sets_.Records(),
+          .metrics = metrics_.states(),
+          .best = best_.kept()};
 }
 
 // One more reason for a checkpoint like any other.
@@ -144,28 +139,16 @@ void CoordinatorCore::On(CheckpointCommitted input, MonotonicTime, CoordinatorOu
 void CoordinatorCore::RememberCheckpoint(const CheckpointCut& cut, CoordinatorOutputs& out) {
   recoveries_.SetNewest({.directory = cut.asked.directory, .checkpoint = cut.checkpoint, .clock = cut.record.clock},
                         cut.record.steps);
-  for (const CutRecord::DataSet& cut_data_set : cut.record.data_sets) {
-    const auto of = std::ranges::find(data_sets_, cut_data_set.name, &DataSet::name);
-    if (of != data_sets_.end()) of->items_in_newest = ItemsDone(cut_data_set);
-  }
+  data_sets_.NoteNewest(cut.record);
   mirror_.NoteChange();
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
   }
 }
 
-// Steps come with heartbeats, and what was pushed since the last one is in none; the end of a lease is reported at
-// once. While one is open and nothing was saved, rows may have been trained of which nothing was reported.
-bool CoordinatorCore::TrainedItemsSinceNewest() const {
-  return std::ranges::any_of(data_sets_, [&](const DataSet& data_set) {
-    if (data_set.closing || data_set.when_due) return false;
-    const bool begun = recoveries_.newest().checkpoint == 0 && !data_set.ledger.leases().empty();
-    return begun || data_set.ledger.items_done() > data_set.items_in_newest;
-  });
-}
-
 void CoordinatorCore::TakeFromNewest() {
-  recoveries_.TakeFromNewest(TotalSteps(), TrainedItemsSinceNewest(), !goal_reached_.empty());
+  recoveries_.TakeFromNewest(TotalSteps(), data_sets_.TrainedSinceNewest(recoveries_.newest().checkpoint == 0),
+                             !goal_reached_.empty());
   mirror_.NoteChange();
 }
 

@@ -222,7 +222,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   links_.Forget(id);
   if (given_up_ == id) given_up_.reset();
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
-  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) { return waiting.worker == id; });
+  (void)data_sets_.TakeWaiting(id);
   server_gone_ = true;
   mirror_.NoteChange();
 }
@@ -281,7 +281,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   const Node& node = nodes_.at(id);
   uint64_t again = 0;
   if (!options_.mutations.keep_leases_of_lost_workers) {
-    for (DataSet& data_set : data_sets_) again += data_set.ledger.ReleaseAll(id);
+    again = data_sets_.ReleaseAll(id);
   }
   out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
                        " items go to others: " + std::string(reason.message()));
@@ -302,14 +302,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
 void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const NodeId id = node.member.node;
-  // Leases granted but not known to the worker are handed back untouched; it has ended all others before.
-  for (DataSet& data_set : data_sets_) {
-    std::vector<Lease> held;
-    for (const auto& [lease_id, lease] : data_set.ledger.leases()) {
-      if (lease.worker == id) held.push_back(lease);
-    }
-    for (const Lease& lease : held) (void)data_set.ledger.Return(id, lease.id, lease.position);
-  }
+  data_sets_.ReturnAll(id);  // it has ended all others before
   UpdateCounted(node);
   ServeLeases(now, out);
   node.leave = message;

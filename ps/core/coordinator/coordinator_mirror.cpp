@@ -55,7 +55,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .next_node = NodeId(next_node_.value() + static_cast<uint32_t>(kMembersMax)),
                            .nodes = {},
                            .tables = {},
-                           .data_sets = {},
+                           .data_sets = data_sets_.RecordsWithHolders(),
                            .newest = recoveries_.newest(),
                            .newest_steps = recoveries_.newest_steps(),
                            .steps_of_gone = steps_of_gone_,
@@ -75,19 +75,6 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
   }
   for (const TableEntry& table : tables_) {
     record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok(), .opened = table.opened});
-  }
-  for (const DataSet& data_set : data_sets_) {
-    CoordinatorRecord::DataSet copy{.progress = data_set.ledger.Record(true),
-                                    .follows_goal = data_set.follows_goal,
-                                    .holders = {},
-                                    .closing = data_set.closing,
-                                    .when_due = data_set.when_due,
-                                    .items_in_newest = data_set.items_in_newest};
-    copy.progress.name = data_set.name;
-    for (const auto& [id, lease] : data_set.ledger.leases()) {
-      copy.holders.push_back({id, lease.worker});  // as Record() lists them
-    }
-    record.data_sets.push_back(std::move(copy));
   }
   return record;
 }

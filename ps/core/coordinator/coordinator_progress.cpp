@@ -1,6 +1,4 @@
 // What telemetry is given of the coordinator (JobProgress).
-#include <algorithm>
-
 #include "ps/core/coordinator/coordinator_core.h"
 
 namespace attune::ps {
@@ -49,15 +47,14 @@ JobProgress CoordinatorCore::progress() const {
   progress.metrics = metrics_.states();
   progress.best_checkpoint = best_.kept();
   progress.closing.done = finished_;
-  progress.closing.declared = std::ranges::any_of(data_sets_, &DataSet::closing);
-  if (const DataSet* open = OpenClosingWork()) {
+  progress.closing.declared = data_sets_.HasClosingWork();
+  if (const DataSet* open = data_sets_.OpenClosingWork()) {
     progress.closing.data_set = open->name;
     progress.closing.items_left = open->ledger.items() * open->ledger.epochs() - open->ledger.items_done();
   }
-  if (current_data_set_) {
-    const DataSet& data_set = data_sets_[current_data_set_->value() - 1];
-    const LeaseLedger& ledger = data_set.ledger;
-    progress.data_set = data_set.name;
+  if (const DataSet* data_set = data_sets_.current()) {
+    const LeaseLedger& ledger = data_set->ledger;
+    progress.data_set = data_set->name;
     progress.epochs = ledger.epochs();
     progress.epoch = ledger.AllDone() ? ledger.epochs() - 1 : ledger.epoch();
     progress.items = ledger.items();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/progress/differences.h"
 #include "ps/core/protocol/limits.h"
 #include "ps/store/formulas/table_options.h"
 
@@ -13,26 +14,6 @@ namespace {
 MonotonicTime DeadlineAfter(Duration remaining, MonotonicTime now) {
   return remaining < kNever - now ? now + remaining : kNever;
 }
-
-// A data set with epochs of its own (evaluation, export) is not training: the goal neither limits nor ends it.
-bool FollowsGoal(const DataSetOptions& options) { return options.epochs == 0 && !options.when_due; }
-
-// "dim is 32 here and 64 there, ...": every difference, empty when there is none.
-class Differences {
- public:
-  void Compare(const char* field, const std::string& here, const std::string& there) {
-    if (here == there) return;
-    if (!text_.empty()) text_ += ", ";
-    text_ += std::string(field) + " is " + here + " here and was " + there + " when it was opened first";
-  }
-  void Compare(const char* field, uint64_t here, uint64_t there) {
-    Compare(field, std::to_string(here), std::to_string(there));
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 std::string Difference(const TableOptions& here, const TableOptions& there) {
   Differences differences;
@@ -45,15 +26,6 @@ std::string Difference(const TableOptions& here, const TableOptions& there) {
   differences.Compare("value_type", Describe(here.value_type), Describe(there.value_type));
   differences.Compare("non_finite_gradients", Describe(here.non_finite_gradients),
                       Describe(there.non_finite_gradients));
-  return differences.text();
-}
-
-std::string Difference(const DataSetOptions& here, const DataSetOptions& there) {
-  Differences differences;
-  differences.Compare("items", here.items, there.items);
-  differences.Compare("epochs", here.epochs, there.epochs);
-  differences.Compare("lease_items", here.lease_items, there.lease_items);
-  differences.Compare("when_due", here.when_due ? "true" : "false", there.when_due ? "true" : "false");
   return differences.text();
 }
 
@@ -156,189 +128,89 @@ void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& 
 
 // --- data
 
-StatusOr<DataSetOptions> CoordinatorCore::Resolve(const OpenDataSet& message) const {
-  if (message.name.empty() || message.name.size() > kNameBytesMax) {
-    return Error(StatusCode::kInvalidArgument,
-                 "a data set's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
-  }
-  DataSetOptions resolved = message.options;
-  if (resolved.when_due && resolved.epochs > 0) {
-    return Error(StatusCode::kInvalidArgument,
-                 "data set \"" + message.name +
-                     "\" is evaluated when that is due, so it has no epochs of its own; leave "
-                     "DataSetOptions::epochs at 0, or when_due at false");
-  }
-  if (resolved.when_due && resolved.items == 0) resolved.items = 1;
-  if (resolved.items == 0) resolved.items = options_.items;
-  if (resolved.items == 0) {
-    return Error(StatusCode::kInvalidArgument,
-                 "the number of items is given neither by the worker (DataSetOptions::items) nor by the manifest "
-                 "(spec.data.items)");
-  }
-  if (FollowsGoal(message.options)) {
-    const JobGoal& goal = options_.goal;
-    resolved.epochs = goal.epochs.value_or(goal.limits_training() ? 0 : 1);  // 0: until another goal is reached
-  }
-  if (resolved.lease_items == 0) resolved.lease_items = options_.lease_items;
-  constexpr uint64_t kLeasesPerEpoch = 256;  // enough to balance tens of workers, few enough to cost nothing
-  if (resolved.lease_items == 0) resolved.lease_items = std::max<uint64_t>(1, resolved.items / kLeasesPerEpoch);
-  resolved.lease_items = std::max(resolved.lease_items, resolved.items / kLeasesPerEpochMax);
-  return resolved;
-}
-
-const CutRecord::DataSet* CoordinatorCore::FindRecord(const std::string& name) const {
-  if (!options_.resume) return nullptr;
-  const auto it = std::ranges::find(options_.resume->data_sets, name, &CutRecord::DataSet::name);
-  return it == options_.resume->data_sets.end() ? nullptr : &*it;
-}
-
-namespace {
-
-Status CheckRecord(const CutRecord::DataSet& record, const DataSetOptions& asked) {
-  if (record.items != asked.items) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "data set \"" + record.name + "\" has " + std::to_string(asked.items) + " items here and had " +
-                     std::to_string(record.items) + " in the checkpoint; resume with the same data");
-  }
-  return Validate(record);
-}
-
-}  // namespace
-
 void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, MonotonicTime, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
-  const auto reply = [&](Message answer) { Reply(node.member.node, request, std::move(answer), out); };
-  StatusOr<DataSetOptions> resolved = Resolve(message);
-  if (!resolved.ok()) return reply(Refused{.request = request, .status = resolved.status()});
-  auto known = std::ranges::find(data_sets_, message.name, &DataSet::name);
-  if (known == data_sets_.end()) {
-    if (data_sets_.size() >= kDataSetsMax) {
-      return reply(Refused{.request = request,
-                           .status = Error(StatusCode::kResourceExhausted,
-                                           "the job has " + std::to_string(kDataSetsMax) + " data sets")});
-    }
-    LeaseLedger ledger(resolved->items, resolved->epochs, resolved->lease_items, &next_lease_);
-    if (const CutRecord::DataSet* record = FindRecord(message.name)) {
-      if (const Status status = CheckRecord(*record, *resolved); !status.ok()) {
-        return reply(Refused{.request = request, .status = status});
-      }
-      ledger = LeaseLedger(*record, options_.resume->synchronization != "async", resolved->epochs,
-                           resolved->lease_items, &next_lease_);
-      out.events.push_back("data set \"" + message.name + "\" continues after " + std::to_string(ledger.items_done()) +
-                           " items of the checkpoint");
-    } else if (resolved->when_due) {  // what was due before it was asked for is not made up for
-      CutRecord::DataSet before{.name = message.name, .items = resolved->items, .lease_items = resolved->lease_items};
-      before.finished_epochs = evaluations_.state().due;
-      ledger = LeaseLedger(before, true, resolved->epochs, resolved->lease_items, &next_lease_);
-    }
-    if (resolved->when_due) {
-      const MetricPlace place = PlaceNow();
-      evaluations_.Resume(ledger.epochs_begun(), place.epoch, place.step);
-      ledger.BeginUpTo(evaluations_.state().due);
-    }
-    data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
-                          .name = message.name,
-                          .asked = *resolved,
-                          .follows_goal = FollowsGoal(message.options),
-                          .when_due = resolved->when_due,
-                          .items_in_newest = ledger.items_done(),
-                          .ledger = std::move(ledger)});
-    known = std::prev(data_sets_.end());
-    if (!current_data_set_ && !known->when_due) current_data_set_ = known->id;
-  } else if (const std::string difference = Difference(*resolved, known->asked); !difference.empty()) {
-    return reply(
-        Refused{.request = request,
-                .status = Error(StatusCode::kFailedPrecondition, difference + "; all workers must say the same")});
+  const StatusOr<DataSets::Opened> opened = data_sets_.Open(message,
+                                                            {.items = options_.items,
+                                                             .lease_items = options_.lease_items,
+                                                             .goal = options_.goal,
+                                                             .resume = options_.resume ? &*options_.resume : nullptr,
+                                                             .steps = TotalSteps()},
+                                                            evaluations_);
+  if (!opened.ok()) {
+    return Reply(node.member.node, request, Refused{.request = request, .status = opened.status()}, out);
   }
-  reply(DataSetOpened{.request = request, .data_set = known->id, .options = known->asked});
+  const DataSet& data_set = *opened->data_set;
+  if (opened->continues) {
+    out.events.push_back("data set \"" + data_set.name + "\" continues after " +
+                         std::to_string(data_set.ledger.items_done()) + " items of the checkpoint");
+  }
+  Reply(node.member.node, request,
+        DataSetOpened{.request = request, .data_set = data_set.id, .options = data_set.asked}, out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
+  const NodeId worker = node.member.node;
   const RequestId request = message.header.request;
-  const DataSet* data_set = Find(message.data_set);
-  Status problem;
-  if (data_set == nullptr) {
-    problem = Error(StatusCode::kNotFound, "there is no data set " + std::to_string(message.data_set.value()));
-  } else {
-    const auto held = std::ranges::count_if(data_set->ledger.leases(),
-                                            [&](const auto& entry) { return entry.second.worker == node.member.node; });
-    if (static_cast<size_t>(held) >= kLeasesPerWorkerMax) {
-      problem = Error(StatusCode::kResourceExhausted,
-                      "this worker holds " + std::to_string(held) + " leases; end some before taking more");
-    }
+  if (Status problem = data_sets_.CheckRequest(worker, message.data_set); !problem.ok()) {
+    return Reply(worker, request, Refused{.request = request, .status = std::move(problem)}, out);
   }
-  if (!problem.ok()) {
-    return Reply(node.member.node, request, Refused{.request = request, .status = std::move(problem)}, out);
-  }
-  NoteClosing(*Find(message.data_set));
-  node.uses_leases = node.uses_leases || IsTraining(*data_set);
+  if (!goal_reached_.empty() && data_sets_.NoteClosing(message.data_set)) mirror_.NoteChange();
+  node.uses_leases = node.uses_leases || data_sets_.IsTraining(*data_sets_.Find(message.data_set));
   UpdateCounted(node);
-  waiting_leases_.push_back({.worker = node.member.node,
-                             .request = request,
-                             .data_set = message.data_set,
-                             .deadline = DeadlineAfter(message.header.remaining, now)});
+  data_sets_.Wait({.worker = worker,
+                   .request = request,
+                   .data_set = message.data_set,
+                   .deadline = DeadlineAfter(message.header.remaining, now)});
   ServeLeases(now, out);
 }
 
-// Closing work sees the trained model: it waits until no worker holds a lease of the data the goal has ended.
-bool CoordinatorCore::TrainingIsEnding(const DataSet& asked) const {
-  return !asked.follows_goal && !goal_reached_.empty() && std::ranges::any_of(data_sets_, [](const DataSet& data_set) {
-    return data_set.follows_goal && !data_set.ledger.leases().empty();
-  });
-}
-
-// First come, first served, as far as there is something free.
+// While a hold is in progress no worker begins that has not promised to stop.
 void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
-  std::erase_if(waiting_leases_, [&](const WaitingLease& waiting) {
-    DataSet& data_set = *Find(waiting.data_set);
-    Message answer;
-    // While a hold is in progress no worker begins that has not promised to stop.
-    const bool may_begin = !clocks_.holding() || clocks_.IsCounted(waiting.worker) || !IsTraining(data_set);
-    if (data_set.ledger.AllDone() || (data_set.when_due && !evaluations_.any())) {
-      answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kAllDone};
-    } else if (!goal_reached_.empty() && (data_set.follows_goal || data_set.when_due)) {
-      answer = LeasesEnded{.request = waiting.request, .reason = LeasesEndReason::kGoalReached};
-    } else if (const std::optional<Lease> lease =
-                   TrainingIsEnding(data_set) || !may_begin ? std::nullopt : data_set.ledger.Grant(waiting.worker)) {
-      UpdateCounted(nodes_.at(waiting.worker));
-      if (data_set.follows_goal) current_data_set_ = data_set.id;
-      answer = LeaseGrant{.request = waiting.request,
-                          .lease = lease->id,
-                          .data_set = data_set.id,
-                          .epoch = lease->epoch,
-                          .begin = lease->begin,
-                          .end = lease->end,
-                          .floor = clocks_.floor()};
-    } else if (waiting.deadline <= now) {
-      answer = Refused{
-          .request = waiting.request,
-          .status = Error(StatusCode::kDeadlineExceeded, "all remaining items are with other workers; ask again")};
-    } else {
-      return false;
+  const auto may_begin = [&](NodeId worker, const DataSet& data_set) {
+    return !clocks_.holding() || clocks_.IsCounted(worker) || !data_sets_.IsTraining(data_set);
+  };
+  const auto answer = [&](const WaitingLease& waiting, const DataSets::Answer& given) {
+    if (given.ended) {
+      return Reply(waiting.worker, waiting.request, LeasesEnded{.request = waiting.request, .reason = *given.ended},
+                   out);
     }
-    Reply(waiting.worker, waiting.request, std::move(answer), out);
-    return true;
-  });
+    if (!given.granted) {
+      const Status late = Error(StatusCode::kDeadlineExceeded, "all remaining items are with other workers; ask again");
+      return Reply(waiting.worker, waiting.request, Refused{.request = waiting.request, .status = late}, out);
+    }
+    const Lease& lease = *given.granted;
+    UpdateCounted(nodes_.at(waiting.worker));
+    Reply(waiting.worker, waiting.request,
+          LeaseGrant{.request = waiting.request,
+                     .lease = lease.id,
+                     .data_set = waiting.data_set,
+                     .epoch = lease.epoch,
+                     .begin = lease.begin,
+                     .end = lease.end,
+                     .floor = clocks_.floor()},
+          out);
+  };
+  data_sets_.Serve(now, !goal_reached_.empty(), evaluations_.any(), may_begin, answer);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
-  for (DataSet& data_set : data_sets_) (void)data_set.ledger.Done(node.member.node, message.lease);  // one knows it
-  UpdateCounted(node);
-  Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
-  ServeLeases(now, out);
-  CheckGoals(now, out);
+  data_sets_.Done(node.member.node, message.lease);
+  NoteLeaseEnded(node, message.header.request, now, out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const LeaseReturn& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
-  for (DataSet& data_set : data_sets_) {
-    (void)data_set.ledger.Return(node.member.node, message.lease, message.position);  // one knows it
-  }
+  data_sets_.Return(node.member.node, message.lease, message.position);
+  NoteLeaseEnded(node, message.header.request, now, out);
+}
+
+void CoordinatorCore::NoteLeaseEnded(Node& node, RequestId request, MonotonicTime now, CoordinatorOutputs& out) {
   UpdateCounted(node);
-  Reply(node.member.node, message.header.request, Done{.request = message.header.request}, out);
+  Reply(node.member.node, request, Done{.request = request}, out);
   ServeLeases(now, out);
   CheckGoals(now, out);
 }

@@ -267,58 +267,21 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const Previ
   }
 }
 
-// Done > Leased > Free. A lease that its worker does not know has never reached it, or was ended there: the end is
-// answered only when the copy knows it, so no worker has processed such items.
 void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
-  for (const CoordinatorRecord::DataSet& kept : record.data_sets) {
-    CutRecord::DataSet progress = kept.progress;
+  const auto held_by = [this](NodeId worker) {
+    const Node* node = Find(worker);
+    return node == nullptr ? nullptr : &node->last.leases;
+  };
+  for (CoordinatorRecord::DataSet kept : record.data_sets) {
     if (options_.mutations.mirror_ignored) {
-      progress.done.clear();
-      progress.finished_epochs = 0;
+      kept.progress.done.clear();
+      kept.progress.finished_epochs = 0;
     }
-    std::vector<Lease> leases;
-    uint64_t again = 0;
-    for (size_t i = 0; i < progress.open.size() && i < kept.holders.size(); ++i) {
-      CutRecord::OpenLease& open = progress.open[i];
-      const CoordinatorRecord::Holder& holder = kept.holders[i];
-      const Node* worker = Find(holder.worker);
-      if (worker == nullptr) {
-        again += open.end - open.position;
-        continue;
-      }
-      for (const LeasePosition& known : worker->last.leases) {
-        if (known.lease != holder.lease) continue;
-        open.position = std::clamp(known.position, open.position, open.end);
-        leases.push_back({.id = holder.lease,
-                          .worker = holder.worker,
-                          .epoch = open.epoch,
-                          .begin = open.begin,
-                          .end = open.end,
-                          .position = open.position});
-      }
-    }
-    progress.reprocessed_items = CappedSum(progress.reprocessed_items, std::min(again, kNumberMax));
-    if (again > 0) {
-      out.events.push_back(std::to_string(again) + " items of \"" + progress.name +
-                           "\" go to others: their workers were lost with the coordinator");
-    }
-    LeaseLedger ledger(progress, true, progress.epochs, progress.lease_items, &next_lease_);
-    if (kept.when_due) ledger.BeginUpTo(evaluations_.state().due);
-    for (const Lease& lease : leases) {
-      if (!options_.mutations.adopted_leases_granted) ledger.Adopt(lease);
-    }
-    data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
-                          .name = progress.name,
-                          .asked = {.items = progress.items,
-                                    .epochs = progress.epochs,
-                                    .lease_items = progress.lease_items,
-                                    .when_due = kept.when_due},
-                          .follows_goal = kept.follows_goal,
-                          .closing = kept.closing,
-                          .when_due = kept.when_due,
-                          .items_in_newest = kept.items_in_newest,
-                          .ledger = std::move(ledger)});
-    if (kept.follows_goal && !current_data_set_) current_data_set_ = data_sets_.back().id;
+    const uint64_t again =
+        data_sets_.Restore(kept, evaluations_.state().due, held_by, !options_.mutations.adopted_leases_granted);
+    if (again == 0) continue;
+    out.events.push_back(std::to_string(again) + " items of \"" + kept.progress.name +
+                         "\" go to others: their workers were lost with the coordinator");
   }
 }
 
