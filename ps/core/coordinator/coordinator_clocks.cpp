@@ -46,8 +46,8 @@ void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
 
 void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutputs& out) {
   if (!failed_.ok()) return Answer(input.id, failed_, {}, out);
-  if (finished_) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
-  if (taking_over_ && !std::holds_alternative<NodeGone>(input.command) &&
+  if (IsFinished()) return Answer(input.id, Error(StatusCode::kFailedPrecondition, "the job is finished"), {}, out);
+  if (TakingOver() && !std::holds_alternative<NodeGone>(input.command) &&
       !std::holds_alternative<ConfirmLeader>(input.command)) {
     return Answer(input.id, Error(StatusCode::kUnavailable, "a new coordinator takes over; ask again"), {}, out);
   }

@@ -1,33 +1,53 @@
-// What follows the goal: evaluation, saving, export. The job is finished when that has ended well, and not when its
-// workers merely are gone (docs/decisions/0037).
-//
-// Closing work that has a data set is done when every item of it is: an item whose worker failed, left early or died is
-// free again. Work without one is judged by who leaves: as long as no worker has left in order since the goal was
-// reached, or one has been lost that no later one has made up for, another worker is waited for.
+// The end of the job: a goal is reached, and the closing work done (ps/core/progress/job_end.h).
 #include "ps/core/coordinator/coordinator_core.h"
 
 namespace attune::ps {
 
-void CoordinatorCore::BeginClosing() {
-  closing_from_ = NodeId(1);
+void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
+  loss_.CloseWindow(now);
+  MakeEvaluationDue(now, out);
+  if (end_.goal_reached() || !HoldsLease(now)) return;
+  GoalFacts facts{.verdict = metrics_.verdict(),
+                  .trained = data_sets_.TrainedToTheEnd(),
+                  .steps = options_.goal.steps ? TotalSteps() : 0,
+                  .loss = loss_,
+                  .trained_for = {}};
+  if (first_worker_ != kNever) facts.trained_for = now - first_worker_;
+  if (std::string reason = ReachedGoal(options_.goal, facts); !reason.empty()) ReachGoal(std::move(reason), out);
+}
+
+void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
+  end_.Reach(std::move(reason));
+  mirror_.NoteChange();
   data_sets_.BeginClosing();
+  out.goal_reached = end_.goal();
+  out.events.push_back("goal reached: " + end_.goal());
+  for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = end_.goal()}, out);
+  ServeLeases(now_, out);  // all who wait are informed that there is no more
+  FinishWhenEmpty(out);
 }
 
-void CoordinatorCore::NoteLeft(NodeId worker) {
-  if (!goal_reached_.empty() && worker >= closing_from_) closing_from_ = NodeId();
-}
-
-// It may have been at the closing work: a worker that joins from now on has to look after that.
-void CoordinatorCore::NoteWorkerLost() {
-  if (goal_reached_.empty()) return;
-  closing_from_ = next_node_;
-  reported_waiting_ = false;
-}
-
-bool CoordinatorCore::ClosingIsDone() const {
-  if (goal_reached_.empty()) return false;
-  if (data_sets_.OpenClosingWork() != nullptr && !options_.mutations.closing_not_awaited) return false;
-  return closing_from_ == NodeId() || data_sets_.HasClosingWork();
+void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
+  if (!end_.goal_reached() || IsFinished() || !HoldsLease(now_)) return;
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker) return;
+  }
+  if (cuts_.HasBest()) return;  // mostly of the value that reached the goal; it has a deadline
+  const DataSet* open = data_sets_.OpenClosingWork();
+  const bool is_open = open != nullptr && !options_.mutations.closing_not_awaited;
+  if (!end_.ClosingIsDone(data_sets_.HasClosingWork(), is_open)) {
+    if (!end_.MayReport()) return;
+    out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
+                                         : "the goal is reached and the closing work \"" + open->name +
+                                               "\" is not done; waiting for a worker");
+    return;
+  }
+  phase_ = Phase::kFinished;
+  out.finished = true;
+  ReleaseAnswers(true, out);  // no coordinator will follow, and the servers end now
+  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
+  out.events.push_back("finished: the last worker has left");
+  for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
 }
 
 }  // namespace attune::ps

@@ -44,7 +44,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   servers_wanted_ = options_.servers;
-  taking_over_ = options_.takeover;
+  if (options_.takeover) phase_ = Phase::kTakingOver;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     steps_of_gone_ = options_.resume->steps;
@@ -71,7 +71,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
   StopWaitingForTheGone(out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
-  if (taking_over_) {
+  if (TakingOver()) {
     AnswerGoneOrders(now, out);
     return GoOnWithTakeover(now, out);
   }
@@ -131,7 +131,7 @@ void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOut
   const auto known = connections_.find(input.from);
   if (known == connections_.end()) {
     // It has not introduced itself, or only while this coordinator took over: a new connection begins with Join.
-    if (!taking_over_) out.close.push_back(input.from);
+    if (!TakingOver()) out.close.push_back(input.from);
     return;
   }
   Node* node = Find(known->second);
@@ -153,7 +153,7 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
   next_check_ = now + options_.check_interval;
   if (!failed_.ok()) return;
-  if (taking_over_) return AskForPromisesAgain(now, out);
+  if (TakingOver()) return AskForPromisesAgain(now, out);
   CheckLiveness(now, out);
   ForgetGone(now, out);
   if (!failed_.ok()) return;
@@ -263,8 +263,8 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
                     .support = AskForSupport(node.member.node, node.member.role)},
        out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
-  if (!goal_reached_.empty()) Send(node, GoalReached{.reason = goal_reached_}, out);
-  if (finished_ && node.member.role == Role::kServer) Send(node, Finished{}, out);
+  if (end_.goal_reached()) Send(node, GoalReached{.reason = end_.goal()}, out);
+  if (IsFinished() && node.member.role == Role::kServer) Send(node, Finished{}, out);
   CheckGoals(now, out);
 }
 
@@ -276,61 +276,6 @@ uint64_t CoordinatorCore::TotalSteps() const {
   uint64_t steps = steps_of_gone_;
   for (const auto& [id, node] : nodes_) steps = CappedSum(steps, node.last.steps);
   return steps;
-}
-
-void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
-  loss_.CloseWindow(now);
-  MakeEvaluationDue(now, out);
-  if (!goal_reached_.empty() || !HoldsLease(now)) return;
-  if (!metrics_.verdict().empty()) return ReachGoal(metrics_.verdict(), out);
-  const JobGoal& goal = options_.goal;
-  if (const DataSet* trained = data_sets_.TrainedToTheEnd()) {
-    const uint64_t epochs = trained->ledger.epochs();
-    return ReachGoal(std::to_string(epochs) + (epochs == 1 ? " epoch done" : " epochs done"), out);
-  }
-  if (goal.steps && TotalSteps() >= *goal.steps) {
-    return ReachGoal(std::to_string(*goal.steps) + " steps done", out);
-  }
-  if (goal.target_loss && loss_.Reaches(*goal.target_loss)) {
-    return ReachGoal(
-        "loss " + std::to_string(*loss_.value()) + " reached the target " + std::to_string(*goal.target_loss), out);
-  }
-  if (goal.max_duration && first_worker_ != kNever && now - first_worker_ >= *goal.max_duration) {
-    return ReachGoal("trained for " + std::to_string(static_cast<int64_t>(Seconds(*goal.max_duration))) + " s", out);
-  }
-}
-
-void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
-  goal_reached_ = std::move(reason);
-  mirror_.NoteChange();
-  BeginClosing();
-  out.goal_reached = goal_reached_;
-  out.events.push_back("goal reached: " + goal_reached_);
-  for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = goal_reached_}, out);
-  ServeLeases(now_, out);  // all who wait are informed that there is no more
-  FinishWhenEmpty(out);
-}
-
-void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
-  if (goal_reached_.empty() || finished_ || !HoldsLease(now_)) return;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kWorker) return;
-  }
-  if (cuts_.HasBest()) return;  // mostly of the value that reached the goal; it has a deadline
-  if (!ClosingIsDone()) {
-    if (std::exchange(reported_waiting_, true)) return;
-    const DataSet* open = data_sets_.OpenClosingWork();
-    out.events.push_back(open == nullptr ? "the goal is reached and no worker has left in order since; waiting for one"
-                                         : "the goal is reached and the closing work \"" + open->name +
-                                               "\" is not done; waiting for a worker");
-    return;
-  }
-  finished_ = true;
-  out.finished = true;
-  ReleaseAnswers(true, out);  // no coordinator will follow, and the servers end now
-  AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
-  out.events.push_back("finished: the last worker has left");
-  for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
 }
 
 }  // namespace attune::ps

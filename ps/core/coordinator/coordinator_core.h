@@ -31,6 +31,7 @@
 #include "ps/core/progress/clock_board.h"
 #include "ps/core/progress/data_sets.h"
 #include "ps/core/progress/evaluation_schedule.h"
+#include "ps/core/progress/job_end.h"
 #include "ps/core/progress/metric_board.h"
 #include "ps/core/progress/smoothed_loss.h"
 #include "ps/core/progress/straggler_watch.h"
@@ -53,7 +54,7 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
-  bool MayAct(MonotonicTime now) const { return !taking_over_ && !superseded_ && HoldsLease(now); }
+  bool MayAct(MonotonicTime now) const { return !TakingOver() && !superseded_ && HoldsLease(now); }
   const ShardMap& map() const { return map_; }
   // Whether every shard lay where it is to lie when that was looked at last.
   bool settled() const { return settled_; }
@@ -64,6 +65,9 @@ class CoordinatorCore {
   std::optional<CoordinatorRecord> LastRecord() const;
 
  private:
+  // kTakingOver: until all members of the job have answered; kLeading: whenever it holds the leader lease; kFinished: the
+  // goal is reached, the closing work done, and all workers have left.
+  enum class Phase : uint8_t { kTakingOver, kLeading, kFinished };
   struct Node {
     Member member;
     std::optional<ConnectionId> connection;
@@ -261,23 +265,25 @@ class CoordinatorCore {
   void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
   void NoteLeaseEnded(Node& node, RequestId request, MonotonicTime now, CoordinatorOutputs& out);
-  void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
-  void ReachGoal(std::string reason, CoordinatorOutputs& out);
-  void FinishWhenEmpty(CoordinatorOutputs& out);
 
   // coordinator_metrics.cpp
   void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
 
   // coordinator_closing.cpp
-  void BeginClosing();
-  void NoteLeft(NodeId worker);
-  void NoteWorkerLost();
-  bool ClosingIsDone() const;
+  void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
+  void ReachGoal(std::string reason, CoordinatorOutputs& out);
+  void FinishWhenEmpty(CoordinatorOutputs& out);
   uint64_t TotalSteps() const;
   Node* Find(NodeId id);
   std::string Name(NodeId id) const;
 
+  bool TakingOver() const { return phase_ == Phase::kTakingOver; }
+  bool IsFinished() const { return phase_ == Phase::kFinished; }
+
   CoordinatorOptions options_;
+  Phase phase_ = Phase::kLeading;
+  Status failed_;            // the job cannot continue
+  bool superseded_ = false;  // another coordinator is at work; the phase stays what it was
   RightsCheck rights_{Party::kCoordinator};
   ShardMap map_;
   NodeId next_node_{1};
@@ -285,7 +291,6 @@ class CoordinatorCore {
   std::map<ConnectionId, NodeId> connections_;
   GoneMembers gone_;
   std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
-  Status failed_;
 
   bool server_gone_ = false;        // a caller may wait for it
   std::vector<TableEntry> tables_;  // by TableId - 1
@@ -309,7 +314,6 @@ class CoordinatorCore {
   RecordMirror mirror_;
 
   Takeover takeover_;
-  bool taking_over_ = false;             // until all members of the job have answered
   MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
 
   LeaderLease lease_;
@@ -317,7 +321,6 @@ class CoordinatorCore {
   std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
   MapVersion wanted_map_;              // of the map that they were chosen by
   bool suspended_ = false;             // without the leader lease: another coordinator may be at work
-  bool superseded_ = false;            // one is
 
   CheckpointCuts cuts_;
 
@@ -326,7 +329,6 @@ class CoordinatorCore {
   StragglerWatch straggler_;
   uint64_t steps_of_gone_ = 0;
   MonotonicTime first_worker_ = kNever;
-  bool any_worker_ = false;
   MonotonicTime now_{};  // of the step in progress
   MonotonicTime next_check_ = kNever;
   MonotonicTime next_again_ = kNever;
@@ -337,11 +339,7 @@ class CoordinatorCore {
   EvaluationSchedule evaluations_;
   bool reported_metrics_refused_ = false;  // once
 
-  std::string goal_reached_;
-  // A worker of this number or a later one has yet to leave in order before the job is finished; 0: none has to.
-  NodeId closing_from_;
-  bool reported_waiting_ = false;  // for a worker that does what is left of the closing work; said once
-  bool finished_ = false;
+  JobEnd end_;
 };
 
 }  // namespace attune::ps

@@ -63,8 +63,8 @@ CutRecord CoordinatorCore::RecordNow() const {
 // One more reason for a checkpoint like any other.
 void CoordinatorCore::CutTheBest(MonotonicTime now) {
   constexpr Duration kTimeout = std::chrono::minutes(2);  // as for one that is asked for
-  if (finished_ || !map_.formed() || cuts_.HasBest() || cuts_.IsFull()) return;
-  if (!best_.IsDue(metrics_, now, !goal_reached_.empty())) return;
+  if (IsFinished() || !map_.formed() || cuts_.HasBest() || cuts_.IsFull()) return;
+  if (!best_.IsDue(metrics_, now, end_.goal_reached())) return;
   best_.Begin();
   cuts_.Add({.directory = options_.goal.best_checkpoint->directory, .deadline = now + kTimeout, .best = true});
 }
@@ -148,7 +148,7 @@ void CoordinatorCore::RememberCheckpoint(const CheckpointCut& cut, CoordinatorOu
 
 void CoordinatorCore::TakeFromNewest() {
   recoveries_.TakeFromNewest(TotalSteps(), data_sets_.TrainedSinceNewest(recoveries_.newest().checkpoint == 0),
-                             !goal_reached_.empty());
+                             end_.goal_reached());
   mirror_.NoteChange();
 }
 

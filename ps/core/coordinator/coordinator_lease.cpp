@@ -57,7 +57,7 @@ void CoordinatorCore::CheckLease(MonotonicTime now, CoordinatorOutputs& out) {
 
 void CoordinatorCore::WantConfirmation(MonotonicTime now) {
   wanted_voters_.clear();
-  if (!LeaseCounts() || !map_.formed() || finished_) return;
+  if (!LeaseCounts() || !map_.formed() || IsFinished()) return;
   const bool host = std::ranges::any_of(
       map_.members, [&](const Member& member) { return IsHost(member) && lease_.IsFresh(member.node, now); });
   if (host) wanted_voters_ = lease_.Wanted(ServersToGoOnWith(map_), now, options_.uncovered_timeout);

@@ -53,8 +53,8 @@ std::vector<Reachability::Candidate> CoordinatorCore::WhoMayBeGivenUp(MonotonicT
 void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
   const Node* const before = given_up_ ? Find(*given_up_) : nullptr;
   const bool still = before != nullptr && MayGiveUp(*before, now) && links_.Missing(now).contains(*given_up_);
-  if (!still || finished_) given_up_.reset();
-  if (given_up_ || !map_.formed() || finished_ || !HoldsLease(now) || options_.mutations.links_not_watched) return;
+  if (!still || IsFinished()) given_up_.reset();
+  if (given_up_ || !map_.formed() || IsFinished() || !HoldsLease(now) || options_.mutations.links_not_watched) return;
   given_up_ = links_.ToGo(WhoMayBeGivenUp(now), now);
   if (!given_up_) return;
   const Member& member = nodes_.at(*given_up_).member;

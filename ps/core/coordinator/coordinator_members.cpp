@@ -25,7 +25,7 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     superseded_ = true;
     return;
   }
-  if (taking_over_) return OnFormerMember(from, join, out);
+  if (TakingOver()) return OnFormerMember(from, join, out);
   if (const NodeId node = gone_.NodeOf(join.incarnation); node != NodeId()) {
     const Status& why = gone_.Find(node)->why;
     if (!why.ok()) return refuse(why);
@@ -74,7 +74,7 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
                                                       "\", not \"" + join.job_uid +
                                                       "\"; check the coordinator's address of this process");
   }
-  if (finished_) return Error(StatusCode::kFailedPrecondition, "the job is finished: " + goal_reached_);
+  if (IsFinished()) return Error(StatusCode::kFailedPrecondition, "the job is finished: " + end_.goal());
   if (nodes_.size() >= kMembersMax) {
     return Error(StatusCode::kResourceExhausted,
                  "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");
@@ -288,7 +288,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   steps_of_gone_ = CappedSum(steps_of_gone_, node.last.steps);
   Send(node, SessionLost{.status = reason}, out);
   const bool held_rows = node.member.may_own_rows();
-  NoteWorkerLost();
+  end_.NoteLost(next_node_);
   Remove(id, reason);
   if (held_rows && map_.formed()) {
     recoveries_.Begin(map_.recoveries);
@@ -322,7 +322,7 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
   Remove(id, OkStatus());
   PublishMembers(out);
   CheckGoals(now_, out);
-  if (!leave.drained) NoteLeft(id);  // one that was asked to leave may have had the closing work before it
+  if (!leave.drained) end_.NoteLeft(id);  // one that was asked to leave may have had the closing work before it
   FinishWhenEmpty(out);
 }
 
@@ -373,7 +373,7 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   for (const NodeId id : lost) {
     const Node* node = Find(id);
     if (node == nullptr) continue;
-    if (finished_ && node->member.role == Role::kServer) continue;  // has ended as it should
+    if (IsFinished() && node->member.role == Role::kServer) continue;  // has ended as it should
     const std::string silent_for = Name(id) + " has not been heard of for " +
                                    std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
     const std::string text = id == given_up_ ? WhyGivenUp(id, now) : silent_for;

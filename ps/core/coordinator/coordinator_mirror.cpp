@@ -63,8 +63,8 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .smoothed_loss = loss_.value(),
                            .model_lost = recoveries_.model_lost(),
                            .loss_windows = loss_.windows(),
-                           .goal_reached = goal_reached_,
-                           .closing_from = closing_from_,
+                           .goal_reached = end_.goal(),
+                           .closing_from = end_.closing_from(),
                            .metrics = metrics_.states(),
                            .evaluations = evaluations_.state(),
                            .best = best_.kept()};
@@ -80,7 +80,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
 }
 
 std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
-  if (taking_over_ || !failed_.ok() || !map_.formed()) return std::nullopt;
+  if (TakingOver() || !failed_.ok() || !map_.formed()) return std::nullopt;
   CoordinatorRecord record = RecordAll();
   record.number = mirror_.number() + 1;
   return record;

@@ -140,7 +140,7 @@ PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) cons
 // the batch are made and its rows have come home. That bounds what moves are in progress, so that training continues.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!std::exchange(placement_changed_, false)) return;
-  if (finished_) return;  // servers end in the middle of whatever would begin now
+  if (IsFinished()) return;  // servers end in the middle of whatever would begin now
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
   if (IsLoading()) {
     placement_changed_ = true;
@@ -287,7 +287,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
                   out);
   }
   gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
-  if (taking_over_) takeover_.NoteGone(command.role, command.index, command.pod, now_);
+  if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, now_);
   ExcludeFormerVoter(command);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
@@ -320,7 +320,7 @@ void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& ou
     const auto is_member = [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; };
     const bool is_a_server = gone.role == Role::kServer && gone.pod != 0;
     bool has_an_effect_to_come =
-        taking_over_ ||
+        TakingOver() ||
         (is_a_server && (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it)));
     if (has_an_effect_to_come) {
       order.done_by = {};
@@ -350,7 +350,7 @@ void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutpu
 // Homes go to the backups; shards without one go to other servers, which restore what they can
 // (docs/protocol.md#a-crash).
 void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out) {
-  if (finished_) return Remove(id, reason);
+  if (IsFinished()) return Remove(id, reason);
   if (!map_.formed()) {
     out.events.push_back(std::string(attune::Message(reason)) + "; it may join again");
     return Remove(id, reason);

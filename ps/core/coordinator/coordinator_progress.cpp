@@ -16,11 +16,11 @@ JobProgress CoordinatorCore::progress() const {
                        .smoothed_loss = loss_.value(),
                        .serving = map_.formed() && failed_.ok(),
                        .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
-                       .taking_over = taking_over_,
-                       .goal_reached = goal_reached_};
-  progress.lease.held = taking_over_ ? takeover_.leads() : HoldsLease(now_);
+                       .taking_over = TakingOver(),
+                       .goal_reached = end_.goal()};
+  progress.lease.held = TakingOver() ? takeover_.leads() : HoldsLease(now_);
   progress.lease.map_version = !wanted_voters_.empty() ? wanted_map_
-                               : taking_over_          ? takeover_.map_version()
+                               : TakingOver()          ? takeover_.map_version()
                                                        : map_.version;
   for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
@@ -46,7 +46,7 @@ JobProgress CoordinatorCore::progress() const {
   }
   progress.metrics = metrics_.states();
   progress.best_checkpoint = best_.kept();
-  progress.closing.done = finished_;
+  progress.closing.done = IsFinished();
   progress.closing.declared = data_sets_.HasClosingWork();
   if (const DataSet* open = data_sets_.OpenClosingWork()) {
     progress.closing.data_set = open->name;

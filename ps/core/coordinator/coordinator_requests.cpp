@@ -157,7 +157,7 @@ void CoordinatorCore::OnMessage(Node& node, const LeaseRequest& message, Monoton
   if (Status problem = data_sets_.CheckRequest(worker, message.data_set); !problem.ok()) {
     return Reply(worker, request, Refused{.request = request, .status = std::move(problem)}, out);
   }
-  if (!goal_reached_.empty() && data_sets_.NoteClosing(message.data_set)) mirror_.NoteChange();
+  if (end_.goal_reached() && data_sets_.NoteClosing(message.data_set)) mirror_.NoteChange();
   node.uses_leases = node.uses_leases || data_sets_.IsTraining(*data_sets_.Find(message.data_set));
   UpdateCounted(node);
   data_sets_.Wait({.worker = worker,
@@ -193,7 +193,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
                      .floor = clocks_.floor()},
           out);
   };
-  data_sets_.Serve(now, !goal_reached_.empty(), evaluations_.any(), may_begin, answer);
+  data_sets_.Serve(now, end_.goal_reached(), evaluations_.any(), may_begin, answer);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {

@@ -87,7 +87,7 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
 }
 
 void CoordinatorCore::FailWithoutRecord(const ShardMap& map, CoordinatorOutputs& out) {
-  taking_over_ = false;
+  phase_ = Phase::kLeading;
   map_ = map;
   const Status why =
       Error(StatusCode::kDataLoss,
@@ -102,7 +102,7 @@ void CoordinatorCore::FailWithoutRecord(const ShardMap& map, CoordinatorOutputs&
 
 void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now,
                                CoordinatorOutputs& out) {
-  taking_over_ = false;
+  phase_ = Phase::kLeading;
   const PreviousMembers previous = takeover_.End();
   RestoreFrom(record, now);
   std::vector<NodeId> dead;
@@ -188,7 +188,7 @@ bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecor
     if (former == previous.end() || !former->second.answer || removed_before) {
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
-      if (member.role == Role::kWorker && !removed_before) NoteWorkerLost();
+      if (member.role == Role::kWorker && !removed_before) end_.NoteLost(next_node_);
       if (former != previous.end() && removed_before) continue;  // hears so as one that has left
       gone_.Add(member.node, former != previous.end() ? former->second.join.incarnation : 0,
                 Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
@@ -221,8 +221,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   steps_of_gone_ = record.steps_of_gone;
   loss_.Restore(record.smoothed_loss, record.loss_windows);
   recoveries_.RestoreModelLost(record.model_lost);
-  goal_reached_ = record.goal_reached;
-  closing_from_ = record.closing_from;
+  end_.Restore(record.goal_reached, record.closing_from);
   metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping, record.goal.best_checkpoint);
   metrics_.Restore(record.metrics);
   best_ = BestCheckpointKeeper(record.goal.best_checkpoint);
